@@ -1,0 +1,44 @@
+// The clock of a run: real or virtual. Everything else is given `now`.
+#pragma once
+
+#include <chrono>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Time now() noexcept = 0;
+  /// Called when there is nothing to do before `next`. May return earlier.
+  virtual void idle_until(Time next) noexcept = 0;
+};
+
+/// Run time is time since construction; `idle_until` returns at once, so the loop busy-polls.
+class RealClock final : public Clock {
+ public:
+  RealClock() : start_(std::chrono::steady_clock::now()) {}
+  Time now() noexcept override {
+    return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count() *
+                1000);
+  }
+  void idle_until(Time) noexcept override {}
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Time stands still until the loop has nothing left to do, then jumps to the next event.
+class VirtualClock final : public Clock {
+ public:
+  Time now() noexcept override { return now_; }
+  void idle_until(Time next) noexcept override {
+    if (next > now_ && next != Time::never()) now_ = next;
+  }
+
+ private:
+  Time now_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,60 @@
+// A fixed-size histogram of durations with bounded relative error.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// Log-linear buckets: 32 a power of two, so a quantile is at most 1/32 (3.2 %) above the true value. 0 .. 2^63 ps.
+/// One thread writes; no allocation.
+class Histogram {
+ public:
+  void add(Duration value) noexcept {
+    const uint64_t v = value.ps < 0 ? 0 : static_cast<uint64_t>(value.ps);
+    ++buckets_[bucket_of(v)];
+    ++count_;
+    if (v > max_) max_ = v;
+  }
+  uint64_t count() const { return count_; }
+  Duration max() const { return Duration(static_cast<int64_t>(max_)); }
+
+  /// The upper bound of the bucket that holds the value of rank ceil(q * count), 0 < q <= 1; 0 when empty.
+  Duration quantile(double q) const {
+    if (count_ == 0) return Duration();
+    uint64_t rank = static_cast<uint64_t>(q * static_cast<double>(count_) + 0.999999);
+    if (rank < 1) rank = 1;
+    uint64_t seen = 0;
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      seen += buckets_[b];
+      if (seen >= rank) {
+        const uint64_t upper = upper_bound(b);
+        return Duration(static_cast<int64_t>(upper < max_ ? upper : max_));
+      }
+    }
+    return max();
+  }
+
+ private:
+  static constexpr int kSubBits = 5;
+  static size_t bucket_of(uint64_t v) {
+    if (v < (1u << kSubBits)) return v;
+    const int exponent = 63 - std::countl_zero(v);
+    return (static_cast<size_t>(exponent - kSubBits + 1) << kSubBits) + ((v >> (exponent - kSubBits)) - (1u << kSubBits));
+  }
+  static uint64_t upper_bound(size_t b) {
+    if (b < (1u << kSubBits)) return b;
+    const int exponent = static_cast<int>(b >> kSubBits) + kSubBits - 1;
+    const uint64_t sub = (b & ((1u << kSubBits) - 1)) + (1u << kSubBits) + 1;
+    return (sub << (exponent - kSubBits)) - 1;
+  }
+
+  std::array<uint64_t, (64 - kSubBits + 1) << kSubBits> buckets_{};
+  uint64_t count_ = 0;
+  uint64_t max_ = 0;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,20 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace rankwire {
+
+void configure_log(Verbosity verbosity) {
+  auto logger = spdlog::get("rankwire");
+  if (!logger) logger = spdlog::stderr_color_st("rankwire");
+  logger->set_pattern("%^%l:%$ %v");
+  logger->set_level(verbosity == Verbosity::kQuiet ? spdlog::level::err : spdlog::level::info);
+  spdlog::set_default_logger(logger);
+}
+
+void log_info(std::string_view text) { spdlog::info("{}", text); }
+void log_warning(std::string_view text) { spdlog::warn("{}", text); }
+void log_error(std::string_view text) { spdlog::error("{}", text); }
+
+}  // namespace rankwire

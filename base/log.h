@@ -1,0 +1,16 @@
+// Progress and warnings for a person at a terminal; only `cli` writes here. Standard error, one line each.
+#pragma once
+
+#include <string_view>
+
+namespace rankwire {
+
+enum class Verbosity { kQuiet, kNormal };
+
+/// Call once at start, before any thread is made.
+void configure_log(Verbosity verbosity);
+void log_info(std::string_view text);
+void log_warning(std::string_view text);
+void log_error(std::string_view text);
+
+}  // namespace rankwire

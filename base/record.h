@@ -1,0 +1,45 @@
+// What a run leaves behind, as fixed-size rows that the engine writes and a recorder stores.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "base/id.h"
+#include "base/message.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// A node of a rank's trace, executed once. `node` is the index of the node in the rank's table of nodes.
+struct OperationRecord {
+  RankId rank;
+  uint32_t node = 0;
+  uint32_t iteration = 0;
+  uint32_t reserved = 0;
+  Time start, end;
+};
+static_assert(std::is_trivially_copyable_v<OperationRecord> && sizeof(OperationRecord) == 32);
+
+/// One end of a message: the recorder joins both by id.
+struct MessageRecord {
+  MessageId id;
+  Bytes bytes;
+  bool at_source = false;
+  bool failed = false;
+  uint32_t retransmissions = 0;  ///< at the source
+  uint32_t marks = 0;            ///< at the destination
+  Time first;                    ///< source: posted; destination: first frame arrived
+  Time last;                     ///< source: acknowledged; destination: delivered
+};
+static_assert(std::is_trivially_copyable_v<MessageRecord> && sizeof(MessageRecord) <= 64);
+
+/// Takes rows on the hot path. Never blocks: what it cannot take it counts.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  virtual void operations(std::span<const OperationRecord> rows) noexcept = 0;
+  virtual void messages(std::span<const MessageRecord> rows) noexcept = 0;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,130 @@
+// The contract between the engine and whatever carries its messages: RoCEv2 on ports, RDMA NICs, or the reference model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/event.h"
+#include "base/id.h"
+#include "base/message.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// An emulated NIC: the addresses it answers to and the port that it stands behind.
+struct Nic {
+  NicId id;
+  PortId port;
+  MacAddress mac;
+  Ipv4Address ip;
+};
+
+enum class Path : uint8_t {
+  kWire,   ///< through the device under test
+  kLocal,  ///< within a host's scale-up domain or behind one port: the modelled interconnect
+};
+
+/// A directed connection: messages flow from `source` to `destination`, acknowledgements back. Queue pairs belong to
+/// (job, group or point-to-point, pair, channel), as a communicator's do.
+struct Connection {
+  ConnectionId id;
+  JobId job;
+  GroupId group;  ///< invalid for point-to-point
+  RankId source, destination;
+  NicId source_nic, destination_nic;
+  Path path = Path::kWire;
+  uint8_t channel = 0;
+  uint32_t messages_per_iteration = 0;
+  Bytes bytes_per_iteration;
+  Bytes largest_message;
+};
+
+/// All that a transport must know before it starts. `connections[i].id.value == i`, `nics[i].id.value == i`.
+struct TransportPlan {
+  std::vector<Nic> nics;
+  std::vector<Connection> connections;
+  uint32_t ranks = 0;
+  /// The most messages that can be posted and not yet reported as sent, over all connections of this transport.
+  uint32_t messages_in_flight = 0;
+};
+
+/// One end of a connection as its peer must know it: plain data, exchanged in memory or between hosts.
+struct EndPoint {
+  ConnectionId connection;
+  bool at_source = false;
+  MacAddress mac;
+  Ipv4Address ip;
+  uint32_t queue_pair = 0;  ///< 24-bit QPN
+  uint32_t psn = 0;         ///< 24-bit first PSN that this end sends with
+  uint32_t rkey = 0;
+  uint64_t address = 0;  ///< start of the memory that the peer may write
+};
+
+struct ConnectFailure {
+  ConnectionId connection;
+  std::string reason;
+};
+
+/// Counters of a whole transport since it started. The names are those of `summary.json`.
+struct TransportCounters {
+  uint64_t packets_tx = 0, packets_rx = 0;
+  uint64_t bytes_tx = 0, bytes_rx = 0;  ///< frame bytes without FCS
+  uint64_t data_packets_tx = 0, data_packets_rx = 0;
+  uint64_t retransmitted = 0;  ///< data packets sent again
+  uint64_t naks_tx = 0, naks = 0;  ///< sequence-error NAKs sent, received
+  uint64_t timeouts = 0;
+  uint64_t icrc_errors = 0;
+  uint64_t malformed = 0;   ///< frames dropped by the parser, ICRC errors apart
+  uint64_t unknown_qp = 0;  ///< frames for a queue pair that does not exist
+  uint64_t duplicate_packets = 0;     ///< requests behind the expected PSN
+  uint64_t out_of_sequence = 0;       ///< requests ahead of the expected PSN
+  uint64_t ecn_ce_rx = 0, cnp_tx = 0, cnp_rx = 0, pause_rx = 0;
+  uint64_t messages_sent = 0, messages_delivered = 0, messages_failed = 0;
+  uint64_t payload_errors = 0;  ///< checking mode: messages whose payload was not what it must be
+  uint64_t post_refused = 0;    ///< messages refused because the pool sized at load was empty
+};
+
+/// Counters of one connection, in the order of TransportPlan::connections.
+struct FlowCounters {
+  ConnectionId connection;
+  uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, timeouts = 0, marks = 0;
+};
+
+/// Counters of one port. What a port cannot know stays 0 and its name is not in `ports.csv`.
+struct PortCounters {
+  PortId port;
+  std::string name;
+  uint64_t tx_frames = 0, tx_bytes = 0, rx_frames = 0, rx_bytes = 0, tx_refused = 0, rx_missed = 0;
+};
+
+/// One thread owns a transport from `prepare` to `close`. `prepare` and `connect` may throw Error; the rest cannot fail:
+/// it counts. Nothing is allocated between `connect` and `close`.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Takes all memory and returns this transport's ends of the plan's connections.
+  virtual std::vector<EndPoint> prepare(const TransportPlan& plan) = 0;
+  /// Tells the transport the other ends (its own included when both are here). Returns what could not be connected.
+  virtual std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) = 0;
+
+  /// Queues messages on their own queue pairs; none waits behind another queue pair's. Returns how many of the leading
+  /// ones were taken: fewer only when the message pool sized at load is empty, which is counted.
+  virtual size_t post(Time now, std::span<const Message> messages) noexcept = 0;
+  /// Makes progress (sends, receives, runs timers) and reports up to `events.size()` events.
+  virtual size_t poll(Time now, std::span<Event> events) noexcept = 0;
+  /// When `poll` next has something to do if nobody posts: not after `now` when it has something to do at once.
+  virtual Time next_event() const noexcept = 0;
+
+  virtual TransportCounters counters() const = 0;
+  virtual std::vector<FlowCounters> flows() const = 0;
+  virtual std::vector<PortCounters> ports() const = 0;
+  /// The state of a connection's two ends in one line, for the person who must find out why a run stands still.
+  virtual std::string describe(ConnectionId connection) const = 0;
+  virtual void close() noexcept = 0;
+};
+
+}  // namespace rankwire

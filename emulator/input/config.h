@@ -1,0 +1,167 @@
+// A run's configuration as plain values, read from YAML. Every key, its unit and its default is in
+// docs/configuration.md, in the order of this file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/error.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// A transformer training step; see converters/transformer.h for the traffic that each degree causes.
+struct TransformerConfig {
+  uint32_t layers = 4;
+  int64_t hidden = 1024;
+  int64_t sequence = 512;          ///< tokens
+  int64_t vocabulary = 32000;
+  uint32_t micro_batches = 2;      ///< per data-parallel replica and step
+  int64_t micro_batch_size = 1;    ///< sequences
+  Bytes element = Bytes(2);        ///< data_type: fp32 4, fp16 and bf16 2, fp8 1
+  uint32_t tensor_parallel = 2;
+  uint32_t pipeline_parallel = 1;
+  uint32_t data_parallel = 2;
+  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s from which the durations are computed
+};
+
+enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };
+
+struct WorkloadConfig {
+  std::vector<std::string> traces;  ///< a prefix or one file a rank; empty when `generate` is used
+  std::string groups_file;
+  std::optional<TransformerConfig> generate;
+  Bytes element_size = Bytes(1);
+  DependencyChoice dependencies = DependencyChoice::kAuto;
+  uint32_t iterations = 1;
+  Scale bytes_scale, compute_scale;
+  std::vector<std::string> select_names, select_groups, select_kinds;
+};
+
+enum class ComputeSource : uint8_t {
+  kAuto,      ///< the trace's duration where the node has one, else roofline
+  kRecorded,  ///< the trace's duration, 0 where it has none
+  kRoofline,
+};
+
+struct ComputeConfig {
+  ComputeSource source = ComputeSource::kAuto;
+  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s
+  Bandwidth memory_bandwidth = Bandwidth(16'000'000'000'000);
+};
+
+struct ConcurrencyConfig {
+  uint32_t compute = 1, host = 1;
+  uint32_t communication = 0;  ///< collectives a rank runs at once; 0: one a group, no other limit
+};
+
+struct CollectivesConfig {
+  uint32_t channels = 1;
+  Bytes chunk = Bytes(1 << 20);
+  std::optional<Bandwidth> reduce_bandwidth;  ///< absent: reducing takes reduce_latency only
+  Duration reduce_latency;
+};
+
+/// Absent counts follow from the ports: one host a port, one NIC a host, as many NPUs as the ranks need.
+struct HostsConfig {
+  std::optional<uint32_t> count, npus, nics;
+  Bandwidth local_bandwidth = Bandwidth(3'600'000'000'000);
+  Duration local_latency = nanoseconds(500);
+};
+
+enum class MappingPolicy : uint8_t { kRoundRobin, kBlock, kExplicit };
+
+struct PlacementEntry {
+  uint32_t rank = 0, host = 0, npu = 0, nic = 0;
+  std::string port;  ///< name
+};
+
+struct MappingConfig {
+  MappingPolicy policy = MappingPolicy::kRoundRobin;
+  std::vector<PlacementEntry> ranks;  ///< kExplicit: every rank once
+  Ipv4Address first_ip{0xC6120001};   ///< 198.18.0.1
+  uint32_t prefix_length = 15;
+  MacAddress first_mac{{0x02, 0x52, 0x57, 0, 0, 1}};
+};
+
+struct PortConfig {
+  std::string name;
+  /// "ring": a DPDK net_ring port of the embedded switch; "memory": the same without DPDK; otherwise a DPDK device: a
+  /// PCI address or a vdev string such as "net_af_packet0,iface=veth0".
+  std::string device = "ring";
+  Bandwidth rate = Bandwidth(10'000'000'000);
+  bool embedded() const { return device == "ring" || device == "memory"; }
+};
+
+/// The embedded switch; with a foreign device, what the reference and the twin assume of it.
+struct SwitchConfig {
+  Duration latency = microseconds(1);
+  Duration link_latency = nanoseconds(100);
+  Bytes buffer = Bytes(16 << 20);        ///< each output queue
+  std::optional<Bytes> ecn_threshold;    ///< CE marks above this queue length
+  uint32_t loss_ppm = 0;                 ///< seeded random loss of frames, parts per million
+  bool own_core = false;                 ///< a thread of its own instead of the run loop's
+};
+
+struct TransportConfig {
+  uint32_t mtu = 4096;                   ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
+  uint32_t window = 64;                  ///< unacknowledged packets a queue pair, 1 .. 2^22
+  std::optional<uint32_t> timeout;       ///< exponent t of 4.096 us x 2^t; default 8 on embedded ports, 14 on others
+  uint32_t retry_count = 7;              ///< 1 .. 7
+  uint32_t ack_every = 32;               ///< packets without an AckReq, at most
+  uint32_t dscp = 26;
+  bool ecn = true;                       ///< data packets are ECN-capable, ECT(0)
+  uint32_t ttl = 64;
+  bool checking = false;                 ///< payload is a function of the message and is compared at the receiver
+  Duration catch_up = microseconds(100); ///< how far behind its schedule a port may be and still catch up
+};
+
+enum class MessageRecording : uint8_t { kNone, kSampled, kAll };
+
+struct RunLimits {
+  Duration deadline = seconds(600);      ///< of run time
+  Duration stall_timeout = seconds(5);   ///< without any progress
+  bool continue_on_failure = false;      ///< carry on without a pair whose queue pair failed
+};
+
+struct DpdkConfig {
+  Bytes memory = Bytes(512 << 20);
+  std::vector<std::string> eal_arguments;
+};
+
+struct RunConfig {
+  std::string file;
+  std::string name;
+  uint64_t seed = 1;
+  WorkloadConfig workload;
+  ComputeConfig compute;
+  ConcurrencyConfig concurrency;
+  CollectivesConfig collectives;
+  HostsConfig hosts;
+  MappingConfig mapping;
+  std::vector<PortConfig> ports;
+  SwitchConfig embedded_switch;  ///< key `switch`
+  TransportConfig transport;
+  RunLimits run;
+  MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
+  DpdkConfig dpdk;
+  std::map<std::string, std::string> dut;
+};
+
+/// Reads and validates a configuration. `settings` are "dotted.key=value" texts applied to the file before validation.
+/// Relative paths in the file are relative to the file. Throws Error(kInput) naming file, line and key, and what would be
+/// right: for an unknown key the nearest one, for a bare number the unit.
+RunConfig load_config(const std::string& file, std::span<const std::string> settings);
+
+/// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level.
+TransformerConfig load_transformer(const std::string& file);
+
+/// The configuration with every default filled in, as one JSON object with the keys of the YAML file.
+std::string resolved_json(const RunConfig& config);
+
+}  // namespace rankwire

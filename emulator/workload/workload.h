@@ -1,0 +1,127 @@
+// What the ranks do: every rank's trace as a validated graph of nodes, and the groups they communicate in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+enum class NodeKind : uint8_t {
+  kNone,        ///< takes no time and uses no resource: metadata, invalid, deselected, duplicate of a collective
+  kCompute,     ///< on the accelerator
+  kHost,        ///< on the host CPU (is_cpu_op)
+  kMemory,      ///< MEM_LOAD, MEM_STORE
+  kCollective,
+  kSend,
+  kReceive,
+};
+
+/// Wire values of Chakra's CollectiveCommType (schema 0.0.4, 1.0.0).
+enum class CollectiveKind : uint8_t {
+  kAllReduce = 0,
+  kReduce = 1,
+  kAllGather = 2,
+  kGather = 3,
+  kScatter = 4,
+  kBroadcast = 5,
+  kAllToAll = 6,
+  kReduceScatter = 7,
+  kReduceScatterBlock = 8,
+  kBarrier = 9,
+};
+
+const char* to_string(NodeKind kind);
+/// "all_reduce", "all_gather", ...
+const char* to_string(CollectiveKind kind);
+
+/// A node of one rank's trace, after selection, scaling and the compute model.
+struct Node {
+  uint64_t id = 0;  ///< the trace's own; differs from rank to rank
+  NodeKind kind = NodeKind::kNone;
+  CollectiveKind collective = CollectiveKind::kAllReduce;
+  GroupId group;          ///< kCollective
+  RankId peer;            ///< kSend: destination, kReceive: source (ranks of the run); kCollective: root or invalid
+  uint32_t sequence = 0;  ///< kCollective: n-th of its group in file order; kSend, kReceive: n-th of (src, dst, tag)
+  uint32_t tag_ordinal = 0;  ///< kSend, kReceive: ordinal of the tag among the sorted tags of (source, destination)
+  uint32_t run_order = 0;    ///< kCollective: its place in the order in which the group runs its collectives
+  int64_t tag = 0;
+  Bytes bytes;             ///< communication: the rank's input, scaled to whole elements; kMemory: size moved
+  int64_t operations = 0;  ///< num_ops (flops), 0 when absent
+  Bytes tensor;            ///< tensor_size in bytes, 0 when absent
+  std::optional<Duration> recorded;  ///< the trace's own duration, unscaled
+  Duration duration;       ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
+  std::string name;
+};
+
+/// One rank's graph. `successors_of(i)` are the nodes that depend on node i; `dependencies[i]` counts distinct
+/// dependencies. Nodes stand in file order.
+struct RankTrace {
+  std::string file;
+  std::vector<Node> nodes;
+  std::vector<uint32_t> dependencies;
+  std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
+  std::vector<uint32_t> successors;
+};
+
+/// A process group; the order of `members` is the order of the ring.
+struct Group {
+  std::string name;
+  JobId job;
+  std::vector<RankId> members;
+};
+
+struct Workload {
+  std::vector<RankTrace> ranks;  ///< by RankId
+  std::vector<Group> groups;     ///< by GroupId
+  Bytes element = Bytes(1);      ///< every communication size is a multiple of it
+};
+
+/// `size` scaled and rounded up to whole elements; 0 stays 0. The one function that scales sizes, so that both ends of
+/// a message agree.
+Bytes scaled_size(Bytes size, Scale scale, Bytes element);
+Duration scaled_duration(Duration duration, Scale scale);
+
+enum class DependencyPolicy : uint8_t {
+  kAuto,     ///< data_deps; ctrl_deps when no node of the whole set has data_deps
+  kData,
+  kControl,
+  kBoth,
+};
+
+/// Which nodes keep their work; the others become kNone, so that dependencies through them remain. Empty lists select
+/// everything. A node must match each non-empty list.
+struct Selection {
+  std::vector<std::string> names;   ///< shell patterns (fnmatch) of node names
+  std::vector<std::string> groups;  ///< names of process groups; compute nodes are not affected
+  std::vector<std::string> kinds;   ///< to_string(NodeKind) or to_string(CollectiveKind)
+};
+
+struct WorkloadOptions {
+  /// Trace files by rank, or one prefix P that stands for P.<rank>.et[.gz], rank = 0, 1, ... until a file is missing.
+  std::vector<std::string> traces;
+  std::string groups_file;   ///< process-group JSON {"name": [ranks]}; empty: METADATA nodes and "all ranks" only
+  /// comm_size and tensor_size count elements of this many bytes; 1 where the trace counts bytes.
+  Bytes element_size = Bytes(1);
+  /// Sizes are rounded up to whole multiples of this when scaled. Defaults to element_size when 0.
+  Bytes round_to = Bytes(0);
+  DependencyPolicy dependencies = DependencyPolicy::kAuto;
+  Scale bytes;
+  Scale compute;
+  Selection select;
+};
+
+/// Reads, validates and links all ranks. Throws Error(kInput) naming file, node and name for: an unreadable or truncated
+/// file, duplicate ids, missing parents, cycles (also across ranks, through collectives and SEND/RECV), unmatched
+/// SEND/RECV, a rank outside a group that it calls, and a collective whose members disagree in kind, size or number.
+/// What is tolerated (self dependencies, dropped references to nodes that no policy needs, CPU duplicates) is counted in
+/// `warnings`.
+Workload load_workload(const WorkloadOptions& options, Warnings& warnings);
+
+}  // namespace rankwire

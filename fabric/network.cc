@@ -1,0 +1,54 @@
+#include "fabric/network.h"
+
+#include <fmt/format.h>
+
+namespace rankwire {
+namespace {
+
+Bytes padded(Bytes n) { return Bytes((n.count + 3) & ~int64_t{3}); }
+
+}  // namespace
+
+Framing rocev2_framing(Bytes mtu) {
+  return {.payload = mtu, .overhead_per_frame = Bytes(82), .overhead_per_message = Bytes(16 + 4)};
+}
+
+Bytes line_size(Bytes message, const Framing& framing) {
+  if (framing.payload.count == 0) return message;
+  const int64_t frames = message.count == 0 ? 1 : (message.count + framing.payload.count - 1) / framing.payload.count;
+  return padded(message) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
+}
+
+Bytes last_frame_size(Bytes message, const Framing& framing) {
+  if (framing.payload.count == 0) return Bytes(0);
+  const int64_t rest = message.count == 0 ? 0 : (message.count - 1) % framing.payload.count + 1;
+  // A message of one frame carries the headers of the first and of the last frame: RETH and immediate together.
+  const Bytes extra = message > framing.payload ? Bytes(4) : framing.overhead_per_message;
+  return padded(Bytes(rest)) + framing.overhead_per_frame + extra;
+}
+
+Network star_network(const StarOptions& options, const TransportPlan& plan) {
+  Network network;
+  const uint32_t ports = static_cast<uint32_t>(options.port_bandwidth.size());
+  for (uint32_t p = 0; p < ports; ++p) {
+    const Bandwidth rate = options.port_bandwidth[p];
+    network.links.push_back({fmt::format("port{}.up", p), rate, options.port_latency + options.switch_latency});
+    network.links.push_back({fmt::format("port{}.down", p), rate, options.port_latency});
+  }
+  for (uint32_t r = 0; r < plan.ranks; ++r) {
+    network.links.push_back({fmt::format("rank{}.out", r), options.local_bandwidth, options.local_latency});
+    network.links.push_back({fmt::format("rank{}.in", r), options.local_bandwidth, Duration(0)});
+  }
+  for (const Connection& c : plan.connections) {
+    if (c.path == Path::kLocal) {
+      network.routes.push_back(
+          {{LinkId(2 * (ports + c.source.value)), LinkId(2 * (ports + c.destination.value) + 1)}, Framing{}});
+    } else {
+      const uint32_t from = plan.nics[c.source_nic.value].port.value, to = plan.nics[c.destination_nic.value].port.value;
+      network.routes.push_back({{LinkId(2 * from), LinkId(2 * to + 1)}, options.framing});
+    }
+  }
+  return network;
+}
+
+}  // namespace rankwire

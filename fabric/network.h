@@ -1,0 +1,60 @@
+// The network between the ranks as plain data: links, the route of every connection, and what framing costs. No time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "base/transport.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// How a message becomes frames on a link. `payload == 0` means that the message is one unit without overhead.
+struct Framing {
+  Bytes payload;              ///< most payload bytes a frame (the path MTU)
+  Bytes overhead_per_frame;   ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
+  Bytes overhead_per_message; ///< headers that only some frames of a message carry
+};
+
+/// RoCEv2 over untagged IPv4: a frame costs preamble 8 + Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4 + FCS 4 +
+/// gap 12 = 82 bytes beside its payload (which is padded to 4); a WRITE with immediate costs RETH 16 + ImmDt 4 more.
+Framing rocev2_framing(Bytes mtu);
+
+/// Bytes that a message occupies on a line. A message of 0 bytes is one frame.
+Bytes line_size(Bytes message, const Framing& framing);
+/// Bytes that the last frame of the message occupies on a line, or 0 without framing.
+Bytes last_frame_size(Bytes message, const Framing& framing);
+
+/// A directed link. A frame is forwarded to the next link when it has arrived whole (store and forward).
+struct Link {
+  std::string name;
+  Bandwidth bandwidth;
+  Duration latency;  ///< from the last bit sent to the last bit received and ready to be forwarded
+};
+
+struct Route {
+  std::vector<LinkId> links;
+  Framing framing;
+};
+
+/// `routes[i]` is the route of connection i of the plan.
+struct Network {
+  std::vector<Link> links;
+  std::vector<Route> routes;
+};
+
+/// One switch in the middle of all ports, and a modelled interconnect for local traffic.
+struct StarOptions {
+  std::vector<Bandwidth> port_bandwidth;  ///< by PortId; both directions
+  Duration port_latency;                  ///< NIC to switch and switch to NIC, each
+  Duration switch_latency;
+  Framing framing;
+  Bandwidth local_bandwidth;  ///< each rank into and out of the local interconnect
+  Duration local_latency;     ///< one way
+};
+
+/// Links: an up and a down link a port, then an out and an in link a rank.
+Network star_network(const StarOptions& options, const TransportPlan& plan);
+
+}  // namespace rankwire
