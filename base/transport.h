@@ -85,6 +85,9 @@ struct TransportCounters {
   uint64_t messages_sent = 0, messages_delivered = 0, messages_failed = 0;
   uint64_t payload_errors = 0;  ///< checking mode: messages whose payload was not what it must be
   uint64_t post_refused = 0;    ///< messages refused because the pool sized at load was empty
+  uint64_t stalls = 0;          ///< times a port with frames to send fell behind its schedule by more than the catch-up
+  Duration worst_stall;         ///< the furthest that any port fell behind
+  Duration slipped;             ///< the port with the most: line time lost for good, because catching up is bounded
 };
 
 /// Counters of one connection, in the order of TransportPlan::connections.
