@@ -13,6 +13,8 @@ class Clock {
   virtual Time now() noexcept = 0;
   /// Called when there is nothing to do before `next`. May return earlier.
   virtual void idle_until(Time next) noexcept = 0;
+  /// Time passes although nothing happens, so something unforeseen may still arrive.
+  virtual bool runs_by_itself() const noexcept = 0;
 };
 
 /// Run time is time since construction; `idle_until` returns at once, so the loop busy-polls.
@@ -20,10 +22,11 @@ class RealClock final : public Clock {
  public:
   RealClock() : start_(std::chrono::steady_clock::now()) {}
   Time now() noexcept override {
-    return Time(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count() *
-                1000);
+    return Time(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count() * 1000);
   }
   void idle_until(Time) noexcept override {}
+  bool runs_by_itself() const noexcept override { return true; }
 
  private:
   std::chrono::steady_clock::time_point start_;
@@ -36,6 +39,7 @@ class VirtualClock final : public Clock {
   void idle_until(Time next) noexcept override {
     if (next > now_ && next != Time::never()) now_ = next;
   }
+  bool runs_by_itself() const noexcept override { return false; }
 
  private:
   Time now_;

@@ -4,12 +4,18 @@ namespace rankwire {
 
 const char* to_string(Failure failure) {
   switch (failure) {
-    case Failure::kNone: return "none";
-    case Failure::kRetryExceeded: return "retry count exceeded";
-    case Failure::kRemoteInvalid: return "remote invalid request";
-    case Failure::kRemoteAccess: return "remote access error";
-    case Failure::kRemoteOperational: return "remote operational error";
-    case Failure::kFlushed: return "flushed";
+    case Failure::kNone:
+      return "none";
+    case Failure::kRetryExceeded:
+      return "retry count exceeded";
+    case Failure::kRemoteInvalid:
+      return "remote invalid request";
+    case Failure::kRemoteAccess:
+      return "remote access error";
+    case Failure::kRemoteOperational:
+      return "remote operational error";
+    case Failure::kFlushed:
+      return "flushed";
   }
   return "unknown";
 }

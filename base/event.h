@@ -43,11 +43,13 @@ struct Event {
     uint64_t marks;        ///< frames of the message that arrived with ECN CE
   };
 
-  EventKind kind;
+  Event() : sent() {}
+
+  EventKind kind = EventKind::kSent;
   Failure failure = Failure::kNone;
-  bool at_source;  ///< which end reports
+  bool at_source = true;  ///< which end reports
   ConnectionId connection;
-  uint32_t index;
+  uint32_t index = 0;
   uint32_t retransmissions = 0;  ///< kSent: frames sent again
   Bytes bytes;
   union {

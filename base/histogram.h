@@ -43,7 +43,8 @@ class Histogram {
   static size_t bucket_of(uint64_t v) {
     if (v < (1u << kSubBits)) return v;
     const int exponent = 63 - std::countl_zero(v);
-    return (static_cast<size_t>(exponent - kSubBits + 1) << kSubBits) + ((v >> (exponent - kSubBits)) - (1u << kSubBits));
+    return (static_cast<size_t>(exponent - kSubBits + 1) << kSubBits) +
+           ((v >> (exponent - kSubBits)) - (1u << kSubBits));
   }
   static uint64_t upper_bound(size_t b) {
     if (b < (1u << kSubBits)) return b;

@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <memory>
+
 namespace rankwire {
 
 void configure_log(Verbosity verbosity) {
@@ -13,8 +15,18 @@ void configure_log(Verbosity verbosity) {
   spdlog::set_default_logger(logger);
 }
 
-void log_info(std::string_view text) { spdlog::info("{}", text); }
-void log_warning(std::string_view text) { spdlog::warn("{}", text); }
-void log_error(std::string_view text) { spdlog::error("{}", text); }
+Verbosity log_verbosity() {
+  return spdlog::should_log(spdlog::level::info) ? Verbosity::kNormal : Verbosity::kQuiet;
+}
+
+void log_info(std::string_view text) {
+  spdlog::info("{}", text);
+}
+void log_warning(std::string_view text) {
+  spdlog::warn("{}", text);
+}
+void log_error(std::string_view text) {
+  spdlog::error("{}", text);
+}
 
 }  // namespace rankwire

@@ -11,7 +11,8 @@
 
 namespace rankwire {
 
-/// The identity of a message, computed by source and destination from their own traces alone; two runs are joined by it.
+/// The identity of a message, computed by source and destination from their own traces alone; two runs are joined by
+/// it.
 ///
 /// For a collective, `group` is the process group and `sequence` says that it is the n-th collective of that group in
 /// file order. For point-to-point `group` is `kPointToPoint`, `sequence` is n in (source, destination, tag, n-th), and
@@ -46,8 +47,8 @@ std::string to_string(const MessageId& id);
 
 enum class TrafficClass : uint8_t { kBulk, kControl };
 
-/// One message of a connection. `index` counts the messages of the connection's plan; both ends derive it, and it is all
-/// that travels on the wire. Indexes of one connection may be posted out of order (point-to-point).
+/// One message of a connection. `index` counts the messages of the connection's plan; both ends derive it, and it is
+/// all that travels on the wire. Indexes of one connection may be posted out of order (point-to-point).
 struct Message {
   MessageId id;
   Bytes bytes;  ///< 0 .. 2^31 - 1

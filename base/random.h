@@ -13,7 +13,9 @@ class Random {
   explicit Random(uint64_t seed) : state_(seed) {}
   uint64_t next() { return mix64(state_ += 0x9E3779B97F4A7C15u); }
   /// Uniform in [0, bound), bound > 0 (multiply-shift; the bias is below 2^-32 for bounds below 2^32).
-  uint64_t below(uint64_t bound) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64); }
+  uint64_t below(uint64_t bound) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+  }
   /// True `parts_per_million` times in a million.
   bool chance(uint32_t parts_per_million) { return below(1'000'000) < parts_per_million; }
 

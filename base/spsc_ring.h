@@ -52,9 +52,7 @@ class SpscRing {
   }
 
   /// A moment's view from either side.
-  size_t size() const noexcept {
-    return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire);
-  }
+  size_t size() const noexcept { return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire); }
 
  private:
   const size_t mask_;

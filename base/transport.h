@@ -1,4 +1,5 @@
-// The contract between the engine and whatever carries its messages: RoCEv2 on ports, RDMA NICs, or the reference model.
+// The contract between the engine and whatever carries its messages: RoCEv2 on ports, RDMA NICs, or the reference
+// model.
 #pragma once
 
 #include <cstdint>
@@ -73,14 +74,14 @@ struct TransportCounters {
   uint64_t packets_tx = 0, packets_rx = 0;
   uint64_t bytes_tx = 0, bytes_rx = 0;  ///< frame bytes without FCS
   uint64_t data_packets_tx = 0, data_packets_rx = 0;
-  uint64_t retransmitted = 0;  ///< data packets sent again
+  uint64_t retransmitted = 0;      ///< data packets sent again
   uint64_t naks_tx = 0, naks = 0;  ///< sequence-error NAKs sent, received
   uint64_t timeouts = 0;
   uint64_t icrc_errors = 0;
-  uint64_t malformed = 0;   ///< frames dropped by the parser, ICRC errors apart
-  uint64_t unknown_qp = 0;  ///< frames for a queue pair that does not exist
-  uint64_t duplicate_packets = 0;     ///< requests behind the expected PSN
-  uint64_t out_of_sequence = 0;       ///< requests ahead of the expected PSN
+  uint64_t malformed = 0;          ///< frames dropped by the parser, ICRC errors apart
+  uint64_t unknown_qp = 0;         ///< frames for a queue pair that does not exist
+  uint64_t duplicate_packets = 0;  ///< requests behind the expected PSN
+  uint64_t out_of_sequence = 0;    ///< requests ahead of the expected PSN
   uint64_t ecn_ce_rx = 0, cnp_tx = 0, cnp_rx = 0, pause_rx = 0;
   uint64_t messages_sent = 0, messages_delivered = 0, messages_failed = 0;
   uint64_t payload_errors = 0;  ///< checking mode: messages whose payload was not what it must be
@@ -96,15 +97,17 @@ struct FlowCounters {
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, timeouts = 0, marks = 0;
 };
 
-/// Counters of one port. What a port cannot know stays 0 and its name is not in `ports.csv`.
+/// Counters of one port of the generator or of the embedded switch.
 struct PortCounters {
   PortId port;
   std::string name;
   uint64_t tx_frames = 0, tx_bytes = 0, rx_frames = 0, rx_bytes = 0, tx_refused = 0, rx_missed = 0;
+  uint64_t dropped = 0;  ///< by a switch: no room in the output queue, or random loss
+  uint64_t marked = 0;   ///< by a switch: changed to ECN CE
 };
 
-/// One thread owns a transport from `prepare` to `close`. `prepare` and `connect` may throw Error; the rest cannot fail:
-/// it counts. Nothing is allocated between `connect` and `close`.
+/// One thread owns a transport from `prepare` to `close`. `prepare` and `connect` may throw Error; the rest cannot
+/// fail: it counts. Nothing is allocated between `connect` and `close`.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -35,10 +35,18 @@ struct Duration {
   constexpr Duration& operator-=(Duration o) { return ps -= o.ps, *this; }
 };
 
-constexpr Duration nanoseconds(int64_t n) { return Duration(n * 1'000); }
-constexpr Duration microseconds(int64_t n) { return Duration(n * 1'000'000); }
-constexpr Duration milliseconds(int64_t n) { return Duration(n * 1'000'000'000); }
-constexpr Duration seconds(int64_t n) { return Duration(n * 1'000'000'000'000); }
+constexpr Duration nanoseconds(int64_t n) {
+  return Duration(n * 1'000);
+}
+constexpr Duration microseconds(int64_t n) {
+  return Duration(n * 1'000'000);
+}
+constexpr Duration milliseconds(int64_t n) {
+  return Duration(n * 1'000'000'000);
+}
+constexpr Duration seconds(int64_t n) {
+  return Duration(n * 1'000'000'000'000);
+}
 
 /// A point in time, in picoseconds since the run began. `Time::never()` is later than every event.
 struct Time {

@@ -5,7 +5,9 @@
 namespace rankwire {
 namespace {
 
-Bytes padded(Bytes n) { return Bytes((n.count + 3) & ~int64_t{3}); }
+Bytes padded(Bytes n) {
+  return Bytes((n.count + 3) & ~int64_t{3});
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ Network star_network(const StarOptions& options, const TransportPlan& plan) {
       network.routes.push_back(
           {{LinkId(2 * (ports + c.source.value)), LinkId(2 * (ports + c.destination.value) + 1)}, Framing{}});
     } else {
-      const uint32_t from = plan.nics[c.source_nic.value].port.value, to = plan.nics[c.destination_nic.value].port.value;
+      const uint32_t from = plan.nics[c.source_nic.value].port.value,
+                     to = plan.nics[c.destination_nic.value].port.value;
       network.routes.push_back({{LinkId(2 * from), LinkId(2 * to + 1)}, options.framing});
     }
   }

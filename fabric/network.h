@@ -12,9 +12,9 @@ namespace rankwire {
 
 /// How a message becomes frames on a link. `payload == 0` means that the message is one unit without overhead.
 struct Framing {
-  Bytes payload;              ///< most payload bytes a frame (the path MTU)
-  Bytes overhead_per_frame;   ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
-  Bytes overhead_per_message; ///< headers that only some frames of a message carry
+  Bytes payload;               ///< most payload bytes a frame (the path MTU)
+  Bytes overhead_per_frame;    ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
+  Bytes overhead_per_message;  ///< headers that only some frames of a message carry
 };
 
 /// RoCEv2 over untagged IPv4: a frame costs preamble 8 + Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4 + FCS 4 +

@@ -1,0 +1,131 @@
+// `check`: everything that can be known of a run before a device is touched.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "emulator/cli/commands.h"
+#include "emulator/cli/setup.h"
+
+namespace rankwire {
+namespace {
+
+/// Generated traces of a check live here and go away with it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rankwire-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail_run("cannot make a folder in {}", name);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// What one port carries in one iteration.
+struct PortLoad {
+  uint64_t queue_pairs = 0, messages_tx = 0, messages_rx = 0;
+  int64_t bytes_tx = 0, bytes_rx = 0;
+};
+
+std::vector<PortLoad> port_loads(const Setup& setup) {
+  std::vector<PortLoad> loads(setup.config.ports.size());
+  for (const Connection& c : setup.plan.transport.connections) {
+    if (c.path != Path::kWire) continue;
+    PortLoad& from = loads[setup.placement.nics[c.source_nic.value].port.value];
+    PortLoad& to = loads[setup.placement.nics[c.destination_nic.value].port.value];
+    ++from.queue_pairs, ++to.queue_pairs;
+    from.messages_tx += c.messages_per_iteration, to.messages_rx += c.messages_per_iteration;
+    from.bytes_tx += c.bytes_per_iteration.count, to.bytes_rx += c.bytes_per_iteration.count;
+  }
+  return loads;
+}
+
+nlohmann::ordered_json as_json(const Setup& setup) {
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
+  for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) {
+    const Place& place = setup.placement.ranks[r];
+    const Nic& nic = setup.placement.nics[setup.placement.nic[r].value];
+    ranks.push_back({{"rank", r},
+                     {"host", place.host},
+                     {"npu", place.npu},
+                     {"nic", place.nic},
+                     {"port", setup.config.ports[place.port.value].name},
+                     {"mac", to_string(nic.mac)},
+                     {"ip", to_string(nic.ip)}});
+  }
+  const std::vector<PortLoad> loads = port_loads(setup);
+  for (size_t p = 0; p < loads.size(); ++p) {
+    ports.push_back({{"port", setup.config.ports[p].name},
+                     {"device", setup.config.ports[p].device},
+                     {"queue_pairs", loads[p].queue_pairs},
+                     {"messages_tx", loads[p].messages_tx},
+                     {"messages_rx", loads[p].messages_rx},
+                     {"bytes_tx", loads[p].bytes_tx},
+                     {"bytes_rx", loads[p].bytes_rx}});
+  }
+  return {{"config", nlohmann::ordered_json::parse(resolved_json(setup.config))},
+          {"ranks", ranks},
+          {"ports", ports},
+          {"iterations", setup.config.workload.iterations},
+          {"messages_per_iteration", setup.plan.messages_per_iteration},
+          {"bytes_wire_per_iteration", setup.plan.bytes_wire.count},
+          {"bytes_local_per_iteration", setup.plan.bytes_local.count},
+          {"warnings", setup.warnings}};
+}
+
+void print_tables(const nlohmann::ordered_json& j) {
+  fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
+  for (const auto& r : j["ranks"]) {
+    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
+               r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>(),
+               r["mac"].get<std::string>(), r["ip"].get<std::string>());
+  }
+  fmt::print("\nan iteration:\n{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", "port", "device", "QPs",
+             "messages tx", "messages rx", "bytes tx", "bytes rx");
+  for (const auto& p : j["ports"]) {
+    fmt::print("{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", p["port"].get<std::string>(),
+               p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
+               p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
+  }
+  fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {} iteration(s)\n",
+             j["messages_per_iteration"].get<uint64_t>(), j["bytes_wire_per_iteration"].get<int64_t>(),
+             j["bytes_local_per_iteration"].get<int64_t>(), j["iterations"].get<uint32_t>());
+}
+
+}  // namespace
+
+int check_configuration(const RunRequest& request) {
+  const RunConfig config = load_config(request.config, request.settings);
+  const ScratchFolder scratch;
+  Setup setup;
+  prepare(setup, config, scratch.path());
+  for (const std::string& warning : setup.warnings) log_warning(warning);
+  const nlohmann::ordered_json j = as_json(setup);
+  if (request.json) {
+    fmt::print("{}\n", j.dump(2));
+  } else {
+    print_tables(j);
+  }
+  std::fflush(stdout);
+  return 0;
+}
+
+int generate_traces(const std::string& specification, const std::string& prefix) {
+  const GeneratedTraces made = generate_transformer(transformer_model(load_transformer(specification)), prefix);
+  fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);
+  return 0;
+}
+
+}  // namespace rankwire

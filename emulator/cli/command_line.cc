@@ -1,0 +1,98 @@
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "emulator/cli/commands.h"
+
+namespace rankwire {
+namespace {
+
+constexpr int kUsage = 2;
+
+/// One verb of the command line. CLI11 keeps references to the fields until the verb has run.
+struct Line {
+  CLI::App app{"rankwire: the network traffic of AI jobs on real wires, beside a reference model."};
+  RunRequest request;
+  bool quiet = false, twin = false;
+  std::string folder, formats, specification, prefix;
+  int status = 0;
+
+  void add_run_options(CLI::App& verb) {
+    verb.add_option("CONFIG", request.config, "configuration (docs/configuration.md)")->required();
+    verb.add_option("--out", request.out, "run folder; default runs/NAME");
+    verb.add_option("--set", request.settings, "key=value, overrides a key of the configuration; repeatable")
+        ->allow_extra_args(false);
+    verb.add_flag("--json", request.json, "print the summary as JSON");
+    verb.add_flag("--quiet", quiet, "print errors only");
+  }
+
+  void add_verbs() {
+    app.set_version_flag("--version", RANKWIRE_VERSION);
+    app.require_subcommand(1);
+
+    CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
+    add_run_options(run);
+    run.add_flag("--strict", request.strict, "exit 1 when the generator, not the device, set the pace");
+    run.footer("Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%");
+    run.callback([this] { status = run_emulation(request); });
+
+    CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
+    add_run_options(simulate);
+    simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
+    simulate.footer("Example: rankwire simulate configs/quickstart.yaml --twin --json");
+    simulate.callback([this] { status = run_simulation(request, twin); });
+
+    CLI::App& check = *app.add_subcommand("check", "validate a configuration and print where every rank stands");
+    check.add_option("CONFIG", request.config, "configuration")->required();
+    check.add_option("--set", request.settings, "key=value; repeatable")->allow_extra_args(false);
+    check.add_flag("--json", request.json, "print JSON");
+    check.footer("Example: rankwire check configs/quickstart.yaml");
+    check.callback([this] { status = check_configuration(request); });
+
+    CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
+    report.add_option("RUN", folder, "run folder")->required();
+    report.add_option("--format", formats, "some of html,csv,markdown,perfetto; default html,csv,perfetto");
+    report.footer("Example: rankwire report runs/first --format html,csv");
+    report.callback([this] { status = draw_report(folder, formats); });
+
+    CLI::App& trace = *app.add_subcommand("trace", "make traces");
+    trace.require_subcommand(1);
+    CLI::App& generate = *trace.add_subcommand("generate", "write the Chakra traces of a transformer training step");
+    generate.add_option("SPEC", specification, "model and parallelism (docs/configuration.md, workload.generate)")
+        ->required();
+    generate.add_option("--out", prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json")->required();
+    generate.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
+    generate.callback([this] { status = generate_traces(specification, prefix); });
+  }
+};
+
+}  // namespace
+
+int rankwire_main(int argc, char** argv) {
+  configure_log(Verbosity::kNormal);
+  try {
+    Line line;
+    line.add_verbs();
+    line.app.parse_complete_callback([&line] {
+      if (line.quiet) configure_log(Verbosity::kQuiet);
+    });
+    try {
+      line.app.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+      return line.app.exit(help);
+    } catch (const CLI::ParseError& error) {
+      line.app.exit(error);
+      return kUsage;
+    }
+    return line.status;
+  } catch (const Error& error) {
+    log_error(error.what());
+    return error.kind() == ErrorKind::kInput ? kUsage : 1;
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    return 1;
+  }
+}
+
+}  // namespace rankwire

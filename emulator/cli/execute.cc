@@ -1,0 +1,112 @@
+#include "emulator/cli/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emulator/cli/progress.h"
+
+namespace rankwire {
+namespace {
+
+void connect(const Setup& setup, Transport& transport) {
+  const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
+  const std::vector<ConnectFailure> failures = transport.connect(ends);
+  if (failures.empty()) return;
+  const Connection& c = setup.plan.transport.connections[failures.front().connection.value];
+  fail_run("{} of {} connections failed; the first, from rank {} to rank {}: {}", failures.size(),
+           setup.plan.transport.connections.size(), c.source.value, c.destination.value, failures.front().reason);
+}
+
+std::vector<FlowRow> flow_rows(const Setup& setup, const Transport& transport) {
+  std::vector<FlowRow> rows;
+  for (const FlowCounters& counters : transport.flows()) {
+    const Connection& connection = setup.plan.transport.connections[counters.connection.value];
+    rows.push_back({connection,
+                    connection.group.valid() ? setup.workload.groups[connection.group.value].name : std::string(),
+                    counters});
+  }
+  return rows;
+}
+
+RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine, const Transport& transport) {
+  const uint64_t iterations = setup.config.workload.iterations;
+  const CommunicationCounters& messages = engine.communication().counters();
+  RunEnd end{
+      .verdict = to_string(result.verdict),
+      .reason = result.reason,
+      .completion = Duration(0),
+      .per_rank = engine.rank_times(),
+      .messages = setup.plan.messages_per_iteration * iterations,
+      .bytes = Bytes((setup.plan.bytes_wire.count + setup.plan.bytes_local.count) * static_cast<int64_t>(iterations)),
+      .bytes_wire = Bytes(setup.plan.bytes_wire.count * static_cast<int64_t>(iterations)),
+      .bytes_local = Bytes(setup.plan.bytes_local.count * static_cast<int64_t>(iterations)),
+      .messages_lost = messages.sent > messages.delivered ? messages.sent - messages.delivered : 0,
+      .messages_duplicated = messages.duplicated,
+      .counters = transport.counters(),
+      .flows = flow_rows(setup, transport),
+      .ports = transport.ports()};
+  // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
+  end.counters.messages_sent = messages.sent;
+  end.counters.messages_delivered = messages.delivered;
+  end.counters.messages_failed = messages.failed;
+  end.counters.payload_errors = std::max(end.counters.payload_errors, messages.payload_errors);
+  for (Duration time : end.per_rank) end.completion = std::max(end.completion, time);
+  if (result.total > Duration(0)) {
+    end.core_busy = {static_cast<double>(result.busy.ps) / static_cast<double>(result.total.ps)};
+  }
+  for (const std::string& line : result.waiting) end.reason += "\n" + line;
+  return end;
+}
+
+uint64_t operations(const Setup& setup) {
+  uint64_t count = 0;
+  for (const RankTrace& trace : setup.workload.ranks) {
+    for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
+  }
+  return count * setup.config.workload.iterations;
+}
+
+/// A run that finished but broke a promise on the way has failed.
+void judge(RunResult& result, const RunEnd& end) {
+  if (result.verdict != Verdict::kOk) return;
+  std::vector<std::string> broken;
+  const auto forbid = [&](uint64_t count, const char* what) {
+    if (count > 0) broken.push_back(fmt::format("{} {}", count, what));
+  };
+  forbid(end.messages_lost, "messages acknowledged but not delivered");
+  forbid(end.messages_duplicated, "messages delivered twice");
+  forbid(end.counters.payload_errors, "messages delivered with a wrong payload");
+  forbid(end.counters.messages_failed, "messages failed");
+  if (broken.empty()) return;
+  result.verdict = Verdict::kFailed;
+  result.reason = fmt::format("{}", fmt::join(broken, ", "));
+}
+
+}  // namespace
+
+RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder,
+                  const std::atomic<bool>& interrupted) {
+  RecordSink& sink = recorder.begin({.fidelity = execution.fidelity,
+                                     .clock = execution.clock_name,
+                                     .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
+                                     .seed = setup.config.seed});
+  Engine engine(setup.workload, setup.plan, engine_options(setup.config), sink);
+  connect(setup, execution.transport);
+  const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
+  const std::span<Device* const> devices =
+      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
+  RunResult result = run(engine, execution.transport, devices, execution.clock, run_options(setup.config), interrupted);
+  RunEnd end = run_end(setup, result, engine, execution.transport);
+  judge(result, end);
+  end.verdict = to_string(result.verdict);
+  if (end.reason.empty()) end.reason = result.reason;
+  execution.transport.close();
+  if (execution.testbed != nullptr) {
+    for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));
+  }
+  recorder.end(end);
+  return result;
+}
+
+}  // namespace rankwire

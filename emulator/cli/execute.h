@@ -1,0 +1,28 @@
+// One run of a set-up over one transport and one clock, recorded.
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "base/transport.h"
+#include "emulator/cli/setup.h"
+#include "emulator/cli/testbed.h"
+#include "emulator/engine/run.h"
+#include "emulator/record/recorder.h"
+
+namespace rankwire {
+
+struct Execution {
+  Fidelity fidelity = Fidelity::kEmulated;
+  const char* clock_name = "real";  ///< "real" or "virtual", as the record says it
+  Clock& clock;
+  Transport& transport;
+  Testbed* testbed;  ///< behind the transport; null when there is none
+};
+
+/// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
+/// when connections cannot be made.
+RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder,
+                  const std::atomic<bool>& interrupted);
+
+}  // namespace rankwire

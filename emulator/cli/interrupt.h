@@ -1,0 +1,12 @@
+// Ctrl-C and SIGTERM end a run cleanly, with what it measured.
+#pragma once
+
+#include <atomic>
+
+namespace rankwire {
+
+/// True once SIGINT or SIGTERM has arrived. The first call installs the handlers; a second signal ends the process at
+/// once.
+const std::atomic<bool>& interrupt_flag();
+
+}  // namespace rankwire

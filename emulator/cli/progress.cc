@@ -1,0 +1,43 @@
+#include "emulator/cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "base/log.h"
+
+namespace rankwire {
+
+Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done)
+    : label_(std::move(label)), total_(total), done_(std::move(done)) {
+  if (isatty(STDERR_FILENO) != 0 && log_verbosity() == Verbosity::kNormal) thread_ = std::thread([this] { show(); });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  stop_.notify_one();
+  thread_.join();
+}
+
+void Progress::show() {
+  std::unique_lock lock(mutex_);
+  bool shown = false;
+  for (auto wait = std::chrono::seconds(2); !stop_.wait_for(lock, wait, [this] { return stopped_; });
+       wait = std::chrono::seconds(1)) {
+    const uint64_t done = done_();
+    fmt::print(stderr, "\r{}: {} of {} operations ({} %)\x1b[K", label_, done, total_,
+               total_ == 0 ? 100 : done * 100 / total_);
+    std::fflush(stderr);
+    shown = true;
+  }
+  if (shown) fmt::print(stderr, "\r\x1b[K");
+}
+
+}  // namespace rankwire

@@ -1,0 +1,34 @@
+// A line of progress for whoever waits longer than two seconds at a terminal.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace rankwire {
+
+/// Prints "label: done of total" to standard error about once a second from the third second on, and wipes it at the
+/// end. Silent when standard error is no terminal or the log is quiet. `done` is called on a thread of its own.
+class Progress {
+ public:
+  Progress(std::string label, uint64_t total, std::function<uint64_t()> done);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  void show();
+
+  const std::string label_;
+  const uint64_t total_;
+  const std::function<uint64_t()> done_;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rankwire

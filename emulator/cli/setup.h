@@ -1,0 +1,49 @@
+// From a configuration to everything that a run needs, before any device is touched.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "converters/transformer.h"
+#include "dataplane/roce_transport.h"
+#include "emulator/engine/engine.h"
+#include "emulator/engine/plan.h"
+#include "emulator/engine/run.h"
+#include "emulator/input/config.h"
+#include "emulator/record/run_record.h"
+#include "emulator/workload/placement.h"
+#include "emulator/workload/workload.h"
+#include "fabric/network.h"
+
+namespace rankwire {
+
+/// A run that could start: read, validated, placed and planned. Parts refer to each other, so it does not move.
+struct Setup {
+  RunConfig config;
+  Warnings warnings;
+  Workload workload;
+  Placement placement;
+  Plan plan;
+
+  Setup() = default;
+  Setup(const Setup&) = delete;
+  Setup& operator=(const Setup&) = delete;
+};
+
+/// Fills `setup.config` first, so that the caller can name the run folder; generated traces are written to
+/// `folder`/traces. Throws Error(kInput).
+void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder);
+
+TransformerModel transformer_model(const TransformerConfig& config);
+/// Hosts, NPUs and NICs with their defaults filled in.
+PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
+EngineOptions engine_options(const RunConfig& config);
+RunOptions run_options(const RunConfig& config);
+RoceOptions roce_options(const RunConfig& config);
+/// What the reference model believes of the network: one switch, the ports' rates, the modelled interconnect.
+Network reference_network(const Setup& setup);
+std::vector<NodeInfo> node_table(const Workload& workload);
+
+}  // namespace rankwire

@@ -1,0 +1,36 @@
+// The ports of a run and what stands behind them: the embedded switch, or devices of the machine.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/transport.h"
+#include "dataplane/roce_transport.h"
+#include "emulator/cli/setup.h"
+
+namespace rankwire {
+
+/// Owns ports, switch and their memory. Outlives the transport that uses the ports.
+class Testbed {
+ public:
+  virtual ~Testbed() = default;
+  /// By PortId; each for one transport.
+  virtual std::vector<PortBinding> ports() = 0;
+  /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
+  virtual std::span<Device* const> devices() = 0;
+  /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT". Empty
+  /// for real devices.
+  virtual std::vector<PortCounters> finish() = 0;
+};
+
+/// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
+std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
+
+/// The ports that the configuration names, in real time; `clock` outlives the testbed and may be read by any thread.
+/// Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(const Setup& setup, Clock& clock);
+
+}  // namespace rankwire

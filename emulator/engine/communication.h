@@ -1,0 +1,137 @@
+// Communication operations in progress: their steps, their messages, and what they still wait for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "base/message.h"
+#include "base/record.h"
+#include "base/units.h"
+#include "emulator/engine/plan.h"
+#include "emulator/engine/queues.h"
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+enum class OnFailure : uint8_t {
+  kStop,      ///< the run ends with the first message that fails
+  kContinue,  ///< failed messages count as done at both ends, so that the other pairs go on
+};
+
+enum class PayloadKeys : uint8_t { kIgnored, kCompared };
+
+struct CommunicationOptions {
+  std::optional<Bandwidth> reduce_bandwidth;  ///< absent: reducing takes `reduce_latency` whatever its size
+  Duration reduce_latency;
+  OnFailure on_failure = OnFailure::kStop;
+  PayloadKeys payload_keys = PayloadKeys::kIgnored;  ///< kCompared in checking mode
+};
+
+struct CommunicationCounters {
+  uint64_t posted = 0, sent = 0, delivered = 0, failed = 0;
+  uint64_t duplicated = 0;      ///< delivered more than once
+  uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
+  Bytes bytes_delivered;
+};
+
+/// A message that an operation waits for.
+struct Waiting {
+  RankId rank;
+  uint32_t node = 0;
+  uint32_t iteration = 0;
+  StepKind kind = StepKind::kReceive;  ///< kSend: waits for the acknowledgement of its own message
+  MessageId message;
+  ConnectionId connection;
+};
+
+/// Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
+class Communication {
+ public:
+  struct Finished {
+    RankId rank;
+    uint32_t node;
+    Time start, end;
+  };
+
+  /// Workload, plan, timers and sink outlive it. Reduces in progress are entered into `timers`.
+  Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options, TimerQueue& timers,
+                RecordSink& sink);
+
+  /// Starts a communication node. Its slot is free: the caller runs one collective a group and rank at a time.
+  void start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept;
+  void reduced(uint32_t slot, uint32_t step, Time now) noexcept;
+  void handle(const Event& event) noexcept;
+
+  /// Messages to be posted, oldest first.
+  std::span<const Message> outgoing() const noexcept { return outgoing_; }
+  void posted(size_t count) noexcept;
+
+  /// Operations that ended since `clear_finished`.
+  std::span<const Finished> finished() const noexcept { return finished_; }
+  void clear_finished() noexcept { finished_.clear(); }
+
+  /// All of the rank's operations of this iteration are over: its inbox can serve the iteration after the next.
+  void end_iteration(RankId rank, uint32_t iteration) noexcept;
+
+  const CommunicationCounters& counters() const noexcept { return counters_; }
+  bool failed() const noexcept { return first_failure_.failure != Failure::kNone; }
+  /// The first failed message in words; empty when none failed.
+  std::string failure_text() const;
+  /// The first step of each operation in progress that waits for the network, at most `most`.
+  std::vector<Waiting> waiting(size_t most) const;
+
+ private:
+  struct Slot {
+    RankId rank;
+    uint32_t node = 0;
+    uint32_t iteration = 0;
+    uint32_t remaining = 0;      // steps; 0 when the slot is free
+    uint64_t first_pending = 0;  // offset into pending_
+    uint64_t first_channel = 0;  // offset into channel_free_
+    Time start, end;
+  };
+  /// Of a message in one of the two iterations that may be under way at once.
+  enum class Arrival : uint8_t { kNone, kExpected, kArrived };
+
+  const NodePlan& plan_of(const Slot& slot) const noexcept { return plan_.nodes[slot.rank.value][slot.node]; }
+  const PlannedSchedule& schedule_of(const Slot& slot) const noexcept {
+    return plan_.schedules[plan_of(slot).schedule];
+  }
+  uint64_t place_of(ConnectionId connection, uint32_t index) const noexcept;
+  Arrival& arrival(uint64_t place, uint32_t iteration) noexcept {
+    return arrivals_[(iteration & 1) * plan_.messages.size() + place];
+  }
+  void start_step(uint32_t slot, uint32_t step, Time now) noexcept;
+  void send(const Slot& slot, uint32_t step) noexcept;
+  void expect(uint32_t slot, uint32_t step, Time now) noexcept;
+  void reduce(uint32_t slot, uint32_t step, Time now) noexcept;
+  void complete_step(uint32_t slot, uint32_t step, Time at) noexcept;
+  void on_sent(const Event& event) noexcept;
+  void on_received(const Event& event) noexcept;
+  void on_failed(const Event& event) noexcept;
+  void acknowledge(const Event& event, Time at) noexcept;
+  void deliver(const Event& event, Time at) noexcept;
+  MessageId destination_id(const Event& event) const noexcept;
+  void record(const Event& event, Time first, Time last) noexcept;
+
+  const Workload& workload_;
+  const Plan& plan_;
+  const CommunicationOptions options_;
+  TimerQueue& timers_;
+  RecordSink& sink_;
+  std::vector<Slot> slots_;
+  std::vector<uint16_t> pending_;                    // by slot and step: predecessors not complete; kDone when complete
+  std::vector<Time> channel_free_;                   // by slot and channel: when its reducer is free
+  std::vector<Arrival> arrivals_;                    // two iterations x plan_.messages
+  std::vector<std::vector<ConnectionId>> incoming_;  // by rank
+  std::vector<Message> outgoing_;
+  std::vector<Finished> finished_;
+  CommunicationCounters counters_;
+  Event first_failure_{};
+};
+
+}  // namespace rankwire

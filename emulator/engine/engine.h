@@ -1,0 +1,128 @@
+// The engine: walks the ranks' graphs, times what computes, starts what communicates, and knows who waits for whom.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/event.h"
+#include "base/message.h"
+#include "base/record.h"
+#include "base/units.h"
+#include "emulator/engine/communication.h"
+#include "emulator/engine/plan.h"
+#include "emulator/engine/queues.h"
+#include "emulator/workload/node_source.h"
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+struct EngineOptions {
+  uint32_t iterations = 1;     ///< 1 .. MessageId::kMaxIterations
+  uint32_t compute = 1;        ///< compute and memory nodes that a rank runs at once, > 0
+  uint32_t host = 1;           ///< host nodes that a rank runs at once, > 0
+  uint32_t communication = 0;  ///< collectives that a rank runs at once; 0: one a group and no other limit
+  CommunicationOptions messages;
+};
+
+/// One shard: all ranks of one worker, used by its thread alone. After construction nothing allocates and nothing
+/// throws.
+///
+/// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
+/// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
+/// iteration when it has ended the one before and all ranks have ended the one before that.
+class Engine {
+ public:
+  /// Workload, plan and sink outlive the engine.
+  Engine(const Workload& workload, const Plan& plan, const EngineOptions& options, RecordSink& sink);
+
+  /// Finishes what is due at `now` and starts what has become ready.
+  void advance(Time now) noexcept;
+  /// Messages to be posted, oldest first; tell `posted` how many the transport took.
+  std::span<const Message> outgoing() const noexcept { return communication_.outgoing(); }
+  void posted(size_t count) noexcept { communication_.posted(count); }
+  /// What the transport reported; `advance` then starts what follows.
+  void handle(std::span<const Event> events) noexcept;
+
+  /// The end of the earliest compute or reduce in progress.
+  Time next_event() const noexcept { return timers_.next(); }
+  bool finished() const noexcept { return ranks_finished_ == ranks_.size(); }
+  bool failed() const noexcept { return communication_.failed(); }
+  /// Grows whenever a node or a message completes.
+  uint64_t progress() const noexcept { return nodes_completed() + messages_handled_; }
+  /// Any thread may ask.
+  uint64_t nodes_completed() const noexcept { return nodes_completed_.load(std::memory_order_relaxed); }
+  const Communication& communication() const noexcept { return communication_; }
+  /// By rank: the end of its last node so far.
+  std::vector<Duration> rank_times() const;
+  /// What keeps ranks from going on, a line each, at most `most`: messages awaited (with the transport's own words from
+  /// `describe`), collectives not yet begun by a member, and ranks that wait for the iteration to end.
+  template <class Describe>
+  std::vector<std::string> stall_report(size_t most, Describe describe) const;
+
+ private:
+  struct Rank {
+    std::unique_ptr<NodeSource> source;
+    ReadyQueue compute, host;
+    uint32_t compute_running = 0, host_running = 0, collectives_running = 0;
+    uint32_t iteration = 0;
+    bool awaits_iteration = false, finished = false, touched = false;
+    Time last_end;
+    std::vector<uint32_t> memberships;
+  };
+  /// A rank in a group: which of the group's collectives comes next.
+  struct Membership {
+    RankId rank;
+    uint32_t next = 0;  // run order
+    bool running = false;
+    std::vector<uint32_t> node_at;  // by run order
+    std::vector<uint8_t> ready;     // by run order
+  };
+
+  void touch(RankId rank) noexcept;
+  void visit(RankId rank, Time now) noexcept;
+  void take_ready(RankId rank, Time now) noexcept;
+  void start_timed(RankId rank, Time now) noexcept;
+  void start_collectives(RankId rank, Time now) noexcept;
+  void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
+  void collect_finished() noexcept;
+  void end_iteration(RankId rank) noexcept;
+  void begin_iteration(RankId rank) noexcept;
+  std::string describe_waiting(const Waiting& waiting) const;
+  std::vector<std::string> idle_reasons() const;
+
+  const Workload& workload_;
+  const Plan& plan_;
+  const EngineOptions options_;
+  RecordSink& sink_;
+  TimerQueue timers_;
+  Communication communication_;
+  std::vector<Rank> ranks_;
+  std::vector<Membership> memberships_;
+  std::vector<std::vector<uint32_t>> membership_of_;  // by rank and node
+  std::vector<std::vector<Time>> started_;            // by rank and node
+  std::vector<RankId> touched_;
+  std::vector<uint32_t> ended_;    // by parity of the iteration: ranks that have ended it
+  uint32_t iterations_ended_ = 0;  // by all ranks
+  size_t ranks_finished_ = 0;
+  std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
+  uint64_t messages_handled_ = 0;
+};
+
+template <class Describe>
+std::vector<std::string> Engine::stall_report(size_t most, Describe describe) const {
+  std::vector<std::string> lines;
+  for (const Waiting& waiting : communication_.waiting(most)) {
+    lines.push_back(describe_waiting(waiting) + ": " + describe(waiting.connection));
+  }
+  for (std::string& line : idle_reasons()) {
+    if (lines.size() == most) break;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,83 @@
+// Everything that is decided before the run: schedules, connections, and the place of every message on its connection.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/message.h"
+#include "base/transport.h"
+#include "emulator/collective/schedule.h"
+#include "emulator/workload/placement.h"
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+/// A schedule with its traffic sorted by edge. An edge is (peer, channel, direction); the n-th send of an edge is the
+/// n-th receive of the peer's edge.
+struct PlannedSchedule {
+  struct Edge {
+    uint32_t peer = 0;  ///< position in the group
+    uint8_t channel = 0;
+    StepKind kind = StepKind::kSend;  ///< kSend or kReceive
+    uint32_t first_step = 0;          ///< offset of the edge's steps in `edge_steps`
+    uint32_t count = 0;
+    Bytes bytes;
+    Bytes largest;
+  };
+
+  Schedule schedule;
+  std::vector<Edge> edges;
+  std::vector<uint32_t> edge_steps;  ///< step indexes, edge by edge, in order
+  std::vector<uint32_t> edge_of;     ///< by step; meaningless for kReduce
+  std::vector<uint32_t> ordinal_of;  ///< by step: n-th of its edge
+  uint32_t sends = 0;
+  uint32_t channels = 0;
+};
+
+/// Where an edge of one node's schedule stands on its connection.
+struct EdgePlan {
+  ConnectionId connection;
+  uint32_t first_index = 0;  ///< index of the edge's first message within an iteration
+};
+
+/// One communication node. Its edges stand in Plan::edges from `first_edge` on, parallel to the schedule's. `slot` is
+/// where its state stands while it runs: nodes that can never run at the same time share one.
+struct NodePlan {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t schedule = kNone;
+  uint32_t first_edge = 0;
+  uint32_t slot = kNone;
+};
+
+/// The two ends of a message: node index and step at either rank.
+struct MessageEnds {
+  uint32_t source_node = 0, source_step = 0;
+  uint32_t destination_node = 0, destination_step = 0;
+};
+
+struct Plan {
+  TransportPlan transport;
+  std::vector<PlannedSchedule> schedules;
+  std::vector<std::vector<NodePlan>> nodes;  ///< by rank and node index
+  std::vector<EdgePlan> edges;
+  std::vector<uint64_t> first_message;  ///< by connection: offset of its messages in `messages`
+  std::vector<MessageEnds> messages;    ///< of one iteration, connection by connection, in index order
+  std::vector<uint32_t> slot_steps;     ///< by slot: the most steps of a schedule that runs in it
+  uint64_t messages_per_iteration = 0;
+  Bytes bytes_wire, bytes_local;  ///< payload an iteration
+};
+
+/// Expands every communication node. Both ends number the messages of a connection alike: collectives in the group's
+/// file order, point-to-point by (tag, n-th). Throws Error(kInput) when a MessageId cannot name what the trace asks
+/// for.
+Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
+               uint32_t iterations);
+
+/// The id of the message that `step` (a send or a receive of the node's schedule) is one end of.
+MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const Step& step, uint32_t iteration);
+
+/// The schedule's operation for a communication node.
+Operation operation_of(const Node& node);
+
+}  // namespace rankwire

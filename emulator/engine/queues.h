@@ -1,0 +1,70 @@
+// The two small heaps of the engine. Both are sized at load and never allocate afterwards.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// Ready nodes that wait for a free place, lowest node id first.
+class ReadyQueue {
+ public:
+  explicit ReadyQueue(size_t capacity = 0) { heap_.reserve(capacity); }
+  bool empty() const noexcept { return heap_.empty(); }
+  void push(uint64_t id, uint32_t node) noexcept {
+    heap_.push_back({id, node});
+    std::push_heap(heap_.begin(), heap_.end(), later);
+  }
+  uint32_t pop() noexcept {
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    const uint32_t node = heap_.back().node;
+    heap_.pop_back();
+    return node;
+  }
+
+ private:
+  struct Entry {
+    uint64_t id;
+    uint32_t node;
+  };
+  static bool later(const Entry& a, const Entry& b) { return a.id > b.id; }
+  std::vector<Entry> heap_;
+};
+
+/// Ends of computes and reduces in progress. Equal times leave in the order of (kind, owner, item), so that runs
+/// repeat.
+class TimerQueue {
+ public:
+  enum class Kind : uint32_t { kNode, kReduce };
+  struct Timer {
+    Time at;
+    Kind kind;
+    uint32_t owner;  ///< kNode: rank; kReduce: slot
+    uint32_t item;   ///< kNode: node; kReduce: step
+  };
+
+  void reserve(size_t capacity) { heap_.reserve(capacity); }
+  Time next() const noexcept { return heap_.empty() ? Time::never() : heap_.front().at; }
+  void push(const Timer& timer) noexcept {
+    heap_.push_back(timer);
+    std::push_heap(heap_.begin(), heap_.end(), later);
+  }
+  Timer pop() noexcept {
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    const Timer timer = heap_.back();
+    heap_.pop_back();
+    return timer;
+  }
+
+ private:
+  static bool later(const Timer& a, const Timer& b) {
+    return std::tie(a.at, a.kind, a.owner, a.item) > std::tie(b.at, b.kind, b.owner, b.item);
+  }
+  std::vector<Timer> heap_;
+};
+
+}  // namespace rankwire

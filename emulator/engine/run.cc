@@ -1,0 +1,88 @@
+#include "emulator/engine/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kReportedWaits = 64;
+
+/// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened.
+bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, Time now) noexcept {
+  std::array<Event, 64> events;
+  const uint64_t before = engine.progress();
+  engine.advance(now);
+  engine.posted(transport.post(now, engine.outgoing()));
+  bool moved = engine.progress() != before;
+  for (Device* device : devices) moved |= device->step(now);
+  while (const size_t n = transport.poll(now, events)) {
+    engine.handle({events.data(), n});
+    engine.advance(now);
+    engine.posted(transport.post(now, engine.outgoing()));
+    moved = true;
+    if (n < events.size()) break;
+  }
+  return moved;
+}
+
+Time next_event(const Engine& engine, const Transport& transport, std::span<Device* const> devices) noexcept {
+  Time next = std::min(engine.next_event(), transport.next_event());
+  for (const Device* device : devices) next = std::min(next, device->next_event());
+  return next;
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "ok";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kStalled:
+      return "stalled";
+    case Verdict::kInterrupted:
+      return "interrupted";
+  }
+  return "unknown";
+}
+
+RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
+              const RunOptions& options, const std::atomic<bool>& interrupted) {
+  RunResult result;
+  Time now = clock.now(), last_progress = now;
+  uint64_t progress = engine.progress();
+  const auto end = [&](Verdict verdict, std::string reason) {
+    result.verdict = verdict, result.reason = std::move(reason), result.total = now - Time();
+    result.waiting = engine.stall_report(kReportedWaits, [&](ConnectionId c) { return transport.describe(c); });
+    return result;
+  };
+  while (!engine.finished()) {
+    const bool moved = turn(engine, transport, devices, now);
+    if (engine.failed()) return end(Verdict::kFailed, engine.communication().failure_text());
+    if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
+    if (engine.finished()) break;
+
+    const Time next = next_event(engine, transport, devices);
+    if (engine.progress() != progress || engine.next_event() != Time::never()) {
+      progress = engine.progress(), last_progress = now;
+    } else if (next == Time::never() && !clock.runs_by_itself()) {
+      return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
+    } else if (now - last_progress > options.stall_timeout) {
+      return end(Verdict::kStalled, fmt::format("no progress for {:.3f} s", (now - last_progress).ps / 1e12));
+    }
+    if (now - Time() > options.deadline) {
+      return end(Verdict::kFailed, fmt::format("deadline of {:.3f} s passed", options.deadline.ps / 1e12));
+    }
+    clock.idle_until(next);
+    const Time before = std::exchange(now, clock.now());
+    if (moved) result.busy += now - before;
+  }
+  result.total = now - Time();
+  return result;
+}
+
+}  // namespace rankwire

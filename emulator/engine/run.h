@@ -1,0 +1,37 @@
+// The one loop that emulated, twin and reference runs share.
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/transport.h"
+#include "emulator/engine/engine.h"
+
+namespace rankwire {
+
+struct RunOptions {
+  Duration deadline = seconds(600);     ///< of run time
+  Duration stall_timeout = seconds(5);  ///< without any progress while nothing computes
+};
+
+enum class Verdict : uint8_t { kOk, kFailed, kStalled, kInterrupted };
+
+const char* to_string(Verdict verdict);
+
+struct RunResult {
+  Verdict verdict = Verdict::kOk;
+  std::string reason;                ///< empty when ok
+  std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
+  Duration busy, total;              ///< run time in which a turn of the loop did something, and all of it
+};
+
+/// Drives the engine over the transport until every rank has finished, something failed, nothing moves any more, the
+/// deadline has passed, or `interrupted` becomes true (set by a signal handler). `devices` share the loop's core.
+RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
+              const RunOptions& options, const std::atomic<bool>& interrupted);
+
+}  // namespace rankwire

@@ -1,0 +1,77 @@
+#include "emulator/engine/split_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rankwire {
+
+SplitTransport::SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local)
+    : wire_(std::move(wire)), local_(std::move(local)) {}
+
+std::vector<EndPoint> SplitTransport::prepare(const TransportPlan& plan) {
+  for (const Connection& c : plan.connections) path_.push_back(c.path);
+  std::vector<EndPoint> ends = wire_->prepare(plan);
+  std::vector<EndPoint> local = local_->prepare(plan);
+  std::erase_if(ends, [&](const EndPoint& e) { return path_[e.connection.value] != Path::kWire; });
+  std::copy_if(local.begin(), local.end(), std::back_inserter(ends),
+               [&](const EndPoint& e) { return path_[e.connection.value] == Path::kLocal; });
+  return ends;
+}
+
+std::vector<ConnectFailure> SplitTransport::connect(std::span<const EndPoint> remote) {
+  std::vector<EndPoint> wire, local;
+  for (const EndPoint& e : remote) (path_[e.connection.value] == Path::kWire ? wire : local).push_back(e);
+  std::vector<ConnectFailure> failures = wire_->connect(wire);
+  for (ConnectFailure& failure : local_->connect(local)) failures.push_back(std::move(failure));
+  return failures;
+}
+
+size_t SplitTransport::post(Time now, std::span<const Message> messages) noexcept {
+  size_t taken = 0;
+  while (taken < messages.size()) {
+    Transport& transport = of(messages[taken].connection);
+    size_t end = taken + 1;
+    while (end < messages.size() && &of(messages[end].connection) == &transport) ++end;
+    const size_t n = transport.post(now, messages.subspan(taken, end - taken));
+    taken += n;
+    if (taken < end) break;
+  }
+  return taken;
+}
+
+size_t SplitTransport::poll(Time now, std::span<Event> events) noexcept {
+  const size_t n = wire_->poll(now, events);
+  return n + local_->poll(now, events.subspan(n));
+}
+
+Time SplitTransport::next_event() const noexcept {
+  return std::min(wire_->next_event(), local_->next_event());
+}
+
+TransportCounters SplitTransport::counters() const {
+  return wire_->counters();
+}
+
+std::vector<FlowCounters> SplitTransport::flows() const {
+  std::vector<FlowCounters> flows = wire_->flows();
+  const std::vector<FlowCounters> local = local_->flows();
+  for (size_t i = 0; i < path_.size(); ++i) {
+    if (path_[i] == Path::kLocal) flows[i] = local[i];
+  }
+  return flows;
+}
+
+std::vector<PortCounters> SplitTransport::ports() const {
+  return wire_->ports();
+}
+
+std::string SplitTransport::describe(ConnectionId connection) const {
+  return of(connection).describe(connection);
+}
+
+void SplitTransport::close() noexcept {
+  wire_->close();
+  local_->close();
+}
+
+}  // namespace rankwire

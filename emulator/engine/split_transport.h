@@ -1,0 +1,36 @@
+// Local traffic to the modelled interconnect, everything else to the wire.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/transport.h"
+
+namespace rankwire {
+
+/// Routes each message by the path of its connection. One thread; owns both transports.
+class SplitTransport final : public Transport {
+ public:
+  SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<Transport> local);
+
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override;
+  std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+  size_t post(Time now, std::span<const Message> messages) noexcept override;
+  size_t poll(Time now, std::span<Event> events) noexcept override;
+  Time next_event() const noexcept override;
+  TransportCounters counters() const override;  ///< of the wire
+  std::vector<FlowCounters> flows() const override;
+  std::vector<PortCounters> ports() const override;
+  std::string describe(ConnectionId connection) const override;
+  void close() noexcept override;
+
+ private:
+  Transport& of(ConnectionId connection) const noexcept {
+    return path_[connection.value] == Path::kWire ? *wire_ : *local_;
+  }
+
+  std::unique_ptr<Transport> wire_, local_;
+  std::vector<Path> path_;  // by connection
+};
+
+}  // namespace rankwire

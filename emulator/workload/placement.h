@@ -1,0 +1,52 @@
+// Where every rank stands: rank -> NPU -> host -> NIC -> port, and so which pairs meet only inside a host.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/address.h"
+#include "base/id.h"
+#include "base/transport.h"
+
+namespace rankwire {
+
+/// One rank's place. `npu` and `nic` count within the host.
+struct Place {
+  uint32_t host = 0, npu = 0, nic = 0;
+  PortId port;
+};
+
+enum class PlacementPolicy : uint8_t {
+  kRoundRobin,  ///< rank r stands on host r mod hosts, its (r / hosts)-th NPU
+  kBlock,       ///< ranks fill one host after the other
+  kExplicit,    ///< as `places` says
+};
+
+struct PlacementOptions {
+  PlacementPolicy policy = PlacementPolicy::kRoundRobin;
+  uint32_t hosts = 1;
+  uint32_t npus = 1;          ///< a host
+  uint32_t nics = 1;          ///< a host; NPU i uses NIC i * nics / npus
+  uint32_t ports = 1;         ///< NIC n of the run (host by host) stands behind port n mod ports
+  std::vector<Place> places;  ///< kExplicit: by rank
+  Ipv4Address first_ip;
+  uint32_t prefix_length = 15;
+  MacAddress first_mac;
+};
+
+struct Placement {
+  std::vector<Place> ranks;  ///< by RankId
+  std::vector<NicId> nic;    ///< by RankId
+  std::vector<Nic> nics;     ///< by NicId; those that have a rank
+
+  /// Pairs behind one port can never meet through a device under test, and pairs in one host use its scale-up domain.
+  Path path(RankId a, RankId b) const {
+    const Place &x = ranks[a.value], &y = ranks[b.value];
+    return x.host == y.host || x.port == y.port ? Path::kLocal : Path::kWire;
+  }
+};
+
+/// Throws Error(kInput) when the ranks do not fit into hosts x NPUs, or the NICs do not fit into the address pool.
+Placement place_ranks(uint32_t ranks, const PlacementOptions& options);
+
+}  // namespace rankwire
