@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Libraries stay in their rooms. (Rooms among each other are kept apart by the include directories of their targets.)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+status=0
+
+# only PATTERN WHERE...: includes that match PATTERN are allowed in files that match one of WHERE.
+only() {
+  local pattern=$1
+  shift
+  local allowed
+  allowed=$(IFS='|'; echo "$*")
+  local found
+  found=$(git grep -nE "#include [<\"]($pattern)" -- '*.cc' '*.h' | grep -vE "^($allowed)" || true)
+  if [ -n "$found" ]; then
+    echo "includes of $pattern belong in ($allowed) alone:" >&2
+    echo "$found" >&2
+    status=1
+  fi
+}
+
+only 'rte_' 'dataplane/dpdk_[a-z_]*\.cc' 'tests/'
+only 'infiniband/' 'dataplane/verbs_[a-z_]*\.cc' 'tests/'
+only 'yaml-cpp/' 'emulator/input/' 'tests/input/'
+only 'sqlite3' 'emulator/record/' 'tests/'
+only 'google/protobuf' 'proto/' 'tests/'
+only 'proto/' 'proto/' 'emulator/workload/' 'emulator/input/' 'emulator/cli/' 'converters/' 'tests/'
+only 'CLI/' 'emulator/cli/'
+only 'spdlog/' 'base/log\.cc'
+only 'zlib\.h' 'proto/' 'tests/'
+only '\.\.' 'nowhere'
+
+feature_switches=$(git grep -nE '^\s*#\s*(if|ifdef|ifndef)\b' -- '*.cc' '*.h' | grep -vE '__SANITIZE|__has_' || true)
+if [ -n "$feature_switches" ]; then
+  echo "features are files chosen by CMake, not preprocessor switches:" >&2
+  echo "$feature_switches" >&2
+  status=1
+fi
+exit $status
