@@ -1,0 +1,122 @@
+#include "proto/attributes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+chakra::Node node_with(const std::function<void(chakra::AttributeProto&)>& set) {
+  chakra::Node node;
+  node.set_id(12);
+  node.set_name("gemm");
+  chakra::AttributeProto* attribute = node.add_attr();
+  attribute->set_name("x");
+  set(*attribute);
+  // Through the wire, so that the field numbers are those of a file.
+  chakra::Node read;
+  EXPECT_TRUE(read.ParseFromString(node.SerializeAsString()));
+  return read;
+}
+
+struct WireType {
+  const char* name;
+  std::function<void(chakra::AttributeProto&)> set;
+  int64_t value;
+};
+
+const WireType kWireTypes[] = {
+    {"double", [](auto& a) { a.set_double_val(-4096.0); }, -4096},
+    {"float", [](auto& a) { a.set_float_val(65536.0F); }, 65536},
+    {"int32", [](auto& a) { a.set_int32_val(-7); }, -7},
+    {"int64", [](auto& a) { a.set_int64_val(INT64_MIN); }, INT64_MIN},
+    {"uint32", [](auto& a) { a.set_uint32_val(UINT32_MAX); }, UINT32_MAX},
+    {"uint64", [](auto& a) { a.set_uint64_val(INT64_MAX); }, INT64_MAX},
+    {"sint32", [](auto& a) { a.set_sint32_val(-8); }, -8},
+    {"sint64", [](auto& a) { a.set_sint64_val(-9); }, -9},
+    {"fixed32", [](auto& a) { a.set_fixed32_val(10); }, 10},
+    {"fixed64", [](auto& a) { a.set_fixed64_val(11); }, 11},
+    {"sfixed32", [](auto& a) { a.set_sfixed32_val(-12); }, -12},
+    {"sfixed64", [](auto& a) { a.set_sfixed64_val(-13); }, -13},
+    {"bool", [](auto& a) { a.set_bool_val(true); }, 1},
+    {"zero", [](auto& a) { a.set_int64_val(0); }, 0},
+};
+
+class IntegerAttribute : public ::testing::TestWithParam<WireType> {};
+
+TEST_P(IntegerAttribute, WidensEveryWireType) {
+  const chakra::Node node = node_with(GetParam().set);
+  EXPECT_EQ(integer_attribute(node, "x"), GetParam().value);
+  EXPECT_EQ(bool_attribute(node, "x"), GetParam().value != 0);
+  EXPECT_EQ(string_attribute(node, "x"), std::to_string(GetParam().value));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, IntegerAttribute, ::testing::ValuesIn(kWireTypes),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST(Attributes, ThatAreAbsentOrWithoutValueAreAbsent) {
+  const chakra::Node node = node_with([](auto&) {});
+  EXPECT_EQ(integer_attribute(node, "x"), std::nullopt);
+  EXPECT_EQ(string_attribute(node, "x"), std::nullopt);
+  EXPECT_EQ(bool_attribute(node, "y"), std::nullopt);
+}
+
+TEST(Attributes, ThatAreNoIntegerAreErrors) {
+  const std::function<void(chakra::AttributeProto&)> wrong[] = {
+      [](auto& a) { a.set_uint64_val(uint64_t{1} << 63); },
+      [](auto& a) { a.set_fixed64_val(UINT64_MAX); },
+      [](auto& a) { a.set_double_val(0.5); },
+      [](auto& a) { a.set_double_val(0x1p63); },
+      [](auto& a) { a.set_double_val(std::numeric_limits<double>::quiet_NaN()); },
+      [](auto& a) { a.set_float_val(std::numeric_limits<float>::infinity()); },
+      [](auto& a) { a.set_string_val("1"); },
+      [](auto& a) { a.mutable_int64_list()->add_values(1); },
+  };
+  for (const auto& set : wrong) {
+    const chakra::Node node = node_with(set);
+    EXPECT_THAT([&] { integer_attribute(node, "x"); },
+                ThrowsMessage<Error>(HasSubstr("node 12 \"gemm\": attribute x is no 64-bit integer")))
+        << node.ShortDebugString();
+  }
+  EXPECT_EQ(integer_attribute(node_with([](auto& a) { a.set_double_val(-0x1p63); }), "x"), INT64_MIN);
+}
+
+TEST(Attributes, TextIsStringOrBytes) {
+  EXPECT_EQ(string_attribute(node_with([](auto& a) { a.set_string_val("tp_0"); }), "x"), "tp_0");
+  EXPECT_EQ(string_attribute(node_with([](auto& a) { a.set_bytes_val("tp_1"); }), "x"), "tp_1");
+  EXPECT_EQ(string_attribute(node_with([](auto& a) { a.set_string_val(""); }), "x"), "");
+  EXPECT_THROW(string_attribute(node_with([](auto& a) { a.mutable_string_list()->add_values("a"); }), "x"), Error);
+}
+
+TEST(Attributes, ListsSurviveTheWire) {
+  chakra::Node node = node_with([](auto& a) {
+    for (int i = -1; i < 2; ++i) a.mutable_sint32_list()->add_values(i);
+  });
+  ASSERT_EQ(node.attr(0).sint32_list().values_size(), 3);
+  EXPECT_EQ(node.attr(0).sint32_list().values(0), -1);
+  node = node_with([](auto& a) { a.mutable_bytes_list()->add_values(std::string("\0b", 2)); });
+  EXPECT_EQ(node.attr(0).bytes_list().values(0), std::string("\0b", 2));
+}
+
+TEST(Attributes, FieldNumbersAreThoseOfChakra) {
+  // Chakra numbers the values 3 (double) to 32 (bytes list) in the order of this schema, list behind scalar.
+  const char* types[] = {"double",  "float",   "int32",    "int64",    "uint32", "uint64", "sint32", "sint64",
+                         "fixed32", "fixed64", "sfixed32", "sfixed64", "bool",   "string", "bytes"};
+  const auto* descriptor = chakra::AttributeProto::descriptor();
+  int number = 3;
+  for (const std::string type : types) {
+    EXPECT_EQ(descriptor->FindFieldByName(type + "_val")->number(), number++);
+    EXPECT_EQ(descriptor->FindFieldByName(type + "_list")->number(), number++);
+  }
+}
+
+}  // namespace
+}  // namespace rankwire
