@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,10 @@
 namespace rankwire {
 
 enum class NodeKind : uint8_t {
-  kNone,        ///< takes no time and uses no resource: metadata, invalid, deselected, duplicate of a collective
-  kCompute,     ///< on the accelerator
-  kHost,        ///< on the host CPU (is_cpu_op)
-  kMemory,      ///< MEM_LOAD, MEM_STORE
+  kNone,     ///< takes no time and uses no resource: metadata, invalid, deselected, duplicate of a collective
+  kCompute,  ///< on the accelerator
+  kHost,     ///< on the host CPU (is_cpu_op)
+  kMemory,   ///< MEM_LOAD, MEM_STORE
   kCollective,
   kSend,
   kReceive,
@@ -46,17 +47,17 @@ struct Node {
   uint64_t id = 0;  ///< the trace's own; differs from rank to rank
   NodeKind kind = NodeKind::kNone;
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  GroupId group;          ///< kCollective
-  RankId peer;            ///< kSend: destination, kReceive: source (ranks of the run); kCollective: root or invalid
-  uint32_t sequence = 0;  ///< kCollective: n-th of its group in file order; kSend, kReceive: n-th of (src, dst, tag)
+  GroupId group;             ///< kCollective
+  RankId peer;               ///< kSend: destination, kReceive: source (ranks of the run); kCollective: root or invalid
+  uint32_t sequence = 0;     ///< kCollective: n-th of its group in file order; kSend, kReceive: n-th of (src, dst, tag)
   uint32_t tag_ordinal = 0;  ///< kSend, kReceive: ordinal of the tag among the sorted tags of (source, destination)
   uint32_t run_order = 0;    ///< kCollective: its place in the order in which the group runs its collectives
   int64_t tag = 0;
-  Bytes bytes;             ///< communication: the rank's input, scaled to whole elements; kMemory: size moved
-  int64_t operations = 0;  ///< num_ops (flops), 0 when absent
-  Bytes tensor;            ///< tensor_size in bytes, 0 when absent
+  Bytes bytes;                       ///< communication: the rank's input, scaled to whole elements; kMemory: size moved
+  int64_t operations = 0;            ///< num_ops (flops), 0 when absent
+  Bytes tensor;                      ///< tensor_size in bytes, 0 when absent
   std::optional<Duration> recorded;  ///< the trace's own duration, unscaled
-  Duration duration;       ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
+  Duration duration;  ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
   std::string name;
 };
 
@@ -68,6 +69,10 @@ struct RankTrace {
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;
+
+  std::span<const uint32_t> successors_of(uint32_t node) const {
+    return {successors.data() + successor_begin[node], successors.data() + successor_begin[node + 1]};
+  }
 };
 
 /// A process group; the order of `members` is the order of the ring.
@@ -89,7 +94,7 @@ Bytes scaled_size(Bytes size, Scale scale, Bytes element);
 Duration scaled_duration(Duration duration, Scale scale);
 
 enum class DependencyPolicy : uint8_t {
-  kAuto,     ///< data_deps; ctrl_deps when no node of the whole set has data_deps
+  kAuto,  ///< data_deps; ctrl_deps when no node of the whole set has data_deps
   kData,
   kControl,
   kBoth,
@@ -104,9 +109,9 @@ struct Selection {
 };
 
 struct WorkloadOptions {
-  /// Trace files by rank, or one prefix P that stands for P.<rank>.et[.gz], rank = 0, 1, ... until a file is missing.
+  /// Trace files by rank, or one prefix P that stands for P.<rank>.et[.gz], rank = 0, 1, ... without a gap.
   std::vector<std::string> traces;
-  std::string groups_file;   ///< process-group JSON {"name": [ranks]}; empty: METADATA nodes and "all ranks" only
+  std::string groups_file;  ///< process-group JSON {"name": [ranks]}; empty: METADATA nodes and "all ranks" only
   /// comm_size and tensor_size count elements of this many bytes; 1 where the trace counts bytes.
   Bytes element_size = Bytes(1);
   /// Sizes are rounded up to whole multiples of this when scaled. Defaults to element_size when 0.
@@ -117,11 +122,11 @@ struct WorkloadOptions {
   Selection select;
 };
 
-/// Reads, validates and links all ranks. Throws Error(kInput) naming file, node and name for: an unreadable or truncated
-/// file, duplicate ids, missing parents, cycles (also across ranks, through collectives and SEND/RECV), unmatched
-/// SEND/RECV, a rank outside a group that it calls, and a collective whose members disagree in kind, size or number.
-/// What is tolerated (self dependencies, dropped references to nodes that no policy needs, CPU duplicates) is counted in
-/// `warnings`.
+/// Reads, validates and links all ranks. Throws Error(kInput) naming file, node and name for: an unreadable or
+/// truncated file, duplicate ids, missing parents, cycles (also across ranks, through collectives and SEND/RECV),
+/// unmatched SEND/RECV, a rank outside a group that it calls, and a collective whose members disagree in kind, size or
+/// number. What is tolerated (self dependencies, dropped references to nodes that no policy needs, CPU duplicates) is
+/// counted in `warnings`.
 Workload load_workload(const WorkloadOptions& options, Warnings& warnings);
 
 }  // namespace rankwire

@@ -1,0 +1,135 @@
+#include "emulator/workload/dependencies.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "emulator/workload/graph.h"
+
+namespace rankwire {
+namespace {
+
+using IndexById = std::unordered_map<uint64_t, uint32_t>;
+
+IndexById index_nodes(const RankFile& file) {
+  IndexById index;
+  index.reserve(file.nodes.size());
+  for (uint32_t i = 0; i < file.nodes.size(); ++i) {
+    const auto [other, added] = index.emplace(file.nodes[i].id, i);
+    if (!added) {
+      fail_input("{}: the id is that of node \"{}\" already", place(file.path, file.nodes[i]),
+                 file.nodes[other->second].name);
+    }
+  }
+  return index;
+}
+
+class Linker {
+ public:
+  Linker(const RankFile& file, DependencyUse use, Tolerated& tolerated)
+      : file_(file), use_(use), tolerated_(tolerated), index_(index_nodes(file)) {}
+
+  /// The distinct edges, sorted by the node they lead to.
+  std::vector<Edge> link() {
+    for (uint32_t node = 0; node < file_.nodes.size(); ++node) {
+      parents_.clear();
+      if (use_.data) add_data(node);
+      add_control(node);
+      std::ranges::sort(parents_);
+      const auto repeated = std::ranges::unique(parents_);
+      parents_.erase(repeated.begin(), repeated.end());
+      for (const uint32_t parent : parents_) edges_.push_back({parent, node});
+    }
+    return std::move(edges_);
+  }
+
+ private:
+  void add_data(uint32_t node) {
+    for (const uint64_t id : file_.data.of(node)) {
+      const auto parent = index_.find(id);
+      if (parent == index_.end()) fail_missing(node, id, "data");
+      add_parent(node, parent->second);
+    }
+  }
+
+  void add_control(uint32_t node) {
+    for (const uint64_t id : file_.control.of(node)) {
+      const auto parent = index_.find(id);
+      if (parent != index_.end()) {
+        if (use_.control) add_parent(node, parent->second);
+      } else if (use_.control_must_resolve) {
+        fail_missing(node, id, "control");
+      } else {
+        tolerated_.missing_controls.add(file_.path, file_.nodes[node]);
+      }
+    }
+  }
+
+  void add_parent(uint32_t node, uint32_t parent) {
+    if (parent == node) {
+      tolerated_.self_dependencies.add(file_.path, file_.nodes[node]);
+    } else {
+      parents_.push_back(parent);
+    }
+  }
+
+  [[noreturn]] void fail_missing(uint32_t node, uint64_t id, const char* list) const {
+    fail_input("{}: its {} dependency on node {} does not resolve, the file has no such node",
+               place(file_.path, file_.nodes[node]), list, id);
+  }
+
+  const RankFile& file_;
+  DependencyUse use_;
+  Tolerated& tolerated_;
+  IndexById index_;
+  std::vector<uint32_t> parents_;
+  std::vector<Edge> edges_;
+};
+
+void check_acyclic(const RankFile& file, const Graph& graph) {
+  const std::vector<uint32_t> cycle = find_cycle(graph);
+  if (cycle.empty()) return;
+  constexpr size_t kShown = 12;
+  std::string text;
+  for (size_t i = 0; i < cycle.size() && i < kShown; ++i) {
+    const Node& node = file.nodes[cycle[i]];
+    text += fmt::format("{} \"{}\" -> ", node.id, node.name);
+  }
+  if (cycle.size() > kShown) text += fmt::format("{} more -> ", cycle.size() - kShown);
+  fail_input("{}: its dependencies are a cycle: {}{}", place(file.path, file.nodes[cycle.front()]), text,
+             file.nodes[cycle.front()].id);
+}
+
+}  // namespace
+
+DependencyUse choose_dependencies(std::span<const RankFile> files, DependencyPolicy policy) {
+  const bool has_data = std::ranges::any_of(files, [](const RankFile& file) { return !file.data.empty(); });
+  switch (policy) {
+    case DependencyPolicy::kData:
+      return {.data = true};
+    case DependencyPolicy::kControl:
+      return {.control = true, .control_must_resolve = true};
+    case DependencyPolicy::kBoth:
+      return {.data = true, .control = true, .control_must_resolve = !has_data};
+    case DependencyPolicy::kAuto:
+      break;
+  }
+  return {.data = has_data, .control = !has_data, .control_must_resolve = !has_data};
+}
+
+RankTrace link_dependencies(RankFile&& file, DependencyUse use, Tolerated& tolerated) {
+  const std::vector<Edge> edges = Linker(file, use, tolerated).link();
+  Graph graph = make_graph(static_cast<uint32_t>(file.nodes.size()), edges);
+  check_acyclic(file, graph);
+
+  RankTrace trace;
+  trace.file = std::move(file.path);
+  trace.nodes = std::move(file.nodes);
+  trace.dependencies.assign(trace.nodes.size(), 0);
+  for (const Edge& edge : edges) ++trace.dependencies[edge.to];
+  trace.successor_begin = std::move(graph.begin);
+  trace.successors = std::move(graph.next);
+  return trace;
+}
+
+}  // namespace rankwire

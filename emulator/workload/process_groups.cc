@@ -1,0 +1,110 @@
+#include "emulator/workload/process_groups.h"
+
+#include <cctype>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<int64_t> parse_ranks(const Json& value, const std::string& name) {
+  if (!value.is_array()) fail_input("group \"{}\" is no list of ranks", name);
+  std::vector<int64_t> ranks;
+  for (const Json& rank : value) {
+    if (!rank.is_number_integer()) fail_input("group \"{}\": {} is no rank", name, rank.dump());
+    ranks.push_back(rank.get<int64_t>());
+  }
+  return ranks;
+}
+
+/// The string literal that begins at `text[at]` as a JSON string; `at` becomes the position behind it.
+std::string string_literal(std::string_view text, size_t& at) {
+  const char quote = text[at++];
+  std::string value;
+  while (at < text.size() && text[at] != quote) {
+    if (text[at] == '\\' && at + 1 < text.size()) {
+      ++at;
+      const bool is_plain = text[at] == '\'' || text[at] == '"' || text[at] == '\\';
+      if (!is_plain) value += '\\';
+    }
+    value += text[at++];
+  }
+  if (at == text.size()) fail_input("a string does not end");
+  ++at;
+  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A Python literal as JSON: quotes, tuples, None, True and False differ.
+std::string python_to_json(std::string_view text) {
+  std::string json;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '\'' || c == '"') {
+      json += string_literal(text, at);
+    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      const size_t begin = at;
+      while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0) ++at;
+      const std::string_view word = text.substr(begin, at - begin);
+      json += word == "None" ? "null" : word == "True" ? "true" : word == "False" ? "false" : word;
+    } else {
+      json += c == '(' ? '[' : c == ')' ? ']' : c;
+      ++at;
+    }
+  }
+  return json;
+}
+
+Json parse_literal(const std::string& text) {
+  Json value = Json::parse(text, nullptr, false);
+  if (value.is_discarded()) value = Json::parse(python_to_json(text), nullptr, false);
+  if (value.is_discarded()) fail_input("the process groups are neither JSON nor a Python list: {:.80}", text);
+  return value;
+}
+
+std::string group_name(const Json& name) {
+  return name.is_string() ? name.get<std::string>() : name.dump();
+}
+
+}  // namespace
+
+std::vector<GroupDefinition> read_groups_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) fail_input("{}: cannot open the process groups", path);
+  try {
+    const Json groups = Json::parse(file);
+    if (!groups.is_object()) fail_input("the process groups must be an object {{\"name\": [ranks]}}");
+    std::vector<GroupDefinition> definitions;
+    for (const auto& [name, ranks] : groups.items()) definitions.push_back({name, parse_ranks(ranks, name)});
+    for (const GroupDefinition& group : definitions) {
+      if (group.ranks.empty()) fail_input("group \"{}\" has no ranks", group.name);
+    }
+    return definitions;
+  } catch (const std::exception& error) {
+    fail_input("{}: {}", path, error.what());
+  }
+}
+
+std::vector<GroupDefinition> parse_process_groups(const std::string& values) {
+  Json groups = parse_literal(values);
+  if (groups.is_array() && !groups.empty() && groups.front().is_string()) {
+    groups = parse_literal(groups.front().get<std::string>());
+  }
+  if (!groups.is_array()) fail_input("the process groups are no list: {:.80}", values);
+  std::vector<GroupDefinition> definitions;
+  for (const Json& group : groups) {
+    if (!group.is_object() || !group.contains("pg_name") || !group.contains("ranks")) {
+      fail_input("a process group needs pg_name and ranks: {:.80}", group.dump());
+    }
+    const std::string name = group_name(group["pg_name"]);
+    definitions.push_back({name, parse_ranks(group["ranks"], name)});
+  }
+  return definitions;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,23 @@
+// Definitions of process groups as files and traces write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rankwire {
+
+/// A name and the ranks as written, in order. Not yet checked against the ranks of the run.
+struct GroupDefinition {
+  std::string name;
+  std::vector<int64_t> ranks;
+};
+
+/// A process-group file, {"name": [ranks], ...}, by name in byte order. Throws Error(kInput) naming the file.
+std::vector<GroupDefinition> read_groups_file(const std::string& path);
+
+/// The `inputs.values` of a "process_group:init" METADATA node: a list of {"pg_name", "ranks"}, in JSON or as Python
+/// prints it, or as a string within a list of one, which is what PyTorch records. Throws Error(kInput).
+std::vector<GroupDefinition> parse_process_groups(const std::string& values);
+
+}  // namespace rankwire

@@ -1,0 +1,224 @@
+#include "emulator/workload/rank_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "proto/attributes.h"
+#include "proto/trace_stream.h"
+
+namespace rankwire {
+namespace {
+
+/// No operation of a real workload moves more; a larger number is a broken trace.
+constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
+constexpr int64_t kMaxMicroseconds = Duration::max().ps / microseconds(1).ps;
+
+bool has_no_communication(const chakra::Node& in) {
+  return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
+}
+
+std::string group_name(const chakra::Node& in) {
+  if (auto name = string_attribute(in, "pg_name")) return *name;
+  return string_attribute(in, "comm_group").value_or("");
+}
+
+/// Turns the messages of one file into nodes. Errors begin with the node; the caller adds the file.
+class NodeReader {
+ public:
+  NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options)
+      : self_(self),
+        ranks_(ranks),
+        options_(options),
+        round_to_(options.round_to.count > 0 ? options.round_to : options.element_size) {}
+
+  Node read(const chakra::Node& in) const;
+
+ private:
+  NodeKind kind_of(const chakra::Node& in) const;
+  void read_work(const chakra::Node& in, Node& out) const;
+  void read_collective(const chakra::Node& in, Node& out) const;
+  void read_point_to_point(const chakra::Node& in, Node& out) const;
+  RankId peer(const chakra::Node& in, const char* attribute) const;
+  void check_self(const chakra::Node& in, const char* attribute) const;
+  Bytes size(const chakra::Node& in, const char* attribute, int64_t elements) const;
+  Bytes required_size(const chakra::Node& in) const;
+
+  RankId self_;
+  uint32_t ranks_;
+  const WorkloadOptions& options_;
+  Bytes round_to_;
+};
+
+template <class... Args>
+[[noreturn]] void fail_node(const chakra::Node& node, fmt::format_string<Args...> format, Args&&... args) {
+  fail_input("node {} \"{}\": {}", node.id(), node.name(), fmt::format(format, std::forward<Args>(args)...));
+}
+
+Node NodeReader::read(const chakra::Node& in) const {
+  Node out;
+  out.id = in.id();
+  out.name = in.name();
+  out.kind = kind_of(in);
+  if (in.duration_micros() > static_cast<uint64_t>(kMaxMicroseconds)) {
+    fail_node(in, "a duration of {} us, the most is {}", in.duration_micros(), kMaxMicroseconds);
+  }
+  if (in.duration_micros() > 0) out.recorded = microseconds(static_cast<int64_t>(in.duration_micros()));
+  switch (out.kind) {
+    case NodeKind::kNone:
+      break;
+    case NodeKind::kCompute:
+    case NodeKind::kHost:
+    case NodeKind::kMemory:
+      read_work(in, out);
+      break;
+    case NodeKind::kCollective:
+      read_collective(in, out);
+      break;
+    case NodeKind::kSend:
+    case NodeKind::kReceive:
+      read_point_to_point(in, out);
+      break;
+  }
+  return out;
+}
+
+NodeKind NodeReader::kind_of(const chakra::Node& in) const {
+  const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
+  switch (in.type()) {
+    case chakra::MEM_LOAD_NODE:
+    case chakra::MEM_STORE_NODE:
+      return NodeKind::kMemory;
+    case chakra::COMP_NODE:
+      return on_cpu ? NodeKind::kHost : NodeKind::kCompute;
+    // PyTorch's c10d operators on the CPU are typed as communication too; the kernel they launch carries the traffic.
+    case chakra::COMM_SEND_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kSend;
+    case chakra::COMM_RECV_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kReceive;
+    case chakra::COMM_COLL_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
+    default:
+      return NodeKind::kNone;
+  }
+}
+
+void NodeReader::read_work(const chakra::Node& in, Node& out) const {
+  out.operations = integer_attribute(in, "num_ops").value_or(0);
+  if (out.operations < 0) fail_node(in, "num_ops is {}", out.operations);
+  out.tensor = size(in, "tensor_size", integer_attribute(in, "tensor_size").value_or(0));
+  if (out.kind == NodeKind::kMemory) out.bytes = out.tensor;
+  if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
+}
+
+void NodeReader::read_collective(const chakra::Node& in, Node& out) const {
+  const int64_t type = integer_attribute(in, "comm_type").value_or(0);
+  if (type < 0 || type > static_cast<int64_t>(CollectiveKind::kBarrier)) {
+    fail_node(in, "comm_type {} is no collective (0 to 9)", type);
+  }
+  out.collective = static_cast<CollectiveKind>(type);
+  // A barrier moves no data, whatever size is written beside it.
+  if (out.collective != CollectiveKind::kBarrier) out.bytes = required_size(in);
+}
+
+void NodeReader::read_point_to_point(const chakra::Node& in, Node& out) const {
+  const bool sends = out.kind == NodeKind::kSend;
+  out.peer = peer(in, sends ? "comm_dst" : "comm_src");
+  check_self(in, sends ? "comm_src" : "comm_dst");
+  out.tag = integer_attribute(in, "comm_tag").value_or(0);
+  out.bytes = required_size(in);
+}
+
+RankId NodeReader::peer(const chakra::Node& in, const char* attribute) const {
+  const std::optional<int64_t> rank = integer_attribute(in, attribute);
+  if (!rank) fail_node(in, "has no {}", attribute);
+  if (*rank < 0 || *rank >= ranks_) fail_node(in, "{} is {}, but there are {} ranks", attribute, *rank, ranks_);
+  if (*rank == self_.value) fail_node(in, "{} is {}, the rank itself", attribute, *rank);
+  return RankId(static_cast<uint32_t>(*rank));
+}
+
+void NodeReader::check_self(const chakra::Node& in, const char* attribute) const {
+  const int64_t rank = integer_attribute(in, attribute).value_or(self_.value);
+  if (rank != self_.value) fail_node(in, "{} is {}, but this is the trace of rank {}", attribute, rank, self_.value);
+}
+
+Bytes NodeReader::required_size(const chakra::Node& in) const {
+  const std::optional<int64_t> elements = integer_attribute(in, "comm_size");
+  if (!elements) fail_node(in, "has no comm_size");
+  return size(in, "comm_size", *elements);
+}
+
+Bytes NodeReader::size(const chakra::Node& in, const char* attribute, int64_t elements) const {
+  if (elements < 0 || elements > kMaxOperationBytes / options_.element_size.count) {
+    fail_node(in, "{} is {}, sizes are 0 to {} bytes", attribute, elements, kMaxOperationBytes);
+  }
+  return scaled_size(Bytes(elements * options_.element_size.count), options_.bytes, round_to_);
+}
+
+bool is_communication(chakra::NodeType type) {
+  return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
+}
+
+/// Adds nodes to a RankFile and remembers the names of groups already met.
+class FileBuilder {
+ public:
+  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated) {}
+
+  void add(const chakra::Node& in, Node&& node) {
+    if (node.kind == NodeKind::kNone && is_communication(in.type())) tolerated_.cpu_duplicates.add(file_.path, node);
+    if (!chakra::NodeType_IsValid(in.type())) tolerated_.unknown_types.add(file_.path, node);
+    if (in.type() == chakra::METADATA_NODE && in.inputs().values().find("pg_name") != std::string::npos) {
+      add_groups(in);
+    }
+    const bool collective = node.kind == NodeKind::kCollective;
+    file_.group_of.push_back(collective ? name_index(group_name(in)) : RankFile::kNoName);
+    file_.root_of.push_back(collective ? integer_attribute(in, "root").value_or(-1) : -1);
+    file_.data.add_node(in.data_deps());
+    file_.control.add_node(in.ctrl_deps());
+    file_.nodes.push_back(std::move(node));
+  }
+
+ private:
+  void add_groups(const chakra::Node& in) {
+    try {
+      for (GroupDefinition& group : parse_process_groups(in.inputs().values()))
+        file_.groups.push_back(std::move(group));
+    } catch (const Error& error) {
+      fail_node(in, "{}", error.what());
+    }
+  }
+
+  uint32_t name_index(const std::string& name) {
+    const auto [at, added] = index_.try_emplace(name, static_cast<uint32_t>(file_.group_names.size()));
+    if (added) file_.group_names.push_back(name);
+    return at->second;
+  }
+
+  RankFile& file_;
+  Tolerated& tolerated_;
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+}  // namespace
+
+RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
+                        Tolerated& tolerated) {
+  RankFile file;
+  file.path = path;
+  const NodeReader reader(self, ranks, options);
+  FileBuilder builder(file, tolerated);
+  TraceReader stream(path);
+  chakra::Node in;
+  while (stream.next(in)) {
+    try {
+      builder.add(in, reader.read(in));
+    } catch (const Error& error) {
+      fail_input("{}: {}", path, error.what());
+    }
+  }
+  if (file.nodes.empty()) fail_input("{}: the trace has no nodes", path);
+  return file;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,67 @@
+#include "emulator/workload/trace_files.h"
+
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The rank in "<base>.<rank>.et[.gz]", written without leading zeros.
+std::optional<uint32_t> rank_of(std::string_view file, std::string_view base) {
+  if (file.ends_with(".gz")) file.remove_suffix(3);
+  if (!file.ends_with(".et")) return std::nullopt;
+  file.remove_suffix(3);
+  if (file.size() < base.size() + 2 || !file.starts_with(base) || file[base.size()] != '.') return std::nullopt;
+  file.remove_prefix(base.size() + 1);
+  if (file.size() > 1 && file.front() == '0') return std::nullopt;
+  uint32_t rank = 0;
+  const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), rank);
+  if (error != std::errc() || end != file.data() + file.size()) return std::nullopt;
+  return rank;
+}
+
+std::vector<std::string> expand_prefix(const std::string& prefix) {
+  const fs::path path(prefix);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::map<uint32_t, std::string> by_rank;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    const std::optional<uint32_t> rank = rank_of(file, path.filename().string());
+    if (!rank) continue;
+    const std::string full = path.has_parent_path() ? entry.path().string() : file;
+    const auto [other, added] = by_rank.emplace(*rank, full);
+    if (!added) fail_input("{} and {} are both the trace of rank {}", other->second, full, *rank);
+  }
+  if (by_rank.empty()) fail_input("no trace: neither a file {0} nor {0}.0.et nor {0}.0.et.gz exists", prefix);
+
+  std::vector<std::string> files;
+  for (const auto& [rank, file] : by_rank) {
+    if (rank != files.size()) {
+      fail_input("the trace of rank {1} is missing: there is {2}, but neither {0}.{1}.et nor {0}.{1}.et.gz", prefix,
+                 files.size(), file);
+    }
+    files.push_back(file);
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<std::string> find_trace_files(const std::vector<std::string>& traces) {
+  if (traces.empty()) fail_input("no trace is named");
+  if (traces.size() == 1 && !fs::is_regular_file(traces.front())) return expand_prefix(traces.front());
+  for (size_t rank = 0; rank < traces.size(); ++rank) {
+    if (!fs::exists(traces[rank])) fail_input("the trace of rank {} is missing: no file {}", rank, traces[rank]);
+  }
+  return traces;
+}
+
+}  // namespace rankwire

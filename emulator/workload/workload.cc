@@ -1,0 +1,152 @@
+#include "emulator/workload/workload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/message.h"
+#include "emulator/workload/dependencies.h"
+#include "emulator/workload/group_table.h"
+#include "emulator/workload/matching.h"
+#include "emulator/workload/rank_file.h"
+#include "emulator/workload/run_order.h"
+#include "emulator/workload/selection.h"
+#include "emulator/workload/tolerated.h"
+#include "emulator/workload/trace_files.h"
+
+namespace rankwire {
+namespace {
+
+void check_scale(Scale scale, const char* what) {
+  if (scale.numerator <= 0 || scale.denominator <= 0) {
+    fail_input("the scale of {} is {}/{}, both parts must be positive", what, scale.numerator, scale.denominator);
+  }
+}
+
+void check_options(const WorkloadOptions& options) {
+  if (options.element_size.count <= 0) fail_input("the element size is {} bytes", options.element_size.count);
+  if (options.round_to.count < 0) fail_input("sizes are to be rounded to {} bytes", options.round_to.count);
+  check_scale(options.bytes, "bytes");
+  check_scale(options.compute, "compute");
+}
+
+std::vector<RankFile> read_files(const WorkloadOptions& options, Tolerated& tolerated) {
+  const std::vector<std::string> paths = find_trace_files(options.traces);
+  if (paths.size() > MessageId::kMaxRanks) {
+    fail_input("{} ranks, the most is {}", paths.size(), MessageId::kMaxRanks);
+  }
+  const auto ranks = static_cast<uint32_t>(paths.size());
+  std::vector<RankFile> files;
+  files.reserve(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    files.push_back(read_rank_file(paths[rank], RankId(rank), ranks, options, tolerated));
+  }
+  return files;
+}
+
+bool is_rooted(CollectiveKind kind) {
+  return kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter ||
+         kind == CollectiveKind::kBroadcast;
+}
+
+/// The root that the node names, else the group's first member: Chakra has no attribute for it, only some producers do.
+RankId root_of(const Node& node, int64_t named, const Group& group) {
+  if (!is_rooted(node.collective)) return RankId::invalid();
+  if (named < 0) return group.members.front();
+  const auto root = std::ranges::find(group.members, named, [](RankId member) { return int64_t{member.value}; });
+  if (root == group.members.end()) fail_input("root {} is not in group \"{}\"", named, group.name);
+  return *root;
+}
+
+std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::string& groups_file) {
+  GroupTable table(static_cast<uint32_t>(files.size()));
+  if (!groups_file.empty()) {
+    for (const GroupDefinition& group : read_groups_file(groups_file)) table.define(group, groups_file);
+  }
+  for (uint32_t rank = 0; rank < files.size(); ++rank) {
+    for (const GroupDefinition& group : files[rank].groups) table.define_on(RankId(rank), group, files[rank].path);
+  }
+  for (uint32_t rank = 0; rank < files.size(); ++rank) {
+    RankFile& file = files[rank];
+    std::vector<GroupId> known(file.group_names.size());
+    for (size_t i = 0; i < file.nodes.size(); ++i) {
+      if (file.group_of[i] == RankFile::kNoName) continue;
+      try {
+        GroupId& group = known[file.group_of[i]];
+        if (!group.valid()) group = table.resolve(file.group_names[file.group_of[i]], RankId(rank));
+        file.nodes[i].group = group;
+        file.nodes[i].peer = root_of(file.nodes[i], file.root_of[i], table.group(group));
+      } catch (const Error& error) {
+        fail_input("{}: {}", place(file.path, file.nodes[i]), error.what());
+      }
+    }
+  }
+  return table.take_groups();
+}
+
+}  // namespace
+
+const char* to_string(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kNone:
+      return "none";
+    case NodeKind::kCompute:
+      return "compute";
+    case NodeKind::kHost:
+      return "host";
+    case NodeKind::kMemory:
+      return "memory";
+    case NodeKind::kCollective:
+      return "collective";
+    case NodeKind::kSend:
+      return "send";
+    case NodeKind::kReceive:
+      return "receive";
+  }
+  return "unknown";
+}
+
+const char* to_string(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kReduce:
+      return "reduce";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kGather:
+      return "gather";
+    case CollectiveKind::kScatter:
+      return "scatter";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kReduceScatterBlock:
+      return "reduce_scatter_block";
+    case CollectiveKind::kBarrier:
+      return "barrier";
+  }
+  return "unknown";
+}
+
+Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
+  check_options(options);
+  Tolerated tolerated;
+  std::vector<RankFile> files = read_files(options, tolerated);
+
+  Workload workload;
+  workload.element = options.round_to.count > 0 ? options.round_to : options.element_size;
+  workload.groups = resolve_groups(files, options.groups_file);
+  const DependencyUse use = choose_dependencies(files, options.dependencies);
+  for (RankFile& file : files) workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
+  select_nodes(options.select, workload.groups, workload.ranks, warnings);
+  match_collectives(workload);
+  const std::vector<Exchange> exchanges = match_point_to_point(workload);
+  tolerated.report(warnings);
+  order_collectives(workload, exchanges, warnings);
+  return workload;
+}
+
+}  // namespace rankwire
