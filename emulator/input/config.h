@@ -19,11 +19,11 @@ namespace rankwire {
 struct TransformerConfig {
   uint32_t layers = 4;
   int64_t hidden = 1024;
-  int64_t sequence = 512;          ///< tokens
+  int64_t sequence = 512;  ///< tokens
   int64_t vocabulary = 32000;
-  uint32_t micro_batches = 2;      ///< per data-parallel replica and step
-  int64_t micro_batch_size = 1;    ///< sequences
-  Bytes element = Bytes(2);        ///< data_type: fp32 4, fp16 and bf16 2, fp8 1
+  uint32_t micro_batches = 2;    ///< per data-parallel replica and step
+  int64_t micro_batch_size = 1;  ///< sequences
+  Bytes element = Bytes(2);      ///< data_type: fp32 4, fp16 and bf16 2, fp8 1
   uint32_t tensor_parallel = 2;
   uint32_t pipeline_parallel = 1;
   uint32_t data_parallel = 2;
@@ -102,31 +102,31 @@ struct PortConfig {
 struct SwitchConfig {
   Duration latency = microseconds(1);
   Duration link_latency = nanoseconds(100);
-  Bytes buffer = Bytes(16 << 20);        ///< each output queue
-  std::optional<Bytes> ecn_threshold;    ///< CE marks above this queue length
-  uint32_t loss_ppm = 0;                 ///< seeded random loss of frames, parts per million
-  bool own_core = false;                 ///< a thread of its own instead of the run loop's
+  Bytes buffer = Bytes(16 << 20);      ///< each output queue
+  std::optional<Bytes> ecn_threshold;  ///< CE marks above this queue length
+  uint32_t loss_ppm = 0;               ///< seeded random loss of frames, parts per million
+  bool own_core = false;               ///< a thread of its own instead of the run loop's
 };
 
 struct TransportConfig {
-  uint32_t mtu = 4096;                   ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
-  uint32_t window = 64;                  ///< unacknowledged packets a queue pair, 1 .. 2^22
-  std::optional<uint32_t> timeout;       ///< exponent t of 4.096 us x 2^t; default 8 on embedded ports, 14 on others
-  uint32_t retry_count = 7;              ///< 1 .. 7
-  uint32_t ack_every = 32;               ///< packets without an AckReq, at most
+  uint32_t mtu = 4096;              ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
+  uint32_t window = 64;             ///< unacknowledged packets a queue pair, 1 .. 2^22
+  std::optional<uint32_t> timeout;  ///< exponent t of 4.096 us x 2^t; default 8 on embedded ports, 14 on others
+  uint32_t retry_count = 7;         ///< 1 .. 7
+  uint32_t ack_every = 32;          ///< packets without an AckReq, at most; default min(32, window)
   uint32_t dscp = 26;
-  bool ecn = true;                       ///< data packets are ECN-capable, ECT(0)
+  bool ecn = true;  ///< data packets are ECN-capable, ECT(0)
   uint32_t ttl = 64;
-  bool checking = false;                 ///< payload is a function of the message and is compared at the receiver
-  Duration catch_up = microseconds(100); ///< how far behind its schedule a port may be and still catch up
+  bool checking = false;                  ///< payload is a function of the message and is compared at the receiver
+  Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up
 };
 
 enum class MessageRecording : uint8_t { kNone, kSampled, kAll };
 
 struct RunLimits {
-  Duration deadline = seconds(600);      ///< of run time
-  Duration stall_timeout = seconds(5);   ///< without any progress
-  bool continue_on_failure = false;      ///< carry on without a pair whose queue pair failed
+  Duration deadline = seconds(600);     ///< of run time
+  Duration stall_timeout = seconds(5);  ///< without any progress
+  bool continue_on_failure = false;     ///< carry on without a pair whose queue pair failed
 };
 
 struct DpdkConfig {
@@ -154,14 +154,19 @@ struct RunConfig {
 };
 
 /// Reads and validates a configuration. `settings` are "dotted.key=value" texts applied to the file before validation.
-/// Relative paths in the file are relative to the file. Throws Error(kInput) naming file, line and key, and what would be
-/// right: for an unknown key the nearest one, for a bare number the unit.
+/// Relative paths in the file are relative to the file. Throws Error(kInput) naming file, line and key, and what would
+/// be right: for an unknown key the nearest one, for a bare number the unit.
 RunConfig load_config(const std::string& file, std::span<const std::string> settings);
 
 /// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level.
 TransformerConfig load_transformer(const std::string& file);
 
 /// The configuration with every default filled in, as one JSON object with the keys of the YAML file.
+/// Values are texts with units, paths are absolute, and `load_config` of the result gives the same result.
 std::string resolved_json(const RunConfig& config);
+
+/// Every key that `load_config` knows, in order: "name", "workload.generate.layers", "ports[].rate" (of each item),
+/// "ports.count" (of the short form), "dut.*" (any key).
+std::vector<std::string> configuration_keys();
 
 }  // namespace rankwire

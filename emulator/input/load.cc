@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "emulator/input/config.h"
+#include "emulator/input/reader.h"
+#include "emulator/input/schema.h"
+#include "emulator/input/validate.h"
+
+namespace rankwire {
+namespace {
+
+/// Replaces the path of a workload description by the description.
+void include_description(Tree& root) {
+  Tree* workload = root.find("workload");
+  Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
+  if (generate == nullptr || generate->kind != Tree::Kind::kScalar) return;
+  const std::filesystem::path file = Path().parse(*generate);
+  if (!std::filesystem::exists(file))
+    fail_at(generate->origin, "workload.generate: there is no file {}", file.string());
+  *generate = read_yaml_file(file);
+}
+
+/// Writes the short form of `ports` out as a list.
+void expand_ports(Tree& root) {
+  constexpr uint64_t kMostPorts = 1'024;
+  Tree* ports = root.find("ports");
+  if (ports == nullptr || ports->kind != Tree::Kind::kMap) return;
+  uint64_t count = 0;
+  Reader keys(*ports, "ports");
+  keys.field("count", count, Integer<uint64_t>{2, kMostPorts});
+  PortConfig unused;
+  keys.field("device", unused.device, Text{});
+  keys.field("rate", unused.rate, Rate{});
+  keys.finish();
+  if (count == 0) fail_at(ports->origin, "ports: 'count' is required, or a list of ports");
+
+  Tree item = *ports;
+  item.erase("count");
+  *ports = {.kind = Tree::Kind::kList, .origin = item.origin, .text = {}, .items = {count, item}, .entries = {}};
+}
+
+/// Writes out what stands in short where the setting reaches into it.
+void expand_for(std::string_view setting, Tree& root) {
+  if (setting.starts_with("ports[")) expand_ports(root);
+  if (setting.starts_with("workload.generate.")) include_description(root);
+}
+
+void fill_names(RunConfig& config) {
+  if (config.name.empty()) config.name = std::filesystem::path(config.file).stem().string();
+  for (size_t i = 0; i < config.ports.size(); ++i) {
+    if (config.ports[i].name.empty()) config.ports[i].name = fmt::format("p{}", i);
+  }
+}
+
+}  // namespace
+
+RunConfig load_config(const std::string& file, std::span<const std::string> settings) {
+  Tree root = read_yaml_file(file);
+  for (const std::string& setting : settings) {
+    expand_for(setting, root);
+    apply_setting(root, setting);
+  }
+  include_description(root);
+  expand_ports(root);
+
+  RunConfig config;
+  config.file = file;
+  Reader keys(root, "");
+  describe_config(keys, config);
+  keys.finish();
+  fill_names(config);
+  if (nearest(root, "transport").find("ack_every") == nullptr) {
+    config.transport.ack_every = std::min(config.transport.ack_every, config.transport.window);
+  }
+  validate(config, root);
+  return config;
+}
+
+TransformerConfig load_transformer(const std::string& file) {
+  const Tree root = read_yaml_file(file);
+  TransformerConfig model;
+  Reader keys(root, "");
+  describe_transformer(keys, model);
+  keys.finish();
+  return model;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,107 @@
+// Prints a configuration and lists its keys: two more visitors of schema.h.
+#include "emulator/input/schema.h"
+
+namespace rankwire {
+namespace {
+
+class Printer {
+ public:
+  explicit Printer(Json& object) : object_(object) { object_ = Json::object(); }
+
+  template <class T, class Syntax>
+  void field(const char* key, const T& value, const Syntax& syntax) {
+    object_[key] = syntax.print(value);
+  }
+
+  template <class T, class Syntax>
+  void list(const char* key, const std::vector<T>& values, const Syntax& syntax) {
+    Json& array = object_[key] = Json::array();
+    for (const T& value : values) array.push_back(syntax.print(value));
+  }
+
+  template <class Describe>
+  void section(const char* key, Describe describe) {
+    Printer keys(object_[key]);
+    describe(keys);
+  }
+
+  template <class T, class Describe>
+  void optional_section(const char* key, std::optional<T>& value, Describe describe) {
+    if (value) section(key, [&](Printer& keys) { describe(keys, *value); });
+  }
+
+  template <class T, class Describe>
+  void items(const char* key, std::vector<T>& values, Describe describe) {
+    Json& array = object_[key] = Json::array();
+    for (T& value : values) {
+      Printer keys(array.emplace_back());
+      describe(keys, value);
+    }
+  }
+
+  void texts(const char* key, const std::map<std::string, std::string>& values) { object_[key] = values; }
+
+ private:
+  Json& object_;
+};
+
+class KeyLister {
+ public:
+  KeyLister(std::vector<std::string>& keys, std::string prefix) : keys_(keys), prefix_(std::move(prefix)) {}
+
+  template <class T, class Syntax>
+  void field(const char* key, const T&, const Syntax&) {
+    keys_.push_back(prefix_ + key);
+  }
+
+  template <class T, class Syntax>
+  void list(const char* key, const std::vector<T>&, const Syntax&) {
+    keys_.push_back(prefix_ + key);
+  }
+
+  template <class Describe>
+  void section(const char* key, Describe describe) {
+    KeyLister keys(keys_, prefix_ + key + ".");
+    describe(keys);
+  }
+
+  template <class T, class Describe>
+  void optional_section(const char* key, const std::optional<T>&, Describe describe) {
+    T value;
+    section(key, [&](KeyLister& keys) { describe(keys, value); });
+  }
+
+  template <class T, class Describe>
+  void items(const char* key, const std::vector<T>&, Describe describe) {
+    T item;
+    KeyLister keys(keys_, prefix_ + key + "[].");
+    describe(keys, item);
+  }
+
+  void texts(const char* key, const std::map<std::string, std::string>&) { keys_.push_back(prefix_ + key + ".*"); }
+
+ private:
+  std::vector<std::string>& keys_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+std::string resolved_json(const RunConfig& config) {
+  RunConfig copy = config;  // one description serves readers, which write, and printers
+  Json root;
+  Printer printer(root);
+  describe_config(printer, copy);
+  return root.dump(2);
+}
+
+std::vector<std::string> configuration_keys() {
+  std::vector<std::string> keys;
+  RunConfig config;
+  KeyLister lister(keys, "");
+  describe_config(lister, config);
+  for (std::string_view key : kPortShortForm) keys.push_back(fmt::format("ports.{}", key));
+  return keys;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,192 @@
+// The keys of a configuration: each is named once, with its syntax and range, in the order of config.h. A visitor
+// reads, prints or lists them:
+//   field(key, value, syntax)             a scalar
+//   list(key, values, syntax)             a list of scalars; a scalar alone is a list of one
+//   section(key, describe)                a map; `describe` visits its keys
+//   optional_section(key, value, describe)
+//   items(key, values, describe)          a list of maps; `describe(visitor, item)` visits the keys of one
+//   texts(key, values)                    a map of free keys
+#pragma once
+
+#include "emulator/input/config.h"
+#include "emulator/input/syntax.h"
+
+namespace rankwire {
+
+/// Keys of the short form of `ports`: as many ports p0, p1, ... that differ in nothing else.
+inline constexpr std::string_view kPortShortForm[] = {"count", "device", "rate"};
+
+inline constexpr int64_t kLargestDimension = 1 << 24;
+inline constexpr Bytes kLargestSize = Bytes(1LL << 50);
+inline constexpr Duration kLongestTime = seconds(1'000'000);
+
+template <class Visitor>
+void describe_transformer(Visitor& visit, TransformerConfig& model) {
+  const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
+  visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
+  visit.field("hidden", model.hidden, Integer<int64_t>{1, kLargestDimension});
+  visit.field("sequence", model.sequence, Integer<int64_t>{1, kLargestDimension});
+  visit.field("vocabulary", model.vocabulary, Integer<int64_t>{1, kLargestDimension});
+  visit.field("micro_batches", model.micro_batches, Integer<uint32_t>{1, 100'000});
+  visit.field("micro_batch_size", model.micro_batch_size, Integer<int64_t>{1, 100'000});
+  visit.field("data_type", model.element, data_types);
+  visit.field("tensor_parallel", model.tensor_parallel, Integer<uint32_t>{1, 1'024});
+  visit.field("pipeline_parallel", model.pipeline_parallel, Integer<uint32_t>{1, 1'024});
+  visit.field("data_parallel", model.data_parallel, Integer<uint32_t>{1, 65'536});
+  visit.field("peak", model.peak_flops, Flops{});
+}
+
+inline Choice<std::string> selectable_kinds() {
+  Choice<std::string> kinds;
+  for (const char* word : {"compute", "host", "memory", "collective", "send", "receive", "all_reduce", "reduce",
+                           "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter", "barrier"}) {
+    kinds.words.emplace_back(word, word);
+  }
+  return kinds;
+}
+
+template <class Visitor>
+void describe_workload(Visitor& visit, WorkloadConfig& workload) {
+  visit.optional_section("generate", workload.generate,
+                         [](auto& keys, TransformerConfig& model) { describe_transformer(keys, model); });
+  visit.list("traces", workload.traces, Path{});
+  visit.field("groups", workload.groups_file, PathOrNone{});
+  visit.field("element_size", workload.element_size, Size{Bytes(1), Bytes(64)});
+  visit.field("dependencies", workload.dependencies,
+              Choice<DependencyChoice>{{{"auto", DependencyChoice::kAuto},
+                                        {"data", DependencyChoice::kData},
+                                        {"control", DependencyChoice::kControl},
+                                        {"both", DependencyChoice::kBoth}}});
+  visit.field("iterations", workload.iterations, Integer<uint32_t>{1, 1 << 14});
+  visit.section("scale", [&](auto& keys) {
+    keys.field("bytes", workload.bytes_scale, Fraction{});
+    keys.field("compute", workload.compute_scale, Fraction{});
+  });
+  visit.section("select", [&](auto& keys) {
+    keys.list("names", workload.select_names, Text{});
+    keys.list("groups", workload.select_groups, Text{});
+    keys.list("kinds", workload.select_kinds, selectable_kinds());
+  });
+}
+
+template <class Visitor>
+void describe_resources(Visitor& visit, RunConfig& config) {
+  visit.section("compute", [&](auto& keys) {
+    keys.field("source", config.compute.source,
+               Choice<ComputeSource>{{{"auto", ComputeSource::kAuto},
+                                      {"recorded", ComputeSource::kRecorded},
+                                      {"roofline", ComputeSource::kRoofline}}});
+    keys.field("peak", config.compute.peak_flops, Flops{});
+    keys.field("memory_bandwidth", config.compute.memory_bandwidth, Rate{});
+  });
+  visit.section("concurrency", [&](auto& keys) {
+    keys.field("compute", config.concurrency.compute, Integer<uint32_t>{1, 1'024});
+    keys.field("host", config.concurrency.host, Integer<uint32_t>{1, 1'024});
+    keys.field("communication", config.concurrency.communication, Integer<uint32_t>{0, 65'535});
+  });
+  visit.section("collectives", [&](auto& keys) {
+    keys.field("channels", config.collectives.channels, Integer<uint32_t>{1, 32});
+    keys.field("chunk", config.collectives.chunk, Size{Bytes(1), Bytes((1LL << 31) - 1)});
+    keys.field("reduce_bandwidth", config.collectives.reduce_bandwidth, Or{"none", Rate{}});
+    keys.field("reduce_latency", config.collectives.reduce_latency, Interval{Duration(), seconds(1)});
+  });
+}
+
+template <class Visitor>
+void describe_placement(Visitor& visit, RunConfig& config) {
+  visit.section("hosts", [&](auto& keys) {
+    keys.field("count", config.hosts.count, Or{"auto", Integer<uint32_t>{2, 65'536}});
+    keys.field("npus", config.hosts.npus, Or{"auto", Integer<uint32_t>{1, 1'024}});
+    keys.field("nics", config.hosts.nics, Or{"auto", Integer<uint32_t>{1, 1'024}});
+  });
+  visit.section("local", [&](auto& keys) {
+    keys.field("bandwidth", config.hosts.local_bandwidth, Rate{});
+    keys.field("latency", config.hosts.local_latency, Interval{Duration(), seconds(1)});
+  });
+  visit.section("mapping", [&](auto& keys) {
+    keys.field("policy", config.mapping.policy,
+               Choice<MappingPolicy>{{{"round_robin", MappingPolicy::kRoundRobin},
+                                      {"block", MappingPolicy::kBlock},
+                                      {"explicit", MappingPolicy::kExplicit}}});
+    keys.items("ranks", config.mapping.ranks, [](auto& entry, PlacementEntry& place) {
+      entry.field("rank", place.rank, Integer<uint32_t>{0, (1 << 17) - 1});
+      entry.field("host", place.host, Integer<uint32_t>{0, 65'535});
+      entry.field("npu", place.npu, Integer<uint32_t>{0, 1'023});
+      entry.field("nic", place.nic, Integer<uint32_t>{0, 1'023});
+      entry.field("port", place.port, Text{});
+    });
+  });
+  visit.section("addresses", [&](auto& keys) {
+    Subnet::Value subnet{config.mapping.first_ip, config.mapping.prefix_length};
+    keys.field("ip", subnet, Subnet{});
+    config.mapping.first_ip = subnet.first;
+    config.mapping.prefix_length = subnet.prefix_length;
+    keys.field("mac", config.mapping.first_mac, Mac{});
+  });
+}
+
+template <class Visitor>
+void describe_network(Visitor& visit, RunConfig& config) {
+  visit.items("ports", config.ports, [](auto& keys, PortConfig& port) {
+    keys.field("name", port.name, Text{});
+    keys.field("device", port.device, Text{});
+    keys.field("rate", port.rate, Rate{});
+  });
+  visit.section("switch", [&](auto& keys) {
+    SwitchConfig& device = config.embedded_switch;
+    keys.field("latency", device.latency, Interval{Duration(), seconds(1)});
+    keys.field("link_latency", device.link_latency, Interval{Duration(), seconds(1)});
+    keys.field("buffer", device.buffer, Size{Bytes(1), Bytes(1LL << 40)});
+    keys.field("ecn_threshold", device.ecn_threshold, Or{"none", Size{Bytes(1), Bytes(1LL << 40)}});
+    keys.field("loss", device.loss_ppm, Share{});
+    keys.field("core", device.own_core, Choice<bool>{{{"shared", false}, {"own", true}}});
+  });
+}
+
+template <class Visitor>
+void describe_transport(Visitor& visit, TransportConfig& transport) {
+  visit.field("mtu", transport.mtu, PathMtu{});
+  visit.field("window", transport.window, Integer<uint32_t>{1, 1 << 22});
+  visit.field("timeout", transport.timeout, Or{"auto", Integer<uint32_t>{1, 31}});
+  visit.field("retry_count", transport.retry_count, Integer<uint32_t>{1, 7});
+  visit.field("ack_every", transport.ack_every, Integer<uint32_t>{1, 1 << 22});
+  visit.field("dscp", transport.dscp, Integer<uint32_t>{0, 63});
+  visit.field("ecn", transport.ecn, on_or_off());
+  visit.field("ttl", transport.ttl, Integer<uint32_t>{1, 255});
+  visit.field("checking", transport.checking, on_or_off());
+  visit.field("catch_up", transport.catch_up, Interval{Duration(), seconds(1)});
+}
+
+template <class Visitor>
+void describe_run(Visitor& visit, RunConfig& config) {
+  visit.section("run", [&](auto& keys) {
+    keys.field("deadline", config.run.deadline, Interval{microseconds(1), kLongestTime});
+    keys.field("stall_timeout", config.run.stall_timeout, Interval{microseconds(1), kLongestTime});
+    keys.field("on_failure", config.run.continue_on_failure, Choice<bool>{{{"stop", false}, {"continue", true}}});
+  });
+  visit.section("record", [&](auto& keys) {
+    keys.field("messages", config.messages,
+               Choice<MessageRecording>{{{"none", MessageRecording::kNone},
+                                         {"sampled", MessageRecording::kSampled},
+                                         {"all", MessageRecording::kAll}}});
+  });
+  visit.section("dpdk", [&](auto& keys) {
+    keys.field("memory", config.dpdk.memory, Size{Bytes(1 << 20), kLargestSize});
+    keys.list("eal_arguments", config.dpdk.eal_arguments, Text{});
+  });
+  visit.texts("dut", config.dut);
+}
+
+template <class Visitor>
+void describe_config(Visitor& visit, RunConfig& config) {
+  visit.field("name", config.name, Text{});
+  visit.field("seed", config.seed, Integer<uint64_t>{});
+  visit.section("workload", [&](auto& keys) { describe_workload(keys, config.workload); });
+  describe_resources(visit, config);
+  describe_placement(visit, config);
+  describe_network(visit, config);
+  visit.section("transport", [&](auto& keys) { describe_transport(keys, config.transport); });
+  describe_run(visit, config);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,178 @@
+// How each kind of value is written: a syntax reads a scalar of the tree and prints the value as JSON that reads the
+// same. `parse` throws ValueError, without the place; ranges are inclusive.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/address.h"
+#include "base/units.h"
+#include "emulator/input/tree.h"
+#include "emulator/input/units.h"
+
+namespace rankwire {
+
+using Json = nlohmann::ordered_json;
+
+/// A whole number without a unit.
+template <class T>
+struct Integer {
+  T minimum = 0, maximum = std::numeric_limits<T>::max();
+
+  T parse(const Tree& scalar) const {
+    const uint64_t value = parse_integer(scalar.text);
+    if (value < static_cast<uint64_t>(minimum) || value > static_cast<uint64_t>(maximum)) {
+      throw ValueError(fmt::format("{} is outside {} .. {}", value, minimum, maximum));
+    }
+    return static_cast<T>(value);
+  }
+  Json print(T value) const { return value; }
+};
+
+/// A number with a unit of `scale`. `kMember` is the count of base units in T.
+template <class T, auto kMember>
+struct Quantity {
+  const UnitScale& scale;
+  T minimum, maximum;
+
+  T parse(const Tree& scalar) const {
+    const T value(parse_quantity(scalar.text, scale));
+    if (value < minimum || value > maximum) {
+      throw ValueError(fmt::format("'{}' is outside {} .. {}", scalar.text, text(minimum), text(maximum)));
+    }
+    return value;
+  }
+  Json print(T value) const { return text(value); }
+  std::string text(T value) const { return print_quantity(value.*kMember, scale); }
+};
+
+struct Size : Quantity<Bytes, &Bytes::count> {
+  Size(Bytes least, Bytes most) : Quantity{kSizeScale, least, most} {}
+};
+
+struct Interval : Quantity<Duration, &Duration::ps> {
+  Interval(Duration least, Duration most) : Quantity{kDurationScale, least, most} {}
+};
+
+struct Rate : Quantity<Bandwidth, &Bandwidth::bits_per_second> {
+  Rate() : Quantity{kRateScale, Bandwidth(1'000), Bandwidth(1'000'000'000'000'000)} {}
+};
+
+/// Floating-point operations a second, positive.
+struct Flops {
+  int64_t parse(const Tree& scalar) const {
+    const int64_t value = parse_quantity(scalar.text, kFlopsScale);
+    if (value == 0) throw ValueError(fmt::format("'{}' must be positive", scalar.text));
+    return value;
+  }
+  Json print(int64_t value) const { return print_quantity(value, kFlopsScale); }
+};
+
+struct Fraction {
+  Scale parse(const Tree& scalar) const { return parse_fraction(scalar.text); }
+  Json print(Scale value) const { return print_fraction(value); }
+};
+
+struct Share {
+  uint32_t parse(const Tree& scalar) const { return parse_share(scalar.text); }
+  Json print(uint32_t parts_per_million) const { return print_share(parts_per_million); }
+};
+
+/// One of a few words. Of several words for one value the first is printed.
+template <class T>
+struct Choice {
+  std::vector<std::pair<std::string_view, T>> words;
+
+  T parse(const Tree& scalar) const {
+    std::string known;
+    for (const auto& [word, value] : words) {
+      if (word == scalar.text) return value;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", word);
+    }
+    throw ValueError(fmt::format("'{}' is not one of {}", scalar.text, known));
+  }
+  Json print(const T& value) const {
+    return std::string(std::ranges::find(words, value, &std::pair<std::string_view, T>::second)->first);
+  }
+};
+
+inline Choice<bool> on_or_off() {
+  return {{{"on", true}, {"off", false}, {"true", true}, {"false", false}}};
+}
+
+/// A value or the word for its absence.
+template <class Syntax>
+struct Or {
+  std::string_view word;
+  Syntax syntax;
+
+  using Value = decltype(syntax.parse(Tree()));
+  std::optional<Value> parse(const Tree& scalar) const {
+    if (scalar.text == word) return std::nullopt;
+    return syntax.parse(scalar);
+  }
+  Json print(const std::optional<Value>& value) const { return value ? syntax.print(*value) : Json(std::string(word)); }
+};
+template <class Syntax>
+Or(const char*, Syntax) -> Or<Syntax>;
+
+struct Text {
+  std::string parse(const Tree& scalar) const {
+    if (scalar.text.empty()) throw ValueError("is empty");
+    return scalar.text;
+  }
+  Json print(const std::string& value) const { return value; }
+};
+
+/// A file name or prefix, made absolute from the folder of the file in which it is written.
+struct Path {
+  std::string parse(const Tree& scalar) const {
+    if (scalar.text.empty()) throw ValueError("is empty");
+    return (scalar.origin.folder / scalar.text).lexically_normal().string();
+  }
+  Json print(const std::string& value) const { return value; }
+};
+
+/// A path; "none" is the empty one.
+struct PathOrNone {
+  std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Path().parse(scalar); }
+  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+};
+
+/// The path MTUs of InfiniBand (IBTA 1.2.1, 9.7.1), in bytes.
+struct PathMtu {
+  uint32_t parse(const Tree& scalar) const {
+    const int64_t bytes = parse_quantity(scalar.text, kSizeScale);
+    for (int64_t mtu : {256, 512, 1024, 2048, 4096}) {
+      if (bytes == mtu) return static_cast<uint32_t>(mtu);
+    }
+    throw ValueError(fmt::format("'{}' is not one of 256B, 512B, 1024B, 2048B, 4096B", scalar.text));
+  }
+  Json print(uint32_t bytes) const { return fmt::format("{}B", bytes); }
+};
+
+/// "198.18.0.1/15": the first address to give away and the length of the network's prefix.
+struct Subnet {
+  struct Value {
+    Ipv4Address first;
+    uint32_t prefix_length;
+  };
+  Value parse(const Tree& scalar) const;
+  Json print(const Value& value) const;
+};
+
+/// A unicast address that is not zero.
+struct Mac {
+  MacAddress parse(const Tree& scalar) const;
+  Json print(MacAddress value) const { return to_string(value); }
+};
+
+}  // namespace rankwire

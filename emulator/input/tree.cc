@@ -1,0 +1,201 @@
+#include "emulator/input/tree.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace rankwire {
+namespace {
+
+/// Gives the origin of a node from its mark.
+class Locator {
+ public:
+  Locator(std::string file, std::filesystem::path folder) : file_(std::move(file)), folder_(std::move(folder)) {}
+  explicit Locator(Origin fixed) : fixed_(std::move(fixed)) {}
+
+  Origin operator()(const YAML::Mark& mark) const {
+    if (fixed_) return *fixed_;
+    return {fmt::format("{}:{}", file_, std::max(mark.line, 0) + 1), folder_};
+  }
+
+ private:
+  std::string file_;
+  std::filesystem::path folder_;
+  std::optional<Origin> fixed_;
+};
+
+Tree to_tree(const YAML::Node& node, const Locator& locate, int depth);
+
+void add_entries(const YAML::Node& node, const Locator& locate, int depth, Tree& tree) {
+  for (const auto& pair : node) {
+    const YAML::Node& key = pair.first;
+    const Origin origin = locate(key.Mark());
+    if (!key.IsScalar()) fail_at(origin, "a key must be a single word");
+    if (tree.find(key.Scalar()) != nullptr) fail_at(origin, "key '{}' is written twice", key.Scalar());
+    Tree value = to_tree(pair.second, locate, depth + 1);
+    // The mark of a list is its first item, that of nothing the token that follows: the key says more.
+    if (value.kind != Tree::Kind::kScalar) value.origin = origin;
+    tree.entries.push_back({key.Scalar(), origin, std::move(value)});
+  }
+}
+
+Tree to_tree(const YAML::Node& node, const Locator& locate, int depth) {
+  // An alias inside its own anchor is legal YAML and never ends.
+  constexpr int kMaxDepth = 16;
+  Tree tree;
+  tree.origin = locate(node.Mark());
+  if (depth > kMaxDepth) fail_at(tree.origin, "is nested more than {} levels deep", kMaxDepth);
+  switch (node.Type()) {
+    case YAML::NodeType::Scalar:
+      tree.kind = Tree::Kind::kScalar;
+      tree.text = node.Scalar();
+      break;
+    case YAML::NodeType::Sequence:
+      tree.kind = Tree::Kind::kList;
+      for (const auto& item : node) tree.items.push_back(to_tree(item, locate, depth + 1));
+      break;
+    case YAML::NodeType::Map:
+      tree.kind = Tree::Kind::kMap;
+      add_entries(node, locate, depth, tree);
+      break;
+    case YAML::NodeType::Null:
+    case YAML::NodeType::Undefined:
+      break;
+  }
+  return tree;
+}
+
+/// One step of a path: a key, or an index when `key` is empty.
+struct Step {
+  std::string_view key;
+  size_t index = 0;
+};
+
+/// Nothing when `path` is not dotted keys and [indexes].
+std::optional<std::vector<Step>> split(std::string_view path) {
+  std::vector<Step> steps;
+  while (!path.empty()) {
+    if (path.front() == '[') {
+      const size_t close = path.find(']');
+      if (close == std::string_view::npos || close < 2 || close > 6) return std::nullopt;
+      Step step;
+      for (char c : path.substr(1, close - 1)) {
+        if (c < '0' || c > '9') return std::nullopt;
+        step.index = step.index * 10 + static_cast<size_t>(c - '0');
+      }
+      steps.push_back(step);
+      path.remove_prefix(close + 1);
+    } else {
+      if (!steps.empty()) {
+        if (path.front() != '.') return std::nullopt;
+        path.remove_prefix(1);
+      }
+      const size_t end = std::min(path.find_first_of(".["), path.size());
+      if (end == 0) return std::nullopt;
+      steps.push_back({path.substr(0, end), 0});
+      path.remove_prefix(end);
+    }
+  }
+  if (steps.empty() || steps.front().key.empty()) return std::nullopt;
+  return steps;
+}
+
+Tree& descend(Tree& tree, const Step& step, const Origin& origin) {
+  if (step.key.empty()) {
+    if (tree.kind != Tree::Kind::kList) fail_at(origin, "[{}] follows what is not a list", step.index);
+    if (step.index >= tree.items.size()) {
+      fail_at(origin, "index {} is outside the list of {}", step.index, tree.items.size());
+    }
+    return tree.items[step.index];
+  }
+  if (tree.kind == Tree::Kind::kNull)
+    tree = {.kind = Tree::Kind::kMap, .origin = origin, .text = {}, .items = {}, .entries = {}};
+  if (tree.kind != Tree::Kind::kMap) fail_at(origin, "'{}' follows what has no keys", step.key);
+  if (Tree* value = tree.find(step.key)) return *value;
+  tree.entries.push_back({std::string(step.key), origin, Tree{}});
+  return tree.entries.back().value;
+}
+
+}  // namespace
+
+Tree* Tree::find(std::string_view key) {
+  const auto entry = std::ranges::find(entries, key, &Entry::key);
+  return entry == entries.end() ? nullptr : &entry->value;
+}
+
+const Tree* Tree::find(std::string_view key) const {
+  return const_cast<Tree*>(this)->find(key);
+}
+
+void Tree::erase(std::string_view key) {
+  std::erase_if(entries, [&](const Entry& entry) { return entry.key == key; });
+}
+
+Tree read_yaml_file(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a YAML file", file.string());
+  std::ifstream stream(file);
+  if (!stream) fail_input("{}: cannot be read: {}", file.string(), std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const Locator locate(file.string(), std::filesystem::absolute(file).parent_path());
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty() || documents[0].IsNull()) fail_input("{}: is empty", file.string());
+    if (documents.size() > 1) fail_at(locate(documents[1].Mark()), "is a second document; a file holds one");
+    Tree tree = to_tree(documents[0], locate, 0);
+    if (tree.kind != Tree::Kind::kMap) fail_at(tree.origin, "must be a map of keys");
+    return tree;
+  } catch (const YAML::Exception& error) {
+    fail_at(locate(error.mark), "is not YAML: {}", error.msg);
+  }
+}
+
+Tree read_yaml_text(const std::string& text, const Origin& origin) {
+  try {
+    return to_tree(YAML::Load(text), Locator(origin), 0);
+  } catch (const YAML::Exception& error) {
+    fail_at(origin, "the value is not YAML: {}", error.msg);
+  }
+}
+
+void apply_setting(Tree& root, std::string_view setting) {
+  const Origin origin{fmt::format("--set {}", setting), std::filesystem::current_path()};
+  const size_t equals = setting.find('=');
+  if (equals == std::string_view::npos) fail_at(origin, "has no '='; write for example --set transport.window=32");
+  const auto steps = split(setting.substr(0, equals));
+  if (!steps) fail_at(origin, "'{}' is not a key; write for example ports[1].rate", setting.substr(0, equals));
+  if (setting.size() == equals + 1) fail_at(origin, "has no value; null removes the key");
+
+  Tree* parent = &root;
+  for (size_t i = 0; i + 1 < steps->size(); ++i) parent = &descend(*parent, (*steps)[i], origin);
+  Tree& target = descend(*parent, steps->back(), origin);
+  Tree value = read_yaml_text(std::string(setting.substr(equals + 1)), origin);
+  if (value.kind == Tree::Kind::kNull && !steps->back().key.empty()) {
+    parent->erase(steps->back().key);
+  } else {
+    target = std::move(value);
+  }
+}
+
+const Tree& nearest(const Tree& root, std::string_view path) {
+  const Tree* node = &root;
+  const auto steps = split(path);
+  if (!steps) return root;
+  for (const Step& step : *steps) {
+    const Tree* next = nullptr;
+    if (!step.key.empty()) {
+      next = node->find(step.key);
+    } else if (step.index < node->items.size()) {
+      next = &node->items[step.index];
+    }
+    if (next == nullptr) break;
+    node = next;
+  }
+  return *node;
+}
+
+}  // namespace rankwire

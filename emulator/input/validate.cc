@@ -1,0 +1,170 @@
+#include "emulator/input/validate.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace rankwire {
+namespace {
+
+/// The configuration with the places of its keys.
+struct Source {
+  const RunConfig& config;
+  const Tree& root;
+
+  template <class... Args>
+  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
+    fail_at(nearest(root, key).origin, "{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
+  }
+  bool has(std::string_view section, std::string_view key) const {
+    const Tree* node = root.find(section);
+    return node != nullptr && node->find(key) != nullptr;
+  }
+};
+
+uint64_t ranks_of(const TransformerConfig& model) {
+  return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
+}
+
+void check_workload(const Source& source) {
+  const WorkloadConfig& workload = source.config.workload;
+  if (source.root.find("workload") == nullptr) source.fail("workload", "is required");
+  if (!workload.generate) {
+    if (workload.traces.empty()) source.fail("workload", "needs 'traces' or 'generate'");
+    return;
+  }
+  if (!workload.traces.empty()) source.fail("workload.traces", "contradicts workload.generate; give one of them");
+  if (!workload.groups_file.empty()) {
+    source.fail("workload.groups", "contradicts workload.generate, which makes its own process groups");
+  }
+  if (workload.element_size != Bytes(1)) {
+    source.fail("workload.element_size", "contradicts workload.generate, whose sizes are in bytes");
+  }
+}
+
+/// Ports of the embedded switch share one kind; a run is either embedded or on foreign devices.
+void check_ports(const Source& source) {
+  const std::vector<PortConfig>& ports = source.config.ports;
+  if (ports.size() < 2) source.fail("ports", "has {}; traffic needs at least 2 ports", ports.size());
+  std::set<std::string> names, devices;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string key = fmt::format("ports[{}]", i);
+    if (!names.insert(ports[i].name).second)
+      source.fail(key + ".name", "'{}' is the name of another port", ports[i].name);
+    const bool embedded = ports[i].embedded() || ports[0].embedded();
+    if (embedded && ports[i].device != ports[0].device) {
+      source.fail(key + ".device",
+                  "'{}' cannot be mixed with '{}' of ports[0]: all ports are 'ring', all 'memory', or none",
+                  ports[i].device, ports[0].device);
+    }
+    if (!ports[i].embedded() && !devices.insert(ports[i].device).second) {
+      source.fail(key + ".device", "'{}' is the device of another port", ports[i].device);
+    }
+  }
+}
+
+void check_hosts(const Source& source) {
+  const RunConfig& config = source.config;
+  const uint64_t hosts = config.hosts.count.value_or(static_cast<uint32_t>(config.ports.size()));
+  const uint64_t nics = hosts * config.hosts.nics.value_or(1);
+  if (config.mapping.policy != MappingPolicy::kExplicit && nics < config.ports.size()) {
+    source.fail("hosts", "{} hosts with {} NICs in all leave some of {} ports idle", hosts, nics, config.ports.size());
+  }
+  if (!config.workload.generate || !config.hosts.npus) return;
+  const uint64_t ranks = ranks_of(*config.workload.generate);
+  if (ranks > hosts * *config.hosts.npus) {
+    source.fail("hosts.npus", "{} hosts of {} NPUs do not hold the {} ranks of workload.generate", hosts,
+                *config.hosts.npus, ranks);
+  }
+}
+
+void check_place(const Source& source, const PlacementEntry& place, const std::string& key) {
+  const HostsConfig& hosts = source.config.hosts;
+  for (const char* required : {"rank", "host", "npu", "nic", "port"}) {
+    const Tree& entry = nearest(source.root, key);
+    if (entry.find(required) == nullptr) fail_at(entry.origin, "{}: '{}' is required", key, required);
+  }
+  if (hosts.count && place.host >= *hosts.count) source.fail(key + ".host", "{} is not below hosts.count", place.host);
+  if (hosts.npus && place.npu >= *hosts.npus) source.fail(key + ".npu", "{} is not below hosts.npus", place.npu);
+  if (hosts.nics && place.nic >= *hosts.nics) source.fail(key + ".nic", "{} is not below hosts.nics", place.nic);
+  const auto named = [&](const PortConfig& port) { return port.name == place.port; };
+  if (std::none_of(source.config.ports.begin(), source.config.ports.end(), named)) {
+    source.fail(key + ".port", "'{}' is not the name of a port", place.port);
+  }
+}
+
+void check_every_rank(const Source& source, const std::set<uint32_t>& ranks) {
+  const auto& model = source.config.workload.generate;
+  const uint64_t expected = model ? ranks_of(*model) : ranks.size();
+  for (uint32_t rank = 0; rank < expected; ++rank) {
+    if (!ranks.contains(rank)) source.fail("mapping.ranks", "rank {} is missing", rank);
+  }
+  if (ranks.size() > expected) source.fail("mapping.ranks", "workload.generate makes only {} ranks", expected);
+}
+
+void check_mapping(const Source& source) {
+  const MappingConfig& mapping = source.config.mapping;
+  if (mapping.policy != MappingPolicy::kExplicit) {
+    if (!mapping.ranks.empty()) source.fail("mapping.ranks", "needs 'policy: explicit'");
+    return;
+  }
+  if (mapping.ranks.empty()) source.fail("mapping", "'policy: explicit' needs 'ranks'");
+  std::set<uint32_t> ranks;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> npu_owner;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> nic_port;
+  for (size_t i = 0; i < mapping.ranks.size(); ++i) {
+    const PlacementEntry& place = mapping.ranks[i];
+    const std::string key = fmt::format("mapping.ranks[{}]", i);
+    check_place(source, place, key);
+    if (!ranks.insert(place.rank).second) source.fail(key + ".rank", "rank {} is placed twice", place.rank);
+    const auto [owner, vacant] = npu_owner.try_emplace({place.host, place.npu}, place.rank);
+    if (!vacant)
+      source.fail(key + ".npu", "NPU {} of host {} already holds rank {}", place.npu, place.host, owner->second);
+    const std::string& port = nic_port.try_emplace({place.host, place.nic}, place.port).first->second;
+    if (port != place.port) {
+      source.fail(key + ".port", "NIC {} of host {} already stands behind port '{}'", place.nic, place.host, port);
+    }
+  }
+  check_every_rank(source, ranks);
+}
+
+void check_switch(const Source& source) {
+  const SwitchConfig& device = source.config.embedded_switch;
+  constexpr int64_t kFrameOverhead = 82;  // RoCEv2 over untagged IPv4 with FCS, preamble and gap
+  const Bytes frame(source.config.transport.mtu + kFrameOverhead);
+  if (device.buffer < frame) {
+    source.fail("switch.buffer", "{} bytes do not hold one frame of {}", device.buffer.count, frame.count);
+  }
+  if (device.ecn_threshold && *device.ecn_threshold >= device.buffer) {
+    source.fail("switch.ecn_threshold", "is not below switch.buffer, so nothing would be marked");
+  }
+}
+
+void check_transport(const Source& source) {
+  const TransportConfig& transport = source.config.transport;
+  if (transport.ack_every > transport.window) {
+    source.fail("transport.ack_every",
+                "{} is above transport.window {}: the window would close before an "
+                "acknowledgement is asked for",
+                transport.ack_every, transport.window);
+  }
+  if (!transport.ecn && source.config.embedded_switch.ecn_threshold) {
+    source.fail("switch.ecn_threshold", "needs 'transport.ecn: on': packets that are not ECN-capable are not marked");
+  }
+}
+
+}  // namespace
+
+void validate(const RunConfig& config, const Tree& root) {
+  const Source source{config, root};
+  check_workload(source);
+  check_ports(source);
+  check_hosts(source);
+  check_mapping(source);
+  check_switch(source);
+  check_transport(source);
+  if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
+}
+
+}  // namespace rankwire

@@ -1,0 +1,235 @@
+#include "emulator/input/config.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// The least that is a configuration, in five lines.
+constexpr const char* kMinimal = R"(workload:
+  generate:
+    layers: 2
+ports:
+  {count: 4, rate: 2Gbps}
+)";
+
+class Config : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text, const std::string& name = "test.yaml") {
+    const std::filesystem::path path = folder_ / name;
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  RunConfig load(const std::string& text, const std::vector<std::string>& settings = {}) {
+    return load_config(write(text), settings);
+  }
+  /// The error without the folder's name.
+  std::string error_of(const std::string& text, const std::vector<std::string>& settings = {}) {
+    try {
+      load(text, settings);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      std::string message = error.what();
+      const std::string prefix = folder_.path().string() + "/";
+      if (const size_t at = message.find(prefix); at != std::string::npos) message.erase(at, prefix.size());
+      return message;
+    }
+    return "accepted";
+  }
+
+  ::rankwire::testing::TemporaryFolder folder_;
+};
+
+TEST_F(Config, DefaultsAreThoseOfTheHeader) {
+  const RunConfig config = load(kMinimal);
+  EXPECT_EQ(config.name, "test");
+  EXPECT_EQ(config.seed, 1u);
+  ASSERT_TRUE(config.workload.generate);
+  EXPECT_EQ(config.workload.generate->layers, 2u);
+  EXPECT_EQ(config.workload.generate->hidden, 1024);
+  EXPECT_EQ(config.workload.element_size, Bytes(1));
+  ASSERT_EQ(config.ports.size(), 4u);
+  EXPECT_EQ(config.ports[3].name, "p3");
+  EXPECT_EQ(config.ports[3].device, "ring");
+  EXPECT_EQ(config.ports[3].rate, Bandwidth(2'000'000'000));
+  EXPECT_FALSE(config.hosts.count);
+  EXPECT_FALSE(config.transport.timeout);
+  EXPECT_EQ(config.transport.mtu, 4096u);
+  EXPECT_TRUE(config.transport.ecn);
+  EXPECT_FALSE(config.transport.checking);
+  EXPECT_EQ(config.embedded_switch.buffer, Bytes(16 << 20));
+  EXPECT_EQ(config.run.deadline, seconds(600));
+  EXPECT_EQ(config.mapping.first_ip, Ipv4Address{0xC6120001});
+}
+
+TEST_F(Config, EveryKeyReachesItsField) {
+  const RunConfig config = load(R"(
+name: all
+seed: 18446744073709551615
+workload:
+  traces: [a.0.et, /b/a.1.et]
+  groups: groups.json
+  element_size: 2B
+  dependencies: both
+  iterations: 3
+  scale: {bytes: 1/64, compute: 1/8}
+  select: {names: ["layer*"], groups: [tp_0], kinds: [all_reduce, send]}
+compute: {source: roofline, peak: 312Tflops, memory_bandwidth: 24Tbps}
+concurrency: {compute: 2, host: 3, communication: 4}
+collectives: {channels: 5, chunk: 512KiB, reduce_bandwidth: 800Gbps, reduce_latency: 1.5us}
+hosts: {count: 2, npus: 1, nics: 1}
+local: {bandwidth: 1Tbps, latency: 700ns}
+mapping:
+  policy: explicit
+  ranks:
+    - {rank: 0, host: 0, npu: 0, nic: 0, port: left}
+    - {rank: 1, host: 1, npu: 0, nic: 0, port: right}
+addresses: {ip: 10.1.0.9/16, mac: 02:00:00:00:0a:FF}
+ports:
+  - {name: left, device: "0000:01:00.0", rate: 100Gbps}
+  - {name: right, device: "0000:01:00.1", rate: 400Gbps}
+switch: {latency: 2us, link_latency: 5ns, buffer: 1MB, ecn_threshold: 100KB, loss: 0.1%, core: own}
+transport: {mtu: 1024B, window: 16, timeout: 14, retry_count: 3, ack_every: 8, dscp: 46, ecn: true, ttl: 7,
+            checking: on, catch_up: 50us}
+run: {deadline: 1s, stall_timeout: 20ms, on_failure: continue}
+record: {messages: all}
+dpdk: {memory: 1GiB, eal_arguments: ["--no-pci", -v]}
+dut: {vendor: nobody, ports: 2}
+)");
+  EXPECT_EQ(config.seed, UINT64_MAX);
+  EXPECT_THAT(config.workload.traces, ElementsAre((folder_ / "a.0.et").string(), "/b/a.1.et"));
+  EXPECT_EQ(config.workload.groups_file, (folder_ / "groups.json").string());
+  EXPECT_EQ(config.workload.dependencies, DependencyChoice::kBoth);
+  EXPECT_EQ(config.workload.iterations, 3u);
+  EXPECT_EQ(config.workload.bytes_scale.denominator, 64);
+  EXPECT_EQ(config.workload.compute_scale.denominator, 8);
+  EXPECT_THAT(config.workload.select_kinds, ElementsAre("all_reduce", "send"));
+  EXPECT_EQ(config.compute.source, ComputeSource::kRoofline);
+  EXPECT_EQ(config.compute.memory_bandwidth, Bandwidth(24'000'000'000'000));
+  EXPECT_EQ(config.concurrency.communication, 4u);
+  EXPECT_EQ(config.collectives.reduce_bandwidth, Bandwidth(800'000'000'000));
+  EXPECT_EQ(config.collectives.reduce_latency, nanoseconds(1500));
+  EXPECT_EQ(config.hosts.local_latency, nanoseconds(700));
+  ASSERT_EQ(config.mapping.ranks.size(), 2u);
+  EXPECT_EQ(config.mapping.ranks[1].port, "right");
+  EXPECT_EQ(config.mapping.first_ip, Ipv4Address{0x0A010009});
+  EXPECT_EQ(config.mapping.prefix_length, 16u);
+  EXPECT_EQ(to_string(config.mapping.first_mac), "02:00:00:00:0a:ff");
+  EXPECT_FALSE(config.ports[0].embedded());
+  EXPECT_EQ(config.embedded_switch.buffer, Bytes(1'000'000));
+  EXPECT_EQ(config.embedded_switch.ecn_threshold, Bytes(100'000));
+  EXPECT_EQ(config.embedded_switch.loss_ppm, 1'000u);
+  EXPECT_TRUE(config.embedded_switch.own_core);
+  EXPECT_EQ(config.transport.timeout, 14u);
+  EXPECT_TRUE(config.transport.checking);
+  EXPECT_EQ(config.run.stall_timeout, milliseconds(20));
+  EXPECT_TRUE(config.run.continue_on_failure);
+  EXPECT_EQ(config.messages, MessageRecording::kAll);
+  EXPECT_THAT(config.dpdk.eal_arguments, ElementsAre("--no-pci", "-v"));
+  EXPECT_EQ(config.dut.at("ports"), "2");
+}
+
+TEST_F(Config, AcknowledgementsFitTheWindowByDefault) {
+  EXPECT_EQ(load(kMinimal).transport.ack_every, 32u);
+  EXPECT_EQ(load(kMinimal, {"transport.window=8"}).transport.ack_every, 8u);
+}
+
+TEST_F(Config, SettingsReplaceAddAndRemove) {
+  const RunConfig config = load(kMinimal, {"transport.mtu=1024B", "ports[1].rate=1Gbps", "workload.generate=null",
+                                           "workload.traces=[x.0.et, x.1.et]", "dut.model=m"});
+  EXPECT_EQ(config.transport.mtu, 1024u);
+  EXPECT_EQ(config.ports[0].rate, Bandwidth(2'000'000'000));
+  EXPECT_EQ(config.ports[1].rate, Bandwidth(1'000'000'000));
+  EXPECT_FALSE(config.workload.generate);
+  EXPECT_THAT(config.workload.traces, ElementsAre((std::filesystem::current_path() / "x.0.et").string(), ::testing::_));
+  EXPECT_EQ(config.dut.at("model"), "m");
+}
+
+TEST_F(Config, ThePortsShortFormIsASettingToo) {
+  EXPECT_EQ(load(kMinimal, {"ports.count=6"}).ports.size(), 6u);
+  EXPECT_EQ(load(kMinimal, {"ports.device=memory"}).ports[2].device, "memory");
+}
+
+TEST_F(Config, SettingErrorsNameTheSetting) {
+  EXPECT_EQ(error_of(kMinimal, {"ports[1].rate=100"}),
+            "--set ports[1].rate=100: ports[1].rate: '100' has no unit; write for example 100Gbps");
+  EXPECT_EQ(error_of(kMinimal, {"switch.bufer=1MiB"}),
+            "--set switch.bufer=1MiB: key 'switch.bufer' is unknown; did you mean 'switch.buffer'?");
+  EXPECT_EQ(error_of(kMinimal, {"ports[4].rate=1Gbps"}), "--set ports[4].rate=1Gbps: index 4 is outside the list of 4");
+  EXPECT_EQ(error_of(kMinimal, {"seed"}), "--set seed: has no '='; write for example --set transport.window=32");
+  EXPECT_EQ(error_of(kMinimal, {"seed="}), "--set seed=: has no value; null removes the key");
+  EXPECT_THAT(error_of(kMinimal, {"a..b=1"}), HasSubstr("'a..b' is not a key"));
+  EXPECT_THAT(error_of(kMinimal, {"seed.x=1", "seed.x.y=1"}), HasSubstr("'y' follows what has no keys"));
+  EXPECT_THAT(error_of(kMinimal, {"seed=[1"}), HasSubstr("--set seed=[1: the value is not YAML"));
+}
+
+TEST_F(Config, AWorkloadDescriptionMayStandInItsOwnFile) {
+  write("layers: 6\nhidden: 64\n", "model.yaml");
+  const RunConfig config = load("workload: {generate: model.yaml}\nports: {count: 2}\n");
+  ASSERT_TRUE(config.workload.generate);
+  EXPECT_EQ(config.workload.generate->layers, 6u);
+  EXPECT_EQ(load_transformer((folder_ / "model.yaml").string()).hidden, 64);
+  const RunConfig changed =
+      load("workload: {generate: model.yaml}\nports: {count: 2}\n", {"workload.generate.hidden=128"});
+  EXPECT_EQ(changed.workload.generate->layers, 6u);
+  EXPECT_EQ(changed.workload.generate->hidden, 128);
+
+  write("layers: 6\nhiden: 64\n", "wrong.yaml");
+  EXPECT_THAT(
+      error_of("workload: {generate: wrong.yaml}\nports: {count: 2}\n"),
+      HasSubstr("wrong.yaml:2: key 'workload.generate.hiden' is unknown; did you mean 'workload.generate.hidden'?"));
+  EXPECT_THAT(error_of("workload: {generate: none.yaml}\n"),
+              HasSubstr("test.yaml:1: workload.generate: there is no file"));
+}
+
+TEST_F(Config, AMissingFileIsAnError) {
+  try {
+    load_config((folder_ / "absent.yaml").string(), {});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("absent.yaml: cannot be read: No such file or directory"));
+  }
+  EXPECT_THROW(load_config(folder_.path().string(), {}), Error);
+}
+
+TEST_F(Config, ResolvedTextReadsTheSame) {
+  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
+           {},
+           {"workload.generate=null", "workload.traces=x", "workload.groups=g.json"},
+           {"switch.ecn_threshold=1MiB", "transport.timeout=9", "hosts.count=4", "collectives.reduce_bandwidth=1Gbps"},
+           {"dut={a: 'quote \" and \\', b: 'null'}", "switch.loss=77ppm", "name='1'"}}) {
+    const std::string first = resolved_json(load(kMinimal, settings));
+    const std::string again = resolved_json(load_config(write(first, "resolved.json"), {}));
+    EXPECT_EQ(first, again);
+  }
+}
+
+TEST_F(Config, ResolvedValuesCarryUnits) {
+  const std::string json = resolved_json(load(kMinimal));
+  for (const char* line : {R"("mtu": "4096B")", R"("rate": "2Gbps")", R"("chunk": "1MiB")", R"("latency": "1us")",
+                           R"("peak": "100Tflops")", R"("ip": "198.18.0.1/15")", R"("reduce_bandwidth": "none")",
+                           R"("timeout": "auto")", R"("data_type": "bf16")", R"("window": 64)", R"("loss": "0%")"}) {
+    EXPECT_THAT(json, HasSubstr(line));
+  }
+}
+
+TEST_F(Config, ShippedConfigurationsAreValid) {
+  const char* source = std::getenv("RANKWIRE_SOURCE");
+  if (source == nullptr) GTEST_SKIP() << "RANKWIRE_SOURCE is not set";
+  for (const char* name : {"quickstart", "af_packet", "lab"}) {
+    const RunConfig config = load_config(fmt::format("{}/configs/{}.yaml", source, name), {});
+    EXPECT_EQ(config.name, name);
+    EXPECT_EQ(config.ports.size(), 4u);
+  }
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,180 @@
+// What a person reads who wrote a configuration wrong: the exact line for each mistake.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <ostream>
+#include <string>
+
+#include "emulator/input/config.h"
+#include "emulator/input/nearest_key.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+struct Mistake {
+  const char* name;
+  const char* text;   ///< `GOOD` stands for lines 1 and 2: a workload and ports that are right
+  const char* error;  ///< after the folder
+};
+
+constexpr const char* kGood = "workload: {generate: {layers: 2}}\nports: {count: 4}\n";
+
+const Mistake kMistakes[] = {
+    {"UnknownKey", "GOODswitch: {bufer: 16MiB}", ":3: key 'switch.bufer' is unknown; did you mean 'switch.buffer'?"},
+    {"UnknownSection", "GOODtrasnport: {window: 3}", ":3: key 'trasnport' is unknown; did you mean 'transport'?"},
+    {"UnknownFarKey", "GOODrecord: {colour: 3}", ":3: key 'record.colour' is unknown; the keys here are messages"},
+    {"UnknownPortKey", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n  - rate: 1Gbps\n    nam: x\n",
+     ":5: key 'ports[1].nam' is unknown; did you mean 'ports[1].name'?"},
+    {"UnknownShortFormKey", "workload: {traces: t}\nports:\n  count: 4\n  rat: 1Gbps\n",
+     ":4: key 'ports.rat' is unknown; did you mean 'ports.rate'?"},
+    {"NoUnit", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n  - {rate: 1Gbps}\n  - {rate: 100}\n",
+     ":5: ports[2].rate: '100' has no unit; write for example 100Gbps"},
+    {"BareZero", "GOODlocal:\n  latency: 0", ":4: local.latency: '0' has no unit; write for example 0us"},
+    {"UnknownUnit", "GOODcollectives: {chunk: 1Mib}",
+     ":3: collectives.chunk: '1Mib' has the unknown unit 'Mib'; the units are B, KB, KiB, MB, MiB, GB, GiB, TB, TiB"},
+    {"NotWhole", "GOODdpdk: {memory: 0.3B}", ":3: dpdk.memory: '0.3B' is not a whole number of bytes"},
+    {"NotANumber", "GOODseed: many", ":3: seed: 'many' is not a whole number"},
+    {"NegativeNumber", "GOODtransport: {window: -1}", ":3: transport.window: '-1' is not a whole number"},
+    {"WindowZero", "GOODtransport: {window: 0}", ":3: transport.window: 0 is outside 1 .. 4194304"},
+    {"RetryCount", "GOODtransport: {retry_count: 8}", ":3: transport.retry_count: 8 is outside 1 .. 7"},
+    {"TimeoutExponent", "GOODtransport:\n  timeout: 32", ":4: transport.timeout: 32 is outside 1 .. 31"},
+    {"Mtu", "GOODtransport: {mtu: 1500B}", ":3: transport.mtu: '1500B' is not one of 256B, 512B, 1024B, 2048B, 4096B"},
+    {"Dscp", "GOODtransport: {dscp: 64}", ":3: transport.dscp: 64 is outside 0 .. 63"},
+    {"AckEvery", "GOODtransport:\n  window: 8\n  ack_every: 9",
+     ":5: transport.ack_every: 9 is above transport.window 8: the window would close before an acknowledgement is "
+     "asked "
+     "for"},
+    {"Choice", "GOODcompute: {source: guessed}",
+     ":3: compute.source: 'guessed' is not one of auto, recorded, roofline"},
+    {"Kind", "GOODrecord: {messages: none}\ndut: {}\nrun: {on_failure: retry}\n",
+     ":5: run.on_failure: 'retry' is not one of stop, continue"},
+    {"SelectedKind",
+     "workload:\n  generate: {layers: 2}\n  select:\n    kinds:\n      - allreduce\nports: {count: 2}\n",
+     ":5: workload.select.kinds[0]: 'allreduce' is not one of compute, host, memory, collective, send, receive, "
+     "all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter, barrier"},
+    {"TooLong", "GOODcollectives: {reduce_latency: 2s}", ":3: collectives.reduce_latency: '2s' is outside 0ps .. 1s"},
+    {"ZeroRate", "GOODlocal: {bandwidth: 0Gbps}", ":3: local.bandwidth: '0Gbps' is outside 1Kbps .. 1000Tbps"},
+    {"Loss", "GOODswitch: {loss: 101%}", ":3: switch.loss: '101%' is more than 100%"},
+    {"Fraction", "workload: {traces: t, scale: {bytes: 0.5}}\nports: {count: 2}\n",
+     ":1: workload.scale.bytes: '0.5' is not a fraction of whole numbers from 1 to 10^9; write for example 1/64"},
+    {"ListForValue", "GOODseed: [1, 2]", ":3: seed: must be a single value"},
+    {"ValueForMap", "GOODtransport: fast", ":3: transport: must be a map of keys"},
+    {"ValueForList", "workload: {traces: t}\nports: ring\n", ":2: ports: must be a list"},
+    {"NoValue", "GOODtransport:\n", ":3: transport: has no value"},
+    {"Twice", "GOODseed: 1\nname: x\nseed: 2\n", ":5: key 'seed' is written twice"},
+    {"TwiceNested", "GOODswitch:\n  loss: 1%\n  loss: 2%\n", ":5: key 'loss' is written twice"},
+    {"NotYaml", "GOODswitch: {loss: 1%\nseed: 3\n", ":4: is not YAML: "},
+    {"Tab", "GOODswitch:\n\tloss: 1%\n", ":4: is not YAML: "},
+    {"Empty", "# nothing\n", ": is empty"},
+    {"NotAMap", "- a\n- b\n", ":1: must be a map of keys"},
+    {"TwoDocuments", "a: 1\n---\nb: 1\n", ":3: is a second document; a file holds one"},
+    {"Endless", "a: &a [*a]\n", "is nested more than 16 levels deep"},
+    {"NoWorkload", "name: x\nports: {count: 2}\n", ":1: workload: is required"},
+    {"EmptyWorkload", "workload: {iterations: 2}\nports: {count: 2}\n", ":1: workload: needs 'traces' or 'generate'"},
+    {"TwoWorkloads", "workload:\n  traces: t\n  generate: {layers: 2}\nports: {count: 2}\n",
+     ":2: workload.traces: contradicts workload.generate; give one of them"},
+    {"ElementsOfGenerated", "workload:\n  generate: {layers: 2}\n  element_size: 2B\nports: {count: 2}\n",
+     ":3: workload.element_size: contradicts workload.generate, whose sizes are in bytes"},
+    {"NoPorts", "workload: {traces: t}\n", ":1: ports: has 0; traffic needs at least 2 ports"},
+    {"OnePort", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n",
+     ":2: ports: has 1; traffic needs at least 2 ports"},
+    {"NoPortCount", "workload: {traces: t}\nports: {rate: 1Gbps}\n",
+     ":2: ports: 'count' is required, or a list of ports"},
+    {"SamePortName", "workload: {traces: t}\nports:\n  - {name: a}\n  - {name: a}\n",
+     ":4: ports[1].name: 'a' is the name of another port"},
+    {"MixedPorts", "workload: {traces: t}\nports:\n  - {device: ring}\n  - {device: '0000:01:00.0'}\n",
+     ":4: ports[1].device: '0000:01:00.0' cannot be mixed with 'ring' of ports[0]: all ports are 'ring', all 'memory', "
+     "or "
+     "none"},
+    {"SameDevice", "workload: {traces: t}\nports:\n  - {device: '0000:01:00.0'}\n  - {device: '0000:01:00.0'}\n",
+     ":4: ports[1].device: '0000:01:00.0' is the device of another port"},
+    {"OneHost", "GOODhosts: {count: 1}", ":3: hosts.count: 1 is outside 2 .. 65536"},
+    {"IdlePorts", "GOODhosts: {count: 2}", ":3: hosts: 2 hosts with 2 NICs in all leave some of 4 ports idle"},
+    {"TooFewNpus", "workload: {generate: {data_parallel: 8}}\nports: {count: 2}\nhosts:\n  npus: 4\n",
+     ":4: hosts.npus: 2 hosts of 4 NPUs do not hold the 16 ranks of workload.generate"},
+    {"PlacesWithoutPolicy", "GOODmapping:\n  ranks: [{rank: 0, host: 0, npu: 0, nic: 0, port: p0}]\n",
+     ":4: mapping.ranks: needs 'policy: explicit'"},
+    {"PolicyWithoutPlaces", "GOODmapping: {policy: explicit}", ":3: mapping: 'policy: explicit' needs 'ranks'"},
+    {"IncompletePlace", "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, nic: 0, port: p0}\n",
+     ":6: mapping.ranks[0]: 'npu' is required"},
+    {"UnknownPort", "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p4}\n",
+     ":6: mapping.ranks[0].port: 'p4' is not the name of a port"},
+    {"RankTwice",
+     "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n"
+     "    - {rank: 0, host: 1, npu: 0, nic: 0, port: p1}\n",
+     ":7: mapping.ranks[1].rank: rank 0 is placed twice"},
+    {"NpuTwice",
+     "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n"
+     "    - {rank: 1, host: 0, npu: 0, nic: 1, port: p1}\n",
+     ":7: mapping.ranks[1].npu: NPU 0 of host 0 already holds rank 0"},
+    {"NicBehindTwoPorts",
+     "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n"
+     "    - {rank: 1, host: 0, npu: 1, nic: 0, port: p1}\n",
+     ":7: mapping.ranks[1].port: NIC 0 of host 0 already stands behind port 'p0'"},
+    {"RankMissing",  // the default degrees are 2 x 1 x 2
+     "GOODmapping:\n  policy: explicit\n  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n"
+     "    - {rank: 1, host: 1, npu: 0, nic: 0, port: p1}\n    - {rank: 3, host: 2, npu: 0, nic: 0, port: p2}\n",
+     ":5: mapping.ranks: rank 2 is missing"},
+    {"RankTooMany",
+     "workload: {generate: {tensor_parallel: 1, data_parallel: 1}}\nports: {count: 2}\nmapping:\n  policy: explicit\n"
+     "  ranks:\n    - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n    - {rank: 1, host: 1, npu: 0, nic: 0, port: "
+     "p1}\n",
+     ":5: mapping.ranks: workload.generate makes only 1 ranks"},
+    {"HostOutside",
+     "GOODhosts: {count: 4}\nmapping:\n  policy: explicit\n  ranks:\n"
+     "    - {rank: 0, host: 4, npu: 0, nic: 0, port: p0}\n",
+     ":7: mapping.ranks[0].host: 4 is not below hosts.count"},
+    {"Address", "GOODaddresses: {ip: 198.18.0.1}",
+     ":3: addresses.ip: '198.18.0.1' is not an IPv4 address with a prefix of 1 .. 30; write for example 198.18.0.1/15"},
+    {"NetworkAddress", "GOODaddresses: {ip: 10.0.0.0/8}",
+     ":3: addresses.ip: '10.0.0.0/8' is the network or the broadcast address, not a host's"},
+    {"MacAddress", "GOODaddresses: {mac: 02-00-00-00-00-01}",
+     ":3: addresses.mac: '02-00-00-00-00-01' is not a MAC address; write for example 02:52:57:00:00:01"},
+    {"GroupAddress", "GOODaddresses: {mac: '01:00:00:00:00:01'}",
+     ":3: addresses.mac: '01:00:00:00:00:01' is a group address"},
+    {"SmallBuffer", "GOODswitch: {buffer: 4KiB}", ":3: switch.buffer: 4096 bytes do not hold one frame of 4178"},
+    {"ThresholdAboveBuffer", "GOODswitch: {buffer: 1MiB, ecn_threshold: 1MiB}",
+     ":3: switch.ecn_threshold: is not below switch.buffer, so nothing would be marked"},
+    {"MarkingWithoutEcn", "GOODswitch: {ecn_threshold: 1MiB}\ntransport: {ecn: off}\n",
+     ":3: switch.ecn_threshold: needs 'transport.ecn: on': packets that are not ECN-capable are not marked"},
+    {"DpdkMemory", "GOODdpdk: {memory: 2000KiB}", ":3: dpdk.memory: must be a whole number of MiB"},
+    {"NestedDut", "GOODdut: {buffers: {shared: 1MiB}}", ":3: dut.buffers: must be a single value"},
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* stream) {
+  *stream << mistake.name;
+}
+
+class WrongConfig : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(WrongConfig, IsExplained) {
+  const ::rankwire::testing::TemporaryFolder folder;
+  const std::string file = folder / "wrong.yaml";
+  std::string text = GetParam().text;
+  if (text.starts_with("GOOD")) text.replace(0, 4, kGood);
+  std::ofstream(file) << text;
+  try {
+    load_config(file, {});
+    FAIL() << "accepted:\n" << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    const std::string message = error.what();
+    EXPECT_TRUE(message.starts_with(file + ":")) << message;
+    EXPECT_NE(message.find(GetParam().error), std::string::npos) << message << "\nis not\n" << GetParam().error;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mistakes, WrongConfig, ::testing::ValuesIn(kMistakes),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("bufer", "buffer"), 1u);
+  EXPECT_EQ(edit_distance("trasnport", "transport"), 1u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("same", "same"), 0u);
+}
+
+}  // namespace
+}  // namespace rankwire
