@@ -1,0 +1,69 @@
+#include "converters/node_writer.h"
+
+namespace rankwire {
+
+NodeWriter::NodeWriter(const std::string& path) : file_(path) {
+  chakra::GlobalMetadata metadata;
+  metadata.set_version("1.0.0");
+  file_.write(metadata);
+}
+
+NodeWriter::Id NodeWriter::compute(std::string_view name, uint64_t duration_micros, int64_t flops, Bytes memory,
+                                   Dependencies dependencies) {
+  begin(name, chakra::COMP_NODE, dependencies).set_duration_micros(duration_micros);
+  attribute("num_ops").set_int64_val(flops);
+  attribute("tensor_size").set_uint64_val(static_cast<uint64_t>(memory.count));
+  return end();
+}
+
+NodeWriter::Id NodeWriter::collective(std::string_view name, chakra::CollectiveCommType kind, const std::string& group,
+                                      Bytes size, Dependencies dependencies) {
+  begin(name, chakra::COMM_COLL_NODE, dependencies);
+  attribute("comm_type").set_int64_val(kind);
+  attribute("comm_size").set_int64_val(size.count);
+  attribute("pg_name").set_string_val(group);
+  return end();
+}
+
+NodeWriter::Id NodeWriter::send(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag, Bytes size,
+                                Dependencies dependencies) {
+  return transfer(name, chakra::COMM_SEND_NODE, source, destination, tag, size, dependencies);
+}
+
+NodeWriter::Id NodeWriter::receive(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag,
+                                   Bytes size, Dependencies dependencies) {
+  return transfer(name, chakra::COMM_RECV_NODE, source, destination, tag, size, dependencies);
+}
+
+NodeWriter::Id NodeWriter::transfer(std::string_view name, chakra::NodeType type, uint32_t source, uint32_t destination,
+                                    uint32_t tag, Bytes size, Dependencies dependencies) {
+  begin(name, type, dependencies);
+  attribute("comm_src").set_int32_val(static_cast<int32_t>(source));
+  attribute("comm_dst").set_int32_val(static_cast<int32_t>(destination));
+  attribute("comm_tag").set_int32_val(static_cast<int32_t>(tag));
+  attribute("comm_size").set_int64_val(size.count);
+  return end();
+}
+
+chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, Dependencies dependencies) {
+  node_.Clear();
+  node_.set_id(next_);
+  node_.set_name(std::string(name));
+  node_.set_type(type);
+  for (Id dependency : dependencies) node_.add_data_deps(dependency);
+  attribute("is_cpu_op").set_bool_val(false);
+  return node_;
+}
+
+chakra::AttributeProto& NodeWriter::attribute(const char* name) {
+  chakra::AttributeProto& attribute = *node_.add_attr();
+  attribute.set_name(name);
+  return attribute;
+}
+
+NodeWriter::Id NodeWriter::end() {
+  file_.write(node_);
+  return next_++;
+}
+
+}  // namespace rankwire

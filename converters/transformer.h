@@ -1,0 +1,53 @@
+// Traces of one training step of a GPT-style transformer under tensor, pipeline and data parallelism.
+//
+// Ranks stand in Megatron-LM's order: tensor-parallel position fastest, then data, then pipeline:
+// rank = (stage * data_parallel + replica) * tensor_parallel + shard (Narayanan et al., SC21, section 3).
+//
+// A step runs the micro-batches in the 1F1B order (ibid., section 2.2) and then updates the parameters:
+//
+//   tensor    two all-reduces of the activations a layer, micro-batch and pass (Shoeybi et al. 2019, section 3), one
+//             for the embedding's output (first stage) and one for the gradient of the logits' input (last stage)
+//   pipeline  activations to the next stage, their gradients back; tag 2m for activations of micro-batch m, 2m + 1 for
+//             gradients
+//   data      the gradients of a layer are reduce-scattered once its last backward pass is done, and its parameters are
+//             all-gathered after the optimizer (ZeRO stage 1; Rajbhandari et al., SC20); the gradients of the
+//             embedding, whose optimizer state is not sharded, are all-reduced, and then between first and last stage,
+//             which share it
+//
+// A degree of 1 causes no communication. Groups are tp_<stage * data_parallel + replica>,
+// dp_<stage * tensor_parallel + shard> and embedding_<replica * tensor_parallel + shard>. Biases and layer norms
+// (13 h of a layer's 12 h^2 + 13 h parameters), position embeddings and dropout are left out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+struct TransformerModel {
+  uint32_t layers = 4;           ///< a multiple of pipeline_parallel
+  int64_t hidden = 1024;         ///< a multiple of tensor_parallel
+  int64_t sequence = 512;        ///< tokens
+  int64_t vocabulary = 32000;    ///< padded up to a multiple of tensor_parallel
+  uint32_t micro_batches = 2;    ///< per replica and step
+  int64_t micro_batch_size = 1;  ///< sequences
+  Bytes element = Bytes(2);      ///< of parameters, gradients and activations
+  uint32_t tensor_parallel = 2;
+  uint32_t pipeline_parallel = 1;
+  uint32_t data_parallel = 2;
+  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s; a compute node takes flops / peak, at least 1 us
+};
+
+struct GeneratedTraces {
+  uint32_t ranks = 0;
+  uint64_t nodes = 0;  ///< over all ranks
+};
+
+/// Writes `<prefix>.<rank>.et` (Chakra 1.0.0) for every rank and `<prefix>.json`, the process groups; the folder must
+/// exist. Equal models give equal bytes. Nodes depend through data_deps on earlier nodes only. Throws Error(kInput) for
+/// a model that cannot be divided as asked or whose sizes exceed 2^63 - 1, Error(kRun) when a file cannot be written.
+GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix);
+
+}  // namespace rankwire
