@@ -1,0 +1,40 @@
+#include "emulator/record/counters.h"
+
+namespace rankwire {
+
+std::span<const NamedCounter> transport_counters() {
+  using C = TransportCounters;
+  static constexpr NamedCounter kCounters[] = {
+      {"packets_tx", &C::packets_tx},
+      {"packets_rx", &C::packets_rx},
+      {"bytes_tx", &C::bytes_tx},
+      {"bytes_rx", &C::bytes_rx},
+      {"data_packets_tx", &C::data_packets_tx},
+      {"data_packets_rx", &C::data_packets_rx},
+      {"retransmitted", &C::retransmitted},
+      {"naks_tx", &C::naks_tx},
+      {"naks", &C::naks},
+      {"timeouts", &C::timeouts},
+      {"icrc_errors", &C::icrc_errors},
+      {"malformed", &C::malformed},
+      {"unknown_qp", &C::unknown_qp},
+      {"duplicate_packets", &C::duplicate_packets},
+      {"out_of_sequence", &C::out_of_sequence},
+      {"ecn_ce_rx", &C::ecn_ce_rx},
+      {"cnp_tx", &C::cnp_tx},
+      {"cnp_rx", &C::cnp_rx},
+      {"pause_rx", &C::pause_rx},
+      {"messages_sent", &C::messages_sent},
+      {"messages_delivered", &C::messages_delivered},
+      {"messages_failed", &C::messages_failed},
+      {"payload_errors", &C::payload_errors},
+      {"post_refused", &C::post_refused},
+      {"stalls", &C::stalls},
+  };
+  // A counter added to TransportCounters must get a name here.
+  static_assert(sizeof(TransportCounters) ==
+                sizeof(kCounters) / sizeof(kCounters[0]) * sizeof(uint64_t) + 2 * sizeof(Duration));
+  return kCounters;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,114 @@
+#include "emulator/record/database.h"
+
+#include <sqlite3.h>
+
+namespace rankwire {
+namespace {
+
+void check(int status, sqlite3* database) {
+  if (status == SQLITE_OK) return;
+  const ErrorKind kind = sqlite3_db_readonly(database, "main") == 1 ? ErrorKind::kInput : ErrorKind::kRun;
+  throw Error(kind, fmt::format("{}: {}", sqlite3_db_filename(database, "main"), sqlite3_errmsg(database)));
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+Statement::Statement(sqlite3* database, std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  check(sqlite3_prepare_v3(database, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
+                           nullptr),
+        database);
+  statement_.reset(statement);
+}
+
+void Statement::bind_one(int index, std::nullopt_t) {
+  check(sqlite3_bind_null(statement_.get(), index + 1), sqlite3_db_handle(statement_.get()));
+}
+
+void Statement::bind_one(int index, int64_t value) {
+  check(sqlite3_bind_int64(statement_.get(), index + 1, value), sqlite3_db_handle(statement_.get()));
+}
+
+void Statement::bind_one(int index, double value) {
+  check(sqlite3_bind_double(statement_.get(), index + 1, value), sqlite3_db_handle(statement_.get()));
+}
+
+void Statement::bind_one(int index, std::string_view value) {
+  // A null pointer would bind NULL instead of an empty text.
+  const char* text = value.data() == nullptr ? "" : value.data();
+  check(sqlite3_bind_text64(statement_.get(), index + 1, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+        sqlite3_db_handle(statement_.get()));
+}
+
+void Statement::execute() {
+  while (step()) {
+  }
+}
+
+bool Statement::step() {
+  const int status = sqlite3_step(statement_.get());
+  if (status == SQLITE_ROW) return true;
+  // `reset` returns the status of the step before it.
+  check(sqlite3_reset(statement_.get()), sqlite3_db_handle(statement_.get()));
+  return false;
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+}
+
+int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+std::string Statement::text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_.get(), column);
+  if (text == nullptr) return {};
+  return {reinterpret_cast<const char*>(text), static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+std::optional<int64_t> Statement::optional_integer(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return integer(column);
+}
+
+void Database::Close::operator()(sqlite3* connection) const {
+  sqlite3_close_v2(connection);
+}
+
+Database::Database(const std::filesystem::path& file, Access access) {
+  const int flags = access == Access::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* connection = nullptr;
+  const int status = sqlite3_open_v2(file.c_str(), &connection, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  connection_.reset(connection);
+  if (status != SQLITE_OK) {
+    const ErrorKind kind = access == Access::kRead ? ErrorKind::kInput : ErrorKind::kRun;
+    throw Error(kind, fmt::format("{}: cannot open: {}", file.string(), sqlite3_errstr(status)));
+  }
+  // A reader waits for the moment in which a recorder at work moves its log into the file.
+  sqlite3_busy_timeout(connection, 5000);
+}
+
+void Database::execute(const std::string& sql) {
+  check(sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr), connection_.get());
+}
+
+int64_t Database::integer(std::string_view sql) const {
+  Statement statement = prepare(sql);
+  if (!statement.step()) fail_input("no row for '{}'", sql);
+  return statement.integer(0);
+}
+
+int64_t Database::last_row() const {
+  return sqlite3_last_insert_rowid(connection_.get());
+}
+
+}  // namespace rankwire

@@ -1,0 +1,68 @@
+// Both ends of every message put together, and what is worth keeping of them. Off the hot path; one thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/record.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// What distinguishes flows in message identities: those of one directed connection share it.
+struct FlowKey {
+  uint32_t job = 0, group = 0, source = 0, destination = 0, channel = 0;
+  bool operator==(const FlowKey&) const = default;
+};
+
+/// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
+/// flows have a histogram of their own (later flows count in the total only), and `kept_limit` slowest and as many
+/// failed messages are kept.
+class MessageJoin {
+ public:
+  static constexpr size_t kMaxFlows = 4096;
+
+  struct Limits {
+    size_t kept = 1000;
+    size_t pending = 1 << 18;
+  };
+
+  explicit MessageJoin(Limits limits) : limits_(limits) {}
+
+  /// Takes a half. Returns the message when it is complete, or when it can wait no longer: alone, with the other end
+  /// unknown. The pointer is valid until the next call.
+  const JoinedMessage* add(const MessageRecord& half);
+
+  /// The halves that still wait, in no particular order.
+  std::vector<JoinedMessage> remaining() const;
+  uint64_t unjoined() const { return overflowed_ + pending_.size(); }
+
+  /// The slowest complete messages, slowest first, then the first ones that failed in order of arrival.
+  std::vector<JoinedMessage> kept() const;
+  MessageLatency total() const;
+  /// In order of FlowKey's fields.
+  std::vector<std::pair<FlowKey, MessageLatency>> flows() const;
+
+ private:
+  struct IdHash {
+    size_t operator()(const MessageId& id) const noexcept { return payload_key(id); }
+  };
+  struct FlowHash {
+    size_t operator()(const FlowKey& key) const noexcept;
+  };
+  void keep(const JoinedMessage& message);
+
+  const Limits limits_;
+  std::unordered_map<MessageId, JoinedMessage, IdHash> pending_;
+  std::unordered_map<FlowKey, Histogram, FlowHash> histograms_;
+  Histogram total_;
+  std::vector<JoinedMessage> slowest_;  // a heap with the fastest of them on top
+  std::vector<JoinedMessage> failed_;
+  JoinedMessage current_;
+  uint64_t overflowed_ = 0;
+};
+
+}  // namespace rankwire

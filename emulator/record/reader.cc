@@ -1,0 +1,342 @@
+#include "emulator/record/reader.h"
+
+#include <tuple>
+
+#include "emulator/record/counters.h"
+#include "emulator/record/schema.h"
+
+namespace rankwire {
+namespace {
+
+Database opened(const std::filesystem::path& file) {
+  require_run_record(file);
+  return Database(file, Database::Access::kRead);
+}
+
+Fidelity fidelity_of(const std::string& text) {
+  for (const Fidelity fidelity : {Fidelity::kEmulated, Fidelity::kReference, Fidelity::kTwin}) {
+    if (text == to_string(fidelity)) return fidelity;
+  }
+  fail_input("run record: unknown fidelity '{}'", text);
+}
+
+Time time_or_never(std::optional<int64_t> ps) {
+  return ps ? Time(*ps) : Time::never();
+}
+
+uint32_t small(const Statement& row, int column) {
+  return static_cast<uint32_t>(row.integer(column));
+}
+
+uint64_t count(const Statement& row, int column) {
+  return static_cast<uint64_t>(row.integer(column));
+}
+
+MessageLatency latency_at(const Statement& row, int column) {
+  return {count(row, column),
+          Duration(row.integer(column + 1)),
+          Duration(row.integer(column + 2)),
+          Duration(row.integer(column + 3)),
+          Duration(row.integer(column + 4)),
+          Duration(row.integer(column + 5))};
+}
+
+/// Looks nodes up one by one: a table of all of them would grow with the trace.
+class NodeLookup {
+ public:
+  explicit NodeLookup(const Database& database)
+      : select_(database.prepare("SELECT id, name, kind, \"group\", group_size, bytes, recorded_ps, job FROM nodes "
+                                 "WHERE rank=? AND node=?")) {}
+
+  /// A node that the record does not describe has its index for a name and the kind "unknown".
+  NodeInfo find(RankId rank, uint32_t node) {
+    NodeInfo info{.rank = rank, .node = node};
+    select_.reset();
+    select_.bind(rank.value, node);
+    if (!select_.step()) {
+      info.name = fmt::format("node {}", node);
+      info.kind = "unknown";
+      return info;
+    }
+    info.id = count(select_, 0);
+    info.name = select_.text(1);
+    info.kind = select_.text(2);
+    info.group = select_.text(3);
+    info.group_size = small(select_, 4);
+    info.bytes = Bytes(select_.integer(5));
+    if (const auto recorded = select_.optional_integer(6)) info.recorded = Duration(*recorded);
+    info.job = JobId(small(select_, 7));
+    return info;
+  }
+
+ private:
+  Statement select_;
+};
+
+/// The executions of one run in order of (iteration, rank, node).
+class OperationCursor {
+ public:
+  using Key = std::tuple<int64_t, int64_t, int64_t>;
+
+  OperationCursor(const Database& database, const RecordedRun* run)
+      : select_(database.prepare("SELECT iteration, rank, node, start_ps, end_ps FROM operations WHERE run=? "
+                                 "ORDER BY iteration, rank, node")) {
+    // Runs count from 1, so run 0 has no rows.
+    select_.bind(run == nullptr ? 0u : run->run);
+    advance();
+  }
+  void advance() {
+    live_ = select_.step();
+    if (live_) key_ = Key(select_.integer(0), select_.integer(1), select_.integer(2));
+  }
+  bool live() const { return live_; }
+  const Key& key() const { return key_; }
+  OperationTimes times() const { return {Time(select_.integer(3)), Time(select_.integer(4))}; }
+
+ private:
+  Statement select_;
+  Key key_;
+  bool live_ = false;
+};
+
+}  // namespace
+
+void require_run_record(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) {
+    fail_input("{}: no such file; a run folder holds run.sqlite", file.string());
+  }
+  const Database database(file, Database::Access::kRead);
+  if (database.integer("PRAGMA application_id") != kRecordApplicationId) {
+    fail_input("{}: not a run record", file.string());
+  }
+  const int64_t version = database.integer("PRAGMA user_version");
+  if (version != kRecordVersion) {
+    fail_input("{}: record version {}, but this program reads version {}", file.string(), version, kRecordVersion);
+  }
+}
+
+RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), database_(opened(folder / "run.sqlite")) {
+  // One read transaction for the reader's life: everything drawn from it belongs together.
+  database_.execute("BEGIN");
+  read_record();
+  read_runs();
+}
+
+void RunReader::read_record() {
+  Statement record = database_.prepare("SELECT key, value FROM record");
+  while (record.step()) {
+    const std::string key = record.text(0);
+    if (key == "config") config_ = record.text(1);
+    if (key == "version") version_ = record.text(1);
+    if (key == "created") created_ = record.text(1);
+  }
+  Statement dut = database_.prepare("SELECT key, value FROM dut");
+  while (dut.step()) dut_[dut.text(0)] = dut.text(1);
+  Statement warnings = database_.prepare("SELECT text FROM warnings ORDER BY warning");
+  while (warnings.step()) warnings_.push_back(warnings.text(0));
+}
+
+void RunReader::read_runs() {
+  Statement rows = database_.prepare(
+      "SELECT run, fidelity, clock, ranks, shards, seed, verdict, reason, completion_ps, messages, bytes, bytes_wire, "
+      "bytes_local, messages_lost, messages_duplicated, operations_dropped, messages_dropped, messages_unjoined "
+      "FROM runs ORDER BY run");
+  while (rows.step()) runs_.push_back(read_run(rows));
+  // Of several runs of one fidelity the last one counts.
+  for (const RecordedRun& run : runs_) {
+    if (run.start.fidelity == Fidelity::kReference) reference_ = &run;
+    if (run.start.fidelity == Fidelity::kTwin && emulated_ == nullptr) emulated_ = &run;
+    if (run.start.fidelity == Fidelity::kEmulated) emulated_ = &run;
+  }
+}
+
+RecordedRun RunReader::read_run(const Statement& row) const {
+  RecordedRun run;
+  run.run = small(row, 0);
+  run.start = {.fidelity = fidelity_of(row.text(1)),
+               .clock = row.text(2),
+               .ranks = small(row, 3),
+               .seed = count(row, 5),
+               .shards = small(row, 4)};
+  run.ended = row.optional_integer(8).has_value();
+  if (run.ended) {
+    read_end(run, row);
+  } else {
+    run.end.verdict = "interrupted";
+    run.end.reason = interruption(run);
+  }
+  Statement latency = database_.prepare(
+      "SELECT count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps FROM message_latency WHERE run=? AND job IS NULL");
+  latency.bind(run.run);
+  if (latency.step()) run.latency = latency_at(latency, 0);
+  return run;
+}
+
+void RunReader::read_end(RecordedRun& run, const Statement& row) const {
+  RunEnd& end = run.end;
+  end.verdict = row.text(6);
+  end.reason = row.text(7);
+  end.completion = Duration(row.integer(8));
+  end.messages = count(row, 9);
+  end.bytes = Bytes(row.integer(10));
+  end.bytes_wire = Bytes(row.integer(11));
+  end.bytes_local = Bytes(row.integer(12));
+  end.messages_lost = count(row, 13);
+  end.messages_duplicated = count(row, 14);
+  run.loss = {.operations = count(row, 15), .messages = count(row, 16), .unjoined = count(row, 17)};
+  end.counters = read_counters(run.run);
+  Statement ranks = database_.prepare("SELECT completion_ps FROM rank_completion WHERE run=? ORDER BY rank");
+  ranks.bind(run.run);
+  while (ranks.step()) end.per_rank.push_back(Duration(ranks.integer(0)));
+  Statement cores = database_.prepare("SELECT busy FROM cores WHERE run=? ORDER BY worker");
+  cores.bind(run.run);
+  while (cores.step()) end.core_busy.push_back(cores.real(0));
+}
+
+TransportCounters RunReader::read_counters(uint32_t run) const {
+  TransportCounters counters;
+  Statement rows = database_.prepare("SELECT name, value FROM counters WHERE run=?");
+  rows.bind(run);
+  while (rows.step()) {
+    const std::string name = rows.text(0);
+    if (name == "worst_stall_ps") counters.worst_stall = Duration(rows.integer(1));
+    if (name == "slipped_ps") counters.slipped = Duration(rows.integer(1));
+    for (const NamedCounter& counter : transport_counters()) {
+      if (name == counter.name) counters.*counter.field = count(rows, 1);
+    }
+  }
+  return counters;
+}
+
+std::string RunReader::interruption(const RecordedRun& run) const {
+  Statement rows = database_.prepare("SELECT count(*) FROM operations WHERE run=?");
+  rows.bind(run.run);
+  rows.step();
+  return fmt::format("the {} run has no end: its process was stopped, or is still at work; {} operations are recorded",
+                     to_string(run.start.fidelity), rows.integer(0));
+}
+
+std::vector<RecordedFlow> RunReader::flows(const RecordedRun& run) const {
+  Statement rows = database_.prepare(
+      "SELECT f.connection, f.job, f.group_id, f.\"group\", f.source, f.destination, f.channel, f.path, f.messages, "
+      "f.bytes, f.packets, f.retransmitted, f.naks, f.timeouts, f.marks, l.count, l.p50_ps, l.p95_ps, l.p99_ps, "
+      "l.p999_ps, l.max_ps FROM flows f LEFT JOIN message_latency l ON l.run=f.run AND l.job=f.job AND "
+      "l.\"group\"=ifnull(f.group_id, ?) AND l.source=f.source AND l.destination=f.destination AND l.channel=f.channel "
+      "WHERE f.run=? ORDER BY f.connection");
+  rows.bind(MessageId::kPointToPoint, run.run);
+  std::vector<RecordedFlow> flows;
+  while (rows.step()) {
+    RecordedFlow row;
+    Connection& c = row.flow.connection;
+    c.id = ConnectionId(small(rows, 0));
+    c.job = JobId(small(rows, 1));
+    if (const auto group = rows.optional_integer(2)) c.group = GroupId(static_cast<uint32_t>(*group));
+    row.flow.group = rows.text(3);
+    c.source = RankId(small(rows, 4));
+    c.destination = RankId(small(rows, 5));
+    c.channel = static_cast<uint8_t>(rows.integer(6));
+    c.path = rows.text(7) == "wire" ? Path::kWire : Path::kLocal;
+    row.flow.counters = {.connection = c.id,
+                         .messages = count(rows, 8),
+                         .bytes = count(rows, 9),
+                         .packets = count(rows, 10),
+                         .retransmitted = count(rows, 11),
+                         .naks = count(rows, 12),
+                         .timeouts = count(rows, 13),
+                         .marks = count(rows, 14)};
+    if (rows.optional_integer(15)) row.latency = latency_at(rows, 15);
+    flows.push_back(std::move(row));
+  }
+  return flows;
+}
+
+std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
+  Statement rows = database_.prepare(
+      "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed FROM ports WHERE run=? "
+      "ORDER BY port");
+  rows.bind(run.run);
+  std::vector<PortCounters> ports;
+  while (rows.step()) {
+    ports.push_back({.port = PortId(small(rows, 0)),
+                     .name = rows.text(1),
+                     .tx_frames = count(rows, 2),
+                     .tx_bytes = count(rows, 3),
+                     .rx_frames = count(rows, 4),
+                     .rx_bytes = count(rows, 5),
+                     .tx_refused = count(rows, 6),
+                     .rx_missed = count(rows, 7)});
+  }
+  return ports;
+}
+
+std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, uint32_t limit) const {
+  Statement rows = database_.prepare(
+      "SELECT job, \"group\", sequence, iteration, source, destination, step, channel, slice, bytes, posted_ps, "
+      "acked_ps, first_rx_ps, delivered_ps, retransmissions, marks FROM messages WHERE run=? AND failed=0 AND "
+      "posted_ps IS NOT NULL AND delivered_ps IS NOT NULL ORDER BY delivered_ps - posted_ps DESC, rowid LIMIT ?");
+  rows.bind(run.run, limit);
+  std::vector<JoinedMessage> messages;
+  while (rows.step()) {
+    JoinedMessage m;
+    m.id.job = count(rows, 0);
+    m.id.group = count(rows, 1);
+    m.id.sequence = count(rows, 2);
+    m.id.iteration = count(rows, 3);
+    m.id.source = count(rows, 4);
+    m.id.destination = count(rows, 5);
+    m.id.step = count(rows, 6);
+    m.id.channel = count(rows, 7);
+    m.id.slice = count(rows, 8);
+    m.bytes = Bytes(rows.integer(9));
+    m.posted = time_or_never(rows.optional_integer(10));
+    m.acked = time_or_never(rows.optional_integer(11));
+    m.first_rx = time_or_never(rows.optional_integer(12));
+    m.delivered = time_or_never(rows.optional_integer(13));
+    m.retransmissions = small(rows, 14);
+    m.marks = small(rows, 15);
+    messages.push_back(m);
+  }
+  return messages;
+}
+
+Time RunReader::last_end(const RecordedRun& run) const {
+  Statement rows = database_.prepare("SELECT ifnull(max(end_ps), 0) FROM operations WHERE run=?");
+  rows.bind(run.run);
+  rows.step();
+  return Time(rows.integer(0));
+}
+
+void RunReader::for_each_operation(const std::function<void(const OperationRow&)>& visit) const {
+  NodeLookup nodes(database_);
+  OperationCursor emulated(database_, emulated_), reference(database_, reference_);
+  while (emulated.live() || reference.live()) {
+    const bool take_emulated = emulated.live() && (!reference.live() || emulated.key() <= reference.key());
+    const bool take_reference = reference.live() && (!emulated.live() || reference.key() <= emulated.key());
+    const auto [iteration, rank, node] = take_emulated ? emulated.key() : reference.key();
+    OperationRow row;
+    row.node = nodes.find(RankId(static_cast<uint32_t>(rank)), static_cast<uint32_t>(node));
+    row.iteration = static_cast<uint32_t>(iteration);
+    if (take_emulated) row.emulated = emulated.times();
+    if (take_reference) row.reference = reference.times();
+    if (row.node.kind != "none") visit(row);
+    if (take_emulated) emulated.advance();
+    if (take_reference) reference.advance();
+  }
+}
+
+void RunReader::for_each_by_start(
+    const RecordedRun& run,
+    const std::function<void(const NodeInfo& node, uint32_t iteration, OperationTimes times)>& visit) const {
+  NodeLookup nodes(database_);
+  Statement rows = database_.prepare(
+      "SELECT rank, node, iteration, start_ps, end_ps FROM operations WHERE run=? "
+      "ORDER BY rank, start_ps, end_ps, iteration, node");
+  rows.bind(run.run);
+  while (rows.step()) {
+    const NodeInfo node = nodes.find(RankId(small(rows, 0)), small(rows, 1));
+    if (node.kind == "none") continue;
+    visit(node, small(rows, 2), {Time(rows.integer(3)), Time(rows.integer(4))});
+  }
+}
+
+}  // namespace rankwire

@@ -1,0 +1,100 @@
+// Reads a run folder's record, also while it is written and after its writer was killed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/record/database.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// Throws Error(kInput) unless the file is a run record of a version that this program reads.
+void require_run_record(const std::filesystem::path& file);
+
+/// One row of `runs`. A run that never ended has the verdict "interrupted" with a reason, no completion time, and zero
+/// counters.
+struct RecordedRun {
+  uint32_t run = 0;
+  RunStart start;
+  bool ended = false;
+  RunEnd end;  ///< without `flows` and `ports`, which have functions of their own
+  RecordLoss loss;
+  std::optional<MessageLatency> latency;  ///< of all messages
+};
+
+struct OperationTimes {
+  Time start, end;
+  Duration duration() const { return end - start; }
+};
+
+/// One execution of a node on both sides of the comparison, joined by (iteration, rank, node).
+struct OperationRow {
+  NodeInfo node;
+  uint32_t iteration = 0;
+  std::optional<OperationTimes> emulated;  ///< the twin's when there is no emulated run
+  std::optional<OperationTimes> reference;
+};
+
+struct RecordedFlow {
+  FlowRow flow;
+  std::optional<MessageLatency> latency;
+};
+
+/// A consistent view of one record. Throws Error(kInput), naming the file, for anything that it cannot read.
+class RunReader {
+ public:
+  /// `folder` holds `run.sqlite`.
+  explicit RunReader(const std::filesystem::path& folder);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  /// Empty texts when the recorder never got that far.
+  const std::string& config() const { return config_; }
+  const std::string& version() const { return version_; }
+  const std::string& created() const { return created_; }  ///< UTC, ISO 8601
+  const std::map<std::string, std::string>& dut() const { return dut_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  const std::vector<RecordedRun>& runs() const { return runs_; }
+  /// The run that fills the emulated side: the emulated one, else the twin, else null.
+  const RecordedRun* emulated() const { return emulated_; }
+  const RecordedRun* reference() const { return reference_; }
+
+  std::vector<RecordedFlow> flows(const RecordedRun& run) const;
+  std::vector<PortCounters> ports(const RecordedRun& run) const;
+  /// The slowest complete messages that were kept, slowest first.
+  std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
+
+  /// When the last of the run's recorded operations ended; 0 when there is none.
+  Time last_end(const RecordedRun& run) const;
+
+  /// Visits every execution in order of (iteration, rank, node). Rows are streamed: memory does not grow with them.
+  void for_each_operation(const std::function<void(const OperationRow&)>& visit) const;
+  /// Visits one run's executions in order of (rank, start, end, node).
+  void for_each_by_start(
+      const RecordedRun& run,
+      const std::function<void(const NodeInfo& node, uint32_t iteration, OperationTimes times)>& visit) const;
+
+ private:
+  void read_record();
+  void read_runs();
+  RecordedRun read_run(const Statement& row) const;
+  void read_end(RecordedRun& run, const Statement& row) const;
+  TransportCounters read_counters(uint32_t run) const;
+  std::string interruption(const RecordedRun& run) const;
+
+  std::filesystem::path folder_;
+  Database database_;
+  std::string config_, version_, created_;
+  std::map<std::string, std::string> dut_;
+  std::vector<std::string> warnings_;
+  std::vector<RecordedRun> runs_;
+  const RecordedRun* emulated_ = nullptr;
+  const RecordedRun* reference_ = nullptr;
+};
+
+}  // namespace rankwire

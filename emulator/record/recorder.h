@@ -1,0 +1,60 @@
+// Writes a run folder's record, `run.sqlite`, beside the running loop.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/record.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+struct RecorderOptions {
+  MessageDetail messages = MessageDetail::kSampled;
+  size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
+  size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of operations and of messages each; 24 MiB
+  /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
+  std::chrono::milliseconds commit_interval{200};
+};
+
+/// Owns the record and the thread that writes it. Every function but the sinks' belongs to one thread, may block on the
+/// file system and throws Error(kRun) when the record cannot be written.
+///
+/// Runs follow each other: `begin`, rows into the sinks, `end`. A run without an `end` reads as interrupted.
+class RunRecorder {
+ public:
+  /// Makes the folder, and replaces the record in it. Throws Error(kInput) when `run.sqlite` is something else.
+  explicit RunRecorder(const std::filesystem::path& folder, const RecorderOptions& options = {});
+  /// Commits everything that was pushed; failures at this point are lost.
+  ~RunRecorder();
+  RunRecorder(const RunRecorder&) = delete;
+  RunRecorder& operator=(const RunRecorder&) = delete;
+
+  /// `config` is the resolved configuration, a JSON object; `dut` the free text about the device under test.
+  void configuration(const std::string& config, const std::string& version,
+                     const std::map<std::string, std::string>& dut = {});
+  /// May be called several times, for different nodes.
+  void nodes(std::span<const NodeInfo> nodes);
+  void warning(const std::string& text);
+
+  /// Opens a run and returns the sink of shard 0. Sinks live until `end`; each belongs to one thread, and its calls
+  /// neither allocate nor throw.
+  RecordSink& begin(const RunStart& start);
+  /// The sink of a shard of the open run, 0 <= shard < RunStart::shards.
+  RecordSink& sink(uint32_t shard);
+  /// Closes the open run when no shard pushes any more.
+  void end(const RunEnd& end);
+
+  /// Returns when everything that was pushed before is committed.
+  void flush();
+
+ private:
+  class Writer;
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,99 @@
+// What a run folder's record holds, as plain values: written by RunRecorder, read by RunReader.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "base/transport.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// What produced a run of the record. A twin fills the emulated side of every comparison.
+enum class Fidelity : uint8_t { kEmulated, kReference, kTwin };
+
+/// "emulated", "reference", "twin": the values of `runs.fidelity`.
+const char* to_string(Fidelity fidelity);
+
+/// A node of one rank's trace. `kind` is a node kind ("compute", "host", "memory", "send", "receive") or, for a
+/// collective, the collective's ("all_reduce", ...). A node of kind "none" is never in a report.
+struct NodeInfo {
+  RankId rank;
+  uint32_t node = 0;  ///< index in the rank's table of nodes, as in OperationRecord
+  uint64_t id = 0;    ///< the trace's own
+  std::string name;
+  std::string kind;
+  std::string group;                 ///< empty when it has none
+  uint32_t group_size = 0;           ///< members; 2 for point-to-point; 0 when it has no group
+  Bytes bytes;                       ///< communication: the rank's input
+  std::optional<Duration> recorded;  ///< the trace's own duration
+  JobId job;
+};
+
+struct RunStart {
+  Fidelity fidelity = Fidelity::kEmulated;
+  std::string clock = "real";  ///< "real": rows are dropped and counted when the writer falls behind; "virtual": the
+                               ///< run waits for the writer, nothing is lost
+  uint32_t ranks = 0;
+  uint64_t seed = 0;
+  uint32_t shards = 1;  ///< engine shards, each with a sink of its own
+};
+
+/// A connection with what it carried.
+struct FlowRow {
+  Connection connection;
+  std::string group;  ///< name; empty for point-to-point
+  FlowCounters counters;
+};
+
+struct RunEnd {
+  std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
+  std::string reason;
+  Duration completion;             ///< of the slowest rank
+  std::vector<Duration> per_rank;  ///< by RankId
+  uint64_t messages = 0;           ///< of the plan, all iterations
+  Bytes bytes, bytes_wire, bytes_local;
+  uint64_t messages_lost = 0, messages_duplicated = 0;
+  TransportCounters counters;
+  std::vector<FlowRow> flows;
+  std::vector<PortCounters> ports;
+  std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
+};
+
+/// Rows that a record does not have.
+struct RecordLoss {
+  uint64_t operations = 0;  ///< dropped because the ring to the writer was full
+  uint64_t messages = 0;    ///< halves of messages dropped for the same reason
+  uint64_t unjoined = 0;    ///< halves whose other half never came or had no room to wait for it
+};
+
+/// Message completion times of one flow, or of the whole run: posted at the source to delivered at the destination.
+/// Quantiles are at most 1/32 above the true value (base/histogram.h).
+struct MessageLatency {
+  uint64_t count = 0;
+  Duration p50, p95, p99, p999, max;
+};
+
+/// Both ends of a message. What is not known is `Time::never()`.
+struct JoinedMessage {
+  MessageId id;
+  Bytes bytes;
+  Time posted = Time::never(), acked = Time::never(), first_rx = Time::never(), delivered = Time::never();
+  uint32_t retransmissions = 0, marks = 0;
+  bool failed = false;
+
+  bool complete() const { return posted != Time::never() && delivered != Time::never() && !failed; }
+  Duration completion() const { return delivered - posted; }
+};
+
+/// How much of the messages is kept. Latency histograms need both halves, so they exist unless kNone.
+enum class MessageDetail : uint8_t {
+  kNone,
+  kSampled,  ///< histograms, the slowest messages and the first that failed
+  kAll,      ///< histograms and every message
+};
+
+}  // namespace rankwire

@@ -1,0 +1,189 @@
+#include "emulator/record/run_store.h"
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+
+#include "emulator/record/counters.h"
+#include "emulator/record/schema.h"
+
+namespace rankwire {
+namespace {
+
+Database created(const std::filesystem::path& file) {
+  Database database(file, Database::Access::kCreate);
+  // A commit in WAL mode survives the death of the process; NORMAL leaves the device's cache to the operating system.
+  database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384;");
+  database.execute(fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={}; {} COMMIT;",
+                               kRecordApplicationId, kRecordVersion, kRecordSchema));
+  return database;
+}
+
+std::optional<int64_t> known(Time time) {
+  return time == Time::never() ? std::nullopt : std::optional<int64_t>(time.ps);
+}
+
+std::optional<int64_t> known(GroupId group) {
+  return group.valid() ? std::optional<int64_t>(group.value) : std::nullopt;
+}
+
+}  // namespace
+
+const char* to_string(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::kEmulated:
+      return "emulated";
+    case Fidelity::kReference:
+      return "reference";
+    case Fidelity::kTwin:
+      return "twin";
+  }
+  return "";
+}
+
+RunStore::RunStore(const std::filesystem::path& file)
+    : database_(created(file)),
+      insert_operation_(database_.prepare("INSERT INTO operations VALUES(?,?,?,?,?,?)")),
+      insert_message_(database_.prepare("INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")) {}
+
+void RunStore::open() {
+  if (open_) return;
+  database_.execute("BEGIN");
+  open_ = true;
+}
+
+void RunStore::commit() {
+  if (!open_) return;
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+void RunStore::finish() {
+  commit();
+  // Fails at once when somebody reads the record just now; then it keeps its log, and nothing is lost.
+  database_.execute("PRAGMA busy_timeout=0; PRAGMA journal_mode=DELETE");
+}
+
+void RunStore::configuration(const std::string& json, const std::string& version,
+                             const std::map<std::string, std::string>& dut) {
+  open();
+  Statement insert = database_.prepare("INSERT OR REPLACE INTO record VALUES(?,?)");
+  insert.bind("config", json).execute();
+  insert.bind("version", version).execute();
+  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+  insert.bind("created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))).execute();
+  Statement insert_dut = database_.prepare("INSERT OR REPLACE INTO dut VALUES(?,?)");
+  for (const auto& [key, value] : dut) insert_dut.bind(key, value).execute();
+}
+
+void RunStore::nodes(std::span<const NodeInfo> nodes) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?)");
+  for (const NodeInfo& n : nodes) {
+    insert
+        .bind(n.rank.value, n.node, n.id, n.name, n.kind, n.group, n.group_size, n.bytes.count, n.recorded, n.job.value)
+        .execute();
+  }
+}
+
+void RunStore::warning(const std::string& text) {
+  open();
+  database_.prepare("INSERT INTO warnings(text) VALUES(?)").bind(text).execute();
+}
+
+uint32_t RunStore::begin(const RunStart& start) {
+  open();
+  database_.prepare("INSERT INTO runs(fidelity, clock, ranks, shards, seed) VALUES(?,?,?,?,?)")
+      .bind(to_string(start.fidelity), start.clock, start.ranks, start.shards, start.seed)
+      .execute();
+  return static_cast<uint32_t>(database_.last_row());
+}
+
+void RunStore::operations(uint32_t run, std::span<const OperationRecord> rows) {
+  open();
+  for (const OperationRecord& row : rows) {
+    insert_operation_.bind(run, row.iteration, row.rank.value, row.node, row.start.ps, row.end.ps).execute();
+  }
+}
+
+void RunStore::message(uint32_t run, const JoinedMessage& m) {
+  open();
+  insert_message_
+      .bind(run, uint64_t{m.id.job}, uint64_t{m.id.group}, uint64_t{m.id.sequence}, uint64_t{m.id.iteration},
+            uint64_t{m.id.source}, uint64_t{m.id.destination}, uint64_t{m.id.step}, uint64_t{m.id.channel},
+            uint64_t{m.id.slice}, m.bytes.count, known(m.posted), known(m.acked), known(m.first_rx), known(m.delivered),
+            m.retransmissions, m.marks, int{m.failed})
+      .execute();
+}
+
+void RunStore::latencies(uint32_t run, const MessageJoin& messages) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO message_latency VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto add = [&](const std::optional<FlowKey>& key, const MessageLatency& l) {
+    const auto part = [&](uint32_t FlowKey::*field) {
+      return key ? std::optional<uint32_t>((*key).*field) : std::nullopt;
+    };
+    insert
+        .bind(run, part(&FlowKey::job), part(&FlowKey::group), part(&FlowKey::source), part(&FlowKey::destination),
+              part(&FlowKey::channel), l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps)
+        .execute();
+  };
+  if (messages.total().count != 0) add(std::nullopt, messages.total());
+  for (const auto& [key, latency] : messages.flows()) add(key, latency);
+}
+
+void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
+  open();
+  database_
+      .prepare(
+          "UPDATE runs SET verdict=?, reason=?, completion_ps=?, messages=?, bytes=?, bytes_wire=?, bytes_local=?, "
+          "messages_lost=?, messages_duplicated=?, operations_dropped=?, messages_dropped=?, messages_unjoined=? "
+          "WHERE run=?")
+      .bind(end.verdict, end.reason, end.completion.ps, end.messages, end.bytes.count, end.bytes_wire.count,
+            end.bytes_local.count, end.messages_lost, end.messages_duplicated, loss.operations, loss.messages,
+            loss.unjoined, run)
+      .execute();
+  Statement insert_rank = database_.prepare("INSERT INTO rank_completion VALUES(?,?,?)");
+  for (size_t rank = 0; rank < end.per_rank.size(); ++rank) {
+    insert_rank.bind(run, uint64_t{rank}, end.per_rank[rank].ps).execute();
+  }
+  Statement insert_core = database_.prepare("INSERT INTO cores VALUES(?,?,?)");
+  for (size_t worker = 0; worker < end.core_busy.size(); ++worker) {
+    insert_core.bind(run, uint64_t{worker}, end.core_busy[worker]).execute();
+  }
+  counters(run, end.counters);
+  flows(run, end.flows);
+  ports(run, end.ports);
+}
+
+void RunStore::counters(uint32_t run, const TransportCounters& counters) {
+  Statement insert = database_.prepare("INSERT INTO counters VALUES(?,?,?)");
+  for (const NamedCounter& counter : transport_counters()) {
+    insert.bind(run, counter.name, counters.*counter.field).execute();
+  }
+  insert.bind(run, "worst_stall_ps", counters.worst_stall.ps).execute();
+  insert.bind(run, "slipped_ps", counters.slipped.ps).execute();
+}
+
+void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
+  Statement insert = database_.prepare("INSERT INTO flows VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (const FlowRow& flow : flows) {
+    const Connection& c = flow.connection;
+    const FlowCounters& n = flow.counters;
+    insert
+        .bind(run, c.id.value, c.job.value, known(c.group), flow.group, c.source.value, c.destination.value,
+              uint32_t{c.channel}, c.path == Path::kWire ? "wire" : "local", n.messages, n.bytes, n.packets,
+              n.retransmitted, n.naks, n.timeouts, n.marks)
+        .execute();
+  }
+}
+
+void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
+  Statement insert = database_.prepare("INSERT INTO ports VALUES(?,?,?,?,?,?,?,?,?)");
+  for (const PortCounters& p : ports) {
+    insert.bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed)
+        .execute();
+  }
+}
+
+}  // namespace rankwire

@@ -1,0 +1,49 @@
+// The record's tables as prepared statements. One thread at a time.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+
+#include "base/record.h"
+#include "emulator/record/database.h"
+#include "emulator/record/message_join.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// Rows are written into a transaction that the first one opens and `commit` ends. Errors throw Error(kRun).
+class RunStore {
+ public:
+  /// Creates the tables in a new file.
+  explicit RunStore(const std::filesystem::path& file);
+
+  void configuration(const std::string& json, const std::string& version,
+                     const std::map<std::string, std::string>& dut);
+  void nodes(std::span<const NodeInfo> nodes);
+  void warning(const std::string& text);
+  /// Returns the number of the run.
+  uint32_t begin(const RunStart& start);
+  void operations(uint32_t run, std::span<const OperationRecord> rows);
+  void message(uint32_t run, const JoinedMessage& message);
+  void latencies(uint32_t run, const MessageJoin& messages);
+  void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
+
+  bool uncommitted() const { return open_; }
+  void commit();
+  /// Folds the log into the file, so that the record is one file that opens from read-only media too.
+  void finish();
+
+ private:
+  void open();
+  void flows(uint32_t run, std::span<const FlowRow> flows);
+  void ports(uint32_t run, std::span<const PortCounters> ports);
+  void counters(uint32_t run, const TransportCounters& counters);
+
+  Database database_;
+  Statement insert_operation_, insert_message_;
+  bool open_ = false;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,50 @@
+#include "emulator/record/schema.h"
+
+namespace rankwire {
+
+// `operations` has no index: it is written at the rate of the run and sorted once by whoever reads it.
+const char* const kRecordSchema = R"sql(
+CREATE TABLE record(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE dut(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE warnings(warning INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE nodes(
+  rank INTEGER NOT NULL, node INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+  "group" TEXT NOT NULL, group_size INTEGER NOT NULL, bytes INTEGER NOT NULL, recorded_ps INTEGER,
+  job INTEGER NOT NULL, PRIMARY KEY(rank, node)) WITHOUT ROWID;
+CREATE TABLE runs(
+  run INTEGER PRIMARY KEY, fidelity TEXT NOT NULL, clock TEXT NOT NULL, ranks INTEGER NOT NULL,
+  shards INTEGER NOT NULL, seed INTEGER NOT NULL, verdict TEXT, reason TEXT, completion_ps INTEGER, messages INTEGER,
+  bytes INTEGER, bytes_wire INTEGER, bytes_local INTEGER, messages_lost INTEGER, messages_duplicated INTEGER,
+  operations_dropped INTEGER, messages_dropped INTEGER, messages_unjoined INTEGER);
+CREATE TABLE operations(
+  run INTEGER NOT NULL, iteration INTEGER NOT NULL, rank INTEGER NOT NULL, node INTEGER NOT NULL,
+  start_ps INTEGER NOT NULL, end_ps INTEGER NOT NULL);
+CREATE TABLE messages(
+  run INTEGER NOT NULL, job INTEGER NOT NULL, "group" INTEGER NOT NULL, sequence INTEGER NOT NULL,
+  iteration INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL, step INTEGER NOT NULL,
+  channel INTEGER NOT NULL, slice INTEGER NOT NULL, bytes INTEGER NOT NULL, posted_ps INTEGER, acked_ps INTEGER,
+  first_rx_ps INTEGER, delivered_ps INTEGER, retransmissions INTEGER NOT NULL, marks INTEGER NOT NULL,
+  failed INTEGER NOT NULL);
+CREATE TABLE message_latency(
+  run INTEGER NOT NULL, job INTEGER, "group" INTEGER, source INTEGER, destination INTEGER, channel INTEGER,
+  count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL, p99_ps INTEGER NOT NULL,
+  p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL);
+CREATE TABLE rank_completion(
+  run INTEGER NOT NULL, rank INTEGER NOT NULL, completion_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
+CREATE TABLE counters(
+  run INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID;
+CREATE TABLE flows(
+  run INTEGER NOT NULL, connection INTEGER NOT NULL, job INTEGER NOT NULL, group_id INTEGER, "group" TEXT NOT NULL,
+  source INTEGER NOT NULL, destination INTEGER NOT NULL, channel INTEGER NOT NULL, path TEXT NOT NULL,
+  messages INTEGER NOT NULL, bytes INTEGER NOT NULL, packets INTEGER NOT NULL, retransmitted INTEGER NOT NULL,
+  naks INTEGER NOT NULL, timeouts INTEGER NOT NULL, marks INTEGER NOT NULL,
+  PRIMARY KEY(run, connection)) WITHOUT ROWID;
+CREATE TABLE ports(
+  run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, tx_frames INTEGER NOT NULL,
+  tx_bytes INTEGER NOT NULL, rx_frames INTEGER NOT NULL, rx_bytes INTEGER NOT NULL, tx_refused INTEGER NOT NULL,
+  rx_missed INTEGER NOT NULL);
+CREATE TABLE cores(
+  run INTEGER NOT NULL, worker INTEGER NOT NULL, busy REAL NOT NULL, PRIMARY KEY(run, worker)) WITHOUT ROWID;
+)sql";
+
+}  // namespace rankwire

@@ -1,0 +1,78 @@
+#include "emulator/report/assessment.h"
+
+#include "emulator/report/format.h"
+
+namespace rankwire {
+
+Verdict verdict_of(const RunReader& record) {
+  if (record.emulated() == nullptr && record.reference() == nullptr) {
+    return {"interrupted", "the record ends before any run began"};
+  }
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
+    if (run != nullptr && run->end.verdict != "ok") return {run->end.verdict, run->end.reason};
+  }
+  const RecordedRun* run = record.emulated() != nullptr ? record.emulated() : record.reference();
+  return {"ok", run->end.reason};
+}
+
+FidelityAssessment assess_fidelity(const RunReader& record) {
+  FidelityAssessment assessment{"ok", {}};
+  const RecordedRun* run = record.emulated();
+  if (run == nullptr || !run->ended) return assessment;
+  const TransportCounters& counters = run->end.counters;
+  std::vector<std::string>& reasons = assessment.reasons;
+  if (counters.slipped.ps > run->end.completion.ps / 100) {
+    reasons.push_back(fmt::format("a port lost {} of line time for good, more than 1 % of the completion time {}",
+                                  readable(counters.slipped), readable(run->end.completion)));
+  }
+  if (counters.post_refused != 0) {
+    reasons.push_back(fmt::format("{} messages were refused by a full message pool", counters.post_refused));
+  }
+  for (const PortCounters& port : record.ports(*run)) {
+    if (port.rx_missed == 0) continue;
+    reasons.push_back(
+        fmt::format("port {} missed {} frames because nobody took them in time", port.name, port.rx_missed));
+  }
+  if (!reasons.empty()) assessment.fidelity = "generator_limited";
+  return assessment;
+}
+
+const RecordedRun* principal_run(const RunReader& record) {
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
+    if (run != nullptr && run->ended) return run;
+  }
+  return nullptr;
+}
+
+std::optional<Duration> completion_of(const RecordedRun* run) {
+  if (run == nullptr || !run->ended) return std::nullopt;
+  return run->end.completion;
+}
+
+std::optional<double> completion_ratio(const RunReader& record) {
+  const auto emulated = completion_of(record.emulated()), reference = completion_of(record.reference());
+  if (!emulated || !reference) return std::nullopt;
+  return ratio_of(*emulated, *reference);
+}
+
+std::vector<std::string> all_warnings(const RunReader& record) {
+  std::vector<std::string> warnings = record.warnings();
+  for (const RecordedRun& run : record.runs()) {
+    const char* name = to_string(run.start.fidelity);
+    if (run.loss.operations != 0) {
+      warnings.push_back(fmt::format("{} operations of the {} run are not in the record: its writer fell behind",
+                                     run.loss.operations, name));
+    }
+    if (run.loss.messages != 0) {
+      warnings.push_back(fmt::format("{} message ends of the {} run are not in the record: its writer fell behind",
+                                     run.loss.messages, name));
+    }
+    if (run.loss.unjoined != 0) {
+      warnings.push_back(
+          fmt::format("{} message ends of the {} run have no other end in the record", run.loss.unjoined, name));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,39 @@
+// What a record as a whole says: its verdict, and whether the generator or the device set the pace.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// The verdict of the first run, emulated before reference, that is not "ok"; "ok" when all are; "interrupted" when the
+/// record has no run.
+struct Verdict {
+  std::string verdict, reason;
+};
+Verdict verdict_of(const RunReader& record);
+
+/// "generator_limited" when at least one reason applies: the result stands, but the device is not to be blamed for it.
+/// The rules are in docs/metrics.md, "Fidelity".
+struct FidelityAssessment {
+  std::string fidelity;  ///< "ok" or "generator_limited"
+  std::vector<std::string> reasons;
+};
+FidelityAssessment assess_fidelity(const RunReader& record);
+
+/// The run whose messages and bytes stand for the record: the emulated side when it has ended, else the reference, else
+/// null.
+const RecordedRun* principal_run(const RunReader& record);
+
+/// Absent unless the run has ended.
+std::optional<Duration> completion_of(const RecordedRun* run);
+/// Emulated over reference completion time.
+std::optional<double> completion_ratio(const RunReader& record);
+
+/// The recorded warnings, and one for each kind of rows that the record lacks.
+std::vector<std::string> all_warnings(const RunReader& record);
+
+}  // namespace rankwire

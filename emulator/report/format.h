@@ -1,0 +1,29 @@
+// Numbers and texts for people and for files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// With the largest unit that leaves at least 1, four significant digits: "12.35 us", "0 ps".
+std::string readable(Duration duration);
+/// Powers of two: "1.5 MiB", "17 B".
+std::string readable(Bytes bytes);
+/// "1.034", or "-" when absent.
+std::string readable_ratio(std::optional<double> ratio);
+/// Microseconds as an exact decimal, "-1.000001": a `double` would lose picoseconds after two hours.
+std::string exact_microseconds(int64_t ps);
+
+/// A field of RFC 4180: quoted only where it must be.
+std::string csv_field(std::string_view text);
+/// For element content and quoted attributes.
+std::string html_escaped(std::string_view text);
+
+/// a / b, absent unless b is positive.
+std::optional<double> ratio_of(Duration a, Duration b);
+
+}  // namespace rankwire

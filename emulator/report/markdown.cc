@@ -1,0 +1,58 @@
+#include "emulator/report/markdown.h"
+
+#include <fmt/format.h>
+
+#include "emulator/report/assessment.h"
+#include "emulator/report/format.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kMostGroups = 50;
+
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|' || c == '\\' || c == '<' || c == '`' || c == '*' || c == '_') escaped += '\\';
+    escaped += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return escaped;
+}
+
+std::string time(std::optional<Duration> duration) {
+  return duration ? readable(*duration) : "-";
+}
+
+}  // namespace
+
+std::string report_markdown(const RunReader& record, const OperationStatistics& operations) {
+  const Verdict verdict = verdict_of(record);
+  const FidelityAssessment fidelity = assess_fidelity(record);
+  std::string text = "# rankwire report\n\n| | |\n|---|---|\n";
+  const auto add = [&](const char* name, const std::string& value) {
+    text += fmt::format("| {} | {} |\n", name, cell(value));
+  };
+  add("Verdict", verdict.reason.empty() ? verdict.verdict : verdict.verdict + ": " + verdict.reason);
+  add("Fidelity", fidelity.fidelity);
+  add("Emulated completion", time(completion_of(record.emulated())));
+  add("Reference completion", time(completion_of(record.reference())));
+  add("Emulated / reference", readable_ratio(completion_ratio(record)));
+  if (const RecordedRun* run = principal_run(record)) {
+    add("Messages", fmt::to_string(run->end.messages));
+    add("On the wire", readable(run->end.bytes_wire));
+    add("Local", readable(run->end.bytes_local));
+  }
+  for (const auto& [key, value] : record.dut()) add(cell("DUT " + key).c_str(), value);
+  for (const std::string& reason : fidelity.reasons) text += fmt::format("\n- {}", cell(reason));
+  for (const std::string& warning : all_warnings(record)) text += fmt::format("\n- {}", cell(warning));
+  text +=
+      "\n\n| Name | Kind | Count | Emulated mean | Reference mean | Ratio | Worst |\n|---|---|--:|--:|--:|--:|--:|\n";
+  for (const OperationGroup* g : operations.groups(kMostGroups)) {
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(g->name), cell(g->kind), g->count,
+                        time(g->emulated.mean()), time(g->reference.mean()), readable_ratio(g->ratio()),
+                        readable(g->worst));
+  }
+  return text;
+}
+
+}  // namespace rankwire

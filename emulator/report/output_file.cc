@@ -1,0 +1,28 @@
+#include "emulator/report/output_file.h"
+
+#include "base/error.h"
+
+namespace rankwire {
+
+OutputFile::OutputFile(const std::filesystem::path& file)
+    : file_(file), temporary_(file.string() + ".partial"), stream_(temporary_, std::ios::binary | std::ios::trunc) {
+  if (!stream_) fail_run("{}: cannot be written", file_.string());
+}
+
+OutputFile::~OutputFile() {
+  if (!stream_.is_open()) return;
+  stream_.close();
+  std::error_code ignored;
+  std::filesystem::remove(temporary_, ignored);
+}
+
+void OutputFile::commit() {
+  stream_.flush();
+  if (!stream_) fail_run("{}: cannot be written; is the disk full?", file_.string());
+  stream_.close();
+  std::error_code error;
+  std::filesystem::rename(temporary_, file_, error);
+  if (error) fail_run("{}: {}", file_.string(), error.message());
+}
+
+}  // namespace rankwire

@@ -1,0 +1,29 @@
+// Draws a run folder from its record alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+namespace rankwire {
+
+enum class ReportFormat : uint8_t {
+  kHtml,      ///< report.html
+  kCsv,       ///< operations.csv, flows.csv, ports.csv
+  kMarkdown,  ///< report.md
+  kPerfetto,  ///< timeline.json
+};
+using ReportFormats = std::set<ReportFormat>;
+
+/// Everything that a run folder holds after a run: html, csv and perfetto.
+ReportFormats standard_formats();
+/// "html,csv,markdown,perfetto" or a part of it. Throws Error(kInput) naming a word that is none of these.
+ReportFormats parse_formats(std::string_view list);
+
+/// Writes `summary.json` and the files of `formats` into the folder, each whole or not at all. Throws Error(kInput)
+/// when the folder has no record and Error(kRun) when a file cannot be written. Memory does not grow with the number of
+/// operations.
+void write_report(const std::filesystem::path& run_folder, const ReportFormats& formats = standard_formats());
+
+}  // namespace rankwire

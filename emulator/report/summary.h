@@ -1,0 +1,20 @@
+// The summary of a record: `summary.json`, and the text that a person reads after a run.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "emulator/record/reader.h"
+#include "emulator/report/operation_statistics.h"
+
+namespace rankwire {
+
+/// The object of `summary.json`. Absent values are null. Fields are described in docs/metrics.md.
+nlohmann::ordered_json summary(const RunReader& record);
+
+/// What `rankwire run` prints: verdict, times, bytes, messages, the slowest operations, where the report is. Ends with
+/// a newline. The first form reads the operations of the record.
+std::string summary_table(const RunReader& record);
+std::string summary_table(const RunReader& record, const OperationStatistics& operations);
+
+}  // namespace rankwire

@@ -1,0 +1,176 @@
+// What a record holds when its writer dies or falls behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "emulator/record/reader.h"
+#include "emulator/record/recorder.h"
+#include "emulator/record/ring_sink.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+std::vector<OperationRecord> rows(uint32_t first, uint32_t count) {
+  std::vector<OperationRecord> rows(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    rows[i] = {.rank = RankId(0), .node = first + i, .start = Time(first + i), .end = Time(first + i + 1)};
+  }
+  return rows;
+}
+
+uint32_t recorded_operations(const std::filesystem::path& folder) {
+  uint32_t n = 0;
+  RunReader(folder).for_each_operation([&](const OperationRow& row) { EXPECT_EQ(row.node.node, n++); });
+  return n;
+}
+
+/// A child that records until it is killed; the parent hears from it through a pipe.
+class RecordingChild {
+ public:
+  template <class Record>
+  explicit RecordingChild(Record record) {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("pipe");
+    child_ = ::fork();
+    if (child_ == 0) {
+      record([&] { (void)!::write(ends[1], "x", 1); });
+      while (true) ::pause();
+    }
+    ::close(ends[1]);
+    said_ = ends[0];
+  }
+  ~RecordingChild() {
+    kill();
+    ::close(said_);
+  }
+  bool wait_until_it_says_so() const {
+    char c;
+    return ::read(said_, &c, 1) == 1;
+  }
+  void kill() {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    child_ = 0;
+  }
+
+ private:
+  pid_t child_ = 0;
+  int said_ = -1;
+};
+
+TEST(Durability, FlushedRowsSurviveSigkill) {
+  TemporaryFolder folder;
+  RecordingChild child([&](auto say) {
+    RunRecorder recorder(folder.path());
+    recorder.configuration("{}", "0.1.0");
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    sink.operations(rows(0, 5000));
+    recorder.flush();
+    say();
+    while (true) ::pause();
+  });
+  ASSERT_TRUE(child.wait_until_it_says_so());
+  child.kill();
+
+  EXPECT_EQ(recorded_operations(folder.path()), 5000u);
+  const RunReader reader(folder.path());
+  EXPECT_EQ(reader.version(), "0.1.0");
+  const RecordedRun& run = *reader.emulated();
+  EXPECT_FALSE(run.ended);
+  EXPECT_EQ(run.end.verdict, "interrupted");
+  EXPECT_THAT(run.end.reason, HasSubstr("5000 operations"));
+}
+
+TEST(Durability, RowsAreCommittedWithoutBeingAskedFor) {
+  TemporaryFolder folder;
+  RecordingChild child([&](auto say) {
+    RunRecorder recorder(folder.path());
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    sink.operations(rows(0, 100));
+    say();
+    while (true) ::pause();
+  });
+  ASSERT_TRUE(child.wait_until_it_says_so());
+  // The writer thread of the child commits by itself; the test's time limit is the only clock here.
+  while (recorded_operations(folder.path()) < 100) std::this_thread::yield();
+  child.kill();
+  EXPECT_EQ(recorded_operations(folder.path()), 100u);
+}
+
+TEST(Durability, ARunWhoseRecorderGoesAwayReadsAsInterruptedWithAllItsRows) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1}).operations(rows(0, 10));
+  }
+  EXPECT_EQ(recorded_operations(folder.path()), 10u);
+  EXPECT_EQ(RunReader(folder.path()).reference()->end.verdict, "interrupted");
+}
+
+// A ring of 4 takes 4 of 10 rows when nobody takes any out; 6 are dropped.
+TEST(Durability, AFullRingDropsAndCounts) {
+  RingSink sink({.operations = 4, .messages = 2, .when_full = WhenFull::kDrop});
+  sink.operations(rows(0, 10));
+  EXPECT_EQ(sink.operations_dropped(), 6u);
+  std::vector<OperationRecord> out(10);
+  ASSERT_EQ(sink.pop(std::span(out)), 4u);
+  EXPECT_EQ(out[3].node, 3u);
+  sink.messages(std::vector<MessageRecord>(5));
+  EXPECT_EQ(sink.messages_dropped(), 3u);
+}
+
+TEST(Durability, MessagesThatAreNotRecordedAreNotCountedAsDropped) {
+  RingSink sink({.operations = 4, .messages = 0, .when_full = WhenFull::kDrop});
+  sink.messages(std::vector<MessageRecord>(5));
+  EXPECT_EQ(sink.messages_dropped(), 0u);
+}
+
+// Every row is either in the record or in the count of dropped ones.
+TEST(Durability, DroppedRowsAreStoredWithTheRun) {
+  TemporaryFolder folder;
+  constexpr uint32_t kRows = 50'000;
+  {
+    RunRecorder recorder(folder.path(), {.ring = 16});
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
+    // More than 16 rows in one call cannot fit, however fast the writer is.
+    sink.operations(rows(0, kRows));
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  const uint64_t dropped = reader.emulated()->loss.operations;
+  EXPECT_GT(dropped, 0u);
+  uint64_t stored = 0;
+  reader.for_each_operation([&](const OperationRow&) { ++stored; });
+  EXPECT_EQ(stored + dropped, kRows);
+}
+
+TEST(Durability, VirtualTimeWaitsForTheWriterAndLosesNothing) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path(), {.ring = 256});
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1});
+    sink.operations(rows(0, 20'000));
+    recorder.end({});
+  }
+  EXPECT_EQ(recorded_operations(folder.path()), 20'000u);
+  EXPECT_EQ(RunReader(folder.path()).reference()->loss.operations, 0u);
+}
+
+TEST(Durability, AClosedSinkNeverBlocks) {
+  RingSink sink({.operations = 2, .messages = 2, .when_full = WhenFull::kWait});
+  sink.close();
+  sink.operations(rows(0, 5));
+  EXPECT_EQ(sink.operations_dropped(), 3u);
+}
+
+}  // namespace
+}  // namespace rankwire

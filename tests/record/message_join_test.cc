@@ -1,0 +1,165 @@
+#include "emulator/record/message_join.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/record/reader.h"
+#include "emulator/record/recorder.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+
+MessageId id(uint32_t sequence, uint32_t source = 0) {
+  MessageId m;
+  m.group = 2;
+  m.sequence = sequence;
+  m.source = source;
+  m.destination = 1;
+  return m;
+}
+
+MessageRecord sent(MessageId m, int64_t posted, int64_t acked) {
+  return {.id = m,
+          .bytes = Bytes(100),
+          .at_source = true,
+          .retransmissions = 3,
+          .first = Time(posted),
+          .last = Time(acked)};
+}
+
+MessageRecord received(MessageId m, int64_t first, int64_t delivered) {
+  return {.id = m, .bytes = Bytes(100), .marks = 4, .first = Time(first), .last = Time(delivered)};
+}
+
+TEST(MessageJoin, PutsBothEndsTogetherWhicheverComesFirst) {
+  for (const bool source_first : {true, false}) {
+    MessageJoin join({});
+    const MessageRecord a = sent(id(1), 10, 90), b = received(id(1), 40, 70);
+    EXPECT_EQ(join.add(source_first ? a : b), nullptr);
+    const JoinedMessage* message = join.add(source_first ? b : a);
+    ASSERT_NE(message, nullptr);
+    EXPECT_TRUE(message->complete());
+    EXPECT_EQ(message->completion(), Duration(60));  // posted 10, delivered 70
+    EXPECT_EQ(message->acked, Time(90));
+    EXPECT_EQ(message->first_rx, Time(40));
+    EXPECT_EQ(message->retransmissions, 3u);
+    EXPECT_EQ(message->marks, 4u);
+    EXPECT_EQ(join.unjoined(), 0u);
+  }
+}
+
+TEST(MessageJoin, KeepsTheSlowestInOrder) {
+  MessageJoin join({.kept = 2});
+  for (const int64_t completion : {30, 10, 50, 20, 40}) {
+    const MessageId m = id(static_cast<uint32_t>(completion));
+    join.add(sent(m, 0, 100));
+    join.add(received(m, 1, completion));
+  }
+  std::vector<int64_t> kept;
+  for (const JoinedMessage& message : join.kept()) kept.push_back(message.completion().ps);
+  EXPECT_THAT(kept, ElementsAre(50, 40));
+}
+
+TEST(MessageJoin, MemoryIsBoundedAndWhatHasNoRoomIsReturnedAlone) {
+  MessageJoin join({.pending = 1});
+  EXPECT_EQ(join.add(sent(id(1), 0, 9)), nullptr);
+  const JoinedMessage* alone = join.add(sent(id(2), 5, 9));
+  ASSERT_NE(alone, nullptr);
+  EXPECT_FALSE(alone->complete());
+  EXPECT_EQ(alone->posted, Time(5));
+  EXPECT_EQ(alone->delivered, Time::never());
+  EXPECT_NE(join.add(received(id(1), 1, 2)), nullptr) << "the half that waited is still joined";
+  EXPECT_EQ(join.unjoined(), 1u);
+}
+
+TEST(MessageJoin, AFailedMessageIsKeptAndNotTimed) {
+  MessageJoin join({});
+  MessageRecord failed = sent(id(1), 0, 100);
+  failed.failed = true;
+  join.add(failed);
+  ASSERT_EQ(join.kept().size(), 1u);
+  EXPECT_TRUE(join.kept()[0].failed);
+  EXPECT_EQ(join.total().count, 0u);
+}
+
+TEST(MessageJoin, EachFlowHasItsOwnHistogram) {
+  MessageJoin join({});
+  for (uint32_t i = 1; i <= 20; ++i) {
+    // Values below 32 ps have buckets of one: flow 3 -> 1 completes in 1..10, flow 5 -> 1 in 11..20.
+    const MessageId m = id(i, i <= 10 ? 3 : 5);
+    join.add(sent(m, 0, 100));
+    join.add(received(m, 0, i));
+  }
+  const auto flows = join.flows();
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows[0].first.source, 3u);
+  EXPECT_EQ(flows[0].second.p50, Duration(5));   // rank ceil(0.5 x 10) = 5th of 1..10
+  EXPECT_EQ(flows[1].second.p50, Duration(15));  // 5th of 11..20
+  EXPECT_EQ(flows[1].second.p99, Duration(20));  // ceil(9.9) = 10th
+  EXPECT_EQ(join.total().p50, Duration(10));     // 10th of 1..20
+  EXPECT_EQ(join.total().p95, Duration(19));     // 19th
+  EXPECT_EQ(join.total().max, Duration(20));
+}
+
+struct Detail {
+  MessageDetail detail;
+  size_t rows;
+};
+
+class MessageRows : public ::testing::TestWithParam<Detail> {};
+
+// Five messages of which one has only its source: `all` stores five rows, `sampled` with two kept the two slowest
+// complete ones, `none` nothing.
+TEST_P(MessageRows, AreStoredAsConfigured) {
+  testing::TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path(), {.messages = GetParam().detail, .slowest = 2});
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated});
+    for (uint32_t i = 1; i <= 4; ++i) {
+      sink.messages(std::vector{sent(id(i), 0, 100), received(id(i), 0, 10 * i)});
+    }
+    sink.messages(std::vector{sent(id(5), 0, 100)});
+    RunEnd end;
+    end.flows = {{.connection = {.id = ConnectionId(0),
+                                 .job = JobId(0),
+                                 .group = GroupId(2),
+                                 .source = RankId(0),
+                                 .destination = RankId(1)},
+                  .group = "dp",
+                  .counters = {.messages = 5}}};
+    recorder.end(end);
+  }
+  Database database(folder / "run.sqlite", Database::Access::kRead);
+  EXPECT_EQ(database.integer("SELECT count(*) FROM messages"), static_cast<int64_t>(GetParam().rows));
+
+  const RunReader reader(folder.path());
+  const RecordedRun& run = *reader.emulated();
+  const auto flows = reader.flows(run);
+  ASSERT_EQ(flows.size(), 1u);
+  EXPECT_EQ(flows[0].flow.group, "dp");
+  EXPECT_EQ(run.loss.messages, 0u);
+  if (GetParam().detail == MessageDetail::kNone) {
+    EXPECT_FALSE(run.latency);
+    EXPECT_FALSE(flows[0].latency);
+    return;
+  }
+  EXPECT_EQ(run.loss.unjoined, 1u);
+  EXPECT_EQ(run.latency->count, 4u);
+  EXPECT_EQ(run.latency->max, Duration(40));
+  EXPECT_EQ(flows[0].latency->count, 4u);
+  const auto slowest = reader.slowest_messages(run, 2);
+  ASSERT_EQ(slowest.size(), 2u);
+  EXPECT_EQ(slowest[0].id, id(4));
+  EXPECT_EQ(slowest[0].completion(), Duration(40));
+  EXPECT_EQ(slowest[1].completion(), Duration(30));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MessageRows,
+                         ::testing::Values(Detail{MessageDetail::kNone, 0}, Detail{MessageDetail::kSampled, 2},
+                                           Detail{MessageDetail::kAll, 5}));
+
+}  // namespace
+}  // namespace rankwire

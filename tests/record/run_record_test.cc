@@ -1,0 +1,256 @@
+// Round trips through a record on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "emulator/record/counters.h"
+#include "emulator/record/database.h"
+#include "emulator/record/reader.h"
+#include "emulator/record/recorder.h"
+#include "emulator/record/schema.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+NodeInfo node(uint32_t rank, uint32_t index, const std::string& kind) {
+  return {.rank = RankId(rank),
+          .node = index,
+          .id = 100 + index,
+          .name = kind + " of " + std::to_string(rank),
+          .kind = kind,
+          .group = "dp",
+          .group_size = 2,
+          .bytes = Bytes(4096),
+          .recorded = microseconds(7),
+          .job = JobId(0)};
+}
+
+OperationRecord operation(uint32_t rank, uint32_t node, uint32_t iteration, int64_t start, int64_t end) {
+  return {.rank = RankId(rank), .node = node, .iteration = iteration, .start = Time(start), .end = Time(end)};
+}
+
+/// What reading the record fails with.
+Error failure(const std::filesystem::path& folder) {
+  try {
+    RunReader reader(folder);
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "the record was read";
+  return Error(ErrorKind::kRun, "");
+}
+
+std::string first_line(const std::filesystem::path& file) {
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  return line;
+}
+
+TEST(RunRecord, KeepsConfigurationDutAndWarnings) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder / "run");
+    recorder.configuration(R"({"seed":1})", "0.1.0", {{"vendor", "Acme"}, {"model", "it's \"9000\""}});
+    recorder.warning("first");
+    recorder.warning("second");
+  }
+  const RunReader reader(folder / "run");
+  EXPECT_EQ(reader.config(), R"({"seed":1})");
+  EXPECT_EQ(reader.version(), "0.1.0");
+  EXPECT_EQ(reader.dut().at("model"), "it's \"9000\"");
+  EXPECT_THAT(reader.warnings(), ElementsAre("first", "second"));
+  EXPECT_EQ(reader.emulated(), nullptr);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run/run.sqlite-wal")) << "a finished record is one file";
+}
+
+TEST(RunRecord, KeepsTheEndOfARunExactly) {
+  TemporaryFolder folder;
+  RunEnd end{.verdict = "stalled",
+             .reason = "rank 1 waits",
+             .completion = Duration(12'345),
+             .per_rank = {Duration(12'000), Duration(12'345)},
+             .messages = 6,
+             .bytes = Bytes(60),
+             .bytes_wire = Bytes(40),
+             .bytes_local = Bytes(20),
+             .messages_lost = 2,
+             .messages_duplicated = 1,
+             .core_busy = {0.25, 1.0}};
+  uint64_t value = 1;
+  for (const NamedCounter& counter : transport_counters()) end.counters.*counter.field = value++;
+  end.counters.worst_stall = Duration(77);
+  end.counters.slipped = Duration(78);
+  end.ports = {{.port = PortId(0),
+                .name = "p0",
+                .tx_frames = 1,
+                .tx_bytes = 2,
+                .rx_frames = 3,
+                .rx_bytes = 4,
+                .tx_refused = 5,
+                .rx_missed = 6}};
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = UINT64_MAX});
+    recorder.end(end);
+  }
+  const RunReader reader(folder.path());
+  ASSERT_NE(reader.emulated(), nullptr);
+  const RecordedRun& run = *reader.emulated();
+  EXPECT_EQ(run.start.seed, UINT64_MAX);
+  EXPECT_EQ(run.start.ranks, 2u);
+  EXPECT_TRUE(run.ended);
+  EXPECT_EQ(run.end.verdict, "stalled");
+  EXPECT_EQ(run.end.reason, "rank 1 waits");
+  EXPECT_EQ(run.end.per_rank, end.per_rank);
+  EXPECT_EQ(run.end.bytes_local, Bytes(20));
+  EXPECT_EQ(run.end.messages_lost, 2u);
+  EXPECT_THAT(run.end.core_busy, ElementsAre(0.25, 1.0));
+  value = 1;
+  for (const NamedCounter& counter : transport_counters()) {
+    EXPECT_EQ(run.end.counters.*counter.field, value++) << counter.name;
+  }
+  EXPECT_EQ(run.end.counters.worst_stall, Duration(77));
+  EXPECT_EQ(run.end.counters.slipped, Duration(78));
+  ASSERT_EQ(reader.ports(run).size(), 1u);
+  EXPECT_EQ(reader.ports(run)[0].rx_missed, 6u);
+}
+
+TEST(RunRecord, JoinsOperationsOfBothSidesByIterationRankAndNode) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.nodes(std::vector{node(0, 0, "compute"), node(0, 1, "all_reduce"), node(1, 0, "none")});
+    RecordSink& emulated = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2});
+    // Out of order, as ranks finish; (iteration 1, rank 0, node 0) is on this side only.
+    emulated.operations(std::vector{operation(0, 0, 1, 50, 60), operation(0, 1, 0, 10, 30), operation(1, 0, 0, 0, 0),
+                                    operation(0, 0, 0, 0, 10)});
+    recorder.end({});
+    RecordSink& reference = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2});
+    reference.operations(std::vector{operation(0, 0, 0, 0, 9), operation(0, 1, 0, 9, 19), operation(0, 1, 1, 70, 80)});
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  std::vector<std::string> rows;
+  reader.for_each_operation([&](const OperationRow& row) {
+    const auto side = [](const std::optional<OperationTimes>& t) {
+      return t ? fmt::format("{}-{}", t->start.ps, t->end.ps) : std::string("-");
+    };
+    rows.push_back(fmt::format("i{} r{} n{} {}: {} {}", row.iteration, row.node.rank.value, row.node.id, row.node.kind,
+                               side(row.emulated), side(row.reference)));
+  });
+  // Rank 1's node is of kind "none" and is left out.
+  EXPECT_THAT(rows, ElementsAre("i0 r0 n100 compute: 0-10 0-9", "i0 r0 n101 all_reduce: 10-30 9-19",
+                                "i1 r0 n100 compute: 50-60 -", "i1 r0 n101 all_reduce: - 70-80"));
+}
+
+TEST(RunRecord, VisitsARunByRankAndStart) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    sink.operations(std::vector{operation(1, 0, 0, 5, 6), operation(0, 1, 0, 9, 10), operation(0, 0, 0, 2, 9)});
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  std::vector<int64_t> starts;
+  reader.for_each_by_start(*reader.emulated(), [&](const NodeInfo& info, uint32_t, OperationTimes times) {
+    starts.push_back(times.start.ps);
+    EXPECT_EQ(info.kind, "unknown") << "no table of nodes was recorded";
+  });
+  EXPECT_THAT(starts, ElementsAre(2, 9, 5));
+}
+
+TEST(RunRecord, TheTwinFillsTheEmulatedSideUnlessThereIsAnEmulatedRun) {
+  TemporaryFolder folder;
+  RunRecorder recorder(folder.path());
+  recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
+  recorder.end({.completion = Duration(1)});
+  EXPECT_EQ(RunReader(folder.path()).emulated()->end.completion, Duration(1));
+  recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
+  recorder.end({.completion = Duration(2)});
+  EXPECT_EQ(RunReader(folder.path()).emulated()->end.completion, Duration(2));
+  EXPECT_EQ(RunReader(folder.path()).runs().size(), 2u);
+}
+
+TEST(RunRecord, EveryShardHasItsOwnSink) {
+  TemporaryFolder folder;
+  RunRecorder recorder(folder.path());
+  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2, .shards = 2});
+  recorder.sink(0).operations(std::vector{operation(0, 0, 0, 1, 2)});
+  recorder.sink(1).operations(std::vector{operation(1, 0, 0, 3, 4)});
+  EXPECT_THROW(recorder.sink(2), Error);
+  recorder.end({});
+  std::vector<uint32_t> ranks;
+  RunReader(folder.path()).for_each_operation([&](const OperationRow& row) { ranks.push_back(row.node.rank.value); });
+  EXPECT_THAT(ranks, ElementsAre(0, 1));
+}
+
+TEST(RunRecord, RunsDoNotOverlapAndVerdictsAreKnownWords) {
+  TemporaryFolder folder;
+  RunRecorder recorder(folder.path());
+  EXPECT_THROW(recorder.end({}), Error) << "nothing has begun";
+  recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
+  EXPECT_THROW(recorder.begin({}), Error);
+  EXPECT_THROW(recorder.end({.verdict = "fine"}), Error);
+  recorder.end({});
+  EXPECT_THROW(recorder.begin({.clock = "sundial"}), Error);
+}
+
+TEST(RunRecord, AMissingRecordIsAnInputError) {
+  TemporaryFolder folder;
+  const Error error = failure(folder.path());
+  EXPECT_EQ(error.kind(), ErrorKind::kInput);
+  EXPECT_THAT(error.what(), HasSubstr("run.sqlite"));
+}
+
+TEST(RunRecord, AForeignFileIsAnInputErrorAndIsNeverReplaced) {
+  TemporaryFolder folder;
+  const std::string list = "a shopping list that is longer than the first bytes that SQLite looks at";
+  std::ofstream(folder / "run.sqlite") << list << "\n";
+  EXPECT_EQ(failure(folder.path()).kind(), ErrorKind::kInput);
+  EXPECT_THROW(RunRecorder recorder(folder.path()), Error);
+  EXPECT_EQ(first_line(folder / "run.sqlite"), list);
+}
+
+TEST(RunRecord, ADatabaseOfAnotherProgramIsAnInputError) {
+  TemporaryFolder folder;
+  Database(folder / "run.sqlite", Database::Access::kCreate).execute("CREATE TABLE t(x)");
+  const Error error = failure(folder.path());
+  EXPECT_EQ(error.kind(), ErrorKind::kInput);
+  EXPECT_THAT(error.what(), HasSubstr("not a run record"));
+}
+
+TEST(RunRecord, ARecordOfAnotherVersionNamesBothVersions) {
+  TemporaryFolder folder;
+  { RunRecorder recorder(folder.path()); }
+  Database(folder / "run.sqlite", Database::Access::kCreate).execute("PRAGMA user_version=99");
+  const Error error = failure(folder.path());
+  EXPECT_EQ(error.kind(), ErrorKind::kInput);
+  EXPECT_THAT(error.what(), HasSubstr("version 99"));
+  EXPECT_THAT(error.what(), HasSubstr(fmt::format("version {}", kRecordVersion)));
+}
+
+TEST(RunRecord, ANewRecorderReplacesAnOldRecord) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.warning("old");
+  }
+  { RunRecorder recorder(folder.path()); }
+  EXPECT_TRUE(RunReader(folder.path()).warnings().empty());
+}
+
+TEST(RunRecord, AFolderThatCannotBeMadeIsAnError) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(RunRecorder recorder(folder.path() / "file" / "run"), Error);
+}
+
+}  // namespace
+}  // namespace rankwire

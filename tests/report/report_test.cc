@@ -1,0 +1,259 @@
+// The files of a run folder.
+#include "emulator/report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "base/error.h"
+#include "emulator/report/format.h"
+#include "emulator/report/operation_statistics.h"
+#include "emulator/report/timeline.h"
+#include "tests/report/sample_record.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using testing::file_text;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TemporaryFolder;
+
+class Report : public ::testing::Test {
+ protected:
+  Report() { testing::write_sample(folder_.path()); }
+  TemporaryFolder folder_;
+};
+
+// 8,000,000 bit in 40 us are 200 Gbit/s; the factor of an all-reduce of 2 is 2 x 1/2 = 1.
+TEST_F(Report, OperationsCsvIsExact) {
+  write_report(folder_.path(), {ReportFormat::kCsv});
+  EXPECT_EQ(file_text(folder_ / "operations.csv"),
+            "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
+            "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps\n"
+            "0,0,0,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,\n"
+            "0,0,0,11,grads <script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000\n"
+            "0,0,1,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,\n"
+            "0,0,1,11,grads <script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000\n");
+}
+
+TEST(ReportOfReference, OperationsCsvLeavesTheEmulatedColumnsEmpty) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    testing::record_reference(recorder);
+  }
+  write_report(folder.path());
+  // 8,000,000 bit in the reference's 20 us are 400 Gbit/s.
+  EXPECT_THAT(file_text(folder / "operations.csv"),
+              HasSubstr("0,0,0,11,grads <script>,all_reduce,dp,1000000,,,10000000,30000000,,400.000,400.000\n"));
+  EXPECT_THAT(file_text(folder / "report.html"), HasSubstr("Nothing was emulated"));
+}
+
+TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.flows = {
+        {.connection = {.id = ConnectionId(0), .job = JobId(0), .source = RankId(0), .destination = RankId(1)},
+         .group = "",
+         .counters = {
+             .messages = 1, .bytes = 2, .packets = 3, .retransmitted = 4, .naks = 5, .timeouts = 6, .marks = 7}}};
+    end.ports = {
+        {.port = PortId(0), .name = "net_ring0", .tx_frames = 1, .tx_bytes = 2, .rx_frames = 3, .rx_bytes = 4}};
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    MessageId id;
+    id.group = MessageId::kPointToPoint;
+    id.destination = 1;
+    sink.messages(std::vector<MessageRecord>{{.id = id, .at_source = true, .first = Time(0), .last = Time(30)},
+                                             {.id = id, .first = Time(5), .last = Time(20)}});
+    recorder.end(end);
+  }
+  write_report(folder.path(), {ReportFormat::kCsv});
+  EXPECT_EQ(file_text(folder / "flows.csv"),
+            "fidelity,connection,job,group,source,destination,channel,path,messages,bytes,packets,retransmitted,naks,"
+            "timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,max_ps\n"
+            "emulated,0,0,,0,1,0,wire,1,2,3,4,5,6,7,1,20,20,20,20,20\n");
+  EXPECT_EQ(file_text(folder / "ports.csv"),
+            "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed\n"
+            "emulated,0,net_ring0,1,2,3,4,0,0\n");
+}
+
+TEST_F(Report, TheTimelineIsConsistent) {
+  write_report(folder_.path(), {ReportFormat::kPerfetto});
+  const auto json = nlohmann::json::parse(file_text(folder_ / "timeline.json"));
+  std::map<int, std::string> processes;
+  std::map<std::pair<int, int>, std::string> threads;
+  size_t complete = 0;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
+    if (event["name"] == "thread_name") threads[{event["pid"], event["tid"]}] = event["args"]["name"];
+    if (event["ph"] != "X") continue;
+    ++complete;
+    const std::string& process = processes.at(event["pid"]);
+    const std::string& thread = threads.at({event["pid"], event["tid"]});
+    if (thread == "communication") {
+      EXPECT_EQ(event["name"], "grads <script>");
+      EXPECT_DOUBLE_EQ(event["ts"], 10.0);
+      EXPECT_DOUBLE_EQ(event["dur"], process.ends_with("emulated") ? 40.0 : 20.0);
+    } else {
+      EXPECT_EQ(thread, "compute");
+      EXPECT_DOUBLE_EQ(event["dur"], 10.0);
+    }
+  }
+  EXPECT_EQ(complete, 8u);
+  std::set<std::string> names;
+  for (const auto& [pid, name] : processes) names.insert(name);
+  EXPECT_EQ(names,
+            (std::set<std::string>{"rank 0 emulated", "rank 0 reference", "rank 1 emulated", "rank 1 reference"}));
+}
+
+TEST(Timeline, OverlappingOperationsStandInDifferentLanes) {
+  LaneAllocator lanes;
+  EXPECT_EQ(lanes.place({Time(0), Time(10)}), 0u);
+  EXPECT_EQ(lanes.place({Time(5), Time(8)}), 1u);
+  EXPECT_EQ(lanes.place({Time(8), Time(9)}), 1u) << "the lane is free at 8";
+  EXPECT_EQ(lanes.place({Time(10), Time(12)}), 0u);
+}
+
+TEST_F(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
+  write_report(folder_.path(), {ReportFormat::kHtml});
+  const std::string html = file_text(folder_ / "report.html");
+  EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<script|<link|<img|<iframe|src=|@import|url\\(")));
+  EXPECT_THAT(html, HasSubstr("grads &lt;script&gt;"));
+  EXPECT_THAT(html, HasSubstr("gemm, &quot;big&quot;"));
+  EXPECT_THAT(html, HasSubstr("Acme &amp; Söhne"));
+  EXPECT_THAT(html, HasSubstr("sample &lt;b&gt;"));
+  EXPECT_THAT(html, HasSubstr("prefers-color-scheme: dark"));
+  EXPECT_THAT(html, HasSubstr("@media print"));
+}
+
+// Columns of 50 us / 400 = 125 ns: compute of 10 us fills columns 0..79, the emulated all-reduce 80..399, the
+// reference's, until 30 us, 80..239. A column is 2 wide and the plot begins at 150.
+TEST_F(Report, ThePictureShowsBothSidesOfEachRank) {
+  write_report(folder_.path(), {ReportFormat::kHtml});
+  const std::string html = file_text(folder_ / "report.html");
+  EXPECT_THAT(html, HasSubstr("<rect class=\"ec\" x=\"150\" y=\"8\" width=\"160\""));
+  EXPECT_THAT(html, HasSubstr("<rect class=\"ex\" x=\"310\" y=\"15\" width=\"640\""));
+  EXPECT_THAT(html, HasSubstr("<rect class=\"rx\" x=\"310\" y=\"33\" width=\"320\""));
+  EXPECT_THAT(html, HasSubstr("rank 1 reference"));
+}
+
+TEST_F(Report, MarkdownHasTheResultAndTheOperations) {
+  write_report(folder_.path(), parse_formats("markdown"));
+  const std::string text = file_text(folder_ / "report.md");
+  EXPECT_THAT(text, HasSubstr("| Emulated / reference | 1.667 |"));
+  EXPECT_THAT(text, HasSubstr("| grads \\<script> | all\\_reduce | 2 | 40 us | 20 us | 2.000 | 40 us |"));
+}
+
+TEST_F(Report, OnlyTheFormatsAskedForAreWrittenBesideTheSummary) {
+  write_report(folder_.path(), parse_formats("perfetto"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "summary.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "timeline.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "report.html"));
+  EXPECT_EQ(nlohmann::json::parse(file_text(folder_ / "summary.json"))["messages"], 4);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_NE(entry.path().extension(), ".partial");
+  }
+}
+
+TEST_F(Report, TheSameRecordIsDrawnTheSameWayTwice) {
+  write_report(folder_.path());
+  std::map<std::string, std::string> first;
+  for (const char* name : {"summary.json", "report.html", "operations.csv", "timeline.json"}) {
+    first[name] = file_text(folder_ / name);
+  }
+  write_report(folder_.path());
+  for (const auto& [name, text] : first) EXPECT_EQ(file_text(folder_ / name), text) << name;
+}
+
+TEST(ReportFormatList, NamesWhatIsUnknown) {
+  EXPECT_EQ(parse_formats("html,csv"), (ReportFormats{ReportFormat::kHtml, ReportFormat::kCsv}));
+  try {
+    parse_formats("html,docx");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_THAT(error.what(), HasSubstr("'docx'"));
+  }
+  EXPECT_THROW(parse_formats(""), Error);
+}
+
+TEST(ReportFolder, WithoutARecordIsAnInputError) {
+  TemporaryFolder folder;
+  EXPECT_THROW(write_report(folder.path()), Error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ReportOfKilledRun, IsDrawnFromWhatThereIs) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(50));
+  }
+  write_report(folder.path());
+  EXPECT_THAT(file_text(folder / "report.html"), HasSubstr("interrupted"));
+  EXPECT_THAT(file_text(folder / "operations.csv"), HasSubstr("10000000,50000000,,,"));
+}
+
+TEST(OperationStatistics, GroupsByNameAndKeepsTheLargestExcess) {
+  OperationStatistics statistics(2);
+  // Emulated 10, 20, 30 ps on the same node against 5 ps: mean 20, ratio 4, excess 5, 15, 25.
+  for (const int64_t duration : {20, 10, 30}) {
+    OperationRow row{.node = testing::sample_node(0, 1, "a", "all_reduce")};
+    row.emulated = {Time(0), Time(duration)};
+    row.reference = {Time(0), Time(5)};
+    statistics.add(row);
+  }
+  const auto groups = statistics.groups(10);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0]->count, 3u);
+  EXPECT_EQ(groups[0]->emulated.mean(), Duration(20));
+  EXPECT_DOUBLE_EQ(*groups[0]->ratio(), 4.0);
+  EXPECT_EQ(groups[0]->worst, Duration(30));
+  const auto worst = statistics.worst();
+  ASSERT_EQ(worst.size(), 2u);
+  EXPECT_EQ(excess(worst[0]), Duration(25));
+  EXPECT_EQ(excess(worst[1]), Duration(15));
+}
+
+TEST(OperationStatistics, NamesBeyondTheLimitShareOneGroup) {
+  OperationStatistics statistics(0);
+  for (size_t i = 0; i < OperationStatistics::kMaxGroups + 5; ++i) {
+    OperationRow row{.node = testing::sample_node(0, 1, "n" + std::to_string(i), "all_reduce")};
+    row.emulated = {Time(0), Time(1)};
+    statistics.add(row);
+  }
+  EXPECT_EQ(statistics.group_count(), OperationStatistics::kMaxGroups + 1);
+  // The five names without room are the group with the most time.
+  EXPECT_EQ(statistics.groups(1)[0]->name, "(other)");
+  EXPECT_EQ(statistics.groups(1)[0]->count, 5u);
+}
+
+TEST(Format, TimesAreExactAndReadable) {
+  EXPECT_EQ(exact_microseconds(9'223'372'036'854'775'807), "9223372036854.775807");
+  EXPECT_EQ(exact_microseconds(1), "0.000001");
+  EXPECT_EQ(exact_microseconds(-1'000'001), "-1.000001");
+  EXPECT_EQ(readable(Duration(0)), "0 ps");
+  EXPECT_EQ(readable(Duration(999)), "999 ps");
+  EXPECT_EQ(readable(Duration(12'345'678)), "12.35 us");
+  EXPECT_EQ(readable(Duration(-1'500)), "-1.5 ns");
+  EXPECT_EQ(readable(Bytes(1536)), "1.5 KiB");
+}
+
+TEST(Format, CsvFieldsAreQuotedOnlyWhereTheyMust) {
+  EXPECT_EQ(csv_field("plain text"), "plain text");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,156 @@
+#include "emulator/report/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/report/assessment.h"
+#include "tests/report/sample_record.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+nlohmann::ordered_json summary_of(const std::filesystem::path& folder) {
+  return summary(RunReader(folder));
+}
+
+TEST(Summary, HasTheFieldsThatScriptsRelyOn) {
+  TemporaryFolder folder;
+  testing::write_sample(folder.path());
+  const auto json = summary_of(folder.path());
+  EXPECT_EQ(json["rankwire"]["version"], "0.1.0");
+  EXPECT_EQ(json["config"]["seed"], 7);
+  EXPECT_EQ(json["verdict"], "ok");
+  EXPECT_EQ(json["reason"], "");
+  EXPECT_EQ(json["fidelity"], "ok");
+  EXPECT_EQ(json["bytes_wire"], 1'500'000);
+  EXPECT_EQ(json["bytes_local"], 500'000);
+  EXPECT_EQ(json["ranks"], 2);
+  EXPECT_EQ(json["messages"], 4);
+  EXPECT_EQ(json["bytes"], 2'000'000);
+  EXPECT_EQ(json["emulated"]["completion_time_ps"], 50'000'000);
+  EXPECT_EQ(json["emulated"]["per_rank_ps"], (nlohmann::json{49'999'000, 50'000'000}));
+  EXPECT_EQ(json["reference"]["completion_time_ps"], 30'000'000);
+  EXPECT_DOUBLE_EQ(json["ratio"], 50.0 / 30.0);
+  for (const char* name :
+       {"packets_tx", "packets_rx", "retransmitted", "naks", "timeouts", "icrc_errors", "ecn_ce_rx", "cnp_tx", "cnp_rx",
+        "pause_rx", "messages_delivered", "messages_duplicated", "messages_lost", "payload_errors"}) {
+    EXPECT_TRUE(json["transport"][name].is_number_unsigned()) << name;
+  }
+  EXPECT_EQ(json["transport"]["packets_tx"], 1000);
+  EXPECT_EQ(json["generator"]["worst_stall_ps"], 20'000);
+  EXPECT_EQ(json["generator"]["stalls"], 3);
+  EXPECT_EQ(json["generator"]["core_busy"], nlohmann::json{0.5});
+}
+
+TEST(Summary, AbsentValuesAreNull) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::record_reference(recorder);
+  }
+  const auto json = summary_of(folder.path());
+  EXPECT_EQ(json["verdict"], "ok");
+  EXPECT_TRUE(json["config"].is_null());
+  EXPECT_TRUE(json["emulated"]["completion_time_ps"].is_null());
+  EXPECT_TRUE(json["emulated"]["per_rank_ps"].is_null());
+  EXPECT_TRUE(json["ratio"].is_null());
+  EXPECT_TRUE(json["transport"]["messages_lost"].is_null());
+  EXPECT_TRUE(json["generator"]["core_busy"].is_null());
+  EXPECT_EQ(json["messages"], 4) << "the reference stands for the record";
+}
+
+TEST(Summary, ARunWithoutAnEndIsInterrupted) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(50));
+  }
+  const auto json = summary_of(folder.path());
+  EXPECT_EQ(json["verdict"], "interrupted");
+  EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("4 operations"));
+  EXPECT_TRUE(json["messages"].is_null());
+  EXPECT_TRUE(json["emulated"]["completion_time_ps"].is_null());
+}
+
+TEST(Summary, TheEmulatedVerdictComesBeforeTheReferences) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.verdict = "stalled";
+    end.reason = "rank 1 waits for \"grads\"";
+    testing::record_emulated(recorder, end);
+    testing::record_reference(recorder);
+  }
+  const auto json = summary_of(folder.path());
+  EXPECT_EQ(json["verdict"], "stalled");
+  EXPECT_EQ(json["reason"], "rank 1 waits for \"grads\"");
+}
+
+// The bound is 1 % of 50 us: 500 ns lost is still "ok", a picosecond more is not.
+TEST(Fidelity, IsLimitedByLostLineTimeAboveOnePercent) {
+  for (const auto& [slipped, expected] :
+       {std::pair{nanoseconds(500), "ok"}, std::pair{nanoseconds(500) + Duration(1), "generator_limited"}}) {
+    TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      RunEnd end = testing::sample_end(microseconds(50));
+      end.counters.slipped = slipped;
+      testing::record_emulated(recorder, end);
+    }
+    EXPECT_EQ(summary_of(folder.path())["fidelity"], expected) << slipped.ps;
+  }
+}
+
+TEST(Fidelity, IsLimitedByFramesThatTheGeneratorMissedOrMessagesThatItRefused) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.ports = {{.port = PortId(0), .name = "p0"}, {.port = PortId(1), .name = "p1", .rx_missed = 9}};
+    end.counters.post_refused = 2;
+    testing::record_emulated(recorder, end);
+  }
+  const RunReader record(folder.path());
+  const FidelityAssessment assessment = assess_fidelity(record);
+  EXPECT_EQ(assessment.fidelity, "generator_limited");
+  EXPECT_THAT(assessment.reasons, ElementsAre(HasSubstr("2 messages"), HasSubstr("p1 missed 9")));
+  EXPECT_THAT(summary_table(record), HasSubstr("generator_limited"));
+}
+
+TEST(Summary, RowsThatTheRecordLacksAreWarnedOf) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path(), {.ring = 2});
+    recorder.warning("from the set-up");
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    sink.operations(std::vector<OperationRecord>(1000, testing::sample_operation(0, 0, Time(0), Time(1))));
+    recorder.end({});
+  }
+  const auto json = summary_of(folder.path());
+  EXPECT_EQ(json["warnings"][0], "from the set-up");
+  EXPECT_THAT(json["warnings"][1].get<std::string>(),
+              HasSubstr("operations of the emulated run are not in the record"));
+  EXPECT_GT(json["record"]["operations_dropped"], 0);
+}
+
+TEST(Summary, ThePrintedTableSaysWhatHappened) {
+  TemporaryFolder folder;
+  testing::write_sample(folder.path());
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text, HasSubstr("50 us emulated, 30 us reference, ratio 1.667"));
+  // 1.5 of 2 MB are on the wire.
+  EXPECT_THAT(text, HasSubstr("(75.0 %)"));
+  // The all-reduce takes 40 us for 20 us; compute takes its 10 us on both sides.
+  EXPECT_LT(text.find("grads"), text.find("gemm"));
+  EXPECT_THAT(text, HasSubstr("40 us /      20 us  2.000"));
+  EXPECT_THAT(text, HasSubstr("report.html"));
+}
+
+}  // namespace
+}  // namespace rankwire
