@@ -12,16 +12,17 @@ namespace rankwire {
 
 enum class StepKind : uint8_t { kSend, kReceive, kReduce };
 
-/// `step`, `channel` and `slice` name a message together with its two ends: the matching send and receive carry the same
-/// three numbers, and no other message between the two in the same direction does.
+/// `step`, `channel` and `slice` name a message together with its two ends: the matching send and receive carry the
+/// same three numbers, and no other message between the two in the same direction does.
 struct Step {
   StepKind kind;
   uint8_t channel = 0;
   uint16_t step = 0;
   uint16_t slice = 0;
   uint32_t peer = 0;  ///< kSend, kReceive: position of the other member in the group
-  Bytes offset;       ///< where in the operation's buffer the data stands (invariants are tested with it)
-  Bytes bytes;        ///< may be 0 (barrier, or fewer elements than members)
+  Bytes offset;       ///< where in the operation's buffer the data stands, the same at both ends: in one input, or,
+                      ///< for all-gather, gather and all-to-all, in all members' inputs one after another
+  Bytes bytes;        ///< 0 in a barrier only: what has no elements is not sent
 };
 
 /// The steps of one member. A step may start when all its predecessors are complete: `predecessors[i]` counts them and
@@ -53,22 +54,23 @@ enum class Operation : uint8_t {
 };
 
 struct ScheduleOptions {
-  uint32_t channels = 1;  ///< the data is split over this many independent copies of the algorithm; 1 .. 32
+  /// Independent copies of the algorithm, 1 .. 32: each takes its share of every member's part, in whole elements.
+  uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);  ///< largest message: longer steps are cut into slices that are pipelined; > 0
 };
 
 struct ScheduleRequest {
   Operation operation = Operation::kAllReduce;
   uint32_t members = 1;
-  uint32_t position = 0;  ///< whose steps
-  uint32_t root = 0;      ///< position of the root, for rooted operations
-  Bytes bytes;            ///< the member's input (the root's, for scatter and broadcast)
+  uint32_t position = 0;     ///< whose steps
+  uint32_t root = 0;         ///< position of the root, for rooted operations
+  Bytes bytes;               ///< the member's input (the root's, for scatter and broadcast)
   Bytes element = Bytes(1);  ///< data is divided in whole elements
 };
 
 /// Ring for all-reduce, reduce-scatter, all-gather, broadcast and reduce; direct for all-to-all, gather and scatter;
-/// dissemination (Hensgen, Finkel, Manber 1988) for barrier. One member alone has no steps. Throws Error(kInput) when the
-/// schedule needs more steps or slices than a MessageId can name.
+/// dissemination (Hensgen, Finkel, Manber 1988) for barrier. One member alone has no steps. Throws Error(kInput) when
+/// the schedule needs more steps or slices than a MessageId can name.
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options);
 
 /// Bytes that the member sends to the others: the algorithm's factor times its input, in whole elements.

@@ -50,7 +50,10 @@ class Engine {
   /// The end of the earliest compute or reduce in progress.
   Time next_event() const noexcept { return timers_.next(); }
   bool finished() const noexcept { return ranks_finished_ == ranks_.size(); }
-  bool failed() const noexcept { return communication_.failed(); }
+  /// A message failed, and the run is to end with it.
+  bool must_stop() const noexcept {
+    return communication_.failed() && options_.messages.on_failure == OnFailure::kStop;
+  }
   /// Grows whenever a node or a message completes.
   uint64_t progress() const noexcept { return nodes_completed() + messages_handled_; }
   /// Any thread may ask.

@@ -62,7 +62,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
   };
   while (!engine.finished()) {
     const bool moved = turn(engine, transport, devices, now);
-    if (engine.failed()) return end(Verdict::kFailed, engine.communication().failure_text());
+    if (engine.must_stop()) return end(Verdict::kFailed, engine.communication().failure_text());
     if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
     if (engine.finished()) break;
 

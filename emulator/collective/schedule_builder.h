@@ -1,0 +1,71 @@
+// Writes one member's schedule, channel after channel, for the algorithms of this directory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "emulator/collective/partition.h"
+#include "emulator/collective/schedule.h"
+
+namespace rankwire {
+
+/// For each slice of an extent, the step that completes the slice at this member. Empty: it is there from the start.
+using Producers = std::vector<uint32_t>;
+
+/// Every step is added after its predecessors, so a schedule is acyclic by construction. Throws Error(kInput) when a
+/// step or slice number does not fit a MessageId.
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(const ScheduleRequest& request, const ScheduleOptions& options);
+
+  uint32_t members() const { return request_.members; }
+  uint32_t position() const { return request_.position; }
+  uint32_t root() const { return request_.root; }
+  /// The position `distance` places further on the ring, 0 <= distance <= members.
+  uint32_t ahead(uint32_t distance) const { return (request_.position + distance) % request_.members; }
+  uint32_t behind(uint32_t distance) const { return ahead(request_.members - distance); }
+
+  /// Steps added from here on belong to this channel.
+  void begin_channel(uint8_t channel) { channel_ = channel; }
+  /// The channel's share of an extent of the operation's buffer.
+  Extent share(Extent whole) const;
+  /// The channel's share of one input buffer.
+  Extent input() const { return share({Bytes(0), request_.bytes}); }
+  /// The input divided among the members, by position: the channel's share of each part.
+  std::vector<Extent> parts() const;
+  /// All members' inputs one after another, by position: the channel's share of each.
+  std::vector<Extent> inputs() const;
+  /// The channel's share of the part of `source`'s input that is meant for `destination`, where the inputs stand one
+  /// after another.
+  Extent part_between(uint32_t source, uint32_t destination) const;
+
+  /// Cuts the extent into slices and sends each as soon as its producer is complete. An empty extent sends nothing.
+  void send(uint32_t peer, uint32_t step, Extent extent, const Producers& after);
+  Producers receive(uint32_t peer, uint32_t step, Extent extent);
+  /// Receives each slice and adds it to the member's own: the producers are the reductions.
+  Producers receive_and_reduce(uint32_t peer, uint32_t step, Extent extent);
+
+  /// A message without data, sent when all of `after` are complete.
+  void signal(uint32_t peer, uint32_t step, std::span<const uint32_t> after);
+  /// Receives such a message and returns the step that does so.
+  uint32_t await_signal(uint32_t peer, uint32_t step);
+
+  Schedule finish() const;
+
+ private:
+  uint32_t slices(Extent extent) const;
+  Extent slice(Extent extent, uint32_t index) const;
+  uint32_t add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,
+               std::span<const uint32_t> after);
+
+  ScheduleRequest request_;
+  ScheduleOptions options_;
+  Bytes slice_size_;
+  uint8_t channel_ = 0;
+  std::vector<Step> steps_;
+  std::vector<std::pair<uint32_t, uint32_t>> edges_;  ///< (predecessor, successor), ordered by successor
+};
+
+}  // namespace rankwire

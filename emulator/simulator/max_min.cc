@@ -1,0 +1,136 @@
+#include "emulator/simulator/max_min.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace rankwire {
+namespace {
+
+constexpr int kFractionBits = 16;
+
+}  // namespace
+
+MaxMin::MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<uint32_t>> uses)
+    : shares_(uses.size()), is_fixed_(uses.size(), 1) {
+  std::vector<uint32_t> users(capacities.size());
+  first_use_.push_back(0);
+  for (uint32_t v = 0; v < uses.size(); ++v) {
+    for (const uint32_t c : uses[v]) {
+      uses_.push_back({.constraint = c, .place = 0});
+      ++users[c];
+    }
+    first_use_.push_back(static_cast<uint32_t>(uses_.size()));
+  }
+  uint32_t begin = 0;
+  for (size_t c = 0; c < capacities.size(); ++c) {
+    constraints_.push_back({.capacity = capacities[c], .begin = begin});
+    begin += users[c];
+  }
+  slots_.resize(uses_.size());
+  touched_.reserve(capacities.size());
+  component_.reserve(capacities.size());
+  levels_.reserve(capacities.size());
+  changed_.reserve(uses.size());
+}
+
+void MaxMin::activate(uint32_t variable) noexcept {
+  for (Use& use : uses_of(variable)) {
+    Constraint& constraint = constraints_[use.constraint];
+    use.place = constraint.begin + constraint.active++;
+    slots_[use.place] = {variable, static_cast<uint32_t>(&use - uses_.data())};
+    touch(use.constraint);
+  }
+}
+
+void MaxMin::deactivate(uint32_t variable) noexcept {
+  for (const Use& use : uses_of(variable)) {
+    Constraint& constraint = constraints_[use.constraint];
+    const Slot last = slots_[constraint.begin + --constraint.active];
+    slots_[use.place] = last;
+    uses_[last.use].place = use.place;
+    touch(use.constraint);
+  }
+  shares_[variable] = 0;
+}
+
+std::span<const uint32_t> MaxMin::solve() noexcept {
+  changed_.clear();
+  collect_component();
+  fill();
+  constraints_visited_ += component_.size();
+  for (const uint32_t c : component_) constraints_[c].visited = false;
+  return changed_;
+}
+
+void MaxMin::touch(uint32_t constraint) noexcept {
+  if (constraints_[constraint].touched) return;
+  constraints_[constraint].touched = true;
+  touched_.push_back(constraint);
+}
+
+void MaxMin::visit(uint32_t constraint) noexcept {
+  if (constraints_[constraint].visited) return;
+  constraints_[constraint].visited = true;
+  component_.push_back(constraint);
+}
+
+void MaxMin::collect_component() noexcept {
+  component_.clear();
+  for (const uint32_t c : touched_) {
+    constraints_[c].touched = false;
+    visit(c);
+  }
+  touched_.clear();
+  for (size_t i = 0; i < component_.size(); ++i) {
+    Constraint& constraint = constraints_[component_[i]];
+    constraint.unfixed = constraint.active;
+    constraint.remaining = constraint.capacity << kFractionBits;
+    for (const Slot slot : slots_of(constraint)) {
+      // A variable is met once for each of its constraints; only the first time has something new to visit.
+      if (!is_fixed_[slot.variable]) continue;
+      is_fixed_[slot.variable] = 0;
+      for (const Use& use : uses_of(slot.variable)) visit(use.constraint);
+    }
+  }
+}
+
+void MaxMin::fill() noexcept {
+  levels_.clear();
+  for (const uint32_t c : component_)
+    if (constraints_[c].unfixed > 0) levels_.emplace_back(constraints_[c].remaining / constraints_[c].unfixed, c);
+  std::make_heap(levels_.begin(), levels_.end(), std::greater<Level>());
+  while (!levels_.empty()) {
+    std::pop_heap(levels_.begin(), levels_.end(), std::greater<Level>());
+    const auto [level, c] = levels_.back();
+    levels_.pop_back();
+    const Constraint& constraint = constraints_[c];
+    if (constraint.unfixed == 0) continue;
+    // Variables fixed at lower levels elsewhere leave more for the others, so a level only rises: an outdated one is
+    // put back and the lowest up-to-date one is the bottleneck.
+    if (constraint.remaining / constraint.unfixed > level) {
+      push_level(c);
+      continue;
+    }
+    for (const Slot slot : slots_of(constraint))
+      if (!is_fixed_[slot.variable]) fix(slot.variable, level);
+  }
+}
+
+void MaxMin::push_level(uint32_t constraint) noexcept {
+  levels_.emplace_back(constraints_[constraint].remaining / constraints_[constraint].unfixed, constraint);
+  std::push_heap(levels_.begin(), levels_.end(), std::greater<Level>());
+}
+
+void MaxMin::fix(uint32_t variable, int64_t level) noexcept {
+  is_fixed_[variable] = 1;
+  for (const Use& use : uses_of(variable)) {
+    constraints_[use.constraint].remaining -= level;
+    --constraints_[use.constraint].unfixed;
+  }
+  const int64_t share = level >> kFractionBits;
+  if (share == shares_[variable]) return;
+  shares_[variable] = share;
+  changed_.push_back(variable);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,252 @@
+#include "emulator/simulator/network_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+constexpr __int128 kPicosecondsPerSecond = 1'000'000'000'000;
+
+void validate(const Network& network) {
+  std::vector<int64_t> connections(network.links.size());
+  for (size_t i = 0; i < network.routes.size(); ++i) {
+    if (network.routes[i].links.empty()) fail_input("connection {} has no route", i);
+    for (const LinkId link : network.routes[i].links) ++connections[link.value];
+  }
+  for (size_t i = 0; i < network.links.size(); ++i) {
+    const int64_t rate = network.links[i].bandwidth.bits_per_second;
+    if (rate < std::max<int64_t>(connections[i], 1) || rate > MaxMin::kMaxCapacity)
+      fail_input("link {}: {} bit/s for {} connections is not within 1 bit/s for each and {} bit/s",
+                 network.links[i].name, rate, connections[i], MaxMin::kMaxCapacity);
+  }
+}
+
+MaxMin make_shares(const Network& network) {
+  validate(network);
+  std::vector<int64_t> capacities;
+  for (const Link& link : network.links) capacities.push_back(link.bandwidth.bits_per_second);
+  std::vector<std::vector<uint32_t>> uses;
+  for (const Route& route : network.routes) {
+    auto& links = uses.emplace_back();
+    for (const LinkId link : route.links) links.push_back(link.value);
+  }
+  return MaxMin(capacities, uses);
+}
+
+/// The first min(8, bytes) bytes of the payload, zero extended.
+uint64_t visible_key(const Message& message) {
+  const uint64_t key = payload_key(message.id);
+  return message.bytes.count >= 8 ? key : key & ((uint64_t{1} << (8 * message.bytes.count)) - 1);
+}
+
+Event event_of(const Message& message) {
+  Event event;
+  event.connection = message.connection;
+  event.index = message.index;
+  event.bytes = message.bytes;
+  return event;
+}
+
+}  // namespace
+
+NetworkModel::NetworkModel(Network network)
+    : network_(std::move(network)),
+      shares_(make_shares(network_)),
+      flows_(network_.routes.size()),
+      completions_(static_cast<uint32_t>(network_.routes.size())),
+      notices_(0) {
+  for (size_t i = 0; i < flows_.size(); ++i)
+    for (const LinkId link : network_.routes[i].links) flows_[i].latency += network_.links[link.value].latency;
+}
+
+std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
+  if (plan.connections.size() != flows_.size())
+    fail_input("the network has routes for {} connections, the plan has {}", flows_.size(), plan.connections.size());
+  transfers_.resize(plan.messages_in_flight);
+  notices_ = TimeHeap(plan.messages_in_flight);
+  for (uint32_t t = plan.messages_in_flight; t-- > 0;) transfers_[t].next = std::exchange(free_, t);
+
+  std::vector<EndPoint> ends;
+  for (const Connection& connection : plan.connections) {
+    EndPoint end;
+    end.connection = connection.id;
+    ends.push_back(end);
+    end.at_source = true;
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+std::vector<ConnectFailure> NetworkModel::connect(std::span<const EndPoint>) {
+  return {};
+}
+
+size_t NetworkModel::post(Time now, std::span<const Message> messages) noexcept {
+  advance(now);
+  size_t taken = 0;
+  while (taken < messages.size() && free_ != kNone) enqueue(now, messages[taken++]);
+  counters_.post_refused += messages.size() - taken;
+  return taken;
+}
+
+size_t NetworkModel::poll(Time now, std::span<Event> events) noexcept {
+  advance(now);
+  size_t reported = 0;
+  while (reported < events.size() && notices_.top_time() <= now) events[reported++] = report(notices_.top());
+  // After a report more messages are likely to be posted at this very time; the shares wait for them.
+  if (reported == 0 && shares_changed_ <= now) share_rates();
+  return reported;
+}
+
+Time NetworkModel::next_event() const noexcept {
+  return std::min({shares_changed_, completions_.top_time(), notices_.top_time()});
+}
+
+void NetworkModel::advance(Time now) noexcept {
+  for (;;) {
+    const Time completion = completions_.top_time();
+    // All that completes at the time of a change belongs to the same change.
+    if (shares_changed_ < completion && shares_changed_ < now)
+      share_rates();
+    else if (completion <= now)
+      complete(completions_.top(), completion);
+    else
+      return;
+  }
+}
+
+void NetworkModel::share_rates() noexcept {
+  const Time now = std::exchange(shares_changed_, Time::never());
+  for (const uint32_t connection : shares_.solve()) {
+    Flow& flow = flows_[connection];
+    flow.remaining -= static_cast<__int128>(flow.rate) * (now - flow.updated).ps;
+    flow.updated = now;
+    flow.rate = shares_.share(connection);
+    schedule_completion(connection);
+  }
+}
+
+void NetworkModel::enqueue(Time now, const Message& message) noexcept {
+  const uint32_t slot = free_;
+  Transfer& transfer = transfers_[slot];
+  free_ = std::exchange(transfer.next, kNone);
+  transfer.message = message;
+  transfer.posted = now;
+  transfer.reported = false;
+  Flow& flow = flows_[message.connection.value];
+  (flow.head == kNone ? flow.head : transfers_[flow.tail].next) = slot;
+  flow.tail = slot;
+  if (++flow.queued == 1) begin(message.connection.value, now);
+}
+
+void NetworkModel::begin(uint32_t connection, Time now) noexcept {
+  Flow& flow = flows_[connection];
+  Transfer& transfer = transfers_[flow.head];
+  transfer.first_tx = now;
+  const Bytes size = line_size(transfer.message.bytes, network_.routes[connection].framing);
+  flow.remaining = static_cast<__int128>(size.count) * 8 * kPicosecondsPerSecond;
+  flow.updated = now;
+  if (flow.remaining > 0 && !flow.active) {
+    flow.active = true;
+    shares_.activate(connection);
+    shares_changed_ = now;
+    return;
+  }
+  schedule_completion(connection);
+}
+
+void NetworkModel::schedule_completion(uint32_t connection) noexcept {
+  const Flow& flow = flows_[connection];
+  const int64_t left = flow.remaining == 0 ? 0 : static_cast<int64_t>((flow.remaining + flow.rate - 1) / flow.rate);
+  completions_.set(connection, flow.updated + Duration(left), connection);
+}
+
+void NetworkModel::complete(uint32_t connection, Time now) noexcept {
+  completions_.remove(connection);
+  Flow& flow = flows_[connection];
+  const uint32_t slot = flow.head;
+  Transfer& transfer = transfers_[slot];
+  flow.head = std::exchange(transfer.next, kNone);
+  --flow.queued;
+  transfer.last_tx = now;
+  transfer.delivered = std::max(now + forwarding_time(connection, transfer.message.bytes), flow.last_delivered);
+  flow.last_delivered = transfer.delivered;
+  notices_.set(slot, transfer.delivered, notices_made_++);
+  if (flow.head != kNone) return begin(connection, now);
+  if (!flow.active) return;
+  flow.active = false;
+  flow.rate = 0;
+  shares_.deactivate(connection);
+  shares_changed_ = now;
+}
+
+Duration NetworkModel::forwarding_time(uint32_t connection, Bytes message) const noexcept {
+  const Route& route = network_.routes[connection];
+  const Bytes frame = last_frame_size(message, route.framing);
+  Duration time = flows_[connection].latency;
+  for (size_t hop = 1; hop < route.links.size(); ++hop)
+    time += serialization_time(frame, network_.links[route.links[hop].value].bandwidth);
+  return time;
+}
+
+Event NetworkModel::report(uint32_t slot) noexcept {
+  return transfers_[slot].reported ? report_sent(slot) : report_received(slot);
+}
+
+Event NetworkModel::report_received(uint32_t slot) noexcept {
+  Transfer& transfer = transfers_[slot];
+  transfer.reported = true;
+  notices_.set(slot, transfer.delivered + flows_[transfer.message.connection.value].latency, notices_made_++);
+  ++counters_.messages_delivered;
+  const Message& message = transfer.message;
+  Event event = event_of(message);
+  event.kind = EventKind::kReceived;
+  event.at_source = false;
+  event.received = {
+      .first_rx = Time::never(), .delivered = transfer.delivered, .payload_key = visible_key(message), .marks = 0};
+  return event;
+}
+
+Event NetworkModel::report_sent(uint32_t slot) noexcept {
+  Transfer& transfer = transfers_[slot];
+  const Message& message = transfer.message;
+  Flow& flow = flows_[message.connection.value];
+  notices_.remove(slot);
+  transfer.next = std::exchange(free_, slot);
+  ++counters_.messages_sent;
+  ++flow.messages;
+  flow.bytes += static_cast<uint64_t>(message.bytes.count);
+  Event event = event_of(message);
+  event.kind = EventKind::kSent;
+  event.at_source = true;
+  event.sent = {.posted = transfer.posted,
+                .first_tx = transfer.first_tx,
+                .last_tx = transfer.last_tx,
+                .acked = transfer.delivered + flow.latency};
+  return event;
+}
+
+std::vector<FlowCounters> NetworkModel::flows() const {
+  std::vector<FlowCounters> counters(flows_.size());
+  for (uint32_t i = 0; i < flows_.size(); ++i) {
+    counters[i].connection = ConnectionId(i);
+    counters[i].messages = flows_[i].messages;
+    counters[i].bytes = flows_[i].bytes;
+  }
+  return counters;
+}
+
+std::string NetworkModel::describe(ConnectionId connection) const {
+  const Flow& flow = flows_[connection.value];
+  if (flow.head == kNone) return fmt::format("model: idle, {} messages sent", flow.messages);
+  const Transfer& transfer = transfers_[flow.head];
+  return fmt::format("model: {} messages queued, sending message {} of {} bytes since {} ps at {} bit/s", flow.queued,
+                     transfer.message.index, transfer.message.bytes.count, transfer.first_tx.ps, flow.rate);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,100 @@
+// The reference: messages as flows that share the links of a network fairly, in virtual or in real time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/transport.h"
+#include "emulator/simulator/max_min.h"
+#include "emulator/simulator/time_heap.h"
+#include "fabric/network.h"
+
+namespace rankwire {
+
+/// A connection sends its messages one after another in the order in which they were posted; while it sends, it is a
+/// flow whose rate is its max-min fair share of the links of its route. A message
+///   - leaves the source when its `line_size` has been sent at that rate, and the next one of the connection begins
+///   then;
+///   - is delivered after the latencies of all links and, on each link after the first, the serialisation time of its
+///   last
+///     frame (store and forward), but not before the previous message of the connection;
+///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, whose own
+///     serialisation and queueing are neglected.
+/// A connection alone on its links is exact to the picosecond; with contention every change of rate rounds the shares
+/// down to whole bit/s. Queues, losses and congestion control do not exist. `first_rx` and `marks` are not known
+/// (never, 0); the payload key is that of the message, as if it had been carried.
+///
+/// `now` never decreases. It may lie far beyond several events (real time): they happen at their own times all the
+/// same. The same calls give the same events. Nothing allocates after `prepare`.
+class NetworkModel final : public Transport {
+ public:
+  /// Throws Error(kInput) for a route without links and for a link that cannot give 1 bit/s to each of its connections.
+  explicit NetworkModel(Network network);
+
+  /// The plan may contain connections that are never posted to. End points carry no addresses.
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override;
+  std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+
+  size_t post(Time now, std::span<const Message> messages) noexcept override;
+  /// Events come in the order of their times. When it reports none, `next_event` is later than `now`.
+  size_t poll(Time now, std::span<Event> events) noexcept override;
+  /// The next end of a transmission, delivery or acknowledgement. After `post`, and after a `poll` that reported
+  /// something, it may be the present instant: shares are computed once for all that happens at one time.
+  Time next_event() const noexcept override;
+
+  /// Messages only: what the model does not have stays 0.
+  TransportCounters counters() const override { return counters_; }
+  std::vector<FlowCounters> flows() const override;
+  std::vector<PortCounters> ports() const override { return {}; }
+  std::string describe(ConnectionId connection) const override;
+  void close() noexcept override {}
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  /// A posted message until its acknowledgement.
+  struct Transfer {
+    Message message;
+    Time posted, first_tx, last_tx, delivered;
+    bool reported = false;  ///< its delivery was
+    uint32_t next = kNone;  ///< in the connection's queue or in the list of free transfers
+  };
+  /// A connection. `remaining` belongs to the transfer at the head of the queue.
+  struct Flow {
+    __int128 remaining =
+        0;  ///< at `updated`: bits times 10^12, so that rate times picoseconds can be taken off exactly
+    Time updated;
+    int64_t rate = 0;     ///< bit/s since `updated`; 0 until the shares are computed
+    bool active = false;  ///< takes part in the sharing
+    uint32_t head = kNone, tail = kNone, queued = 0;
+    Duration latency;  ///< of all links of the route
+    Time last_delivered;
+    uint64_t messages = 0, bytes = 0;  ///< acknowledged
+  };
+
+  void advance(Time now) noexcept;
+  void share_rates() noexcept;
+  void enqueue(Time now, const Message& message) noexcept;
+  void begin(uint32_t connection, Time now) noexcept;
+  void complete(uint32_t connection, Time now) noexcept;
+  void schedule_completion(uint32_t connection) noexcept;
+  Duration forwarding_time(uint32_t connection, Bytes message) const noexcept;
+  Event report(uint32_t transfer) noexcept;
+  Event report_received(uint32_t transfer) noexcept;
+  Event report_sent(uint32_t transfer) noexcept;
+
+  Network network_;
+  MaxMin shares_;
+  Time shares_changed_ = Time::never();  ///< when the active flows changed, if the rates do not reflect it yet
+  std::vector<Flow> flows_;              ///< by connection
+  std::vector<Transfer> transfers_;
+  uint32_t free_ = kNone;
+  TimeHeap completions_;  ///< connections, by the time at which their current message leaves the source
+  TimeHeap notices_;      ///< transfers, by the time of their delivery, then of their acknowledgement
+  uint64_t notices_made_ = 0;
+  TransportCounters counters_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,78 @@
+// What happens next among a fixed number of things, each of which is due at most once at a time.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// A binary min-heap of ids 0 .. ids-1 by (time, order), where an id's time can be moved or taken out. Nothing
+/// allocates after construction.
+class TimeHeap {
+ public:
+  explicit TimeHeap(uint32_t ids) : places_(ids, kAbsent) { entries_.reserve(ids); }
+
+  bool empty() const noexcept { return entries_.empty(); }
+  /// The id that is due first; not empty.
+  uint32_t top() const noexcept { return entries_.front().id; }
+  Time top_time() const noexcept { return entries_.empty() ? Time::never() : entries_.front().time; }
+
+  /// Makes `id` due at `time`, whether it was due before or not. `order` decides between equal times.
+  void set(uint32_t id, Time time, uint64_t order) noexcept {
+    if (places_[id] == kAbsent) {
+      places_[id] = static_cast<uint32_t>(entries_.size());
+      entries_.push_back({});
+    }
+    entries_[places_[id]] = {time, order, id};
+    settle(places_[id]);
+  }
+
+  void remove(uint32_t id) noexcept {
+    const uint32_t place = places_[id];
+    if (place == kAbsent) return;
+    places_[id] = kAbsent;
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (last.id == id) return;
+    put(place, last);
+    settle(place);
+  }
+
+ private:
+  static constexpr uint32_t kAbsent = UINT32_MAX;
+  struct Entry {
+    Time time;
+    uint64_t order = 0;
+    uint32_t id = 0;
+    bool operator<(const Entry& o) const { return time != o.time ? time < o.time : order < o.order; }
+  };
+
+  void put(uint32_t place, const Entry& entry) noexcept {
+    entries_[place] = entry;
+    places_[entry.id] = place;
+  }
+
+  /// Moves the entry at `place` up or down to where it belongs.
+  void settle(uint32_t place) noexcept {
+    const Entry entry = entries_[place];
+    while (place > 0 && entry < entries_[(place - 1) / 2]) {
+      put(place, entries_[(place - 1) / 2]);
+      place = (place - 1) / 2;
+    }
+    for (uint32_t child = 2 * place + 1; child < entries_.size(); child = 2 * place + 1) {
+      if (child + 1 < entries_.size() && entries_[child + 1] < entries_[child]) ++child;
+      if (!(entries_[child] < entry)) break;
+      put(place, entries_[child]);
+      place = child;
+    }
+    put(place, entry);
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> places_;  ///< by id
+};
+
+}  // namespace rankwire

@@ -1,0 +1,382 @@
+#include "emulator/engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "emulator/engine/run.h"
+#include "emulator/engine/split_transport.h"
+#include "emulator/simulator/network_model.h"
+#include "fabric/network.h"
+#include "tests/engine/workload_builder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::WorkloadBuilder;
+
+constexpr Bandwidth kRate(8'000'000'000);  // one byte a nanosecond
+const std::atomic<bool> kGoOn{false};
+
+class RowsOfARun final : public RecordSink {
+ public:
+  void operations(std::span<const OperationRecord> rows) noexcept override {
+    operations_.insert(operations_.end(), rows.begin(), rows.end());
+  }
+  void messages(std::span<const MessageRecord> rows) noexcept override {
+    messages_.insert(messages_.end(), rows.begin(), rows.end());
+  }
+  OperationRecord of(uint32_t rank, uint32_t node, uint32_t iteration = 0) const {
+    for (const OperationRecord& row : operations_) {
+      if (row.rank == RankId(rank) && row.node == node && row.iteration == iteration) return row;
+    }
+    ADD_FAILURE() << "rank " << rank << " node " << node << " iteration " << iteration << " was not recorded";
+    return {};
+  }
+  std::vector<OperationRecord> operations_;
+  std::vector<MessageRecord> messages_;
+};
+
+/// A workload with one rank a port, run over the model in virtual time.
+struct Bench {
+  explicit Bench(Workload w, EngineOptions options = {}, ScheduleOptions schedule = {})
+      : workload(std::move(w)),
+        placement(place_ranks(ranks(), {.hosts = ranks(), .ports = ranks(), .first_ip = Ipv4Address{0xC6120001}})),
+        plan(make_plan(workload, placement, schedule, options.iterations)),
+        engine(workload, plan, options, rows) {}
+
+  uint32_t ranks() const { return static_cast<uint32_t>(workload.ranks.size()); }
+
+  /// A star without framing, latency or store-and-forward: a message of n bytes alone on its way takes n nanoseconds,
+  /// and again n when the switch stores and forwards; framing of payload 0 forwards at once.
+  Network network() const {
+    return star_network({.port_bandwidth = std::vector<Bandwidth>(ranks(), kRate),
+                         .local_bandwidth = kRate},
+                        plan.transport);
+  }
+
+  RunResult run() {
+    NetworkModel model(network());
+    return run_over(model);
+  }
+
+  RunResult run_over(Transport& transport, RunOptions options = {}, const std::atomic<bool>& interrupted = kGoOn) {
+    transport.connect(transport.prepare(plan.transport));
+    VirtualClock clock;
+    return rankwire::run(engine, transport, {}, clock, options, interrupted);
+  }
+
+  RowsOfARun rows;
+  Workload workload;
+  Placement placement;
+  Plan plan;
+  Engine engine;
+};
+
+TEST(Engine, ComputeChainTakesTheSumOfItsDurations) {
+  WorkloadBuilder builder(1);
+  const uint32_t a = builder.compute(0, microseconds(3));
+  const uint32_t b = builder.compute(0, microseconds(4), {a});
+  builder.compute(0, microseconds(5), {a, b});
+  Bench bench(builder.build());
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.engine.rank_times().front(), microseconds(12));
+  EXPECT_EQ(bench.rows.of(0, 1).start, Time() + microseconds(3));
+  EXPECT_EQ(bench.rows.of(0, 1).end, Time() + microseconds(7));
+}
+
+TEST(Engine, IndependentComputesShareTheConfiguredPlacesLowestIdFirst) {
+  WorkloadBuilder builder(1);
+  for (int i = 0; i < 4; ++i) builder.compute(0, microseconds(10));
+  Workload workload = builder.build();
+  std::swap(workload.ranks[0].nodes[0].id, workload.ranks[0].nodes[3].id);  // ids 4 2 3 1
+  Bench one(workload), two(workload, {.compute = 2});
+  one.run();
+  two.run();
+  EXPECT_EQ(one.engine.rank_times().front(), microseconds(40));
+  EXPECT_EQ(two.engine.rank_times().front(), microseconds(20));
+  EXPECT_EQ(one.rows.of(0, 3).start, Time());                     // id 1
+  EXPECT_EQ(one.rows.of(0, 0).start, Time() + microseconds(30));  // id 4
+}
+
+TEST(Engine, RingAllReduceTakesItsCriticalPath) {
+  // 4 ranks, 4000 bytes: 2(n-1) = 6 steps of 1000 bytes; each step 1000 ns at one byte a nanosecond. The last step ends
+  // when its message is delivered; the acknowledgement takes no longer.
+  WorkloadBuilder builder(4);
+  const GroupId world = builder.group("world", {0, 1, 2, 3});
+  for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, 4'000);
+  Bench bench(builder.build());
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.engine.rank_times(), std::vector<Duration>(4, nanoseconds(6'000)));
+  EXPECT_EQ(bench.engine.communication().counters().delivered, 4u * 6);
+}
+
+TEST(Engine, ReducingTakesTimeOnTheOperationsChannel) {
+  // As above; each of the three reduce-scatter steps reduces 1000 bytes at 2 bytes a nanosecond + 100 ns = 600 ns.
+  WorkloadBuilder builder(4);
+  const GroupId world = builder.group("world", {0, 1, 2, 3});
+  for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, 4'000);
+  Bench bench(builder.build(), {.messages = {.reduce_bandwidth = Bandwidth(16'000'000'000),
+                                             .reduce_latency = nanoseconds(100)}});
+  bench.run();
+  EXPECT_EQ(bench.engine.rank_times().front(), nanoseconds(6'000 + 3 * 600));
+}
+
+TEST(Engine, CollectivesOfAGroupRunOneAtATimeInRunOrder) {
+  WorkloadBuilder builder(2);
+  const GroupId pair = builder.group("pair", {0, 1});
+  for (uint32_t r = 0; r < 2; ++r) {
+    builder.collective(r, CollectiveKind::kAllReduce, pair, 2'000);
+    builder.collective(r, CollectiveKind::kAllReduce, pair, 4'000);
+  }
+  Workload workload = builder.build();
+  for (RankTrace& trace : workload.ranks) std::swap(trace.nodes[0].run_order, trace.nodes[1].run_order);
+  Bench bench(std::move(workload));
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  // The second runs first: 2 steps of 2000 bytes, then 2 steps of 1000.
+  EXPECT_EQ(bench.rows.of(0, 1).end, Time() + nanoseconds(4'000));
+  EXPECT_EQ(bench.rows.of(0, 0).start, Time() + nanoseconds(4'000));
+  EXPECT_EQ(bench.rows.of(0, 0).end, Time() + nanoseconds(6'000));
+}
+
+TEST(Engine, GroupsOverlapUnlessCommunicationIsLimited) {
+  const auto workload = [] {
+    WorkloadBuilder builder(3);
+    const GroupId a = builder.group("a", {0, 1}), b = builder.group("b", {0, 2});
+    for (uint32_t r : {0u, 1u}) builder.collective(r, CollectiveKind::kBroadcast, a, 1'000);
+    for (uint32_t r : {0u, 2u}) builder.collective(r, CollectiveKind::kBroadcast, b, 1'000);
+    return builder.build();
+  };
+  Bench free(workload()), limited(workload(), {.communication = 1});
+  free.run();
+  limited.run();
+  // Both from rank 0: side by side each has half the port, 2000 ns; one after the other 1000 ns each.
+  EXPECT_EQ(free.rows.of(1, 0).end, Time() + nanoseconds(2'000));
+  EXPECT_EQ(limited.rows.of(1, 0).end, Time() + nanoseconds(1'000));
+  EXPECT_EQ(limited.rows.of(2, 0).end, Time() + nanoseconds(2'000));
+}
+
+TEST(Engine, MessagesThatArriveBeforeTheirReceiveAreKept) {
+  WorkloadBuilder builder(2);
+  builder.send(0, 1, 1, 500);
+  builder.send(0, 1, 0, 500);
+  const uint32_t busy = builder.compute(1, microseconds(50));
+  builder.receive(1, 0, 0, 500, {busy});
+  builder.receive(1, 0, 1, 500, {busy});
+  Bench bench(builder.build());
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.rows.of(1, 1).end, Time() + microseconds(50));
+  EXPECT_EQ(bench.rows.of(1, 2).end, Time() + microseconds(50));
+}
+
+TEST(Engine, IterationsFollowEachOtherRankByRank) {
+  WorkloadBuilder builder(2);
+  const GroupId pair = builder.group("pair", {0, 1});
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t c = builder.compute(r, microseconds(1 + r));
+    builder.collective(r, CollectiveKind::kAllReduce, pair, 2'000, {c});
+  }
+  Bench bench(builder.build(), {.iterations = 5});
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  // The slower rank computes 2 us, then 2 steps of 1000 bytes: 4 us an iteration.
+  EXPECT_EQ(bench.engine.rank_times().back(), microseconds(5 * 4));
+  EXPECT_EQ(bench.rows.operations_.size(), 2u * 2 * 5);
+  EXPECT_EQ(bench.rows.of(1, 1, 4).start, Time() + microseconds(4 * 4 + 2));
+}
+
+TEST(Engine, NothingToSendTakesNoTime) {
+  WorkloadBuilder builder(2);
+  const GroupId alone = builder.group("alone", {0}), pair = builder.group("pair", {0, 1});
+  builder.collective(0, CollectiveKind::kAllReduce, alone, 1'000'000);
+  for (uint32_t r = 0; r < 2; ++r) builder.collective(r, CollectiveKind::kAllReduce, pair, 0);
+  Bench bench(builder.build());
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.engine.rank_times().front(), Duration(0));
+}
+
+TEST(Engine, TheSameRunTwiceIsTheSameRecord) {
+  const auto record = [] {
+    WorkloadBuilder builder(8);
+    const GroupId world = builder.group("world", {0, 1, 2, 3, 4, 5, 6, 7});
+    for (uint32_t r = 0; r < 8; ++r) {
+      const uint32_t c = builder.compute(r, nanoseconds(100 * (r % 3)));
+      builder.collective(r, CollectiveKind::kAllToAll, world, 80'000, {c});
+      builder.collective(r, CollectiveKind::kAllReduce, world, 8'001);
+    }
+    Bench bench(builder.build(), {}, {.channels = 2, .chunk = Bytes(1'000)});
+    bench.run();
+    return std::make_pair(bench.rows.operations_, bench.rows.messages_);
+  };
+  const auto first = record(), second = record();
+  ASSERT_EQ(first.first.size(), second.first.size());
+  ASSERT_EQ(first.second.size(), second.second.size());
+  EXPECT_EQ(std::memcmp(first.first.data(), second.first.data(), first.first.size() * sizeof(OperationRecord)), 0);
+  for (size_t i = 0; i < first.second.size(); ++i) {
+    EXPECT_EQ(first.second[i].id, second.second[i].id);
+    EXPECT_EQ(first.second[i].last, second.second[i].last);
+  }
+}
+
+/// Delivers at once, but does to one connection what the test asks for.
+class FaultyTransport final : public Transport {
+ public:
+  enum class Fault { kLose, kDuplicate, kFail, kWrongPayload };
+  FaultyTransport(Fault fault, uint32_t source) : fault_(fault), source_(source) {}
+
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override {
+    plan_ = plan;
+    return {};
+  }
+  std::vector<ConnectFailure> connect(std::span<const EndPoint>) override { return {}; }
+  size_t post(Time now, std::span<const Message> messages) noexcept override {
+    for (const Message& m : messages) {
+      const bool faulty = plan_.connections[m.connection.value].source == RankId(source_);
+      if (faulty && fault_ == Fault::kLose) continue;
+      Event sent;
+      sent.kind = faulty && fault_ == Fault::kFail ? EventKind::kFailed : EventKind::kSent;
+      sent.failure = sent.kind == EventKind::kFailed ? Failure::kRetryExceeded : Failure::kNone;
+      sent.connection = m.connection, sent.index = m.index, sent.bytes = m.bytes;
+      sent.sent = {now, now, now, now};
+      events_.push_back(sent);
+      if (sent.kind == EventKind::kFailed) continue;
+      Event received = sent;
+      received.kind = EventKind::kReceived, received.at_source = false;
+      const uint64_t key = payload_key(m.id);
+      received.received = {now, now, faulty && fault_ == Fault::kWrongPayload ? key ^ 1 : key, 0};
+      events_.push_back(received);
+      if (faulty && fault_ == Fault::kDuplicate) events_.push_back(received);
+    }
+    return messages.size();
+  }
+  size_t poll(Time, std::span<Event> out) noexcept override {
+    size_t n = 0;
+    for (; n < out.size() && !events_.empty(); ++n) {
+      out[n] = events_.front();
+      events_.pop_front();
+    }
+    return n;
+  }
+  Time next_event() const noexcept override { return events_.empty() ? Time::never() : Time(); }
+  TransportCounters counters() const override { return {}; }
+  std::vector<FlowCounters> flows() const override { return {}; }
+  std::vector<PortCounters> ports() const override { return {}; }
+  std::string describe(ConnectionId) const override { return "the words of the transport"; }
+  void close() noexcept override {}
+
+ private:
+  const Fault fault_;
+  const uint32_t source_;
+  TransportPlan plan_;
+  std::deque<Event> events_;
+};
+
+Workload all_reduce_of_three(int64_t bytes) {
+  WorkloadBuilder builder(3);
+  const GroupId world = builder.group("world", {0, 1, 2});
+  for (uint32_t r = 0; r < 3; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, bytes);
+  return builder.build();
+}
+
+TEST(Run, AStallSaysWhoWaitsForWhom) {
+  Bench bench(all_reduce_of_three(3'000));
+  FaultyTransport transport(FaultyTransport::Fault::kLose, 1);
+  const RunResult result = bench.run_over(transport);
+  EXPECT_EQ(result.verdict, Verdict::kStalled);
+  EXPECT_THAT(result.reason, HasSubstr("not every rank has finished"));
+  ASSERT_FALSE(result.waiting.empty());
+  EXPECT_THAT(result.waiting, ::testing::Contains(HasSubstr("rank 2 in 'collective' (node 1, all_reduce of group "
+                                                            "'world', iteration 0) waits for rank 1 to send step 0")));
+  EXPECT_THAT(result.waiting.front(), HasSubstr("the words of the transport"));
+}
+
+TEST(Run, AStallNamesCollectivesThatAreHeldBack) {
+  // Rank 0 never gets to its first collective of the pair because nobody sends; its second is ready.
+  WorkloadBuilder builder(2);
+  const GroupId pair = builder.group("pair", {0, 1});
+  const uint32_t never = builder.receive(0, 1, 0, 100);
+  builder.collective(0, CollectiveKind::kAllReduce, pair, 100, {never});
+  builder.collective(0, CollectiveKind::kAllReduce, pair, 100);
+  builder.send(1, 0, 0, 100);
+  builder.collective(1, CollectiveKind::kAllReduce, pair, 100);
+  builder.collective(1, CollectiveKind::kAllReduce, pair, 100);
+  Bench bench(builder.build());
+  FaultyTransport transport(FaultyTransport::Fault::kLose, 1);
+  const RunResult result = bench.run_over(transport);
+  EXPECT_EQ(result.verdict, Verdict::kStalled);
+  EXPECT_THAT(result.waiting, ::testing::Contains(HasSubstr("rank 0 holds 'collective' (node 3) back")));
+}
+
+TEST(Run, AFailedMessageEndsTheRunWithItsName) {
+  Bench bench(all_reduce_of_three(3'000));
+  FaultyTransport transport(FaultyTransport::Fault::kFail, 1);
+  const RunResult result = bench.run_over(transport);
+  EXPECT_EQ(result.verdict, Verdict::kFailed);
+  EXPECT_THAT(result.reason, HasSubstr("rank 1 -> 2 step 0"));
+  EXPECT_THAT(result.reason, HasSubstr("retry count exceeded"));
+}
+
+TEST(Run, AFailedPairDoesNotHoldUpTheOthersWhenToldSo) {
+  Bench bench(all_reduce_of_three(3'000), {.messages = {.on_failure = OnFailure::kContinue}});
+  FaultyTransport transport(FaultyTransport::Fault::kFail, 1);
+  bench.run_over(transport);
+  EXPECT_TRUE(bench.engine.finished());
+  EXPECT_EQ(bench.engine.communication().counters().failed, 4u);     // rank 1's 2(n-1) messages
+  EXPECT_EQ(bench.engine.communication().counters().delivered, 8u);  // of the two others
+}
+
+TEST(Run, ASecondDeliveryIsCountedAndIgnored) {
+  Bench bench(all_reduce_of_three(3'000));
+  FaultyTransport transport(FaultyTransport::Fault::kDuplicate, 1);
+  EXPECT_EQ(bench.run_over(transport).verdict, Verdict::kOk);
+  EXPECT_EQ(bench.engine.communication().counters().delivered, 12u);
+  EXPECT_EQ(bench.engine.communication().counters().duplicated, 4u);
+}
+
+TEST(Run, APayloadThatIsNotTheMessagesIsAnError) {
+  for (int64_t bytes : {3'000, 9}) {  // messages of 1000 bytes, and of 3: shorter than the key
+    Bench bench(all_reduce_of_three(bytes), {.messages = {.payload_keys = PayloadKeys::kCompared}});
+    FaultyTransport transport(FaultyTransport::Fault::kWrongPayload, 1);
+    bench.run_over(transport);
+    EXPECT_EQ(bench.engine.communication().counters().payload_errors, 4u);
+  }
+}
+
+TEST(Run, TheDeadlineEndsTheRun) {
+  WorkloadBuilder builder(1);
+  builder.compute(0, seconds(10), {builder.compute(0, seconds(10))});
+  Bench bench(builder.build());
+  NetworkModel model(bench.network());
+  const RunResult result = bench.run_over(model, {.deadline = seconds(5)});
+  EXPECT_EQ(result.verdict, Verdict::kFailed);
+  EXPECT_THAT(result.reason, HasSubstr("deadline of 5.000 s"));
+}
+
+TEST(Run, ASignalEndsTheRun) {
+  Bench bench(all_reduce_of_three(3'000));
+  NetworkModel model(bench.network());
+  const std::atomic<bool> interrupted{true};
+  EXPECT_EQ(bench.run_over(model, {}, interrupted).verdict, Verdict::kInterrupted);
+}
+
+TEST(SplitTransport, SendsLocalTrafficToTheLocalTransport) {
+  WorkloadBuilder builder(4);
+  const GroupId world = builder.group("world", {0, 1, 2, 3});
+  for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllToAll, world, 4'000);
+  Bench bench(builder.build());
+  bench.placement = place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .first_ip = Ipv4Address{1}});
+  bench.plan = make_plan(bench.workload, bench.placement, {}, 1);
+  auto wire = std::make_unique<NetworkModel>(bench.network()), local = std::make_unique<NetworkModel>(bench.network());
+  const NetworkModel &on_wire = *wire, &inside = *local;
+  SplitTransport split(std::move(wire), std::move(local));
+  EXPECT_EQ(bench.run_over(split).verdict, Verdict::kOk);
+  EXPECT_EQ(on_wire.counters().messages_delivered, 8u);
+  EXPECT_EQ(inside.counters().messages_delivered, 4u);
+  uint64_t bytes = 0;
+  for (const FlowCounters& flow : split.flows()) bytes += flow.bytes;
+  EXPECT_EQ(bytes, 12u * 1'000);
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,110 @@
+#include "emulator/engine/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+
+#include "tests/engine/workload_builder.h"
+
+namespace rankwire {
+namespace {
+
+Placement one_rank_a_port(uint32_t ranks) {
+  return place_ranks(ranks, {.hosts = ranks, .ports = ranks, .first_ip = Ipv4Address{0xC6120001}});
+}
+
+Workload mixed_workload(uint32_t ranks) {
+  testing::WorkloadBuilder builder(ranks);
+  std::vector<uint32_t> all(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) all[r] = r;
+  const GroupId world = builder.group("world", all), pair = builder.group("pair", {1, 0});
+  for (uint32_t r = 0; r < ranks; ++r) {
+    builder.collective(r, CollectiveKind::kAllReduce, world, 10'000);
+    builder.collective(r, CollectiveKind::kAllToAll, world, 7'001);
+    if (r < 2) builder.collective(r, CollectiveKind::kAllGather, pair, 5'000);
+    builder.collective(r, CollectiveKind::kBroadcast, world, 9'999);
+    builder.collective(r, CollectiveKind::kBarrier, world, 0);
+  }
+  // The receiver's file order differs from the sender's: tags and repetition decide what belongs together.
+  builder.send(0, 1, 1, 3'000);
+  builder.send(0, 1, 0, 2'000);
+  builder.send(0, 1, 1, 4'000);
+  builder.receive(1, 0, 0, 2'000);
+  builder.receive(1, 0, 1, 3'000);
+  builder.receive(1, 0, 1, 4'000);
+  return builder.build();
+}
+
+TEST(Plan, BothEndsNameEveryMessageAlike) {
+  for (uint32_t channels : {1u, 3u}) {
+    const Workload workload = mixed_workload(4);
+    const Placement placement = one_rank_a_port(4);
+    const Plan plan = make_plan(workload, placement, {.channels = channels, .chunk = Bytes(1'024)}, 2);
+    std::set<std::array<uint64_t, 2>> seen;
+    for (const Connection& c : plan.transport.connections) {
+      for (uint32_t i = 0; i < c.messages_per_iteration; ++i) {
+        const MessageEnds& ends = plan.messages[plan.first_message[c.id.value] + i];
+        const auto step = [&](RankId rank, uint32_t node, uint32_t s) {
+          return plan.schedules[plan.nodes[rank.value][node].schedule].schedule.steps[s];
+        };
+        const Step sent = step(c.source, ends.source_node, ends.source_step);
+        const Step received = step(c.destination, ends.destination_node, ends.destination_step);
+        const MessageId at_source = message_id(workload, c.source, ends.source_node, sent, 1);
+        ASSERT_EQ(at_source, message_id(workload, c.destination, ends.destination_node, received, 1));
+        ASSERT_EQ(sent.bytes, received.bytes);
+        EXPECT_EQ(at_source.source, c.source.value);
+        EXPECT_EQ(at_source.destination, c.destination.value);
+        std::array<uint64_t, 2> words;
+        std::memcpy(words.data(), &at_source, sizeof words);
+        EXPECT_TRUE(seen.insert(words).second) << to_string(at_source) << " names two messages";
+      }
+    }
+    EXPECT_EQ(seen.size(), plan.messages_per_iteration);
+  }
+}
+
+TEST(Plan, PointToPointIsNumberedByTagThenRepetition) {
+  const Workload workload = mixed_workload(2);
+  const Plan plan = make_plan(workload, one_rank_a_port(2), {.chunk = Bytes(1 << 20)}, 1);
+  for (const Connection& c : plan.transport.connections) {
+    if (c.group.valid()) continue;
+    // Tag 0: 2000 bytes; tag 1: 3000, then 4000.
+    ASSERT_EQ(c.messages_per_iteration, 3u);
+    EXPECT_EQ(c.bytes_per_iteration, Bytes(9'000));
+    EXPECT_EQ(c.largest_message, Bytes(4'000));
+    std::vector<int64_t> sizes;
+    for (uint32_t i = 0; i < 3; ++i) {
+      const MessageEnds& ends = plan.messages[plan.first_message[c.id.value] + i];
+      sizes.push_back(workload.ranks[0].nodes[ends.source_node].bytes.count);
+      EXPECT_EQ(workload.ranks[1].nodes[ends.destination_node].bytes.count, sizes.back());
+    }
+    EXPECT_EQ(sizes, (std::vector<int64_t>{2'000, 3'000, 4'000}));
+  }
+}
+
+TEST(Plan, CountsWireAndLocalBytes) {
+  testing::WorkloadBuilder builder(4);
+  const GroupId world = builder.group("world", {0, 1, 2, 3});
+  for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllToAll, world, 4'000);
+  const Workload workload = builder.build();
+  // Ranks 0 and 2 on host 0, 1 and 3 on host 1: of each rank's three peers one is local. 1000 bytes to each peer.
+  const Placement placement =
+      place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .first_ip = Ipv4Address{0xC6120001}});
+  const Plan plan = make_plan(workload, placement, {}, 1);
+  EXPECT_EQ(plan.bytes_local, Bytes(4 * 1 * 1'000));
+  EXPECT_EQ(plan.bytes_wire, Bytes(4 * 2 * 1'000));
+}
+
+TEST(Plan, RanksBehindOnePortAreLocal) {
+  testing::WorkloadBuilder builder(2);
+  builder.send(0, 1, 0, 100);
+  builder.receive(1, 0, 0, 100);
+  const Workload workload = builder.build();
+  const Placement placement = place_ranks(2, {.hosts = 2, .ports = 1, .first_ip = Ipv4Address{0xC6120001}});
+  EXPECT_EQ(make_plan(workload, placement, {}, 1).bytes_wire, Bytes(0));
+}
+
+}  // namespace
+}  // namespace rankwire
