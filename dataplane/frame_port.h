@@ -13,20 +13,22 @@ namespace rankwire {
 /// `head` alone. Whoever holds the frame may write to `head` but not through `payload`: who changes payload copies it
 /// first.
 struct Frame {
-  uint8_t* head = nullptr;             ///< writable; capacity FramePort::Capabilities::frame_capacity when allocated
-  const uint8_t* payload = nullptr;    ///< borrowed memory that outlives the frame, or null
-  void* handle = nullptr;              ///< the port's own
-  Time arrival;                        ///< set by `receive`: hardware stamp, or one clock read a burst
+  uint8_t* head = nullptr;           ///< writable; capacity FramePort::Capabilities::frame_capacity when allocated
+  const uint8_t* payload = nullptr;  ///< borrowed memory that outlives the frame, or null
+  void* handle = nullptr;            ///< the port's own
+  Time arrival;                      ///< set by `receive`: hardware stamp, or one clock read a burst
   uint16_t head_length = 0;
   uint16_t payload_length = 0;
-  uint8_t tail_length = 0;             ///< pad and ICRC behind a borrowed payload, at most 7
+  uint8_t tail_length = 0;  ///< pad and ICRC behind a borrowed payload, at most 7
   uint8_t tail[7] = {};
 
   uint32_t length() const { return uint32_t{head_length} + payload_length + tail_length; }
 };
 
 /// Bytes that a frame of `length` occupies on an Ethernet line: + FCS 4, preamble and SFD 8, gap 12; at least 64 + 20.
-constexpr Bytes line_bytes(uint32_t length) { return Bytes((length < 60 ? 60 : length) + 24); }
+constexpr Bytes line_bytes(uint32_t length) {
+  return Bytes((length < 60 ? 60 : length) + 24);
+}
 
 /// One thread uses a port at a time. Batches in, counts out; nothing allocates, nothing throws.
 ///

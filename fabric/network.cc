@@ -12,7 +12,10 @@ Bytes padded(Bytes n) {
 }  // namespace
 
 Framing rocev2_framing(Bytes mtu) {
-  return {.payload = mtu, .overhead_per_frame = Bytes(82), .overhead_per_message = Bytes(16 + 4)};
+  return {.payload = mtu,
+          .overhead_per_frame = Bytes(82),
+          .overhead_per_message = Bytes(16 + 4),
+          .overhead_of_last = Bytes(4)};
 }
 
 Bytes line_size(Bytes message, const Framing& framing) {
@@ -24,8 +27,7 @@ Bytes line_size(Bytes message, const Framing& framing) {
 Bytes last_frame_size(Bytes message, const Framing& framing) {
   if (framing.payload.count == 0) return Bytes(0);
   const int64_t rest = message.count == 0 ? 0 : (message.count - 1) % framing.payload.count + 1;
-  // A message of one frame carries the headers of the first and of the last frame: RETH and immediate together.
-  const Bytes extra = message > framing.payload ? Bytes(4) : framing.overhead_per_message;
+  const Bytes extra = message > framing.payload ? framing.overhead_of_last : framing.overhead_per_message;
   return padded(Bytes(rest)) + framing.overhead_per_frame + extra;
 }
 

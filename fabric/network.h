@@ -14,16 +14,19 @@ namespace rankwire {
 struct Framing {
   Bytes payload;               ///< most payload bytes a frame (the path MTU)
   Bytes overhead_per_frame;    ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
-  Bytes overhead_per_message;  ///< headers that only some frames of a message carry
+  Bytes overhead_per_message;  ///< headers that only the first or the last frame of a message carries
+  Bytes overhead_of_last;      ///< the part of them that the last frame carries
 };
 
 /// RoCEv2 over untagged IPv4: a frame costs preamble 8 + Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4 + FCS 4 +
-/// gap 12 = 82 bytes beside its payload (which is padded to 4); a WRITE with immediate costs RETH 16 + ImmDt 4 more.
+/// gap 12 = 82 bytes beside its payload (which is padded to 4). A WRITE with immediate costs RETH 16 in the first frame
+/// and ImmDt 4 in the last (IBTA vol. 1, 9.3, annex A17).
 Framing rocev2_framing(Bytes mtu);
 
 /// Bytes that a message occupies on a line. A message of 0 bytes is one frame.
 Bytes line_size(Bytes message, const Framing& framing);
-/// Bytes that the last frame of the message occupies on a line, or 0 without framing.
+/// Bytes that the last frame of the message occupies on a line: what every hop after the first still has to send when
+/// it has arrived. The only frame of a message carries its whole overhead. 0 without framing.
 Bytes last_frame_size(Bytes message, const Framing& framing);
 
 /// A directed link. A frame is forwarded to the next link when it has arrived whole (store and forward).

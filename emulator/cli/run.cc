@@ -49,15 +49,17 @@ void open_session(Session& session, const RunRequest& request) {
   for (const std::string& warning : session.setup.warnings) session.recorder->warning(warning);
 }
 
-std::unique_ptr<Transport> wire_and_local(const Setup& setup, Testbed& testbed) {
-  return std::make_unique<SplitTransport>(std::make_unique<RoceTransport>(roce_options(setup.config), testbed.ports()),
+std::unique_ptr<Transport> wire_and_local(const Setup& setup, const RoceOptions& options, Testbed& testbed) {
+  return std::make_unique<SplitTransport>(std::make_unique<RoceTransport>(options, testbed.ports()),
                                           std::make_unique<NetworkModel>(reference_network(setup)));
 }
 
 RunResult emulate(Session& session) {
   RealClock clock;
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup, clock);
-  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, *testbed);
+  RoceOptions options = roce_options(session.setup.config);
+  options.standstill = Duration(ack_timeout(options.timeout_exponent).ps / 2);
+  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, options, *testbed);
   return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());
 }
@@ -65,7 +67,7 @@ RunResult emulate(Session& session) {
 RunResult run_twin(Session& session) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
-  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, *testbed);
+  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, roce_options(session.setup.config), *testbed);
   return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());
 }

@@ -41,6 +41,7 @@ TransformerModel transformer_model(const TransformerConfig& config);
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
+/// For virtual time; `run` adds what only real time needs.
 RoceOptions roce_options(const RunConfig& config);
 /// What the reference model believes of the network: one switch, the ports' rates, the modelled interconnect.
 Network reference_network(const Setup& setup);

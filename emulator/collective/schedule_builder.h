@@ -23,6 +23,8 @@ class ScheduleBuilder {
   uint32_t members() const { return request_.members; }
   uint32_t position() const { return request_.position; }
   uint32_t root() const { return request_.root; }
+  Bytes bytes() const { return request_.bytes; }
+  uint8_t channel() const { return channel_; }
   /// The position `distance` places further on the ring, 0 <= distance <= members.
   uint32_t ahead(uint32_t distance) const { return (request_.position + distance) % request_.members; }
   uint32_t behind(uint32_t distance) const { return ahead(request_.members - distance); }

@@ -252,7 +252,8 @@ std::vector<RecordedFlow> RunReader::flows(const RecordedRun& run) const {
 
 std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
   Statement rows = database_.prepare(
-      "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed FROM ports WHERE run=? "
+      "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed, dropped, marked FROM ports "
+      "WHERE run=? "
       "ORDER BY port");
   rows.bind(run.run);
   std::vector<PortCounters> ports;
@@ -264,7 +265,9 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
                      .rx_frames = count(rows, 4),
                      .rx_bytes = count(rows, 5),
                      .tx_refused = count(rows, 6),
-                     .rx_missed = count(rows, 7)});
+                     .rx_missed = count(rows, 7),
+                     .dropped = count(rows, 8),
+                     .marked = count(rows, 9)});
   }
   return ports;
 }

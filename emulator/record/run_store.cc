@@ -179,9 +179,11 @@ void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
 }
 
 void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
-  Statement insert = database_.prepare("INSERT INTO ports VALUES(?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO ports VALUES(?,?,?,?,?,?,?,?,?,?,?)");
   for (const PortCounters& p : ports) {
-    insert.bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed)
+    insert
+        .bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
+              p.dropped, p.marked)
         .execute();
   }
 }

@@ -42,7 +42,9 @@ CREATE TABLE flows(
 CREATE TABLE ports(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, tx_frames INTEGER NOT NULL,
   tx_bytes INTEGER NOT NULL, rx_frames INTEGER NOT NULL, rx_bytes INTEGER NOT NULL, tx_refused INTEGER NOT NULL,
-  rx_missed INTEGER NOT NULL);
+  rx_missed INTEGER NOT NULL,
+  dropped INTEGER NOT NULL,
+  marked INTEGER NOT NULL);
 CREATE TABLE cores(
   run INTEGER NOT NULL, worker INTEGER NOT NULL, busy REAL NOT NULL, PRIMARY KEY(run, worker)) WITHOUT ROWID;
 )sql";

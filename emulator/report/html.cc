@@ -178,10 +178,11 @@ std::string ports_table(const RunReader& record) {
   const RecordedRun* run = principal_run(record);
   const auto ports = run == nullptr ? std::vector<PortCounters>() : record.ports(*run);
   if (ports.empty()) return {};
-  Table table({"Port", "Frames sent", "Bytes sent", "Frames received", "Bytes received", "Refused", "Missed"});
+  Table table({"Port", "Frames sent", "Bytes sent", "Frames received", "Bytes received", "Refused", "Missed", "Dropped",
+               "Marked CE"});
   for (const PortCounters& p : ports) {
     table.add({p.name, number(p.tx_frames), number(p.tx_bytes), number(p.rx_frames), number(p.rx_bytes),
-               number(p.tx_refused), number(p.rx_missed)});
+               number(p.tx_refused), number(p.rx_missed), number(p.dropped), number(p.marked)});
   }
   return std::move(table).finish();
 }

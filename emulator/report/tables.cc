@@ -60,11 +60,12 @@ std::string flows_csv(const RunReader& record) {
 }
 
 std::string ports_csv(const RunReader& record) {
-  std::string csv = "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed\n";
+  std::string csv = "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked\n";
   for (const RecordedRun& run : record.runs()) {
     for (const PortCounters& p : record.ports(run)) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), p.port.value, csv_field(p.name),
-                         p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed);
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), p.port.value,
+                         csv_field(p.name), p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
+                         p.dropped, p.marked);
     }
   }
   return csv;

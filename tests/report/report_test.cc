@@ -66,7 +66,7 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
          .counters = {
              .messages = 1, .bytes = 2, .packets = 3, .retransmitted = 4, .naks = 5, .timeouts = 6, .marks = 7}}};
     end.ports = {
-        {.port = PortId(0), .name = "net_ring0", .tx_frames = 1, .tx_bytes = 2, .rx_frames = 3, .rx_bytes = 4}};
+        {.port = PortId(0), .name = "net_ring0", .tx_frames = 1, .tx_bytes = 2, .rx_frames = 3, .rx_bytes = 4, .dropped = 5, .marked = 6}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
     MessageId id;
     id.group = MessageId::kPointToPoint;
@@ -81,8 +81,8 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
             "timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,max_ps\n"
             "emulated,0,0,,0,1,0,wire,1,2,3,4,5,6,7,1,20,20,20,20,20\n");
   EXPECT_EQ(file_text(folder / "ports.csv"),
-            "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed\n"
-            "emulated,0,net_ring0,1,2,3,4,0,0\n");
+            "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked\n"
+            "emulated,0,net_ring0,1,2,3,4,0,0,5,6\n");
 }
 
 TEST_F(Report, TheTimelineIsConsistent) {

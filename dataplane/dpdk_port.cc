@@ -1,0 +1,361 @@
+#include "dataplane/dpdk_port.h"
+
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kBurst = 32;
+constexpr uint32_t kSmallestCapacity = 4352;
+
+/// Two rings and their ends: net_ring borrows them.
+struct RingPair {
+  rte_ring* a_to_b = nullptr;
+  rte_ring* b_to_a = nullptr;
+  RingPair() = default;
+  RingPair(const RingPair&) = delete;
+  RingPair& operator=(const RingPair&) = delete;
+  ~RingPair() {
+    ::rte_ring_free(a_to_b);
+    ::rte_ring_free(b_to_a);
+  }
+};
+
+rte_mbuf* mbuf_of(const Frame& frame) {
+  return static_cast<rte_mbuf*>(frame.handle);
+}
+
+Frame empty_frame(rte_mbuf* mbuf) {
+  Frame frame;
+  frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
+  frame.handle = mbuf;
+  return frame;
+}
+
+/// The frame's mbuf, made to say what the frame says, with the payload behind the head.
+rte_mbuf* finished_mbuf(const Frame& frame) {
+  rte_mbuf* mbuf = mbuf_of(frame);
+  uint8_t* end = frame.head + frame.head_length;
+  if (frame.payload_length > 0) std::memcpy(end, frame.payload, frame.payload_length);
+  if (frame.tail_length > 0) std::memcpy(end + frame.payload_length, frame.tail, frame.tail_length);
+  mbuf->data_off = static_cast<uint16_t>(frame.head - static_cast<uint8_t*>(mbuf->buf_addr));
+  mbuf->data_len = static_cast<uint16_t>(frame.length());
+  mbuf->pkt_len = frame.length();
+  // What a receiving device wrote here would be requests to the sending one.
+  mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+  return mbuf;
+}
+
+class DpdkPort final : public FramePort {
+ public:
+  DpdkPort(uint16_t id, rte_mempool* pool, uint32_t frame_capacity, const std::string& name,
+           std::shared_ptr<RingPair> rings)
+      : id_(id), frame_capacity_(frame_capacity), pool_(pool), rings_(std::move(rings)) {
+    counters_.name = name;
+  }
+
+  ~DpdkPort() override {
+    char name[RTE_ETH_NAME_MAX_LEN] = "";
+    ::rte_eth_dev_get_name_by_port(id_, name);
+    ::rte_eth_dev_stop(id_);
+    ::rte_eth_dev_close(id_);
+    // Closing leaves a virtual device on its bus, and its name taken.
+    if (!is_pci_address(name)) ::rte_eal_hotplug_remove("vdev", name);
+  }
+
+  size_t allocate(std::span<Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kBurst> mbufs;
+    size_t done = 0;
+    while (done < frames.size()) {
+      const size_t n = std::min(kBurst, frames.size() - done);
+      if (::rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), static_cast<unsigned>(n)) != 0) break;
+      for (size_t i = 0; i < n; ++i) frames[done + i] = empty_frame(mbufs[i]);
+      done += n;
+    }
+    // A bulk that the pool cannot serve in whole is not served at all.
+    while (done < frames.size()) {
+      rte_mbuf* mbuf = ::rte_pktmbuf_alloc(pool_);
+      if (mbuf == nullptr) break;
+      frames[done++] = empty_frame(mbuf);
+    }
+    return done;
+  }
+
+  size_t transmit(Time, std::span<const Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kBurst> mbufs;
+    size_t sent = 0;
+    while (sent < frames.size()) {
+      const auto burst = frames.subspan(sent, std::min(kBurst, frames.size() - sent));
+      std::array<uint32_t, kBurst> lengths;
+      for (size_t i = 0; i < burst.size(); ++i) {
+        mbufs[i] = finished_mbuf(burst[i]);
+        lengths[i] = burst[i].length();
+      }
+      const size_t taken = ::rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(burst.size()));
+      for (size_t i = 0; i < taken; ++i) counters_.tx_bytes += lengths[i];
+      sent += taken;
+      if (taken < burst.size()) break;
+    }
+    counters_.tx_frames += sent;
+    counters_.tx_refused += frames.size() - sent;
+    return sent;
+  }
+
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kBurst> mbufs;
+    const size_t wanted = std::min(kBurst, frames.size());
+    const size_t n = ::rte_eth_rx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(wanted));
+    size_t kept = 0;
+    for (rte_mbuf* mbuf : std::span(mbufs).first(n)) {
+      if (mbuf->nb_segs != 1) {
+        ++counters_.rx_missed;
+        ::rte_pktmbuf_free(mbuf);
+        continue;
+      }
+      Frame& frame = frames[kept++];
+      frame = empty_frame(mbuf);
+      frame.arrival = now;
+      frame.head_length = mbuf->data_len;
+      counters_.rx_bytes += mbuf->data_len;
+    }
+    counters_.rx_frames += kept;
+    return kept;
+  }
+
+  void release(std::span<const Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kBurst> mbufs;
+    for (size_t done = 0; done < frames.size();) {
+      const size_t n = std::min(kBurst, frames.size() - done);
+      for (size_t i = 0; i < n; ++i) mbufs[i] = mbuf_of(frames[done + i]);
+      ::rte_pktmbuf_free_bulk(mbufs.data(), static_cast<unsigned>(n));
+      done += n;
+    }
+  }
+
+  Time next_event() const noexcept override { return Time::never(); }
+
+  Capabilities capabilities() const noexcept override {
+    return {.frame_capacity = frame_capacity_, .payload_by_reference = false, .hardware_time = false};
+  }
+
+  PortCounters counters() const override {
+    PortCounters counters = counters_;
+    rte_eth_stats stats;
+    if (::rte_eth_stats_get(id_, &stats) == 0) counters.rx_missed += stats.imissed + stats.ierrors + stats.rx_nombuf;
+    return counters;
+  }
+
+ private:
+  const uint16_t id_;
+  const uint32_t frame_capacity_;
+  rte_mempool* const pool_;
+  const std::shared_ptr<RingPair> rings_;
+  PortCounters counters_;
+};
+
+uint32_t frame_capacity(uint32_t mtu) {
+  const uint32_t needed = mtu + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN + 64;
+  return std::max(kSmallestCapacity, (needed + 255) / 256 * 256);
+}
+
+std::string vdev_name(const std::string& device) {
+  return device.substr(0, device.find(','));
+}
+
+bool is_packet_socket(const std::string& device) {
+  return device.starts_with("net_af_packet") || device.starts_with("eth_af_packet");
+}
+
+/// The value of a key in a vdev string, or an empty text.
+std::string vdev_value(const std::string& device, const std::string& key) {
+  const size_t at = device.find("," + key + "=");
+  if (at == std::string::npos) return {};
+  const size_t begin = at + key.size() + 2;
+  return device.substr(begin, device.find(',', begin) - begin);
+}
+
+/// The vdev string with the rings that af_packet needs for large frames. It takes the rings for one array of frames, so
+/// a block must be a whole number of frames as well as of pages.
+std::string vdev_string(const std::string& device, const DpdkPortOptions& options) {
+  if (!is_packet_socket(device) || !vdev_value(device, "framesz").empty()) return device;
+  const uint32_t frame = frame_capacity(options.mtu);
+  return fmt::format("{},framesz={},blocksz={},framecnt=1024", device, frame, 16 * frame);
+}
+
+int interface_mtu(const std::string& interface) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  interface.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  const int result = ::ioctl(socket, SIOCGIFMTU, &request);
+  ::close(socket);
+  return result == 0 ? request.ifr_mtu : 0;
+}
+
+/// af_packet of DPDK 22.11 says that it carries 1518 bytes, and truncates at the size of its rings' frames.
+void check_packet_socket(const std::string& device, uint32_t mtu) {
+  const std::string interface = vdev_value(device, "iface");
+  if (const int limit = interface_mtu(interface); limit < static_cast<int>(mtu)) {
+    fail_input("device {}: interface {} carries IP packets of {} bytes, not {}: ip link set {} mtu {}", device,
+               interface, limit, mtu, interface, mtu);
+  }
+  // The kernel puts the Ethernet header at byte 66 of a ring's frame (TPACKET_V2).
+  const std::string ring_frame = vdev_value(device, "framesz");
+  const uint32_t needed = mtu + RTE_ETHER_HDR_LEN + 66;
+  if (!ring_frame.empty() && std::strtoul(ring_frame.c_str(), nullptr, 10) < needed) {
+    fail_input("device {}: IP packets of {} bytes need framesz={} or more", device, mtu, needed);
+  }
+}
+
+uint16_t probe(const DpdkEnvironment& environment, const std::string& device, const DpdkPortOptions& options) {
+  uint16_t id = 0;
+  const bool pci = is_pci_address(device);
+  const bool short_address = pci && std::count(device.begin(), device.end(), ':') == 1;
+  const std::string name = short_address ? "0000:" + device : vdev_name(device);
+  if (::rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) {
+    if (!pci) fail_input("device {} is used twice: give each its own name, such as {}1", name, name);
+    return id;
+  }
+  if (pci) fail_run("no DPDK driver took PCI device {}: {}", device, environment.log_tail());
+  const std::string interface = vdev_value(device, "iface");
+  if (!interface.empty() && ::if_nametoindex(interface.c_str()) == 0) {
+    fail_input("device {}: there is no network interface {}", device, interface);
+  }
+  if (is_packet_socket(device)) check_packet_socket(device, options.mtu);
+  if (::rte_dev_probe(vdev_string(device, options).c_str()) != 0 ||
+      ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
+    fail_input("device {} cannot be created{}: {}", device,
+               interface.empty() ? "" : " (raw sockets need root or CAP_NET_RAW)", environment.log_tail());
+  }
+  return id;
+}
+
+rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t capacity, int socket) {
+  const std::string name = fmt::format("rankwire_frames_{}", environment.unique());
+  // A per-thread cache may hold 1.5 times its size of idle frames; two threads must not hold a small pool between them.
+  const uint32_t cache = std::min<uint32_t>(RTE_MEMPOOL_CACHE_MAX_SIZE / 2, frames / 8);
+  rte_mempool* pool = ::rte_pktmbuf_pool_create(name.c_str(), frames, cache, 0,
+                                                static_cast<uint16_t>(capacity + RTE_PKTMBUF_HEADROOM), socket);
+  if (pool == nullptr) {
+    fail_run("no memory for {} frames of {} bytes ({}): raise dpdk.memory", frames, capacity,
+             ::rte_strerror(rte_errno));
+  }
+  return pool;
+}
+
+void check(int result, const DpdkEnvironment& environment, const std::string& device, const char* what) {
+  if (result >= 0) return;
+  fail_run("device {}: {} failed ({}): {}", device, what, ::rte_strerror(-result), environment.log_tail());
+}
+
+void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& environment, const std::string& device,
+             uint32_t mtu) {
+  if (info.max_mtu != 0 && mtu > info.max_mtu) {
+    fail_input("device {} carries IP packets of at most {} bytes, not {}: lower transport.mtu", device, info.max_mtu,
+               mtu);
+  }
+  const int result = ::rte_eth_dev_set_mtu(id, static_cast<uint16_t>(mtu));
+  // A device without the notion of an MTU, such as net_ring, carries what a buffer holds.
+  if (result == 0 || result == -ENOTSUP) return;
+  fail_input("device {} cannot carry IP packets of {} bytes ({}): raise its MTU or lower transport.mtu: {}", device,
+             mtu, ::rte_strerror(-result), environment.log_tail());
+}
+
+void wait_for_link(uint16_t id, const std::string& device, Duration deadline) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::nanoseconds(deadline.ps / 1000);
+  for (;;) {
+    rte_eth_link link;
+    if (::rte_eth_link_get_nowait(id, &link) != 0 || link.link_status == RTE_ETH_LINK_UP) return;
+    if (Clock::now() >= end) fail_run("device {}: its link is down; check the cable and the other end", device);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+void start(uint16_t id, rte_mempool* pool, const DpdkEnvironment& environment, const std::string& device,
+           const DpdkPortOptions& options) {
+  rte_eth_dev_info info;
+  check(::rte_eth_dev_info_get(id, &info), environment, device, "reading its capabilities");
+  if (info.max_rx_queues < 1 || info.max_tx_queues < 1) fail_input("device {} cannot both send and receive", device);
+
+  const rte_eth_conf configuration{};
+  check(::rte_eth_dev_configure(id, 1, 1, &configuration), environment, device, "configuring it");
+  if (!is_packet_socket(device)) set_mtu(id, info, environment, device, options.mtu);
+  auto receive = static_cast<uint16_t>(options.descriptors), transmit = receive;
+  check(::rte_eth_dev_adjust_nb_rx_tx_desc(id, &receive, &transmit), environment, device, "sizing its queues");
+  const auto socket = static_cast<unsigned>(::rte_eth_dev_socket_id(id));
+  check(::rte_eth_rx_queue_setup(id, 0, receive, socket, nullptr, pool), environment, device, "its receive queue");
+  check(::rte_eth_tx_queue_setup(id, 0, transmit, socket, nullptr), environment, device, "its transmit queue");
+  check(::rte_eth_dev_start(id), environment, device, "starting it");
+  if (const int result = ::rte_eth_promiscuous_enable(id); result != -ENOTSUP) {
+    check(result, environment, device, "promiscuous mode");
+  }
+  wait_for_link(id, device, options.link_deadline);
+}
+
+rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {
+  const std::string name = fmt::format("rankwire_ring_{}", environment.unique());
+  // A ring of 2^n has room for 2^n - 1 unless its size is exact.
+  rte_ring* ring = ::rte_ring_create(name.c_str(), std::bit_ceil(queue_frames), SOCKET_ID_ANY,
+                                     RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+  if (ring == nullptr) fail_run("no memory for a ring of {} frames: {}", queue_frames, ::rte_strerror(rte_errno));
+  return ring;
+}
+
+std::unique_ptr<FramePort> make_ring_port(const DpdkEnvironment& environment, const std::string& name,
+                                          rte_mempool* pool, rte_ring* receive, rte_ring* transmit,
+                                          std::shared_ptr<RingPair> rings) {
+  const int id = ::rte_eth_from_rings(name.c_str(), &receive, 1, &transmit, 1, 0);
+  if (id < 0)
+    fail_run("ring port {} cannot be created ({}): {}", name, ::rte_strerror(rte_errno), environment.log_tail());
+  auto port = std::make_unique<DpdkPort>(static_cast<uint16_t>(id), pool, kSmallestCapacity, name, std::move(rings));
+  start(static_cast<uint16_t>(id), pool, environment, name, {});
+  return port;
+}
+
+}  // namespace
+
+std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const std::string& device,
+                                          const DpdkPortOptions& options) {
+  if (options.mtu < RTE_ETHER_MIN_MTU || options.mtu > 9600) {
+    fail_input("device {}: an MTU of {} bytes is not within 68 .. 9600", device, options.mtu);
+  }
+  const uint16_t id = probe(environment, device, options);
+  const uint32_t capacity = frame_capacity(options.mtu);
+  rte_mempool* pool = make_pool(environment, options.frames, capacity, ::rte_eth_dev_socket_id(id));
+  auto port = std::make_unique<DpdkPort>(id, pool, capacity, device, nullptr);
+  start(id, pool, environment, device, options);
+  return port;
+}
+
+std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
+                                                                                 const std::string& name,
+                                                                                 const RingLinkOptions& options) {
+  auto rings = std::make_shared<RingPair>();
+  rings->a_to_b = make_ring(environment, options.queue_frames);
+  rings->b_to_a = make_ring(environment, options.queue_frames);
+  rte_mempool* pool = make_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
+  auto a = make_ring_port(environment, name + ".a", pool, rings->b_to_a, rings->a_to_b, rings);
+  auto b = make_ring_port(environment, name + ".b", pool, rings->a_to_b, rings->b_to_a, rings);
+  return {std::move(a), std::move(b)};
+}
+
+}  // namespace rankwire

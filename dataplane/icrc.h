@@ -1,0 +1,32 @@
+// The invariant CRC of RoCEv2 (IBTA Annex A17.3.3, InfiniBand 7.8.1): CRC-32/ISO-HDLC over eight bytes of ones and the
+// packet from its IP header on, with the fields that a router may change read as ones. On the wire it is little-endian.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataplane/frame_port.h"
+
+namespace rankwire {
+
+/// The CRC register before the first byte; the CRC is the register inverted after the last.
+constexpr uint32_t kCrcStart = 0xFFFFFFFF;
+
+/// Runs `bytes` through the register. Chosen once for the machine: carry-less multiplication where it has it.
+uint32_t crc32_update(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
+
+/// The two implementations behind `crc32_update`: sixteen tables (Kounavis, Berry 2005), and folding of 64 bytes at a
+/// time by PCLMULQDQ (Gopal et al., Intel 2009), which may be called only where `has_carryless_multiply()`.
+uint32_t crc32_update_tables(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
+uint32_t crc32_update_folding(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
+bool has_carryless_multiply() noexcept;
+
+/// The ICRC of a contiguous IPv4 or IPv6 packet that begins with its IP header and ends before the ICRC. The packet
+/// must hold its IP, UDP and BTH headers (40 or 60 bytes).
+uint32_t icrc(std::span<const uint8_t> ip_packet) noexcept;
+
+/// The ICRC of the first `covered` bytes of an untagged IPv4 frame, Ethernet header included in the count but not in
+/// the CRC. `head` must hold the headers up to BTH.
+uint32_t icrc(const Frame& frame, uint32_t covered) noexcept;
+
+}  // namespace rankwire

@@ -1,0 +1,76 @@
+// Queues of small integers (queue pairs) for the hot path.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+namespace rankwire {
+
+/// First in, first out, each index at most once: 0 .. capacity - 1. No allocation after construction; one thread.
+class IndexQueue {
+ public:
+  explicit IndexQueue(uint32_t capacity = 0) : items_(capacity), queued_(capacity) {}
+
+  bool empty() const noexcept { return size_ == 0; }
+  uint32_t front() const noexcept { return items_[head_]; }
+  /// Does nothing when the index is queued already.
+  void push(uint32_t index) noexcept {
+    if (queued_[index] != 0) return;
+    queued_[index] = 1;
+    uint32_t tail = head_ + size_++;
+    if (tail >= items_.size()) tail -= static_cast<uint32_t>(items_.size());
+    items_[tail] = index;
+  }
+  uint32_t pop() noexcept {
+    assert(!empty());
+    const uint32_t index = items_[head_];
+    queued_[index] = 0;
+    if (++head_ == items_.size()) head_ = 0;
+    --size_;
+    return index;
+  }
+
+ private:
+  std::vector<uint32_t> items_;
+  std::vector<uint8_t> queued_;
+  uint32_t head_ = 0;
+  uint32_t size_ = 0;
+};
+
+/// Indexes in the order in which they were added last: with one constant time-out, the order of their deadlines
+/// (Varghese and Lauck 1987, scheme 2 with insertion at the tail only). All operations take constant time.
+class RecencyList {
+ public:
+  explicit RecencyList(uint32_t capacity = 0) : links_(capacity + 1, Link{kAbsent, kAbsent}), end_(capacity) {
+    links_[end_] = {end_, end_};
+  }
+
+  bool empty() const noexcept { return links_[end_].next == end_; }
+  uint32_t front() const noexcept { return links_[end_].next; }
+  void move_to_back(uint32_t index) noexcept {
+    remove(index);
+    const uint32_t last = links_[end_].previous;
+    links_[index] = {last, end_};
+    links_[last].next = index;
+    links_[end_].previous = index;
+  }
+  /// Does nothing when the index is not in the list.
+  void remove(uint32_t index) noexcept {
+    const Link link = links_[index];
+    if (link.next == kAbsent) return;
+    links_[link.previous].next = link.next;
+    links_[link.next].previous = link.previous;
+    links_[index] = {kAbsent, kAbsent};
+  }
+
+ private:
+  static constexpr uint32_t kAbsent = UINT32_MAX;
+  struct Link {
+    uint32_t previous, next;
+  };
+  std::vector<Link> links_;
+  uint32_t end_;
+};
+
+}  // namespace rankwire

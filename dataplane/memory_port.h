@@ -1,0 +1,23 @@
+// A link in memory: two ports and nothing between them. Tests, virtual time and the embedded switch run on it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "dataplane/frame_pool.h"
+#include "dataplane/frame_port.h"
+
+namespace rankwire {
+
+/// Two ends of a link without latency or rate: what one end transmits at `now` the other may receive at once, and its
+/// `arrival` is that `now`. `next_event()` is the arrival of the oldest waiting frame. Payloads pass by reference.
+///
+/// `queue_frames` is the capacity of each direction, rounded up to a power of two; `transmit` refuses beyond it. `pool`
+/// must outlive both ends, and frames pass only between links of the same pool. Each end may be used by a thread of its
+/// own. The counters' name is `name` with ".a" and ".b".
+std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_memory_link(FramePool& pool, size_t queue_frames,
+                                                                                   const std::string& name);
+
+}  // namespace rankwire

@@ -1,0 +1,87 @@
+// The messages that a transport has taken and not yet reported as sent.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "base/event.h"
+#include "base/id.h"
+#include "base/units.h"
+
+namespace rankwire {
+
+/// A message at its source. Touched when a message is posted, starts, ends or is acknowledged, and by its packets.
+struct OutboundMessage {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  Time posted;
+  Time first_tx = Time::never();
+  Time last_tx = Time::never();
+  Time acked = Time::never();
+  uint64_t payload_key = 0;
+  ConnectionId connection;
+  uint32_t index = 0;
+  uint32_t bytes = 0;
+  uint32_t packets = 1;
+  uint32_t first_psn = 0;  ///< valid once first_tx is
+  uint32_t retransmissions = 0;
+  uint32_t next = kNone;  ///< the message behind it in the list that holds it
+  Failure failure = Failure::kNone;
+
+  bool started() const { return first_tx != Time::never(); }
+};
+
+/// A fixed number of slots. No allocation after construction; one thread.
+class MessagePool {
+ public:
+  explicit MessagePool(uint32_t capacity) : slots_(capacity), free_(capacity) {
+    for (uint32_t i = 0; i < capacity; ++i) free_[i] = capacity - 1 - i;
+    free_count_ = capacity;
+  }
+
+  /// A slot as newly constructed, or kNone when all are taken.
+  uint32_t take() noexcept {
+    if (free_count_ == 0) return OutboundMessage::kNone;
+    const uint32_t slot = free_[--free_count_];
+    slots_[slot] = OutboundMessage();
+    return slot;
+  }
+  void give_back(uint32_t slot) noexcept {
+    assert(free_count_ < free_.size());
+    free_[free_count_++] = slot;
+  }
+  uint32_t free_count() const { return free_count_; }
+  OutboundMessage& operator[](uint32_t slot) { return slots_[slot]; }
+  const OutboundMessage& operator[](uint32_t slot) const { return slots_[slot]; }
+
+ private:
+  std::vector<OutboundMessage> slots_;
+  std::vector<uint32_t> free_;
+  uint32_t free_count_ = 0;
+};
+
+/// A first-in first-out list threaded through the slots of a pool.
+struct MessageList {
+  uint32_t head = OutboundMessage::kNone;
+  uint32_t tail = OutboundMessage::kNone;
+
+  bool empty() const { return head == OutboundMessage::kNone; }
+  void push_back(MessagePool& pool, uint32_t slot) noexcept {
+    pool[slot].next = OutboundMessage::kNone;
+    if (empty()) {
+      head = slot;
+    } else {
+      pool[tail].next = slot;
+    }
+    tail = slot;
+  }
+  uint32_t pop_front(MessagePool& pool) noexcept {
+    const uint32_t slot = head;
+    head = pool[slot].next;
+    if (empty()) tail = OutboundMessage::kNone;
+    return slot;
+  }
+};
+
+}  // namespace rankwire

@@ -1,0 +1,52 @@
+// What the benchmarks share. Rates on a shared machine move by tens of percent from minute to minute, so a rate is the
+// median of several short runs, and whatever is compared is run in turns.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "dataplane/dpdk_environment.h"
+
+namespace rankwire::bench {
+
+constexpr int kRuns = 3;
+constexpr std::chrono::milliseconds kRunTime{1000};
+
+/// The one DPDK environment of the process, started by whoever needs it first.
+class Dpdk {
+ public:
+  DpdkEnvironment& environment() {
+    if (!environment_) environment_.emplace(DpdkOptions{.memory = Bytes(512 << 20), .devices = {}, .extra = {}});
+    return *environment_;
+  }
+
+ private:
+  std::optional<DpdkEnvironment> environment_;
+};
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0.0 : values[values.size() / 2];
+}
+
+/// Calls `work`, which returns what it has done, for about `kRunTime`, and returns the sum a second.
+template <class Work>
+double rate_of(Work work) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  auto end = begin;
+  double done = 0;
+  do {
+    for (int i = 0; i < 256; ++i) done += static_cast<double>(work());
+    end = Clock::now();
+  } while (end - begin < kRunTime);
+  return done / std::chrono::duration<double>(end - begin).count();
+}
+
+void switch_forwarding(Dpdk& dpdk);
+void transport_tx(Dpdk& dpdk);
+
+}  // namespace rankwire::bench

@@ -1,0 +1,48 @@
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "base/error.h"
+#include "tests/bench/bench.h"
+
+namespace rankwire::bench {
+namespace {
+
+struct Benchmark {
+  std::string_view name;
+  void (*run)(Dpdk&);
+};
+
+constexpr std::array kBenchmarks = {
+    Benchmark{"switch", switch_forwarding},
+    Benchmark{"transport_tx", transport_tx},
+};
+
+int run(std::string_view filter) {
+  Dpdk dpdk;
+  int matched = 0;
+  for (const Benchmark& benchmark : kBenchmarks) {
+    if (benchmark.name.find(filter) == std::string_view::npos) continue;
+    ++matched;
+    benchmark.run(dpdk);
+  }
+  if (matched > 0) return 0;
+  std::fprintf(stderr, "no benchmark has '%.*s' in its name; there are:", static_cast<int>(filter.size()),
+               filter.data());
+  for (const Benchmark& benchmark : kBenchmarks) std::fprintf(stderr, " %s", benchmark.name.data());
+  std::fputc('\n', stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace rankwire::bench
+
+/// rankwire_bench [FILTER]: runs the benchmarks whose name contains FILTER.
+int main(int argc, char** argv) {
+  try {
+    return rankwire::bench::run(argc > 1 ? argv[1] : "");
+  } catch (const rankwire::Error& error) {
+    std::fprintf(stderr, "rankwire_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,329 @@
+// Every algorithm, executed: each member ends with what the operation defines, in any order of execution.
+#include "emulator/collective/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "base/error.h"
+#include "tests/collective/executor.h"
+
+namespace rankwire {
+namespace {
+
+constexpr Operation kData[] = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
+                               Operation::kBroadcast, Operation::kReduce,        Operation::kAllToAll,
+                               Operation::kGather,    Operation::kScatter};
+
+struct Case {
+  ScheduleRequest request;
+  ScheduleOptions options;
+};
+
+Extent whole(const ScheduleRequest& r) {
+  return {Bytes(0), r.bytes};
+}
+Extent input_of(const ScheduleRequest& r, uint32_t m) {
+  return {Bytes(m * r.bytes.count), r.bytes};
+}
+Extent part_of(const ScheduleRequest& r, uint32_t m) {
+  return partition(whole(r), m, r.members, r.element);
+}
+Contributions only(uint32_t m) {
+  return Contributions{1} << m;
+}
+Contributions all(uint32_t n) {
+  return n == 64 ? ~Contributions{0} : only(n) - 1;
+}
+
+/// What each member holds before: its own input, where the operation's buffer keeps it.
+std::vector<Executor::Holding> initial(const ScheduleRequest& r, uint32_t m) {
+  switch (r.operation) {
+    case Operation::kAllReduce:
+    case Operation::kReduceScatter:
+    case Operation::kReduce:
+      return {{whole(r), only(m)}};
+    case Operation::kAllGather:
+    case Operation::kGather:
+    case Operation::kAllToAll:
+      return {{input_of(r, m), only(m)}};
+    default:
+      break;
+  }
+  const bool is_source = m == (r.operation == Operation::kPointToPoint ? 0 : r.root);
+  return {{whole(r), is_source ? only(m) : 0}};
+}
+
+/// What each member must hold after, from the definitions of MPI 4.0 chapter 6 (parts may differ by one element).
+std::vector<Executor::Holding> expected(const ScheduleRequest& r, uint32_t m) {
+  std::vector<Executor::Holding> result;
+  const auto from_each = [&](auto extent_of) {
+    for (uint32_t source = 0; source < r.members; ++source) result.push_back({extent_of(source), only(source)});
+  };
+  switch (r.operation) {
+    case Operation::kAllReduce:
+      return {{whole(r), all(r.members)}};
+    case Operation::kReduceScatter:
+      return {{part_of(r, m), all(r.members)}};
+    case Operation::kReduce:
+      if (m == r.root) result = {{whole(r), all(r.members)}};
+      return result;
+    case Operation::kBroadcast:
+      return {{whole(r), only(r.root)}};
+    case Operation::kScatter:
+      return {{part_of(r, m), only(r.root)}};
+    case Operation::kPointToPoint:
+      return {{whole(r), only(0)}};
+    case Operation::kAllGather:
+      from_each([&](uint32_t source) { return input_of(r, source); });
+      return result;
+    case Operation::kGather:
+      if (m == r.root) from_each([&](uint32_t source) { return input_of(r, source); });
+      return result;
+    case Operation::kAllToAll:
+      from_each([&](uint32_t source) { return partition(input_of(r, source), m, r.members, r.element); });
+      return result;
+    case Operation::kBarrier:
+      return result;
+  }
+  return result;
+}
+
+/// Bytes that member m must send: the sum of the parts that it passes on.
+int64_t expected_bytes(const ScheduleRequest& r, uint32_t m) {
+  const int64_t s = r.bytes.count, n = r.members;
+  const auto part = [&](uint32_t i) { return part_of(r, i % r.members).bytes.count; };
+  switch (r.operation) {
+    // All blocks but its own while scattering, all but the next member's while gathering.
+    case Operation::kAllReduce:
+      return s - part(m) + s - part(m + 1);
+    case Operation::kReduceScatter:
+      return s - part(m);
+    case Operation::kAllGather:
+      return (n - 1) * s;
+    case Operation::kBroadcast:
+      return (m + 1) % n == r.root ? 0 : s;
+    case Operation::kReduce:
+    case Operation::kGather:
+      return m == r.root ? 0 : s;
+    case Operation::kAllToAll:
+      return s - part(m);
+    case Operation::kScatter:
+      return m == r.root ? s - part(m) : 0;
+    case Operation::kPointToPoint:
+      return m == 0 ? s : 0;
+    case Operation::kBarrier:
+      return 0;
+  }
+  return -1;
+}
+
+/// The k-th send of a to b on a channel is the k-th receive of b from a: same step, slice, place and size.
+void expect_matched(const std::vector<Schedule>& schedules) {
+  using Pair = std::tuple<uint32_t, uint32_t, uint8_t>;
+  using Ends = std::vector<std::tuple<uint16_t, uint16_t, Bytes, Bytes>>;
+  std::map<Pair, Ends> sends, receives;
+  for (uint32_t m = 0; m < schedules.size(); ++m)
+    for (const Step& s : schedules[m].steps) {
+      if (s.kind == StepKind::kSend)
+        sends[{m, s.peer, s.channel}].emplace_back(s.step, s.slice, s.offset, s.bytes);
+      else if (s.kind == StepKind::kReceive)
+        receives[{s.peer, m, s.channel}].emplace_back(s.step, s.slice, s.offset, s.bytes);
+    }
+  EXPECT_EQ(sends, receives);
+  for (auto& [pair, ends] : sends) {
+    std::sort(ends.begin(), ends.end());
+    EXPECT_EQ(std::adjacent_find(ends.begin(), ends.end(),
+                                 [](const auto& a, const auto& b) {
+                                   return std::get<0>(a) == std::get<0>(b) && std::get<1>(a) == std::get<1>(b);
+                                 }),
+              ends.end());
+  }
+}
+
+void expect_well_formed(const Case& c, const Schedule& schedule) {
+  for (uint32_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    // Only an empty SEND moves a message without data.
+    const bool empty = c.request.operation == Operation::kPointToPoint && c.request.bytes == Bytes(0);
+    const bool sized = (step.bytes > Bytes(0) || empty) && step.bytes <= c.options.chunk &&
+                       step.bytes.count % c.request.element.count == 0;
+    if (step.channel >= c.options.channels || !sized) ADD_FAILURE() << "step " << i;
+    // With every edge pointing forwards, no step can wait for itself.
+    for (const uint32_t next : schedule.successors_of(i))
+      if (next <= i) ADD_FAILURE() << "step " << next << " stands before its predecessor " << i;
+  }
+}
+
+void check(const Case& c) {
+  const ScheduleRequest& r = c.request;
+  SCOPED_TRACE(::testing::Message() << "bytes " << r.bytes.count << " channels " << c.options.channels << " chunk "
+                                    << c.options.chunk.count << " root " << r.root);
+  Executor executor(r, c.options);
+  expect_matched(executor.schedules());
+  std::vector<std::vector<Executor::Holding>> before;
+  std::vector<int64_t> cuts;
+  for (uint32_t m = 0; m < r.members; ++m) {
+    expect_well_formed(c, executor.schedules()[m]);
+    EXPECT_EQ(bytes_sent(executor.schedules()[m]).count, expected_bytes(r, m)) << "member " << m;
+    before.push_back(initial(r, m));
+    for (const auto& holdings : {initial(r, m), expected(r, m)})
+      for (const auto& [extent, contributions] : holdings) {
+        cuts.push_back(extent.offset.count);
+        cuts.push_back((extent.offset + extent.bytes).count);
+      }
+  }
+  for (const Order order : {Order::kOldest, Order::kNewest, Order::kRandom}) {
+    executor.set_initial(before, cuts);
+    executor.run(order);
+    for (uint32_t m = 0; m < r.members; ++m)
+      for (const auto& [extent, contributions] : expected(r, m))
+        if (extent.bytes.count > 0 && executor.held(m, extent) != contributions)
+          ADD_FAILURE() << "member " << m << " at " << extent.offset.count;
+  }
+}
+
+class EveryOperation : public ::testing::TestWithParam<std::tuple<Operation, uint32_t>> {
+ protected:
+  void check_sizes(std::initializer_list<int64_t> elements, Bytes element, std::initializer_list<int64_t> chunks) {
+    const auto [operation, members] = GetParam();
+    for (const int64_t count : elements)
+      for (const uint32_t channels : {1, 2, 3})
+        for (const int64_t chunk : chunks) {
+          if (members == 64 && (channels == 2 || chunk != *chunks.begin())) continue;
+          Case c{
+              {.operation = operation, .members = members, .bytes = Bytes(count * element.count), .element = element},
+              {.channels = channels, .chunk = Bytes(chunk)}};
+          c.request.root = static_cast<uint32_t>(count + channels) % members;
+          check(c);
+          if (HasFailure()) return;
+        }
+  }
+};
+
+TEST_P(EveryOperation, DeliversFewElements) {
+  const int64_t n = std::get<1>(GetParam());
+  check_sizes({0, 1, n - 1, n, 2 * n + 1}, Bytes(4), {41, 4});
+}
+
+TEST_P(EveryOperation, DeliversOddSizes) {
+  check_sizes({1009}, Bytes(2), {64, 1000});
+}
+
+TEST_P(EveryOperation, DeliversAMebibyteAndThreeElements) {
+  check_sizes({(1 << 18) + 3}, Bytes(4), {1 << 18, 1 << 20, 1 << 16});
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, EveryOperation,
+                         ::testing::Combine(::testing::ValuesIn(kData), ::testing::Values(2, 3, 4, 5, 8, 17, 64)));
+INSTANTIATE_TEST_SUITE_P(PointToPoint, EveryOperation,
+                         ::testing::Combine(::testing::Values(Operation::kPointToPoint), ::testing::Values(2)));
+
+class Barrier : public ::testing::TestWithParam<uint32_t> {};
+
+// A member may leave when it knows, directly or through others, that every member has entered. What a step knows is
+// what its predecessors know, whatever else has happened by chance.
+TEST_P(Barrier, NobodyLeavesBeforeEverybodyEntered) {
+  const uint32_t n = GetParam();
+  std::vector<Schedule> schedules;
+  for (uint32_t m = 0; m < n; ++m)
+    schedules.push_back(make_schedule(
+        {.operation = Operation::kBarrier, .members = n, .position = m, .bytes = Bytes(0)}, {.channels = 2}));
+  expect_matched(schedules);
+  std::vector<std::vector<Contributions>> known(n);
+  for (uint32_t m = 0; m < n; ++m) known[m].assign(schedules[m].steps.size(), only(m));
+  std::map<std::tuple<uint32_t, uint32_t, uint16_t>, Contributions> signals;
+  // In round k every member sends before it receives, so two passes a round see every step after its predecessors.
+  uint16_t rounds = 0;
+  for (const Step& step : schedules[0].steps) rounds = std::max<uint16_t>(rounds, step.step + 1);
+  for (uint16_t round = 0; round < rounds; ++round)
+    for (const StepKind pass : {StepKind::kSend, StepKind::kReceive})
+      for (uint32_t m = 0; m < n; ++m)
+        for (uint32_t s = 0; s < schedules[m].steps.size(); ++s) {
+          const Step& step = schedules[m].steps[s];
+          if (step.step != round || step.kind != pass) continue;
+          EXPECT_EQ(step.bytes, Bytes(0));
+          if (pass == StepKind::kSend)
+            signals[{m, step.peer, round}] = known[m][s];
+          else
+            known[m][s] |= signals.at({step.peer, m, round});
+          for (const uint32_t next : schedules[m].successors_of(s)) known[m][next] |= known[m][s];
+        }
+  for (uint32_t m = 0; m < n; ++m) {
+    Contributions knows = 0;
+    for (const Contributions k : known[m]) knows |= k;
+    EXPECT_EQ(knows, all(n)) << "member " << m;
+  }
+  // ceil(log2 n) rounds.
+  EXPECT_GE(1u << rounds, n);
+  EXPECT_LT(1u << (rounds - 1), n);
+}
+
+INSTANTIATE_TEST_SUITE_P(Members, Barrier, ::testing::Values(2, 3, 4, 5, 8, 17, 64));
+
+TEST(Schedule, OneMemberAloneHasNoSteps) {
+  for (const Operation operation : kData)
+    EXPECT_TRUE(make_schedule({.operation = operation, .members = 1, .bytes = Bytes(100)}, {}).steps.empty());
+  EXPECT_TRUE(make_schedule({.operation = Operation::kBarrier, .members = 1, .bytes = Bytes(0)}, {}).steps.empty());
+}
+
+// 4 members, 4 MiB: blocks of 1 MiB. Sends carry 2(n-1)/n of the input, and each of the 6 steps is one message.
+TEST(Schedule, RingAllReduceHasTheKnownShape) {
+  const Schedule schedule =
+      make_schedule({.operation = Operation::kAllReduce, .members = 4, .position = 1, .bytes = Bytes(4 << 20)}, {});
+  EXPECT_EQ(bytes_sent(schedule), Bytes(6 << 20));
+  std::vector<std::tuple<StepKind, int, int64_t>> got;
+  for (const Step& s : schedule.steps) got.emplace_back(s.kind, s.step, s.offset.count >> 20);
+  using enum StepKind;
+  const std::vector<std::tuple<StepKind, int, int64_t>> want = {
+      {kSend, 0, 0},    {kReceive, 0, 3}, {kReduce, 0, 3},  {kSend, 1, 3},   {kReceive, 1, 2},
+      {kReduce, 1, 2},  {kSend, 2, 2},    {kReceive, 2, 1}, {kReduce, 2, 1}, {kSend, 3, 1},
+      {kReceive, 3, 0}, {kSend, 4, 0},    {kReceive, 4, 3}, {kSend, 5, 3},   {kReceive, 5, 2}};
+  EXPECT_EQ(got, want);
+}
+
+// The slices of a broadcast are forwarded one by one: slice s leaves as soon as it has arrived, not when all have.
+TEST(Schedule, BroadcastIsPipelinedBySlices) {
+  const Schedule schedule = make_schedule(
+      {.operation = Operation::kBroadcast, .members = 3, .position = 1, .bytes = Bytes(4096)}, {.chunk = Bytes(1024)});
+  ASSERT_EQ(schedule.steps.size(), 8u);
+  for (uint32_t s = 0; s < 4; ++s) {
+    EXPECT_EQ(schedule.predecessors[4 + s], 1);
+    ASSERT_EQ(schedule.successors_of(s).size(), 1u);
+    EXPECT_EQ(schedule.successors_of(s)[0], 4 + s);
+  }
+}
+
+TEST(Schedule, RefusesWhatAMessageCannotName) {
+  // 2^14 slices of 1 KiB are 16 MiB; one byte more needs another slice.
+  ScheduleRequest request{.operation = Operation::kPointToPoint, .members = 2, .bytes = Bytes(16 << 20)};
+  EXPECT_EQ(make_schedule(request, {.chunk = Bytes(1024)}).steps.size(), 16384u);
+  request.bytes += Bytes(1);
+  EXPECT_THROW(make_schedule(request, {.chunk = Bytes(1024)}), Error);
+  // A ring of 2^15 + 2 members needs 2^16 + 2 steps.
+  EXPECT_THROW(
+      make_schedule({.operation = Operation::kAllReduce, .members = (1 << 15) + 2, .bytes = Bytes(1 << 17)}, {}),
+      Error);
+}
+
+TEST(Schedule, RefusesContradictions) {
+  const ScheduleRequest good{.members = 2, .bytes = Bytes(8), .element = Bytes(4)};
+  const auto refused = [&](auto change, ScheduleOptions options = {}) {
+    ScheduleRequest request = good;
+    change(request);
+    EXPECT_THROW(make_schedule(request, options), Error);
+  };
+  EXPECT_NO_THROW(make_schedule(good, {}));
+  refused([](ScheduleRequest& r) { r.position = 2; });
+  refused([](ScheduleRequest& r) { r.root = 2; });
+  refused([](ScheduleRequest& r) { r.bytes = Bytes(9); });
+  refused([](ScheduleRequest& r) { r.bytes = Bytes(-4); });
+  refused([](ScheduleRequest& r) { r.operation = Operation::kPointToPoint, r.members = 3; });
+  refused([](ScheduleRequest&) {}, {.channels = 0});
+  refused([](ScheduleRequest&) {}, {.channels = 33});
+  refused([](ScheduleRequest&) {}, {.chunk = Bytes(3)});
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,164 @@
+#include "dataplane/memory_port.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace rankwire {
+namespace {
+
+constexpr std::array<uint8_t, 16> kPayload = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+
+TEST(FramePool, HandsOutDistinctAlignedFramesUntilItIsEmpty) {
+  FramePool pool(5, 100);
+  EXPECT_EQ(pool.frame_capacity(), 128u);  // the next multiple of 64
+  std::array<Frame, 8> frames;
+  ASSERT_EQ(pool.allocate(frames), 5u);
+  std::set<uint8_t*> heads;
+  for (const Frame& frame : std::span(frames).first(5)) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.head) % 64, 0u);
+    EXPECT_EQ(frame.length(), 0u);
+    std::memset(frame.head, 0xAA, pool.frame_capacity());
+    heads.insert(frame.head);
+  }
+  EXPECT_EQ(heads.size(), 5u);
+  // No frame overlaps the next: sorted starts are at least one capacity apart.
+  for (auto a = heads.begin(), b = std::next(a); b != heads.end(); ++a, ++b) EXPECT_GE(*b - *a, 128);
+  EXPECT_EQ(pool.available(), 0u);
+  EXPECT_EQ(pool.allocate(std::span(frames).subspan(5)), 0u);
+  pool.release(std::span(frames).first(3));
+  EXPECT_EQ(pool.available(), 3u);
+  EXPECT_EQ(pool.allocate(std::span(frames).first(8)), 3u);
+}
+
+TEST(FramePool, KeepsEveryFrameOverManyLaps) {
+  FramePool pool(7, 64);
+  std::set<void*> all;
+  std::array<Frame, 3> frames;
+  for (int lap = 0; lap < 1000; ++lap) {
+    ASSERT_EQ(pool.allocate(frames), 3u);
+    for (const Frame& frame : frames) all.insert(frame.handle);
+    pool.release(frames);
+  }
+  EXPECT_EQ(all.size(), 7u);
+  EXPECT_EQ(pool.available(), 7u);
+}
+
+/// Each holder writes its own mark and finds it unchanged: two threads never hold one frame at once.
+TEST(FramePool, NeverGivesOneFrameToTwoThreads) {
+  FramePool pool(64, 64);
+  std::atomic<int> clashes{0};
+  const auto work = [&](uint8_t mark) {
+    std::array<Frame, 16> frames;
+    for (int i = 0; i < 20'000; ++i) {
+      const size_t n = pool.allocate(std::span(frames).first(1 + static_cast<size_t>(i) % 16));
+      for (size_t k = 0; k < n; ++k) frames[k].head[0] = mark;
+      for (size_t k = 0; k < n; ++k) clashes += frames[k].head[0] != mark;
+      pool.release(std::span(frames).first(n));
+    }
+  };
+  std::thread a(work, uint8_t{1}), b(work, uint8_t{2}), c(work, uint8_t{3});
+  a.join(), b.join(), c.join();
+  EXPECT_EQ(clashes, 0);
+  EXPECT_EQ(pool.available(), 64u);
+}
+
+TEST(MemoryLink, CarriesHeadPayloadAndTailToTheOtherEnd) {
+  FramePool pool(8);
+  auto [a, b] = make_memory_link(pool, 4, "link");
+  EXPECT_TRUE(a->capabilities().payload_by_reference);
+  EXPECT_EQ(a->capabilities().frame_capacity, 4352u);
+  EXPECT_EQ(b->next_event(), Time::never());
+
+  std::array<Frame, 1> frame;
+  ASSERT_EQ(a->allocate(frame), 1u);
+  std::memset(frame[0].head, 0x5A, 42);
+  frame[0].head_length = 42;
+  frame[0].payload = kPayload.data();
+  frame[0].payload_length = 16;
+  frame[0].tail_length = 4;
+  std::memcpy(frame[0].tail, "ICRC", 4);
+  ASSERT_EQ(a->transmit(Time(700), frame), 1u);
+  EXPECT_EQ(b->next_event(), Time(700));
+  EXPECT_EQ(a->next_event(), Time::never());
+
+  std::array<Frame, 4> received;
+  ASSERT_EQ(b->receive(Time(900), received), 1u);
+  EXPECT_EQ(received[0].arrival, Time(700));
+  EXPECT_EQ(received[0].length(), 62u);  // 42 + 16 + 4
+  EXPECT_EQ(received[0].payload, kPayload.data());
+  EXPECT_EQ(received[0].head[41], 0x5A);
+  EXPECT_EQ(std::memcmp(received[0].tail, "ICRC", 4), 0);
+  b->release({received.data(), 1});
+  EXPECT_EQ(pool.available(), 8u);
+
+  const PortCounters sent = a->counters(), got = b->counters();
+  EXPECT_EQ(sent.name, "link.a");
+  EXPECT_EQ(got.name, "link.b");
+  EXPECT_EQ(sent.tx_frames, 1u);
+  EXPECT_EQ(sent.tx_bytes, 62u);
+  EXPECT_EQ(got.rx_frames, 1u);
+  EXPECT_EQ(got.rx_bytes, 62u);
+  EXPECT_EQ(got.tx_frames, 0u);
+}
+
+TEST(MemoryLink, RefusesBeyondItsQueueAndCountsIt) {
+  FramePool pool(64);
+  auto [a, b] = make_memory_link(pool, 40, "link");  // rounded up to 64
+  std::array<Frame, 64> frames;
+  ASSERT_EQ(b->allocate(frames), 64u);
+  for (Frame& frame : frames) frame.head_length = 60;
+  EXPECT_EQ(b->transmit(Time(1), std::span(frames).first(50)), 50u);
+  // 14 places are left, and one push of 32 is split.
+  std::array<Frame, 20> more;
+  std::copy_n(frames.begin() + 44, 20, more.begin());
+  EXPECT_EQ(b->transmit(Time(2), more), 14u);
+  EXPECT_EQ(b->counters().tx_refused, 6u);
+  EXPECT_EQ(b->counters().tx_bytes, 64u * 60);
+}
+
+TEST(MemoryLink, KeepsOrderAndLosesNothingBetweenTwoThreads) {
+  constexpr uint32_t kFrames = 50'000;
+  FramePool pool(256, 64);
+  auto link = make_memory_link(pool, 64, "link");
+  std::thread sender([&port = *link.first] {
+    std::array<Frame, 8> frames;
+    for (uint32_t next = 0; next < kFrames;) {
+      size_t n = port.allocate(std::span(frames).first(std::min<size_t>(8, kFrames - next)));
+      for (size_t i = 0; i < n; ++i) {
+        const uint32_t number = next + static_cast<uint32_t>(i);
+        std::memcpy(frames[i].head, &number, sizeof number);
+        frames[i].head_length = 60;
+      }
+      const size_t taken = port.transmit(Time(next), std::span(frames).first(n));
+      port.release(std::span(frames).first(n).subspan(taken));
+      next += static_cast<uint32_t>(taken);
+      if (taken == 0) std::this_thread::yield();
+    }
+  });
+  uint32_t expected = 0, misplaced = 0;
+  std::array<Frame, 16> frames;
+  while (expected < kFrames) {
+    const size_t n = link.second->receive(Time(), frames);
+    for (const Frame& frame : std::span(frames).first(n)) {
+      uint32_t number;
+      std::memcpy(&number, frame.head, sizeof number);
+      misplaced += number != expected++;
+    }
+    link.second->release(std::span(frames).first(n));
+    if (n == 0) std::this_thread::yield();
+  }
+  sender.join();
+  EXPECT_EQ(misplaced, 0u);
+  EXPECT_EQ(pool.available(), 256u);
+  EXPECT_EQ(link.first->counters().tx_frames, kFrames);
+  EXPECT_EQ(link.second->counters().rx_frames, kFrames);
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,163 @@
+// Collectives over the model on a star, against their critical paths.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "emulator/collective/schedule.h"
+#include "tests/simulator/star.h"
+
+namespace rankwire {
+namespace {
+
+/// Walks all members' schedules over the model in virtual time; reductions take no time.
+class Walk {
+ public:
+  Walk(const ScheduleRequest& request, const ScheduleOptions& options)
+      : star_(request.members, Path::kWire, 1 << 16), model_(star_.network()) {
+    model_.prepare(star_.plan());
+    ScheduleRequest own = request;
+    for (own.position = 0; own.position < own.members; ++own.position) {
+      schedules_.push_back(make_schedule(own, options));
+      missing_.push_back(schedules_.back().predecessors);
+      const auto& steps = schedules_.back().steps;
+      for (uint32_t s = 0; s < steps.size(); ++s)
+        if (steps[s].kind == StepKind::kReceive) receives_[name(steps[s].peer, own.position, steps[s])] = s;
+    }
+  }
+
+  /// When the last delivery happens.
+  Duration run() {
+    for (uint32_t m = 0; m < schedules_.size(); ++m)
+      for (uint32_t s = 0; s < schedules_[m].steps.size(); ++s)
+        if (missing_[m][s] == 0) start(m, s);
+    Time end;
+    Event events[64];
+    for (;;) {
+      model_.post(now_, posts_);
+      posts_.clear();
+      const size_t n = model_.poll(now_, events);
+      for (size_t i = 0; i < n; ++i) {
+        if (events[i].kind != EventKind::kReceived) continue;
+        end = std::max(end, events[i].received.delivered);
+        const auto [m, s] = expected_[events[i].index];
+        complete(m, s);
+      }
+      if (n == 0 && model_.next_event() == Time::never()) break;
+      if (n == 0) now_ = model_.next_event();
+    }
+    EXPECT_EQ(model_.counters().messages_delivered, receives_.size());
+    return end - Time();
+  }
+
+ private:
+  using Name = std::tuple<uint32_t, uint32_t, uint8_t, uint16_t, uint16_t>;
+  static Name name(uint32_t source, uint32_t destination, const Step& step) {
+    return {source, destination, step.channel, step.step, step.slice};
+  }
+
+  void start(uint32_t m, uint32_t s) {
+    const Step& step = schedules_[m].steps[s];
+    if (step.kind == StepKind::kReduce) complete(m, s);
+    if (step.kind != StepKind::kSend) return;
+    posts_.push_back(star_.message(m, step.peer, step.bytes, static_cast<uint32_t>(expected_.size())));
+    expected_.emplace_back(step.peer, receives_.at(name(m, step.peer, step)));
+  }
+  void complete(uint32_t m, uint32_t s) {
+    for (const uint32_t next : schedules_[m].successors_of(s))
+      if (--missing_[m][next] == 0) start(m, next);
+  }
+
+  Star star_;
+  NetworkModel model_;
+  Time now_;
+  std::vector<Schedule> schedules_;
+  std::vector<std::vector<uint16_t>> missing_;
+  std::map<Name, uint32_t> receives_;
+  std::vector<std::pair<uint32_t, uint32_t>> expected_;  ///< by message index: the member and step that receive it
+  std::vector<Message> posts_;
+};
+
+Duration time_of(Operation operation, uint32_t members, Bytes bytes, Bytes chunk = Bytes(1 << 20)) {
+  return Walk({.operation = operation, .members = members, .bytes = bytes}, {.chunk = chunk}).run();
+}
+
+/// On the line at the full rate.
+Duration line_time(Bytes message) {
+  return serialization_time(line_size(message, Star::framing()), kRate);
+}
+/// From the last bit at the source to delivery.
+Duration tail(Bytes message) {
+  return kOneWay + serialization_time(last_frame_size(message, Star::framing()), kRate);
+}
+
+// In a ring every port sends one message and receives one at a time: no contention. Each of the 2(n-1) steps of an
+// all-reduce takes one block of S/n on the line and its way to the next member.
+TEST(CollectiveTime, RingAllReduceInOneSlice) {
+  for (const uint32_t n : {2u, 3u, 4u, 8u, 16u}) {
+    const Bytes block(48'000);
+    EXPECT_EQ(time_of(Operation::kAllReduce, n, Bytes(block.count * n)),
+              (line_time(block) + tail(block)) * (2 * (n - 1)))
+        << n;
+  }
+}
+
+// n-1 steps of the whole input.
+TEST(CollectiveTime, RingAllGatherInOneSlice) {
+  for (const uint32_t n : {2u, 5u, 8u})
+    EXPECT_EQ(time_of(Operation::kAllGather, n, Bytes(100'000)),
+              (line_time(Bytes(100'000)) + tail(Bytes(100'000))) * (n - 1));
+}
+
+// s slices a step, each t on the line and L on its way. Slice j of step k starts when slice j of step k-1 has arrived
+// and the line is free. When s t >= t + L the line is never idle: K s t + L in all. Otherwise a step of a slice takes t
+// + L and the last slice follows the first by (s-1) t: K (t + L) + (s-1) t.
+TEST(CollectiveTime, RingAllReducePipelinesItsSlices) {
+  const uint32_t n = 4, steps = 2 * (n - 1);
+  {
+    const Bytes slice(65'536);  // t is 5.4 us, L 1.5 us
+    const Duration t = line_time(slice), l = tail(slice);
+    ASSERT_GE(t * 3, l);
+    EXPECT_EQ(time_of(Operation::kAllReduce, n, Bytes(n * 4 * slice.count), slice), t * (steps * 4) + l);
+  }
+  {
+    const Bytes slice(4096);  // t is 0.34 us, L 1.5 us
+    const Duration t = line_time(slice), l = tail(slice);
+    ASSERT_LT(t * 2, l);
+    EXPECT_EQ(time_of(Operation::kAllReduce, n, Bytes(n * 3 * slice.count), slice), (t + l) * steps + t * 2);
+  }
+}
+
+// The first slice passes n-1 hops, the others follow back to back.
+TEST(CollectiveTime, RingBroadcastPipelinesItsSlices) {
+  const Bytes slice(16'384);
+  EXPECT_EQ(time_of(Operation::kBroadcast, 5, Bytes(10 * slice.count), slice),
+            (line_time(slice) + tail(slice)) * 4 + line_time(slice) * 9);
+}
+
+// All n(n-1) messages start at once; each has 1/(n-1) of its source's and of its destination's port: 25 Gbit/s for n
+// = 5.
+TEST(CollectiveTime, DirectAllToAllSharesThePorts) {
+  const Bytes part(10'000);
+  EXPECT_EQ(time_of(Operation::kAllToAll, 5, Bytes(part.count * 5)),
+            serialization_time(line_size(part, Star::framing()), Bandwidth(25'000'000'000)) + tail(part));
+}
+
+// The root's port is the bottleneck of both: n-1 messages share it.
+TEST(CollectiveTime, GatherAndScatterAreBoundByTheRoot) {
+  const Bytes part(10'000);
+  const Duration expected =
+      serialization_time(line_size(part, Star::framing()), Bandwidth(25'000'000'000)) + tail(part);
+  EXPECT_EQ(time_of(Operation::kGather, 5, part), expected);
+  EXPECT_EQ(time_of(Operation::kScatter, 5, Bytes(part.count * 5)), expected);
+}
+
+// ceil(log2 n) rounds of empty messages.
+TEST(CollectiveTime, BarrierTakesItsRounds) {
+  const Duration round = line_time(Bytes(0)) + tail(Bytes(0));
+  EXPECT_EQ(time_of(Operation::kBarrier, 8, Bytes(0)), round * 3);
+  EXPECT_EQ(time_of(Operation::kBarrier, 9, Bytes(0)), round * 4);
+}
+
+}  // namespace
+}  // namespace rankwire

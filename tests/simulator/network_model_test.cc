@@ -1,0 +1,294 @@
+#include "emulator/simulator/network_model.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "tests/simulator/star.h"
+
+namespace rankwire {
+namespace {
+
+constexpr EventKind kSent = EventKind::kSent, kReceived = EventKind::kReceived;
+
+NetworkModel prepared(const Star& star) {
+  NetworkModel model(star.network());
+  model.prepare(star.plan());
+  return model;
+}
+
+// 10000 bytes at MTU 4096: three frames, 10000 + 3 * 82 + 20 = 10266 bytes on the line, 821280 ps at 80 ps a byte. The
+// last frame has 10000 - 8192 = 1808 bytes + 82 + ImmDt 4 = 1894, sent once more by the switch: 151520 ps.
+TEST(NetworkModel, TimesASingleMessage) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  const Message message = star.message(0, 1, Bytes(10000), 7);
+  ASSERT_EQ(model.post(Time(1000), {&message, 1}), 1u);
+  const std::vector<Event> events = drain(model, Time(1000));
+  ASSERT_EQ(events.size(), 2u);
+
+  const Event& received = events[0];
+  EXPECT_EQ(received.kind, kReceived);
+  EXPECT_FALSE(received.at_source);
+  EXPECT_EQ(received.connection, message.connection);
+  EXPECT_EQ(received.index, 7u);
+  EXPECT_EQ(received.bytes, Bytes(10000));
+  EXPECT_EQ(received.received.delivered, Time(1000 + 821'280 + 1'200'000 + 151'520));
+  EXPECT_EQ(received.received.first_rx, Time::never());
+  EXPECT_EQ(received.received.payload_key, payload_key(message.id));
+
+  const Event& sent = events[1];
+  EXPECT_EQ(sent.kind, kSent);
+  EXPECT_TRUE(sent.at_source);
+  EXPECT_EQ(sent.sent.posted, Time(1000));
+  EXPECT_EQ(sent.sent.first_tx, Time(1000));
+  EXPECT_EQ(sent.sent.last_tx, Time(1000 + 821'280));
+  EXPECT_EQ(sent.sent.acked, received.received.delivered + kOneWay);
+
+  EXPECT_EQ(model.counters().messages_sent, 1u);
+  EXPECT_EQ(model.counters().messages_delivered, 1u);
+  EXPECT_EQ(model.flows()[message.connection.value].bytes, 10000u);
+  EXPECT_EQ(model.flows()[message.connection.value].messages, 1u);
+}
+
+// One frame without payload: 82 + 20 = 102 bytes, 8160 ps on each of the two links.
+TEST(NetworkModel, SendsAMessageWithoutBytesAsOneFrame) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  const Message message = star.message(0, 1, Bytes(0));
+  model.post(Time(), {&message, 1});
+  const std::vector<Event> events = drain(model);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].received.delivered, Time() + Duration(2 * 8160) + kOneWay);
+  EXPECT_EQ(events[0].received.payload_key, 0u);
+}
+
+// Local routes have no frames: 10000 bytes at 800 Gbit/s (10 ps a byte) and the latency of 500 ns; nothing for 0 bytes,
+// which do not delay what follows either.
+TEST(NetworkModel, LocalMessagesHaveNoFraming) {
+  const Star star(2, Path::kLocal);
+  NetworkModel model = prepared(star);
+  const Message messages[] = {star.message(0, 1, Bytes(0), 0), star.message(0, 1, Bytes(10000), 1),
+                              star.message(0, 1, Bytes(0), 2), star.message(0, 1, Bytes(10000), 3)};
+  EXPECT_EQ(model.post(Time(), messages), 4u);
+  const std::vector<Event> events = of_kind(drain(model), kReceived);
+  ASSERT_EQ(events.size(), 4u);
+  const Duration times[] = {Duration(0), Duration(100'000), Duration(100'000), Duration(200'000)};
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(events[i].index, i);
+    EXPECT_EQ(events[i].received.delivered, Time() + times[i] + nanoseconds(500));
+  }
+}
+
+// A link of 7 Gbit/s, no framing: a byte takes 8000 / 7 = 1142.86 ps. Each message ends at a whole picosecond, where
+// the next one begins.
+TEST(NetworkModel, RoundsEveryMessageUpToAPicosecond) {
+  const Star star(2);
+  const Route route{.links = {LinkId(0)}, .framing = {}};
+  NetworkModel model({.links = {{"link", Bandwidth(7'000'000'000), Duration(5)}}, .routes = {route, route}});
+  model.prepare(star.plan());
+  const Message messages[] = {star.message(0, 1, Bytes(1), 0), star.message(0, 1, Bytes(1), 1)};
+  model.post(Time(), messages);
+  const std::vector<Event> received = of_kind(drain(model), kReceived);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].received.delivered, Time(1143 + 5));
+  EXPECT_EQ(received[1].received.delivered, Time(2286 + 5));
+}
+
+TEST(NetworkModel, ShortPayloadsCarryTheBeginningOfTheKey) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  const Message message = star.message(0, 1, Bytes(3));
+  model.post(Time(), {&message, 1});
+  EXPECT_EQ(drain(model)[0].received.payload_key, payload_key(message.id) & 0xFFFFFF);
+}
+
+// Messages of 4096 bytes: 4096 + 82 + 20 = 4198 bytes on the line, 335840 ps at the full rate.
+constexpr Duration kFull{335'840};
+/// From the last bit at the source until delivery: the latencies and the frame once more.
+constexpr Duration kTail = kOneWay + kFull;
+
+TEST(NetworkModel, SendsTheMessagesOfAConnectionOneAfterAnother) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  const Message messages[] = {star.message(0, 1, Bytes(4096), 5), star.message(0, 1, Bytes(4096), 3),
+                              star.message(0, 1, Bytes(4096), 4)};
+  model.post(Time(), messages);
+  const std::vector<Event> sent = of_kind(drain(model), kSent);
+  ASSERT_EQ(sent.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sent[i].index, messages[i].index);
+    EXPECT_EQ(sent[i].sent.posted, Time());
+    EXPECT_EQ(sent[i].sent.first_tx, Time() + kFull * i);
+    EXPECT_EQ(sent[i].sent.last_tx, Time() + kFull * (i + 1));
+    EXPECT_EQ(sent[i].sent.acked, Time() + kFull * (i + 1) + kTail + kOneWay);
+  }
+}
+
+// An empty message leaves 8160 ps after a full frame, but the switch is still sending that one: it cannot overtake.
+TEST(NetworkModel, DeliversInOrderOnAConnection) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  const Message messages[] = {star.message(0, 1, Bytes(4096), 0), star.message(0, 1, Bytes(0), 1)};
+  model.post(Time(), messages);
+  const std::vector<Event> received = of_kind(drain(model), kReceived);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].index, 0u);
+  EXPECT_EQ(received[0].received.delivered, Time() + kFull + kTail);
+  EXPECT_EQ(received[1].received.delivered, Time() + kFull + kTail);
+}
+
+// Ranks 0 and 1 send to rank 3 at 0, each at half the rate. Rank 2 joins at 503760 ps = 1.5 full times; by then each
+// has sent 3/4 of its message. From there each has a third of the rate and needs 3/4 of a full time: 0 and 1 end
+// at 2.25. Rank 2 has sent 1/4 by then and sends the other 3/4 alone: it ends at 3.0, as the line was never idle. A
+// third of 10^11 bit/s is rounded down by 1/3 bit/s, which costs less than 1 ps here.
+TEST(NetworkModel, SharesAPortFairlyAsFlowsComeAndGo) {
+  const Star star(4);
+  NetworkModel model = prepared(star);
+  const Message first[] = {star.message(0, 3, Bytes(4096)), star.message(1, 3, Bytes(4096))};
+  const Message third = star.message(2, 3, Bytes(4096));
+  model.post(Time(), first);
+  Event none[1];
+  EXPECT_EQ(model.poll(Time(), none), 0u);
+  EXPECT_EQ(model.next_event(), Time() + kFull * 2);
+  const Time joined(503'760);
+  model.post(joined, {&third, 1});
+  const std::vector<Event> sent = of_kind(drain(model, joined), kSent);
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_NEAR(sent[0].sent.last_tx.ps, 755'640, 1);
+  EXPECT_EQ(sent[1].sent.last_tx, sent[0].sent.last_tx);
+  EXPECT_EQ(sent[2].connection, third.connection);
+  EXPECT_NEAR(sent[2].sent.last_tx.ps, 3 * kFull.ps, 1);
+}
+
+// 0 -> 1 and 0 -> 2 share the way out of 0 (50 each); 3 -> 2 takes what 0 -> 2 leaves of the way into 2: 50. When 0 ->
+// 1 (half the line bytes of the others) is done, nothing changes for the others, whose bottleneck is the way into 2.
+TEST(NetworkModel, AFlowIsHeldByItsNarrowestLink) {
+  const Star star(4);
+  NetworkModel model = prepared(star);
+  const Message messages[] = {star.message(0, 1, Bytes(1997)), star.message(0, 2, Bytes(4096)),
+                              star.message(3, 2, Bytes(4096))};
+  model.post(Time(), messages);
+  const std::vector<Event> sent = of_kind(drain(model), kSent);
+  ASSERT_EQ(sent.size(), 3u);
+  // 1997 padded to 2000, + 102 = 2102 bytes at 50 Gbit/s, 160 ps a byte.
+  EXPECT_EQ(sent[0].sent.last_tx, Time(336'320));
+  EXPECT_EQ(sent[1].sent.last_tx, Time() + kFull * 2);
+  EXPECT_EQ(sent[2].sent.last_tx, Time() + kFull * 2);
+}
+
+TEST(NetworkModel, RefusesWhatDoesNotFitAndCountsIt) {
+  const Star star(2, Path::kWire, 2);
+  NetworkModel model = prepared(star);
+  const Message messages[] = {star.message(0, 1, Bytes(8), 0), star.message(0, 1, Bytes(8), 1),
+                              star.message(0, 1, Bytes(8), 2)};
+  EXPECT_EQ(model.post(Time(), messages), 2u);
+  EXPECT_EQ(model.counters().post_refused, 1u);
+  EXPECT_EQ(drain(model).size(), 4u);
+  EXPECT_EQ(model.post(Time(microseconds(10).ps), messages), 2u) << "acknowledged messages free their places";
+}
+
+TEST(NetworkModel, ReturnsBothEndsOfItsConnections) {
+  const Star star(3);
+  NetworkModel model(star.network());
+  const std::vector<EndPoint> ends = model.prepare(star.plan());
+  ASSERT_EQ(ends.size(), 12u);
+  for (uint32_t i = 0; i < ends.size(); ++i) {
+    EXPECT_EQ(ends[i].connection, ConnectionId(i / 2));
+    EXPECT_EQ(ends[i].at_source, i % 2 == 1);
+  }
+  EXPECT_TRUE(model.connect(ends).empty());
+}
+
+TEST(NetworkModel, RefusesANetworkThatCannotCarryThePlan) {
+  const Star star(3);
+  Network network = star.network();
+  network.routes[2].links.clear();
+  EXPECT_THROW(NetworkModel{network}, Error);
+  network = star.network();
+  network.links[0].bandwidth = Bandwidth(1);
+  EXPECT_THROW(NetworkModel{network}, Error) << "two connections leave port 0";
+  NetworkModel model(star.network());
+  EXPECT_THROW(model.prepare(Star(2).plan()), Error);
+}
+
+TEST(NetworkModel, DescribesAConnection) {
+  const Star star(2);
+  NetworkModel model = prepared(star);
+  EXPECT_EQ(model.describe(ConnectionId(0)), "model: idle, 0 messages sent");
+  const Message messages[] = {star.message(0, 1, Bytes(100), 4), star.message(0, 1, Bytes(100), 5)};
+  model.post(Time(3), messages);
+  model.poll(Time(3), {});
+  EXPECT_EQ(model.describe(ConnectionId(0)),
+            "model: 2 messages queued, sending message 4 of 100 bytes since 3 ps at 100000000000 bit/s");
+}
+
+/// Random messages between 6 ranks, all posted in the first 10 us.
+std::vector<std::pair<Time, Message>> random_posts(const Star& star) {
+  Random random(5);
+  std::vector<std::pair<Time, Message>> posts;
+  Time now;
+  for (uint32_t i = 0; i < 500; ++i) {
+    const auto source = static_cast<uint32_t>(random.below(6));
+    const auto destination = static_cast<uint32_t>((source + 1 + random.below(5)) % 6);
+    posts.emplace_back(now, star.message(source, destination, Bytes(static_cast<int64_t>(random.below(20'000))), i));
+    if (random.below(2) == 0) now += Duration(static_cast<int64_t>(random.below(40'000)));
+  }
+  return posts;
+}
+
+/// Index, kind and times of each event, to be compared.
+std::vector<std::array<int64_t, 4>> summary(const std::vector<Event>& events) {
+  std::vector<std::array<int64_t, 4>> rows;
+  for (const Event& e : events) {
+    if (e.kind == kSent)
+      rows.push_back({e.index, e.sent.first_tx.ps, e.sent.last_tx.ps, e.sent.acked.ps});
+    else
+      rows.push_back({e.index, -1, -1, e.received.delivered.ps});
+  }
+  return rows;
+}
+
+// A loop in real time that wakes up long after many events sees them as one that wakes up for each of them.
+TEST(NetworkModel, ALatePollGivesWhatTimelyPollsGive) {
+  const Star star(6);
+  const auto posts = random_posts(star);
+  std::vector<Event> timely, late(2000);
+  NetworkModel stepped = prepared(star), jumped = prepared(star);
+  Event batch[3];
+  for (const auto& [time, message] : posts) {
+    for (Time next = stepped.next_event(); next <= time; next = stepped.next_event()) {
+      const size_t n = stepped.poll(next, batch);
+      timely.insert(timely.end(), batch, batch + n);
+      if (n == 0 && next == time) break;
+    }
+    ASSERT_EQ(stepped.post(time, {&message, 1}), 1u);
+    ASSERT_EQ(jumped.post(time, {&message, 1}), 1u);
+  }
+  const std::vector<Event> rest = drain(stepped, posts.back().first);
+  timely.insert(timely.end(), rest.begin(), rest.end());
+  late.resize(jumped.poll(Time() + seconds(1), late));
+  EXPECT_EQ(late.size(), 1000u);
+  EXPECT_EQ(summary(timely), summary(late));
+}
+
+// The line into a rank carries no more than its rate, and is never idle while something waits for it alone.
+TEST(NetworkModel, NoLinkCarriesMoreThanItsRate) {
+  const Star star(6);
+  NetworkModel model = prepared(star);
+  int64_t into[6] = {};
+  for (const auto& [time, message] : random_posts(star)) {
+    Message now = message;
+    into[now.id.destination] += line_size(now.bytes, Star::framing()).count;
+    ASSERT_EQ(model.post(Time(), {&now, 1}), 1u);
+  }
+  Time last[6] = {};
+  for (const Event& event : of_kind(drain(model), kSent)) {
+    const uint32_t destination = star.plan().connections[event.connection.value].destination.value;
+    last[destination] = std::max(last[destination], event.sent.last_tx);
+  }
+  for (int r = 0; r < 6; ++r) EXPECT_GE(last[r], Time() + serialization_time(Bytes(into[r]), kRate));
+}
+
+}  // namespace
+}  // namespace rankwire
