@@ -61,7 +61,9 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   expire(now);
   for (TransmitLane& lane : lanes_) transmit(lane, now);
   const size_t received = received_.pop(events);
-  return received + report_finished(events.subspan(received));
+  const size_t reported = received + report_finished(events.subspan(received));
+  reported_ += reported;
+  return reported;
 }
 
 Time RoceTransport::next_event() const noexcept {

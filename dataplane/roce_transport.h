@@ -88,6 +88,7 @@ class RoceTransport final : public Transport {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
+  uint64_t activity() const noexcept override { return counters_.packets_tx + counters_.packets_rx + reported_; }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;
@@ -176,6 +177,7 @@ class RoceTransport final : public Transport {
   uint32_t standstills_ = 0;  // in a row
 
   TransportCounters counters_;
+  uint64_t reported_ = 0;  // events
   RoceCounters roce_;
   std::vector<FlowCounters> flows_;  // by connection
 };

@@ -13,19 +13,19 @@ constexpr size_t kReportedWaits = 64;
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened.
 bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, Time now) noexcept {
   std::array<Event, 64> events;
-  const uint64_t before = engine.progress();
+  const auto done = [&] { return engine.progress() + transport.activity(); };
+  const uint64_t before = done();
   engine.advance(now);
   engine.posted(transport.post(now, engine.outgoing()));
-  bool moved = engine.progress() != before;
+  bool moved = false;
   for (Device* device : devices) moved |= device->step(now);
   while (const size_t n = transport.poll(now, events)) {
     engine.handle({events.data(), n});
     engine.advance(now);
     engine.posted(transport.post(now, engine.outgoing()));
-    moved = true;
     if (n < events.size()) break;
   }
-  return moved;
+  return moved || done() != before;
 }
 
 Time next_event(const Engine& engine, const Transport& transport, std::span<Device* const> devices) noexcept {

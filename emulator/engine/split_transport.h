@@ -18,6 +18,7 @@ class SplitTransport final : public Transport {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
+  uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
   TransportCounters counters() const override;  ///< of the wire
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;

@@ -45,6 +45,7 @@ class NetworkModel final : public Transport {
   Time next_event() const noexcept override;
 
   /// Messages only: what the model does not have stays 0.
+  uint64_t activity() const noexcept override { return counters_.messages_sent + counters_.messages_delivered; }
   TransportCounters counters() const override { return counters_; }
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override { return {}; }

@@ -46,6 +46,7 @@ double rate_of(Work work) {
   return done / std::chrono::duration<double>(end - begin).count();
 }
 
+void engine_nodes(Dpdk& dpdk);
 void switch_forwarding(Dpdk& dpdk);
 void transport_tx(Dpdk& dpdk);
 

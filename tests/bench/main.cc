@@ -14,6 +14,7 @@ struct Benchmark {
 };
 
 constexpr std::array kBenchmarks = {
+    Benchmark{"engine", engine_nodes},
     Benchmark{"switch", switch_forwarding},
     Benchmark{"transport_tx", transport_tx},
 };

@@ -1,55 +1,16 @@
-// The hot path takes no memory: operator new is replaced in this binary and counts while a window is open.
+// The hot path takes no memory.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/counting_new.h"
 #include "tests/dataplane/roce_pair.h"
-
-namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<uint64_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace rankwire {
 namespace {
 
-TEST(Allocation, WindowCounts) {
-  counting = true;
-  allocations = 0;
+TEST(Allocation, CounterCounts) {
+  const uint64_t before = testing::allocations;
   delete new volatile int(1);
-  counting = false;
-  EXPECT_EQ(allocations, 1u);
+  EXPECT_EQ(testing::allocations, before + 1);
 }
 
 TEST(Allocation, NoneBetweenConnectAndClose) {
@@ -75,8 +36,7 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
   std::array<Event, 64> events;
   uint32_t posted = 0, reported = 0;
   Time now;
-  counting = true;
-  allocations = 0;
+  const uint64_t before = testing::allocations;
   while (reported < 2000 && now < Time() + seconds(1)) {
     if (posted < 1000) {
       const Message message = testing::RocePair::message(0, posted, 100'000 - posted);
@@ -85,9 +45,8 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
     reported += static_cast<uint32_t>(transport.poll(now, events));
     now = std::max(now, std::min(transport.next_event(), now + microseconds(1)));
   }
-  counting = false;
+  EXPECT_EQ(testing::allocations, before);
   EXPECT_EQ(reported, 2000u);
-  EXPECT_EQ(allocations, 0u);
   EXPECT_EQ(transport.counters().messages_delivered, 1000u);
   EXPECT_EQ(transport.counters().payload_errors, 0u);
   transport.close();

@@ -1,31 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "emulator/workload/node_source.h"
-
-namespace {
-std::atomic<uint64_t> allocations{0};
-}
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/counting_new.h"
 
 namespace rankwire {
 namespace {
@@ -108,7 +85,7 @@ TEST(FlatSource, ATraceWithoutNodesIsFinished) {
 TEST(FlatSource, DoesNotAllocateAfterConstruction) {
   const RankTrace trace = diamond();
   const auto source = make_flat_source(trace);
-  const uint64_t before = allocations;
+  const uint64_t before = testing::allocations;
   for (int iteration = 0; iteration < 10; ++iteration) {
     for (uint32_t node = source->next(); node != NodeSource::kNone; node = source->next()) {
       source->push_back(node);
@@ -116,7 +93,7 @@ TEST(FlatSource, DoesNotAllocateAfterConstruction) {
     }
     source->reset();
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(testing::allocations, before);
 }
 
 }  // namespace
