@@ -76,6 +76,8 @@ inline uint64_t payload_key(const MessageId& id) {
 
 /// Word `i` (bytes 8i .. 8i+7) of the payload whose key is `key`. Cheap enough for every byte of a run: an odd step, so
 /// that no two words of a message are equal.
-constexpr uint64_t payload_word(uint64_t key, uint64_t i) { return key + i * 0x9E3779B97F4A7C15u; }
+constexpr uint64_t payload_word(uint64_t key, uint64_t i) {
+  return key + i * 0x9E3779B97F4A7C15u;
+}
 
 }  // namespace rankwire

@@ -125,7 +125,8 @@ class Transport {
   /// When `poll` next has something to do if nobody posts: not after `now` when it has something to do at once.
   virtual Time next_event() const noexcept = 0;
 
-  /// Grows whenever `poll` has moved a frame or reported an event: how a busy turn of the loop is told from an idle one.
+  /// Grows whenever `poll` has moved a frame or reported an event: how a busy turn of the loop is told from an idle
+  /// one.
   virtual uint64_t activity() const noexcept = 0;
   virtual TransportCounters counters() const = 0;
   virtual std::vector<FlowCounters> flows() const = 0;

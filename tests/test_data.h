@@ -18,7 +18,7 @@ inline std::filesystem::path test_data(const std::string& relative) {
   return std::filesystem::exists(path) ? path : std::filesystem::path{};
 }
 
-#define RANKWIRE_REQUIRE_DATA(variable, relative)                            \
+#define RANKWIRE_REQUIRE_DATA(variable, relative)                                  \
   const std::filesystem::path variable = ::rankwire::testing::test_data(relative); \
   if (variable.empty()) GTEST_SKIP() << "no " << relative << " under RANKWIRE_TEST_DATA"
 

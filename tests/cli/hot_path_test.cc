@@ -19,8 +19,13 @@ class NoRecord final : public RecordSink {
 
 RunConfig small_run() {
   RunConfig config;
-  config.workload.generate = {.layers = 4, .hidden = 256, .sequence = 128, .micro_batches = 4,
-                              .tensor_parallel = 2, .pipeline_parallel = 2, .data_parallel = 2};
+  config.workload.generate = {.layers = 4,
+                              .hidden = 256,
+                              .sequence = 128,
+                              .micro_batches = 4,
+                              .tensor_parallel = 2,
+                              .pipeline_parallel = 2,
+                              .data_parallel = 2};
   config.workload.iterations = 3;
   config.hosts = {.count = 2, .npus = 4, .nics = 2};
   for (int p = 0; p < 4; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
@@ -50,7 +55,9 @@ uint64_t allocations_of_the_loop(const RunConfig& config) {
   return allocated;
 }
 
-TEST(HotPath, TakesNoMemory) { EXPECT_EQ(allocations_of_the_loop(small_run()), 0u); }
+TEST(HotPath, TakesNoMemory) {
+  EXPECT_EQ(allocations_of_the_loop(small_run()), 0u);
+}
 
 TEST(HotPath, TakesNoMemoryToRecoverFromLoss) {
   RunConfig config = small_run();

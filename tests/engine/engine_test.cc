@@ -52,8 +52,7 @@ struct Bench {
   /// A star without framing, latency or store-and-forward: a message of n bytes alone on its way takes n nanoseconds,
   /// and again n when the switch stores and forwards; framing of payload 0 forwards at once.
   Network network() const {
-    return star_network({.port_bandwidth = std::vector<Bandwidth>(ranks(), kRate),
-                         .local_bandwidth = kRate},
+    return star_network({.port_bandwidth = std::vector<Bandwidth>(ranks(), kRate), .local_bandwidth = kRate},
                         plan.transport);
   }
 
@@ -118,8 +117,8 @@ TEST(Engine, ReducingTakesTimeOnTheOperationsChannel) {
   WorkloadBuilder builder(4);
   const GroupId world = builder.group("world", {0, 1, 2, 3});
   for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllReduce, world, 4'000);
-  Bench bench(builder.build(), {.messages = {.reduce_bandwidth = Bandwidth(16'000'000'000),
-                                             .reduce_latency = nanoseconds(100)}});
+  Bench bench(builder.build(),
+              {.messages = {.reduce_bandwidth = Bandwidth(16'000'000'000), .reduce_latency = nanoseconds(100)}});
   bench.run();
   EXPECT_EQ(bench.engine.rank_times().front(), nanoseconds(6'000 + 3 * 600));
 }
