@@ -10,6 +10,8 @@ namespace rankwire {
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// The run begins: this moment is time 0. Before any other thread reads the clock.
+  virtual void start() noexcept = 0;
   virtual Time now() noexcept = 0;
   /// Called when there is nothing to do before `next`. May return earlier.
   virtual void idle_until(Time next) noexcept = 0;
@@ -17,10 +19,10 @@ class Clock {
   virtual bool runs_by_itself() const noexcept = 0;
 };
 
-/// Run time is time since construction; `idle_until` returns at once, so the loop busy-polls.
+/// `idle_until` returns at once, so the loop busy-polls.
 class RealClock final : public Clock {
  public:
-  RealClock() : start_(std::chrono::steady_clock::now()) {}
+  void start() noexcept override { start_ = std::chrono::steady_clock::now(); }
   Time now() noexcept override {
     return Time(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count() * 1000);
@@ -29,12 +31,13 @@ class RealClock final : public Clock {
   bool runs_by_itself() const noexcept override { return true; }
 
  private:
-  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 /// Time stands still until the loop has nothing left to do, then jumps to the next event.
 class VirtualClock final : public Clock {
  public:
+  void start() noexcept override { now_ = Time(); }
   Time now() noexcept override { return now_; }
   void idle_until(Time next) noexcept override {
     if (next > now_ && next != Time::never()) now_ = next;

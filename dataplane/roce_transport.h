@@ -42,8 +42,9 @@ struct RoceOptions {
   PayloadMode payload = PayloadMode::kPattern;
   Announcement announcement = Announcement::kGratuitousArp;
   Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up; >= 0
-  /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran out
-  /// in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle time.
+  /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
+  /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle
+  /// time.
   Duration standstill = Duration::max();
   uint64_t seed = 1;  ///< of first PSNs and keys
 };

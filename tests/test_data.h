@@ -10,11 +10,10 @@
 
 namespace rankwire::testing {
 
-/// The file under RANKWIRE_TEST_DATA, or an empty path when the data set is absent.
+/// The file under RANKWIRE_TEST_DATA (the environment's, else the build's), or an empty path when it is absent.
 inline std::filesystem::path test_data(const std::string& relative) {
   const char* root = std::getenv("RANKWIRE_TEST_DATA");
-  if (root == nullptr) return {};
-  const auto path = std::filesystem::path(root) / relative;
+  const auto path = std::filesystem::path(root != nullptr ? root : RANKWIRE_TEST_DATA) / relative;
   return std::filesystem::exists(path) ? path : std::filesystem::path{};
 }
 

@@ -113,7 +113,7 @@ int check_configuration(const RunRequest& request) {
   prepare(setup, config, scratch.path());
   for (const std::string& warning : setup.warnings) log_warning(warning);
   const nlohmann::ordered_json j = as_json(setup);
-  if (request.json) {
+  if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
   } else {
     print_tables(j);

@@ -18,12 +18,17 @@ struct Line {
   std::string folder, formats, specification, prefix;
   int status = 0;
 
+  void add_json_flag(CLI::App& verb, const char* what) {
+    verb.add_flag_callback(
+        "--json", [this] { request.form = OutputForm::kJson; }, what);
+  }
+
   void add_run_options(CLI::App& verb) {
     verb.add_option("CONFIG", request.config, "configuration (docs/configuration.md)")->required();
     verb.add_option("--out", request.out, "run folder; default runs/NAME");
     verb.add_option("--set", request.settings, "key=value, overrides a key of the configuration; repeatable")
         ->allow_extra_args(false);
-    verb.add_flag("--json", request.json, "print the summary as JSON");
+    add_json_flag(verb, "print the summary as JSON");
     verb.add_flag("--quiet", quiet, "print errors only");
   }
 
@@ -46,9 +51,15 @@ struct Line {
     CLI::App& check = *app.add_subcommand("check", "validate a configuration and print where every rank stands");
     check.add_option("CONFIG", request.config, "configuration")->required();
     check.add_option("--set", request.settings, "key=value; repeatable")->allow_extra_args(false);
-    check.add_flag("--json", request.json, "print JSON");
+    add_json_flag(check, "print JSON");
     check.footer("Example: rankwire check configs/quickstart.yaml");
     check.callback([this] { status = check_configuration(request); });
+
+    CLI::App& devices =
+        *app.add_subcommand("devices", "the network devices of this machine and what keeps them from use");
+    add_json_flag(devices, "print JSON");
+    devices.footer("Example: rankwire devices --json");
+    devices.callback([this] { status = list_devices(request.form); });
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();
@@ -58,6 +69,7 @@ struct Line {
 
     CLI::App& trace = *app.add_subcommand("trace", "make traces");
     trace.require_subcommand(1);
+    trace.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
     CLI::App& generate = *trace.add_subcommand("generate", "write the Chakra traces of a transformer training step");
     generate.add_option("SPEC", specification, "model and parallelism (docs/configuration.md, workload.generate)")
         ->required();

@@ -1,25 +1,29 @@
 // What each verb does. All return the exit status: 0 ok, 1 the run failed; usage and configuration errors are thrown.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace rankwire {
 
+enum class OutputForm : uint8_t { kTable, kJson };
+
 /// Options that `run` and `simulate` share.
 struct RunRequest {
   std::string config;
   std::filesystem::path out;  ///< empty: runs/NAME, NAME from the configuration
   std::vector<std::string> settings;
-  bool json = false;    ///< print summary.json instead of the table
-  bool strict = false;  ///< a run that the generator limited counts as failed
+  OutputForm form = OutputForm::kTable;  ///< of what is printed
+  bool strict = false;                   ///< a run that the generator limited counts as failed
 };
 
 int run_emulation(const RunRequest& request);
 /// Reference only; with `twin` the packet-level twin fills the emulated columns.
 int run_simulation(const RunRequest& request, bool twin);
 int check_configuration(const RunRequest& request);
+int list_devices(OutputForm form);
 int draw_report(const std::filesystem::path& folder, const std::string& formats);
 int generate_traces(const std::string& specification, const std::string& prefix);
 

@@ -46,6 +46,7 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
       .counters = transport.counters(),
       .flows = flow_rows(setup, transport),
       .ports = transport.ports()};
+  for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
   // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
   end.counters.messages_sent = messages.sent;
   end.counters.messages_delivered = messages.delivered;
@@ -96,6 +97,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
   const std::span<Device* const> devices =
       execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
+  execution.clock.start();
+  if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
   RunResult result = run(engine, execution.transport, devices, execution.clock, run_options(setup.config), interrupted);
   RunEnd end = run_end(setup, result, engine, execution.transport);
   judge(result, end);

@@ -43,6 +43,11 @@ void open_session(Session& session, const RunRequest& request) {
   prepare(session.setup, config, session.folder);
   for (const std::string& warning : session.setup.warnings) log_warning(warning);
 
+  // What an earlier run left would not be this run's.
+  for (const char* file :
+       {"summary.json", "operations.csv", "flows.csv", "ports.csv", "timeline.json", "report.html", "report.md"}) {
+    std::filesystem::remove(session.folder / file);
+  }
   session.recorder.emplace(session.folder, RecorderOptions{.messages = message_detail(config.messages)});
   session.recorder->configuration(resolved_json(config), RANKWIRE_VERSION, config.dut);
   session.recorder->nodes(node_table(session.setup.workload));
@@ -56,8 +61,8 @@ std::unique_ptr<Transport> wire_and_local(const Setup& setup, const RoceOptions&
 
 RunResult emulate(Session& session) {
   RealClock clock;
-  const std::unique_ptr<Testbed> testbed = make_testbed(session.setup, clock);
-  RoceOptions options = roce_options(session.setup.config);
+  const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
+  RoceOptions options = roce_options(session.setup);
   options.standstill = Duration(ack_timeout(options.timeout_exponent).ps / 2);
   const std::unique_ptr<Transport> transport = wire_and_local(session.setup, options, *testbed);
   return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
@@ -67,7 +72,7 @@ RunResult emulate(Session& session) {
 RunResult run_twin(Session& session) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
-  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, roce_options(session.setup.config), *testbed);
+  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, roce_options(session.setup), *testbed);
   return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());
 }
@@ -82,13 +87,13 @@ RunResult run_reference(Session& session) {
 /// Closes the record, draws it, prints the summary, and turns the verdict into an exit status.
 int finish(Session& session, const RunRequest& request, bool ok) {
   session.recorder.reset();
-  write_report(session.folder);
+  const OperationStatistics operations = write_report(session.folder);
   const RunReader reader(session.folder);
   const nlohmann::ordered_json summary = rankwire::summary(reader);
-  if (request.json) {
+  if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", summary_table(reader));
+    fmt::print("{}", summary_table(reader, operations));
   }
   std::fflush(stdout);
   if (request.strict && summary.at("fidelity") != "ok") ok = false;

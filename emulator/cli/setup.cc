@@ -147,13 +147,33 @@ RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }
 
-RoceOptions roce_options(const RunConfig& config) {
+uint32_t default_timeout(const Setup& setup) {
+  const RunConfig& config = setup.config;
+  std::vector<Bytes> queued(config.ports.size());
+  const Framing framing = rocev2_framing(Bytes(config.transport.mtu));
+  for (const Connection& c : setup.plan.transport.connections) {
+    if (c.path != Path::kWire) continue;
+    const Bytes window(int64_t{config.transport.window} * config.transport.mtu);
+    queued[setup.placement.nics[c.destination_nic.value].port.value] +=
+        line_size(std::min(window, c.bytes_per_iteration), framing);
+  }
+  Duration longest;
+  for (size_t p = 0; p < queued.size(); ++p) {
+    const Bytes most = std::min(queued[p], config.embedded_switch.buffer);
+    longest = std::max(longest, serialization_time(most, config.ports[p].rate));
+  }
+  uint32_t exponent = config.ports.front().embedded() ? 8 : 14;
+  while (exponent < 31 && ack_timeout(exponent) < longest * 2) ++exponent;
+  return exponent;
+}
+
+RoceOptions roce_options(const Setup& setup) {
+  const RunConfig& config = setup.config;
   const TransportConfig& t = config.transport;
-  const uint32_t default_timeout = config.ports.front().embedded() ? 8 : 14;
   return {.mtu = t.mtu,
           .window = t.window,
           .ack_every = t.ack_every,
-          .timeout_exponent = t.timeout.value_or(default_timeout),
+          .timeout_exponent = t.timeout ? *t.timeout : default_timeout(setup),
           .retry_count = t.retry_count,
           .dscp = static_cast<uint8_t>(t.dscp),
           .ecn = t.ecn ? Ecn::kCapable0 : Ecn::kNotCapable,

@@ -42,7 +42,11 @@ PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
 /// For virtual time; `run` adds what only real time needs.
-RoceOptions roce_options(const RunConfig& config);
+RoceOptions roce_options(const Setup& setup);
+/// The exponent t of the acknowledgement time-out that `transport.timeout: auto` stands for: 8 on embedded ports and 14
+/// on others, or the smallest that is twice the longest time that a frame can wait in front of a port when all queue
+/// pairs that lead there have a whole window on the way. A shorter one would take its own queue for loss.
+uint32_t default_timeout(const Setup& setup);
 /// What the reference model believes of the network: one switch, the ports' rates, the modelled interconnect.
 Network reference_network(const Setup& setup);
 std::vector<NodeInfo> node_table(const Workload& workload);

@@ -98,13 +98,13 @@ class EmbeddedTestbed final : public Testbed {
     return testbed;
   }
 
-  void give_own_thread(Clock& clock) {
-    devices_.clear();
-    thread_.emplace(*switch_, clock, environment_.has_value());
-  }
+  void give_own_thread() { devices_.clear(); }
 
   std::vector<PortBinding> ports() override { return bindings(setup_, ports_); }
   std::span<Device* const> devices() override { return devices_; }
+  void start(Clock& clock) override {
+    if (devices_.empty()) thread_.emplace(*switch_, clock, environment_.has_value());
+  }
 
   std::vector<PortCounters> finish() override {
     thread_.reset();
@@ -162,6 +162,7 @@ class DeviceTestbed final : public Testbed {
 
   std::vector<PortBinding> ports() override { return bindings(setup_, ports_); }
   std::span<Device* const> devices() override { return {}; }
+  void start(Clock&) override {}
   std::vector<PortCounters> finish() override { return {}; }
 
  private:
@@ -182,12 +183,12 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup);
 }
 
-std::unique_ptr<Testbed> make_testbed(const Setup& setup, Clock& clock) {
+std::unique_ptr<Testbed> make_testbed(const Setup& setup) {
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) return std::make_unique<DeviceTestbed>(setup);
   std::unique_ptr<EmbeddedTestbed> testbed =
       first.device == "ring" ? EmbeddedTestbed::on_rings(setup) : EmbeddedTestbed::in_memory(setup);
-  if (setup.config.embedded_switch.own_core) testbed->give_own_thread(clock);
+  if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
   return testbed;
 }
 

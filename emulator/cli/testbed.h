@@ -21,6 +21,8 @@ class Testbed {
   virtual std::vector<PortBinding> ports() = 0;
   /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
   virtual std::span<Device* const> devices() = 0;
+  /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
+  virtual void start(Clock& clock) = 0;
   /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT". Empty
   /// for real devices.
   virtual std::vector<PortCounters> finish() = 0;
@@ -29,8 +31,7 @@ class Testbed {
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 
-/// The ports that the configuration names, in real time; `clock` outlives the testbed and may be read by any thread.
-/// Throws Error naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(const Setup& setup, Clock& clock);
+/// The ports that the configuration names, for real time. Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(const Setup& setup);
 
 }  // namespace rankwire

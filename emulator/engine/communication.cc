@@ -125,14 +125,14 @@ void Communication::posted(size_t count) noexcept {
   outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<ptrdiff_t>(count));
 }
 
-void Communication::handle(const Event& event) noexcept {
+void Communication::handle(Time now, const Event& event) noexcept {
   switch (event.kind) {
     case EventKind::kSent:
       return on_sent(event);
     case EventKind::kReceived:
       return on_received(event);
     case EventKind::kFailed:
-      return on_failed(event);
+      return on_failed(event, now);
   }
 }
 
@@ -176,15 +176,15 @@ void Communication::deliver(const Event& event, Time at) noexcept {
   complete_step(plan_.nodes[connection.destination.value][ends.destination_node].slot, ends.destination_step, at);
 }
 
-void Communication::on_failed(const Event& event) noexcept {
+void Communication::on_failed(const Event& event, Time now) noexcept {
   ++counters_.failed;
   if (!failed()) first_failure_ = event;
   if (options_.on_failure == OnFailure::kStop || !event.at_source) return;
   // The receiver will not hear of the message: it must not wait for it either.
   const uint32_t iteration = event.index / plan_.transport.connections[event.connection.value].messages_per_iteration;
   const bool arrived = arrival(place_of(event.connection, event.index), iteration) == Arrival::kArrived;
-  acknowledge(event, event.sent.acked);
-  if (!arrived) deliver(event, event.sent.acked);
+  acknowledge(event, now);
+  if (!arrived) deliver(event, now);
 }
 
 MessageId Communication::destination_id(const Event& event) const noexcept {

@@ -64,7 +64,7 @@ class Communication {
   /// Starts a communication node. Its slot is free: the caller runs one collective a group and rank at a time.
   void start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept;
   void reduced(uint32_t slot, uint32_t step, Time now) noexcept;
-  void handle(const Event& event) noexcept;
+  void handle(Time now, const Event& event) noexcept;
 
   /// Messages to be posted, oldest first.
   std::span<const Message> outgoing() const noexcept { return outgoing_; }
@@ -112,7 +112,7 @@ class Communication {
   void complete_step(uint32_t slot, uint32_t step, Time at) noexcept;
   void on_sent(const Event& event) noexcept;
   void on_received(const Event& event) noexcept;
-  void on_failed(const Event& event) noexcept;
+  void on_failed(const Event& event, Time now) noexcept;
   void acknowledge(const Event& event, Time at) noexcept;
   void deliver(const Event& event, Time at) noexcept;
   MessageId destination_id(const Event& event) const noexcept;

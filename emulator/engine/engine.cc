@@ -216,8 +216,8 @@ void Engine::begin_iteration(RankId id) noexcept {
   touch(id);
 }
 
-void Engine::handle(std::span<const Event> events) noexcept {
-  for (const Event& event : events) communication_.handle(event);
+void Engine::handle(Time now, std::span<const Event> events) noexcept {
+  for (const Event& event : events) communication_.handle(now, event);
   messages_handled_ += events.size();
 }
 

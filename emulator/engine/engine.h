@@ -45,7 +45,7 @@ class Engine {
   std::span<const Message> outgoing() const noexcept { return communication_.outgoing(); }
   void posted(size_t count) noexcept { communication_.posted(count); }
   /// What the transport reported; `advance` then starts what follows.
-  void handle(std::span<const Event> events) noexcept;
+  void handle(Time now, std::span<const Event> events) noexcept;
 
   /// The end of the earliest compute or reduce in progress.
   Time next_event() const noexcept { return timers_.next(); }

@@ -20,7 +20,7 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   bool moved = false;
   for (Device* device : devices) moved |= device->step(now);
   while (const size_t n = transport.poll(now, events)) {
-    engine.handle({events.data(), n});
+    engine.handle(now, {events.data(), n});
     engine.advance(now);
     engine.posted(transport.post(now, engine.outgoing()));
     if (n < events.size()) break;

@@ -63,7 +63,7 @@ struct Interval : Quantity<Duration, &Duration::ps> {
 };
 
 struct Rate : Quantity<Bandwidth, &Bandwidth::bits_per_second> {
-  Rate() : Quantity{kRateScale, Bandwidth(1'000), Bandwidth(1'000'000'000'000'000)} {}
+  Rate() : Quantity{kRateScale, Bandwidth(1'000), Bandwidth(64'000'000'000'000)} {}
 };
 
 /// Floating-point operations a second, positive.

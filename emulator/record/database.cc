@@ -69,10 +69,14 @@ double Statement::real(int column) const {
   return sqlite3_column_double(statement_.get(), column);
 }
 
-std::string Statement::text(int column) const {
+std::string_view Statement::text_view(int column) const {
   const unsigned char* text = sqlite3_column_text(statement_.get(), column);
   if (text == nullptr) return {};
   return {reinterpret_cast<const char*>(text), static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+std::string Statement::text(int column) const {
+  return std::string(text_view(column));
 }
 
 std::optional<int64_t> Statement::optional_integer(int column) const {

@@ -38,6 +38,8 @@ class Statement {
   int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
+  /// Valid until the next step.
+  std::string_view text_view(int column) const;
   /// Empty where the column is NULL.
   std::optional<int64_t> optional_integer(int column) const;
 

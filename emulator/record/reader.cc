@@ -1,7 +1,5 @@
 #include "emulator/record/reader.h"
 
-#include <tuple>
-
 #include "emulator/record/counters.h"
 #include "emulator/record/schema.h"
 
@@ -40,64 +38,6 @@ MessageLatency latency_at(const Statement& row, int column) {
           Duration(row.integer(column + 4)),
           Duration(row.integer(column + 5))};
 }
-
-/// Looks nodes up one by one: a table of all of them would grow with the trace.
-class NodeLookup {
- public:
-  explicit NodeLookup(const Database& database)
-      : select_(database.prepare("SELECT id, name, kind, \"group\", group_size, bytes, recorded_ps, job FROM nodes "
-                                 "WHERE rank=? AND node=?")) {}
-
-  /// A node that the record does not describe has its index for a name and the kind "unknown".
-  NodeInfo find(RankId rank, uint32_t node) {
-    NodeInfo info{.rank = rank, .node = node};
-    select_.reset();
-    select_.bind(rank.value, node);
-    if (!select_.step()) {
-      info.name = fmt::format("node {}", node);
-      info.kind = "unknown";
-      return info;
-    }
-    info.id = count(select_, 0);
-    info.name = select_.text(1);
-    info.kind = select_.text(2);
-    info.group = select_.text(3);
-    info.group_size = small(select_, 4);
-    info.bytes = Bytes(select_.integer(5));
-    if (const auto recorded = select_.optional_integer(6)) info.recorded = Duration(*recorded);
-    info.job = JobId(small(select_, 7));
-    return info;
-  }
-
- private:
-  Statement select_;
-};
-
-/// The executions of one run in order of (iteration, rank, node).
-class OperationCursor {
- public:
-  using Key = std::tuple<int64_t, int64_t, int64_t>;
-
-  OperationCursor(const Database& database, const RecordedRun* run)
-      : select_(database.prepare("SELECT iteration, rank, node, start_ps, end_ps FROM operations WHERE run=? "
-                                 "ORDER BY iteration, rank, node")) {
-    // Runs count from 1, so run 0 has no rows.
-    select_.bind(run == nullptr ? 0u : run->run);
-    advance();
-  }
-  void advance() {
-    live_ = select_.step();
-    if (live_) key_ = Key(select_.integer(0), select_.integer(1), select_.integer(2));
-  }
-  bool live() const { return live_; }
-  const Key& key() const { return key_; }
-  OperationTimes times() const { return {Time(select_.integer(3)), Time(select_.integer(4))}; }
-
- private:
-  Statement select_;
-  Key key_;
-  bool live_ = false;
-};
 
 }  // namespace
 
@@ -300,46 +240,6 @@ std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, u
     messages.push_back(m);
   }
   return messages;
-}
-
-Time RunReader::last_end(const RecordedRun& run) const {
-  Statement rows = database_.prepare("SELECT ifnull(max(end_ps), 0) FROM operations WHERE run=?");
-  rows.bind(run.run);
-  rows.step();
-  return Time(rows.integer(0));
-}
-
-void RunReader::for_each_operation(const std::function<void(const OperationRow&)>& visit) const {
-  NodeLookup nodes(database_);
-  OperationCursor emulated(database_, emulated_), reference(database_, reference_);
-  while (emulated.live() || reference.live()) {
-    const bool take_emulated = emulated.live() && (!reference.live() || emulated.key() <= reference.key());
-    const bool take_reference = reference.live() && (!emulated.live() || reference.key() <= emulated.key());
-    const auto [iteration, rank, node] = take_emulated ? emulated.key() : reference.key();
-    OperationRow row;
-    row.node = nodes.find(RankId(static_cast<uint32_t>(rank)), static_cast<uint32_t>(node));
-    row.iteration = static_cast<uint32_t>(iteration);
-    if (take_emulated) row.emulated = emulated.times();
-    if (take_reference) row.reference = reference.times();
-    if (row.node.kind != "none") visit(row);
-    if (take_emulated) emulated.advance();
-    if (take_reference) reference.advance();
-  }
-}
-
-void RunReader::for_each_by_start(
-    const RecordedRun& run,
-    const std::function<void(const NodeInfo& node, uint32_t iteration, OperationTimes times)>& visit) const {
-  NodeLookup nodes(database_);
-  Statement rows = database_.prepare(
-      "SELECT rank, node, iteration, start_ps, end_ps FROM operations WHERE run=? "
-      "ORDER BY rank, start_ps, end_ps, iteration, node");
-  rows.bind(run.run);
-  while (rows.step()) {
-    const NodeInfo node = nodes.find(RankId(small(rows, 0)), small(rows, 1));
-    if (node.kind == "none") continue;
-    visit(node, small(rows, 2), {Time(rows.integer(3)), Time(rows.integer(4))});
-  }
 }
 
 }  // namespace rankwire

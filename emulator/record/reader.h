@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/record/database.h"
@@ -71,13 +72,24 @@ class RunReader {
 
   /// When the last of the run's recorded operations ended; 0 when there is none.
   Time last_end(const RecordedRun& run) const;
+  /// Recorded executions of both sides together, whatever their kind.
+  uint64_t operation_count() const;
+  /// The duration of the n-th longest of them, n from 1; absent when there are fewer.
+  std::optional<Duration> nth_longest(uint64_t n) const;
+  /// How many of them took longer than `duration`.
+  uint64_t longer_than(Duration duration) const;
 
-  /// Visits every execution in order of (iteration, rank, node). Rows are streamed: memory does not grow with them.
+  /// Visits every execution in order of (iteration, rank, node). Rows are streamed: memory does not grow with them. The
+  /// row is valid during the call only.
   void for_each_operation(const std::function<void(const OperationRow&)>& visit) const;
-  /// Visits one run's executions in order of (rank, start, end, node).
+  /// Visits one run's executions of at least `shortest` in order of (rank, start, end, iteration, node).
   void for_each_by_start(
-      const RecordedRun& run,
+      const RecordedRun& run, Duration shortest,
       const std::function<void(const NodeInfo& node, uint32_t iteration, OperationTimes times)>& visit) const;
+  /// Visits when one run's nodes of each kind were at work, in order of (rank, start).
+  void for_each_interval(
+      const RecordedRun& run,
+      const std::function<void(RankId rank, std::string_view kind, OperationTimes times)>& visit) const;
 
  private:
   void read_record();
@@ -86,6 +98,8 @@ class RunReader {
   void read_end(RecordedRun& run, const Statement& row) const;
   TransportCounters read_counters(uint32_t run) const;
   std::string interruption(const RecordedRun& run) const;
+  /// A query over `operations` whose first two parameters are the runs of both sides.
+  Statement over_both_sides(std::string_view sql) const;
 
   std::filesystem::path folder_;
   Database database_;

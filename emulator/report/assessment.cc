@@ -50,9 +50,37 @@ std::optional<Duration> completion_of(const RecordedRun* run) {
 }
 
 std::optional<double> completion_ratio(const RunReader& record) {
-  const auto emulated = completion_of(record.emulated()), reference = completion_of(record.reference());
-  if (!emulated || !reference) return std::nullopt;
-  return ratio_of(*emulated, *reference);
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
+    if (run == nullptr || !run->ended || run->end.verdict != "ok") return std::nullopt;
+  }
+  return ratio_of(record.emulated()->end.completion, record.reference()->end.completion);
+}
+
+std::string describe_completion(const RunReader& record) {
+  std::string text;
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
+    if (run == nullptr) continue;
+    if (!text.empty()) text += ", ";
+    if (run->end.verdict != "ok") text += run->end.verdict + (run->ended ? " after " : "");
+    if (run->ended) text += readable(run->end.completion);
+    text += fmt::format(" {}", to_string(run->start.fidelity));
+  }
+  if (const auto ratio = completion_ratio(record)) text += ", ratio " + readable_ratio(ratio);
+  return text.empty() ? "-" : text;
+}
+
+std::string explain_fidelity(const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  if (run == nullptr) return "nothing was emulated: all times are those of the reference model";
+  if (!run->ended) return "unknown: the emulated run has no end in the record";
+  if (assess_fidelity(record).fidelity != "ok") {
+    return "the generator set the pace, so the device under test is not to be blamed for the times";
+  }
+  if (run->start.fidelity == Fidelity::kTwin) {
+    return "packet-level twin in virtual time: no device took part, and the generator is never late";
+  }
+  return fmt::format("the generator kept its schedule (worst stall {}): the times are those of the network",
+                     readable(run->end.counters.worst_stall));
 }
 
 std::vector<std::string> all_warnings(const RunReader& record) {

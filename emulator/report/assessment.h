@@ -28,10 +28,16 @@ FidelityAssessment assess_fidelity(const RunReader& record);
 /// null.
 const RecordedRun* principal_run(const RunReader& record);
 
-/// Absent unless the run has ended.
+/// Who is to be blamed for the times, in one sentence for a person.
+std::string explain_fidelity(const RunReader& record);
+
+/// How far the run came; absent unless it has ended.
 std::optional<Duration> completion_of(const RecordedRun* run);
-/// Emulated over reference completion time.
+/// Emulated over reference completion time; absent unless both runs are "ok", because a run that stopped early has no
+/// completion time to compare.
 std::optional<double> completion_ratio(const RunReader& record);
+/// "10.53 s emulated, 5.869 s reference, ratio 1.794"; "failed after 945 ms emulated, ..." where a run was not "ok".
+std::string describe_completion(const RunReader& record);
 
 /// The recorded warnings, and one for each kind of rows that the record lacks.
 std::vector<std::string> all_warnings(const RunReader& record);

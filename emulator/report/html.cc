@@ -3,82 +3,87 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "emulator/report/assessment.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
+#include "emulator/report/html_details.h"
 #include "emulator/report/html_style.h"
+#include "emulator/report/html_table.h"
 #include "emulator/report/picture.h"
 
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostGroups = 500, kMostFlows = 500;
-constexpr uint32_t kMostMessages = 100;
+constexpr size_t kMostOperations = 50, kShownAtOnce = 8, kMostRanks = 16;
+constexpr auto kText = HtmlColumn::kText;
 
-/// A table whose cells are escaped here, so that no caller can forget it.
-class Table {
- public:
-  explicit Table(std::initializer_list<const char*> columns) {
-    html_ = "<div class=\"wide\"><table>\n<thead><tr>";
-    for (const char* column : columns) html_ += fmt::format("<th scope=\"col\">{}</th>", html_escaped(column));
-    html_ += "</tr></thead>\n<tbody>\n";
-  }
-  void add(const std::vector<std::string>& cells) {
-    html_ += "<tr>";
-    for (const std::string& cell : cells) html_ += "<td>" + html_escaped(cell) + "</td>";
-    html_ += "</tr>\n";
-  }
-  std::string finish() && { return std::move(html_) + "</tbody></table></div>\n"; }
-
- private:
-  std::string html_;
-};
-
-std::string number(uint64_t value) {
-  return fmt::to_string(value);
-}
-
-std::string readable_or_dash(std::optional<Duration> duration) {
-  return duration ? readable(*duration) : "-";
-}
-
-std::optional<Duration> duration_of(const std::optional<OperationTimes>& times) {
-  return times ? std::optional<Duration>(times->duration()) : std::nullopt;
+/// Texts of the result carry this class: how a reader should feel about it.
+const char* tone_of(std::string_view word) {
+  if (word == "ok") return "good";
+  return word == "generator_limited" || word == "interrupted" ? "doubtful" : "bad";
 }
 
 std::string section(const char* title, const std::string& body) {
   return body.empty() ? std::string() : fmt::format("<section><h2>{}</h2>\n{}</section>\n", title, body);
 }
 
-std::string shown_of(size_t shown, size_t all, const char* file) {
-  if (shown >= all) return {};
-  return fmt::format("<p class=\"note\">{} of {}; all are in {}.</p>\n", shown, all, file);
+std::string card(const char* title, const std::string& value, const std::string& beneath = {},
+                 const char* tone = "plain") {
+  return fmt::format("<div class=\"card {}\"><span>{}</span><strong>{}</strong><small>{}</small></div>\n", tone, title,
+                     html_escaped(value), html_escaped(beneath));
 }
 
-std::string card(const char* title, const std::string& value) {
-  return fmt::format("<div class=\"card\"><span>{}</span><strong>{}</strong></div>\n", title, html_escaped(value));
+std::string completion_card(const char* title, const RecordedRun* run) {
+  if (run == nullptr || !run->ended) return card(title, "-");
+  const bool ok = run->end.verdict == "ok";
+  return card(title, readable(run->end.completion), ok ? run->start.clock + " time" : "until it " + run->end.verdict);
+}
+
+std::string ratio_card(const RunReader& record) {
+  const auto ratio = completion_ratio(record);
+  if (!ratio) return card("Emulated / reference", "-");
+  return card("Emulated / reference", readable_ratio(ratio), fmt::format("{:+.2f} %", (*ratio - 1) * 100));
+}
+
+std::string transport_cards(const RunEnd& end) {
+  const TransportCounters& c = end.counters;
+  std::string html =
+      card("Retransmitted", fmt::format("{} packets", c.retransmitted),
+           fmt::format("{} NAKs, {} time-outs", c.naks, c.timeouts), c.retransmitted == 0 ? "plain" : "doubtful");
+  html += card("Congestion", fmt::format("{} CE marks", c.ecn_ce_rx),
+               fmt::format("{} CNPs, {} pause frames", c.cnp_rx, c.pause_rx));
+  const uint64_t wrong = end.messages_lost + end.messages_duplicated + c.payload_errors;
+  html +=
+      card("Messages delivered", fmt::format("{} of {}", c.messages_delivered, end.messages),
+           fmt::format("{} lost, {} twice, {} altered", end.messages_lost, end.messages_duplicated, c.payload_errors),
+           wrong == 0 ? "plain" : "bad");
+  return html;
 }
 
 std::string cards(const RunReader& record) {
+  const Verdict verdict = verdict_of(record);
+  const std::string fidelity = assess_fidelity(record).fidelity;
   std::string html = "<div class=\"cards\">\n";
-  html += card("Verdict", verdict_of(record).verdict);
-  html += card("Fidelity", assess_fidelity(record).fidelity);
-  html += card("Emulated completion", readable_or_dash(completion_of(record.emulated())));
-  html += card("Reference completion", readable_or_dash(completion_of(record.reference())));
-  html += card("Emulated / reference", readable_ratio(completion_ratio(record)));
+  html += card("Verdict", verdict.verdict, {}, tone_of(verdict.verdict));
+  if (const RecordedRun* run = record.emulated()) {
+    html += completion_card(run->start.fidelity == Fidelity::kTwin ? "Emulated (twin)" : "Emulated", run);
+  }
+  html += completion_card("Reference", record.reference());
+  if (record.emulated() != nullptr) {
+    html += ratio_card(record);
+    html += card("Fidelity", fidelity, {}, tone_of(fidelity));
+  }
   if (const RecordedRun* run = principal_run(record)) {
-    html += card("Ranks", number(run->start.ranks));
-    html += card("Messages", number(run->end.messages));
-    html += card("On the wire", readable(run->end.bytes_wire));
-    html += card("Local", readable(run->end.bytes_local));
+    html += card("Planned traffic", readable(run->end.bytes_wire) + " on the wire",
+                 fmt::format("{} local, {} ranks", readable(run->end.bytes_local), run->start.ranks));
   }
-  if (const RecordedRun* run = record.emulated(); run != nullptr && run->ended) {
-    html += card("Retransmitted packets", number(run->end.counters.retransmitted));
-    html += card("Messages lost", number(run->end.messages_lost));
-  }
+  if (const RecordedRun* run = record.emulated(); run != nullptr && run->ended) html += transport_cards(run->end);
   return html + "</div>\n";
 }
 
@@ -89,152 +94,249 @@ std::string list(const std::vector<std::string>& lines) {
   return html + "</ul>\n";
 }
 
-std::string explanation(const RunReader& record) {
-  const Verdict verdict = verdict_of(record);
+/// A line "rank 3 in 'x' waits for rank 4 to acknowledge: source QP ..." with what follows the first ": " subdued.
+std::string waiting_line(std::string_view line) {
+  const size_t colon = line.find(": ");
+  if (colon == std::string_view::npos) return "<li>" + html_escaped(line) + "</li>\n";
+  return fmt::format("<li>{}<br><span class=\"note\">{}</span></li>\n", html_escaped(line.substr(0, colon)),
+                     html_escaped(line.substr(colon + 2)));
+}
+
+/// The first line says what happened, each other one who waits for whom.
+std::string reason(const Verdict& verdict) {
+  if (verdict.reason.empty()) return {};
+  std::string_view rest = verdict.reason;
+  const auto next_line = [&] {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return line;
+  };
+  std::string html = fmt::format("<div class=\"reason {}\"><p><b>{}</b>: {}</p>\n", tone_of(verdict.verdict),
+                                 html_escaped(verdict.verdict), html_escaped(next_line()));
+  if (!rest.empty()) {
+    html += "<ul>\n";
+    while (!rest.empty()) html += waiting_line(next_line());
+    html += "</ul>\n";
+  }
+  return html + "</div>\n";
+}
+
+std::string result(const RunReader& record) {
   const FidelityAssessment fidelity = assess_fidelity(record);
-  std::string html = "<p>Verdict <b>" + html_escaped(verdict.verdict) + "</b>";
-  if (!verdict.reason.empty()) html += ": " + html_escaped(verdict.reason);
-  html += ".</p>\n";
-  if (record.emulated() == nullptr) {
-    return html + "<p>Nothing was emulated: all times are those of the reference model.</p>\n";
-  }
-  if (record.emulated()->start.fidelity == Fidelity::kTwin) {
-    html += "<p>The emulated columns are those of the packet-level twin, in virtual time: no device took part.</p>\n";
-  }
-  if (fidelity.reasons.empty()) {
-    return html +
-           "<p>Fidelity <b>ok</b>: the generator kept its schedule, so the times are those of the network.</p>\n";
-  }
-  return html +
-         "<p>Fidelity <b>generator_limited</b>: the result stands, but the device under test is not to be blamed "
-         "for it, because</p>\n" +
+  std::string sentence = explain_fidelity(record);
+  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  return reason(verdict_of(record)) +
+         fmt::format("<p class=\"blame\">{}{}</p>\n", html_escaped(sentence), fidelity.reasons.empty() ? "." : ":") +
          list(fidelity.reasons);
+}
+
+std::string deviation_rows(std::span<const OperationRow> rows, Duration most) {
+  HtmlTable table({{"Extra time"},
+                   {"Emulated"},
+                   {"Reference"},
+                   {"Ratio"},
+                   {"Worst rank"},
+                   {"Iteration"},
+                   {"Operation", kText},
+                   {"Kind", kText},
+                   {"Group", kText},
+                   {"Node"},
+                   {"Size"},
+                   {"busbw Gbit/s"}});
+  for (const OperationRow& row : rows) {
+    const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
+    const Duration extra = emulated - reference;
+    const auto bandwidth = operation_bandwidth(row.node, emulated);
+    table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
+               emulated, reference, readable_ratio(ratio_of(emulated, reference)), row.node.rank.value, row.iteration,
+               row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
+               bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
+  }
+  return std::move(table).finish();
+}
+
+std::string longest_rows(std::span<const OperationRow> rows) {
+  HtmlTable table({{"Duration"},
+                   {"Worst rank"},
+                   {"Iteration"},
+                   {"Operation", kText},
+                   {"Kind", kText},
+                   {"Group", kText},
+                   {"Node"},
+                   {"Size"},
+                   {"busbw Gbit/s"}});
+  for (const OperationRow& row : rows) {
+    const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
+    const auto bandwidth = operation_bandwidth(row.node, duration);
+    table.add({duration, row.node.rank.value, row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
+               row.node.bytes, bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
+  }
+  return std::move(table).finish();
+}
+
+/// The first rows at once, the others on demand.
+template <class Draw>
+std::string folded(std::vector<OperationRow> rows, Draw draw) {
+  rows.resize(std::min(rows.size(), kMostOperations));
+  const std::span<const OperationRow> all(rows);
+  if (all.size() <= kShownAtOnce) return draw(all);
+  return draw(all.first(kShownAtOnce)) +
+         fmt::format("<details><summary>{} more</summary>\n", all.size() - kShownAtOnce) +
+         draw(all.subspan(kShownAtOnce)) + "</details>\n";
+}
+
+std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
+  if (record.emulated() == nullptr || record.reference() == nullptr) {
+    const auto longest = operations.longest();
+    return longest.empty() ? "" : section("Longest communication, worst rank of each", folded(longest, longest_rows));
+  }
+  if (operations.compared() == 0) return {};
+  const char* title = "Communication that took longer than in the reference, worst rank of each";
+  const auto deviations = operations.deviations();
+  if (deviations.empty())
+    return section(title, "<p>None of those that ended on both sides took 1 % or 10 us longer.</p>\n");
+  const Duration most = *extra_time(deviations.front());
+  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most); }));
+}
+
+/// Times of one rank on one side; absent where the side or the rank is.
+struct RankTimes {
+  std::optional<Duration> completion, compute, exposed;
+
+  RankTimes(const RecordedRun* run, const SideActivity& activity, size_t rank) {
+    if (run != nullptr && rank < run->end.per_rank.size()) completion = run->end.per_rank[rank];
+    if (rank >= activity.ranks.size()) return;
+    compute = activity.ranks[rank].compute.covered();
+    exposed = activity.ranks[rank].exposed_communication();
+  }
+};
+
+struct RankRow {
+  uint64_t rank;
+  RankTimes emulated, reference;
+  std::optional<Duration> extra;  ///< where the runs can be compared
+};
+
+std::vector<RankRow> rank_rows(const RunReader& record, const RecordActivity& activity) {
+  const auto& [emulated, reference] = activity.sides;
+  const size_t ranks = std::max(emulated.ranks.size(), reference.ranks.size());
+  const bool comparable = completion_ratio(record).has_value();
+  std::vector<RankRow> rows;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    RankRow row{rank, {record.emulated(), emulated, rank}, {record.reference(), reference, rank}, {}};
+    const auto &e = row.emulated.completion, &r = row.reference.completion;
+    if (comparable && e && r) row.extra = *e - *r;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string reference_ranks(std::span<const RankRow> rows) {
+  HtmlTable table({{"Rank"}, {"Reference"}, {"Compute"}, {"Exposed communication"}});
+  for (const RankRow& row : rows) {
+    table.add({row.rank, row.reference.completion, row.reference.compute, row.reference.exposed});
+  }
+  return std::move(table).finish();
+}
+
+std::string compared_ranks(std::span<const RankRow> rows) {
+  HtmlTable table({{"Rank"},
+                   {"Emulated"},
+                   {"Reference"},
+                   {"Extra time"},
+                   {"Compute, emulated"},
+                   {"Compute, reference"},
+                   {"Exposed communication, emulated"},
+                   {"Exposed communication, reference"}});
+  for (const RankRow& row : rows) {
+    table.add({row.rank, row.emulated.completion, row.reference.completion, row.extra, row.emulated.compute,
+               row.reference.compute, row.emulated.exposed, row.reference.exposed});
+  }
+  return std::move(table).finish();
+}
+
+/// The ranks with the most extra time first where the runs can be compared.
+std::string ranks_table(const RunReader& record, const RecordActivity& activity) {
+  std::vector<RankRow> rows = rank_rows(record, activity);
+  if (rows.empty()) return {};
+  // Absent ones are equal, so ranks that cannot be compared keep their order.
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.extra > b.extra; });
+  const size_t all = rows.size();
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(all, kMostRanks)), rows.end());
+  const std::string table = record.emulated() == nullptr ? reference_ranks(rows) : compared_ranks(rows);
+  return "<p class=\"note\">Completion time; time with compute at work; time with communication (waiting for other "
+         "ranks included) that no compute hides.</p>\n" +
+         html_shown_of(rows.size(), all, "summary.json") + table;
+}
+
+std::string timeline(const RunReader& record, const RecordActivity& activity) {
+  const std::string svg = timeline_svg(record, activity);
+  if (svg.empty()) return {};
+  std::string legend;
+  const auto add = [&](const RecordedRun* run, const char* compute, const char* communication) {
+    if (run == nullptr) return;
+    const char* name = to_string(run->start.fidelity);
+    legend += fmt::format("<span class=\"key {}\"></span>compute, {} <span class=\"key {}\"></span>communication, {} ",
+                          compute, name, communication, name);
+  };
+  add(record.emulated(), "ec", "ex");
+  add(record.reference(), "rc", "rx");
+  const size_t ranks = std::max(activity.sides[0].ranks.size(), activity.sides[1].ranks.size());
+  return "<p class=\"note\">" + legend + "</p>\n" + html_shown_of(SideActivity::kMostDrawn, ranks, "timeline.json") +
+         "<div class=\"wide\">" + svg + "</div>\n";
 }
 
 std::string dut_table(const RunReader& record) {
   if (record.dut().empty()) return {};
-  Table table({"Property", "Value"});
+  HtmlTable table({{"Property", kText}, {"Value", kText}});
   for (const auto& [key, value] : record.dut()) table.add({key, value});
   return std::move(table).finish();
 }
 
-std::string groups_table(const OperationStatistics& operations) {
-  const auto groups = operations.groups(kMostGroups);
-  if (groups.empty()) return {};
-  Table table({"Name", "Kind", "Group", "Count", "Bytes", "Emulated mean", "Reference mean", "Recorded mean", "Ratio",
-               "Worst"});
-  for (const OperationGroup* g : groups) {
-    table.add({g->name, g->kind, g->group, number(g->count), readable(g->bytes), readable_or_dash(g->emulated.mean()),
-               readable_or_dash(g->reference.mean()), readable_or_dash(g->recorded.mean()), readable_ratio(g->ratio()),
-               readable(g->worst)});
-  }
-  return shown_of(groups.size(), operations.group_count(), "operations.csv") + std::move(table).finish();
-}
-
-std::string worst_table(const OperationStatistics& operations) {
-  const auto worst = operations.worst();
-  if (worst.empty()) return {};
-  Table table({"Excess", "Name", "Kind", "Rank", "Iteration", "Node", "Bytes", "Emulated", "Reference", "Ratio",
-               "busbw Gbit/s"});
-  for (const OperationRow& row : worst) {
-    const auto emulated = duration_of(row.emulated), reference = duration_of(row.reference);
-    const auto ratio = emulated && reference ? ratio_of(*emulated, *reference) : std::nullopt;
-    const auto bandwidth = operation_bandwidth(row.node, emulated ? *emulated : *reference);
-    table.add({readable(excess(row)), row.node.name, row.node.kind, number(row.node.rank.value), number(row.iteration),
-               number(row.node.id), readable(row.node.bytes), readable_or_dash(emulated), readable_or_dash(reference),
-               readable_ratio(ratio), bandwidth ? fmt::format("{:.2f}", bandwidth->bus) : "-"});
-  }
-  return shown_of(worst.size(), operations.count(), "operations.csv") + std::move(table).finish();
-}
-
-/// Flows of the emulated side, else of the reference, those with the slowest message first.
-std::string flows_table(const RunReader& record) {
-  const RecordedRun* run = principal_run(record);
-  if (run == nullptr) return {};
-  auto flows = record.flows(*run);
-  if (flows.empty()) return {};
-  const auto slowest = [](const RecordedFlow& f) { return f.latency ? f.latency->max : Duration(0); };
-  std::stable_sort(flows.begin(), flows.end(), [&](const auto& a, const auto& b) { return slowest(a) > slowest(b); });
-  const size_t all = flows.size();
-  flows.resize(std::min(all, kMostFlows));
-  Table table({"Connection", "Group", "From", "To", "Channel", "Path", "Messages", "Bytes", "Packets", "Retransmitted",
-               "NAKs", "Time-outs", "CE marks", "P50", "P99", "Max"});
-  for (const RecordedFlow& row : flows) {
-    const Connection& c = row.flow.connection;
-    const FlowCounters& n = row.flow.counters;
-    const auto at = [&](Duration MessageLatency::*field) {
-      return row.latency ? readable((*row.latency).*field) : std::string("-");
-    };
-    table.add({number(c.id.value), row.flow.group.empty() ? "point-to-point" : row.flow.group, number(c.source.value),
-               number(c.destination.value), number(c.channel), c.path == Path::kWire ? "wire" : "local",
-               number(n.messages), readable(Bytes(static_cast<int64_t>(n.bytes))), number(n.packets),
-               number(n.retransmitted), number(n.naks), number(n.timeouts), number(n.marks), at(&MessageLatency::p50),
-               at(&MessageLatency::p99), at(&MessageLatency::max)});
-  }
-  return shown_of(flows.size(), all, "flows.csv") + std::move(table).finish();
-}
-
-std::string ports_table(const RunReader& record) {
-  const RecordedRun* run = principal_run(record);
-  const auto ports = run == nullptr ? std::vector<PortCounters>() : record.ports(*run);
-  if (ports.empty()) return {};
-  Table table({"Port", "Frames sent", "Bytes sent", "Frames received", "Bytes received", "Refused", "Missed", "Dropped",
-               "Marked CE"});
-  for (const PortCounters& p : ports) {
-    table.add({p.name, number(p.tx_frames), number(p.tx_bytes), number(p.rx_frames), number(p.rx_bytes),
-               number(p.tx_refused), number(p.rx_missed), number(p.dropped), number(p.marked)});
-  }
-  return std::move(table).finish();
-}
-
-std::string messages_table(const RunReader& record) {
-  const RecordedRun* run = principal_run(record);
-  const auto messages = run == nullptr ? std::vector<JoinedMessage>() : record.slowest_messages(*run, kMostMessages);
-  if (messages.empty()) return {};
-  Table table({"Completion", "Message", "Bytes", "Posted", "Delivered", "Retransmissions", "CE marks"});
-  for (const JoinedMessage& m : messages) {
-    table.add({readable(m.completion()), to_string(m.id), readable(m.bytes), readable(m.posted - Time(0)),
-               readable(m.delivered - Time(0)), number(m.retransmissions), number(m.marks)});
-  }
-  return std::move(table).finish();
+nlohmann::ordered_json parsed_config(const RunReader& record) {
+  return nlohmann::ordered_json::parse(record.config(), nullptr, false);
 }
 
 std::string configuration(const RunReader& record) {
   if (record.config().empty()) return {};
-  const auto json = nlohmann::ordered_json::parse(record.config(), nullptr, false);
+  const auto json = parsed_config(record);
   const std::string text = json.is_discarded() ? record.config() : json.dump(2);
   return "<details><summary>Resolved configuration</summary><pre>" + html_escaped(text) + "</pre></details>\n";
 }
 
-std::string timeline(const RunReader& record) {
-  const std::string svg = timeline_svg(record);
-  if (svg.empty()) return {};
-  return "<p class=\"note\">Upper band of a row: compute. Lower band: communication. The first 32 ranks; "
-         "timeline.json has every operation.</p>\n<div class=\"wide\">" +
-         svg + "</div>\n";
+std::string name_of(const RunReader& record) {
+  const auto json = parsed_config(record);
+  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return "run";
+  return json["name"].get<std::string>();
+}
+
+std::string head(const RunReader& record) {
+  const std::string name = html_escaped(name_of(record));
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} - rankwire report</title>\n<style>{1}</style>"
+      "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\">rankwire report &middot; {2} &middot; version {3}</p>\n",
+      name, kReportStyle, html_escaped(record.created()), html_escaped(record.version()));
 }
 
 }  // namespace
 
 std::string report_html(const RunReader& record, const OperationStatistics& operations) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>rankwire report</title>\n<style>";
-  html += kReportStyle;
-  html += "</style></head>\n<body>\n<h1>rankwire report</h1>\n";
-  html += fmt::format("<p class=\"note\">{} &middot; version {}</p>\n", html_escaped(record.created()),
-                      html_escaped(record.version()));
+  const RecordActivity activity = read_activity(record);
+  std::string html = head(record);
   html += cards(record);
-  html += section("Result", explanation(record));
+  html += result(record);
   html += section("Warnings", list(all_warnings(record)));
+  html += operations_section(record, operations);
+  html += section("Ranks", ranks_table(record, activity));
+  html += section("Timeline", timeline(record, activity));
+  html += section("Operations", html_groups(operations));
+  html += section("Slowest messages", html_messages(record));
+  html += section("Flows", html_flows(record));
+  html += section("Ports", html_ports(record));
   html += section("Device under test", dut_table(record));
-  html += section("Timeline", timeline(record));
-  html += section("Operations by name", groups_table(operations));
-  html += section("Operations with the largest excess over the reference", worst_table(operations));
-  html += section("Slowest messages", messages_table(record));
-  html += section("Flows", flows_table(record));
-  html += section("Ports", ports_table(record));
   html += section("Configuration", configuration(record));
   return html + "</body></html>\n";
 }

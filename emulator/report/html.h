@@ -8,7 +8,8 @@
 
 namespace rankwire {
 
-/// The page. Its tables are bounded: 500 groups of operations, the executions that `operations` kept, 500 flows and 100
+/// The page: verdict, times and who set the pace on the first screen, then the operations that deviate most, the ranks,
+/// the timeline and the tables. All are bounded: 50 operations, 16 ranks, 200 patterns of operations, 500 flows and 100
 /// messages; the CSV files have the rest.
 std::string report_html(const RunReader& record, const OperationStatistics& operations);
 

@@ -49,7 +49,7 @@ std::string report_markdown(const RunReader& record, const OperationStatistics& 
       "\n\n| Name | Kind | Count | Emulated mean | Reference mean | Ratio | Worst |\n|---|---|--:|--:|--:|--:|--:|\n";
   for (const OperationGroup* g : operations.groups(kMostGroups)) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(g->name), cell(g->kind), g->count,
-                        time(g->emulated.mean()), time(g->reference.mean()), readable_ratio(g->ratio()),
+                        time(g->emulated.duration()), time(g->reference.duration()), readable_ratio(g->ratio()),
                         readable(g->worst));
   }
   return text;

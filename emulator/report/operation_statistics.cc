@@ -3,68 +3,81 @@
 #include <algorithm>
 #include <tuple>
 
+#include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
 
 namespace rankwire {
 namespace {
 
-bool larger_excess(const OperationRow& a, const OperationRow& b) {
-  return excess(a) > excess(b);
+// A NUL cannot be part of a name that SQLite gave back as text.
+constexpr char kSeparator = '\0';
+
+/// Appends the text with '#' for each run of digits.
+void append_pattern(std::string& key, std::string_view text) {
+  bool in_number = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) key += c;
+    if (digit && !in_number) key += '#';
+    in_number = digit;
+  }
 }
 
 double total_time(const OperationGroup& group) {
-  return group.emulated.mean() ? group.emulated.sum() : group.reference.sum();
+  return group.emulated.value() ? group.emulated.sum() : group.reference.sum();
 }
 
 }  // namespace
 
 std::optional<double> OperationGroup::ratio() const {
-  const auto e = emulated.mean(), r = reference.mean();
+  const auto e = emulated.duration(), r = reference.duration();
   if (!e || !r) return std::nullopt;
   return ratio_of(*e, *r);
 }
 
-Duration excess(const OperationRow& row) {
-  if (row.emulated && row.reference) return row.emulated->duration() - row.reference->duration();
-  return row.emulated ? row.emulated->duration() : row.reference->duration();
-}
+OperationGroup& OperationStatistics::group_of(const NodeInfo& node) {
+  key_.clear();
+  append_pattern(key_, node.name);
+  const size_t name_size = key_.size();
+  key_ += kSeparator;
+  append_pattern(key_, node.group);
+  const size_t group_end = key_.size();
+  key_ += kSeparator;
+  key_ += node.kind;
+  if (const auto found = groups_.find(key_); found != groups_.end()) return found->second;
 
-OperationGroup& OperationStatistics::group_of(const OperationRow& row) {
-  // A NUL cannot be part of a name that SQLite gave back as text.
-  std::string key = row.node.name + '\0' + row.node.kind + '\0' + row.node.group;
-  std::string name = row.node.name, group = row.node.group;
-  if (groups_.size() >= kMaxGroups && !groups_.contains(key)) {
-    key = '\0' + row.node.kind;
-    name = "(other)";
-    group.clear();
+  OperationGroup group{.name = key_.substr(0, name_size),
+                       .kind = node.kind,
+                       .group = key_.substr(name_size + 1, group_end - name_size - 1),
+                       .smallest = node.bytes,
+                       .largest = node.bytes};
+  if (groups_.size() >= kMaxGroups) {
+    key_ = kSeparator + node.kind;
+    group.name = "(other)";
+    group.group.clear();
   }
-  OperationGroup& entry = groups_[key];
-  if (entry.count == 0) {
-    entry.name = std::move(name);
-    entry.kind = row.node.kind;
-    entry.group = std::move(group);
-  }
-  return entry;
+  return groups_.try_emplace(key_, std::move(group)).first->second;
 }
 
 void OperationStatistics::add(const OperationRow& row) {
+  const Duration time = row.emulated ? row.emulated->duration() : row.reference->duration();
+  const auto extra = extra_time(row);
   ++count_;
-  OperationGroup& group = group_of(row);
-  ++group.count;
-  group.bytes = row.node.bytes;
-  if (row.emulated) group.emulated.add(row.emulated->duration());
-  if (row.reference) group.reference.add(row.reference->duration());
-  if (row.node.recorded) group.recorded.add(*row.node.recorded);
-  group.worst = std::max(group.worst, row.emulated ? row.emulated->duration() : row.reference->duration());
+  if (extra) ++compared_;
 
-  if (worst_limit_ == 0) return;
-  if (worst_.size() == worst_limit_) {
-    if (!larger_excess(row, worst_.front())) return;
-    std::pop_heap(worst_.begin(), worst_.end(), larger_excess);
-    worst_.pop_back();
-  }
-  worst_.push_back(row);
-  std::push_heap(worst_.begin(), worst_.end(), larger_excess);
+  OperationGroup& group = group_of(row.node);
+  ++group.count;
+  group.smallest = std::min(group.smallest, row.node.bytes);
+  group.largest = std::max(group.largest, row.node.bytes);
+  if (row.emulated) group.emulated.add(static_cast<double>(row.emulated->duration().ps));
+  if (row.reference) group.reference.add(static_cast<double>(row.reference->duration().ps));
+  if (row.node.recorded) group.recorded.add(static_cast<double>(row.node.recorded->ps));
+  if (const auto bandwidth = operation_bandwidth(row.node, time)) group.bus.add(bandwidth->bus, time);
+  group.worst = std::max(group.worst, time);
+
+  if (!shows_the_network(row.node.kind)) return;
+  longest_.add(row, time);
+  if (extra && is_noteworthy(*extra, row.reference->duration())) deviations_.add(row, *extra);
 }
 
 std::vector<const OperationGroup*> OperationStatistics::groups(size_t limit) const {
@@ -78,16 +91,6 @@ std::vector<const OperationGroup*> OperationStatistics::groups(size_t limit) con
   });
   groups.resize(std::min(groups.size(), limit));
   return groups;
-}
-
-std::vector<OperationRow> OperationStatistics::worst() const {
-  std::vector<OperationRow> rows = worst_;
-  const auto order = [](const OperationRow& r) { return std::tuple(r.iteration, r.node.rank, r.node.node); };
-  std::sort(rows.begin(), rows.end(), [&](const OperationRow& a, const OperationRow& b) {
-    if (excess(a) != excess(b)) return excess(a) > excess(b);
-    return order(a) < order(b);
-  });
-  return rows;
 }
 
 }  // namespace rankwire

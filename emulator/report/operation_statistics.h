@@ -1,27 +1,31 @@
-// The operations of a record in bounded memory: totals by name, and the few that matter most.
+// The operations of a record in bounded memory: totals by pattern of name, and the few that matter most.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/top_operations.h"
 
 namespace rankwire {
 
-/// The mean of durations that a side has; sums in picoseconds.
-class MeanDuration {
+/// The mean of values that some rows have.
+class Mean {
  public:
-  void add(Duration duration) {
-    sum_ += static_cast<double>(duration.ps);
+  void add(double value) {
+    sum_ += value;
     ++count_;
   }
-  std::optional<Duration> mean() const {
-    if (count_ == 0) return std::nullopt;
-    return Duration(static_cast<int64_t>(sum_ / static_cast<double>(count_) + 0.5));
+  std::optional<double> value() const {
+    return count_ == 0 ? std::nullopt : std::optional(sum_ / static_cast<double>(count_));
+  }
+  /// Of durations in picoseconds.
+  std::optional<Duration> duration() const {
+    return count_ == 0 ? std::nullopt : std::optional(Duration(static_cast<int64_t>(*value() + 0.5)));
   }
   double sum() const { return sum_; }
 
@@ -30,44 +34,62 @@ class MeanDuration {
   uint64_t count_ = 0;
 };
 
-/// All executions, on all ranks and iterations, of nodes with one name, kind and group.
+/// The bandwidth of several executions after each other: all bits over all time.
+class MeanBandwidth {
+ public:
+  /// `gbps` for `time`.
+  void add(double gbps, Duration time) {
+    weighted_ += gbps * static_cast<double>(time.ps);
+    time_ += static_cast<double>(time.ps);
+  }
+  std::optional<double> gbps() const { return time_ > 0 ? std::optional(weighted_ / time_) : std::nullopt; }
+
+ private:
+  double weighted_ = 0, time_ = 0;
+};
+
+/// All executions, on all ranks and iterations, of nodes whose kind and patterns of name and group are the same.
 struct OperationGroup {
-  std::string name, kind, group;
+  std::string name, kind, group;  ///< name and group with # for each number: "layer#.grads"
   uint64_t count = 0;
-  Bytes bytes;  ///< of the last one
-  MeanDuration emulated, reference, recorded;
+  Bytes smallest, largest;
+  Mean emulated, reference, recorded;  ///< durations in picoseconds
+  MeanBandwidth bus;                   ///< emulated, of the reference where nothing was emulated
   Duration worst;  ///< longest emulated duration; longest reference duration where nothing was emulated
 
   /// Mean emulated over mean reference.
   std::optional<double> ratio() const;
 };
 
-/// How far an execution took longer than its reference; its own duration where one side is absent.
-Duration excess(const OperationRow& row);
-
 class OperationStatistics {
  public:
-  /// Names beyond this number are put together as "(other)", one for each kind.
+  /// Patterns beyond this number are put together as "(other)", one for each kind.
   static constexpr size_t kMaxGroups = 10'000;
 
-  explicit OperationStatistics(size_t worst_limit) : worst_limit_(worst_limit) {}
+  /// `listed` bounds `deviations` and `longest`.
+  explicit OperationStatistics(size_t listed) : deviations_(listed), longest_(listed) {}
 
   void add(const OperationRow& row);
 
   uint64_t count() const { return count_; }
+  /// Executions that both sides have.
+  uint64_t compared() const { return compared_; }
   /// The groups with the most total time (emulated, else reference), at most `limit`.
   std::vector<const OperationGroup*> groups(size_t limit) const;
   size_t group_count() const { return groups_.size(); }
-  /// The executions with the largest excess, largest first.
-  std::vector<OperationRow> worst() const;
+  /// Of each communication operation (by name and kind, receives apart) the execution with the most extra time, if that
+  /// is noteworthy; most extra time first.
+  std::vector<OperationRow> deviations() const { return deviations_.list(); }
+  /// Of each communication operation, receives apart, the longest execution (emulated, else reference), longest first.
+  std::vector<OperationRow> longest() const { return longest_.list(); }
 
  private:
-  OperationGroup& group_of(const OperationRow& row);
+  OperationGroup& group_of(const NodeInfo& node);
 
-  const size_t worst_limit_;
-  uint64_t count_ = 0;
+  uint64_t count_ = 0, compared_ = 0;
   std::unordered_map<std::string, OperationGroup> groups_;
-  std::vector<OperationRow> worst_;  // a heap with the least excess on top
+  std::string key_;
+  TopOperations deviations_, longest_;
 };
 
 }  // namespace rankwire

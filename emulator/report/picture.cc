@@ -3,49 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bitset>
 
 #include "emulator/report/format.h"
-#include "emulator/report/timeline.h"
 
 namespace rankwire {
 namespace {
 
-constexpr size_t kColumns = 400;
-constexpr uint32_t kMostRanks = 32;
-constexpr int kColumnWidth = 2, kLabelWidth = 150, kBand = 7, kRow = 2 * kBand + 4, kRank = 2 * kRow + 8, kTop = 8;
+using Columns = SideActivity::Columns;
 
-using Columns = std::bitset<kColumns>;
-/// Of one (rank, side), by Activity.
-using Busy = std::array<Columns, 2>;
+constexpr size_t kColumns = SideActivity::kColumns;
+constexpr int kColumnWidth = 2, kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kGap = 10, kTop = 8;
+constexpr int kPlotWidth = static_cast<int>(kColumns) * kColumnWidth;
 
-/// By rank; only ranks that are drawn.
-std::vector<Busy> busy_columns(const RunReader& record, const RecordedRun& run, Time end) {
-  std::vector<Busy> busy;
-  record.for_each_by_start(run, [&](const NodeInfo& node, uint32_t, OperationTimes times) {
-    if (node.rank.value >= kMostRanks || times.duration() <= Duration(0)) return;
-    if (busy.size() <= node.rank.value) busy.resize(node.rank.value + 1);
-    const auto column = [&](int64_t ps) {
-      return static_cast<size_t>(static_cast<__int128>(ps) * static_cast<int64_t>(kColumns) / end.ps);
-    };
-    const size_t last = std::min(column(times.end.ps - 1), kColumns - 1);
-    Columns& columns = busy[node.rank.value][static_cast<size_t>(activity_of(node.kind))];
-    for (size_t c = column(std::max<int64_t>(times.start.ps, 0)); c <= last; ++c) columns.set(c);
+void mark(Columns& columns, OperationTimes times, Time end) {
+  if (times.duration() <= Duration(0)) return;
+  const auto column = [&](int64_t ps) {
+    return static_cast<size_t>(static_cast<__int128>(ps) * static_cast<int64_t>(kColumns) / end.ps);
+  };
+  const size_t last = std::min(column(times.end.ps - 1), kColumns - 1);
+  for (size_t c = column(std::max<int64_t>(times.start.ps, 0)); c <= last; ++c) columns.set(c);
+}
+
+SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end) {
+  SideActivity side;
+  record.for_each_interval(run, [&](RankId rank, std::string_view kind, OperationTimes times) {
+    const Activity activity = activity_of(kind);
+    if (side.ranks.size() <= rank.value) side.ranks.resize(rank.value + 1);
+    side.ranks[rank.value].add(activity, times);
+    if (rank.value >= SideActivity::kMostDrawn) return;
+    if (side.columns.size() <= rank.value) side.columns.resize(rank.value + 1);
+    mark(side.columns[rank.value][static_cast<size_t>(activity)], times, end);
   });
-  return busy;
+  return side;
 }
 
-/// The picture's right edge: the last end on either side.
-Time last_end(const RunReader& record) {
-  Time end;
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    if (run != nullptr) end = std::max(end, record.last_end(*run));
-  }
-  return end;
-}
-
-void add_runs(std::string& svg, const Columns& columns, int y, const char* css) {
+void add_bars(std::string& svg, const Columns& columns, int y, const char* css) {
   for (size_t c = 0; c < kColumns;) {
     if (!columns[c]) {
       ++c;
@@ -60,50 +52,75 @@ void add_runs(std::string& svg, const Columns& columns, int y, const char* css) 
   }
 }
 
-void add_side(std::string& svg, const std::vector<Busy>& ranks, int side, const char* name) {
+void add_side(std::string& svg, const SideActivity& activity, int row, int rows, const char* name) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const int y = kTop + static_cast<int>(rank) * kRank + side * kRow;
+  const bool reference = std::string_view(name) == to_string(Fidelity::kReference);
+  for (size_t rank = 0; rank < activity.columns.size(); ++rank) {
+    const int y = kTop + static_cast<int>(rank) * (rows * kRow + kGap) + row * kRow;
     svg += fmt::format("<text x=\"0\" y=\"{}\">rank {} {}</text>\n", y + kBand + 4, rank, name);
-    for (size_t activity = 0; activity < 2; ++activity) {
-      add_runs(svg, ranks[rank][activity], y + static_cast<int>(activity) * kBand, kClasses[side][activity]);
+    for (size_t band = 0; band < 2; ++band) {
+      add_bars(svg, activity.columns[rank][band], y + static_cast<int>(band) * kBand, kClasses[reference][band]);
     }
   }
 }
 
+/// The least of 1, 2 and 5 times a power of ten that cuts `end` into at most 10 parts.
+int64_t tick_of(int64_t end) {
+  int64_t power = 1;
+  while (power <= end / 100) power *= 10;
+  for (const int64_t factor : {1, 2, 5}) {
+    if ((end + 9) / 10 <= power * factor) return power * factor;
+  }
+  return power * 10;
+}
+
 std::string axis(Time end, int height) {
   std::string svg;
-  for (int quarter = 0; quarter <= 4; ++quarter) {
-    const int x = kLabelWidth + quarter * static_cast<int>(kColumns) * kColumnWidth / 4;
-    svg += fmt::format("<line x1=\"{0}\" y1=\"0\" x2=\"{0}\" y2=\"{1}\"/>\n<text x=\"{0}\" y=\"{2}\">{3}</text>\n", x,
-                       height, height + 12, readable(Duration(end.ps / 4 * quarter)));
+  const int64_t tick = tick_of(end.ps);
+  for (int64_t ps = 0; ps <= end.ps; ps += tick) {
+    const int x = kLabelWidth + static_cast<int>(static_cast<__int128>(ps) * kPlotWidth / end.ps);
+    svg += fmt::format(
+        "<line x1=\"{0}\" y1=\"0\" x2=\"{0}\" y2=\"{1}\"/>\n<text class=\"tick\" x=\"{0}\" y=\"{2}\">{3}</text>\n", x,
+        height, height + 13, ps == 0 ? "0" : readable(Duration(ps)));
   }
   return svg;
 }
 
 }  // namespace
 
-std::string timeline_svg(const RunReader& record) {
-  const Time end = last_end(record);
-  if (end <= Time(0)) return {};
+RecordActivity read_activity(const RunReader& record) {
+  RecordActivity activity;
+  const std::array runs = {record.emulated(), record.reference()};
+  for (const RecordedRun* run : runs) {
+    if (run != nullptr) activity.end = std::max(activity.end, record.last_end(*run));
+  }
+  for (size_t side = 0; side < runs.size(); ++side) {
+    if (runs[side] != nullptr) activity.sides[side] = read_side(record, *runs[side], activity.end);
+  }
+  return activity;
+}
+
+std::string timeline_svg(const RunReader& record, const RecordActivity& activity) {
+  if (activity.end <= Time(0)) return {};
+  std::vector<std::pair<const SideActivity*, const char*>> sides;
+  if (const RecordedRun* run = record.emulated()) {
+    sides.emplace_back(&activity.sides[0], to_string(run->start.fidelity));
+  }
+  if (record.reference() != nullptr) sides.emplace_back(&activity.sides[1], to_string(Fidelity::kReference));
   std::string bars;
   size_t ranks = 0;
-  int side = 0;
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    if (run != nullptr) {
-      const std::vector<Busy> busy = busy_columns(record, *run, end);
-      add_side(bars, busy, side, to_string(run->start.fidelity));
-      ranks = std::max(ranks, busy.size());
-    }
-    ++side;
+  const int rows = static_cast<int>(sides.size());
+  for (int row = 0; row < rows; ++row) {
+    const auto& [side, name] = sides[static_cast<size_t>(row)];
+    add_side(bars, *side, row, rows, name);
+    ranks = std::max(ranks, side->columns.size());
   }
-  const int height = kTop + static_cast<int>(ranks) * kRank;
-  const int width = kLabelWidth + static_cast<int>(kColumns) * kColumnWidth + 60;
+  const int height = kTop + static_cast<int>(ranks) * (rows * kRow + kGap);
   return fmt::format(
-             "<svg role=\"img\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n"
+             "<svg role=\"img\" viewBox=\"0 0 {0} {1}\">\n"
              "<title>Compute and communication of each rank over time</title>\n",
-             width, height + 20) +
-         axis(end, height) + bars + "</svg>\n";
+             kLabelWidth + kPlotWidth + 40, height + 20) +
+         axis(activity.end, height) + bars + "</svg>\n";
 }
 
 }  // namespace rankwire

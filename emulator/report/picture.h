@@ -1,16 +1,38 @@
-// A record's timeline as one inline SVG of bounded size.
+// When the ranks of a record were busy, as numbers and as one inline SVG of bounded size.
 #pragma once
 
+#include <array>
+#include <bitset>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/activity.h"
 
 namespace rankwire {
 
-/// A row a rank, up to 32 of them, emulated above reference; compute and communication in their own half of it. Time is
-/// cut into 400 columns, and a column is drawn when an operation overlaps it: at most 25,600 rectangles, however many
-/// operations there are. Empty when no operation took time. Colours come from CSS variables --compute,
-/// --communication, --reference-compute, --reference-communication, --line, --text.
-std::string timeline_svg(const RunReader& record);
+/// One side of a record, by rank.
+struct SideActivity {
+  static constexpr size_t kColumns = 400;     ///< into which the picture cuts time
+  static constexpr uint32_t kMostDrawn = 32;  ///< ranks that have columns
+  using Columns = std::bitset<kColumns>;
+
+  std::vector<RankActivity> ranks;
+  std::vector<std::array<Columns, 2>> columns;  ///< by Activity: where a node was at work
+};
+
+/// Both sides (emulated, reference) on one axis from 0 to the last end on either.
+struct RecordActivity {
+  Time end;
+  std::array<SideActivity, 2> sides;
+};
+
+RecordActivity read_activity(const RunReader& record);
+
+/// A row a rank and side, emulated above reference; compute in its upper and communication in its lower half. A column
+/// is drawn when an operation overlaps it: at most 25,600 rectangles, however many operations there are. Empty when no
+/// operation took time. Colours are those of the style sheet's classes ec, ex (emulated) and rc, rx (reference).
+std::string timeline_svg(const RunReader& record, const RecordActivity& activity);
 
 }  // namespace rankwire

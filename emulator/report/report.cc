@@ -16,7 +16,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kWorstOperations = 200;
+constexpr size_t kListedOperations = 200;
 
 struct FormatName {
   const char* name;
@@ -43,12 +43,12 @@ void write_whole(const std::filesystem::path& file, const std::string& text) {
 
 /// One pass over the operations serves the table and the statistics.
 OperationStatistics read_operations(const RunReader& record, const ReportFormats& formats) {
-  OperationStatistics statistics(kWorstOperations);
-  std::optional<OutputFile> csv;
-  if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv") << operations_csv_header();
+  OperationStatistics statistics(kListedOperations);
+  std::optional<OperationsCsv> csv;
+  if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
   record.for_each_operation([&](const OperationRow& row) {
     statistics.add(row);
-    if (csv) *csv << operations_csv_line(row);
+    if (csv) csv->add(row);
   });
   if (csv) csv->commit();
   return statistics;
@@ -70,7 +70,7 @@ ReportFormats parse_formats(std::string_view list) {
   }
 }
 
-void write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
+OperationStatistics write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
   const RunReader record(run_folder);
   write_whole(run_folder / "summary.json",
               summary(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -88,6 +88,7 @@ void write_report(const std::filesystem::path& run_folder, const ReportFormats& 
     write_timeline(record, out);
     out.commit();
   }
+  return operations;
 }
 
 }  // namespace rankwire

@@ -79,6 +79,26 @@ Json ranks_json(const RunReader& record) {
   return nullptr;
 }
 
+constexpr size_t kPrintedReasons = 16;
+
+/// The first line of the reason says what happened, each other one who waits for whom.
+void add_verdict(std::string& text, const Verdict& verdict) {
+  std::string_view rest = verdict.reason;
+  text += fmt::format("{:<14}{}", "verdict", verdict.verdict);
+  const char* separator = ": ";
+  for (size_t lines = 0; !rest.empty(); ++lines) {
+    if (lines > kPrintedReasons) {
+      text += fmt::format("\n  and {} more, in report.html", std::count(rest.begin(), rest.end(), '\n') + 1);
+      break;
+    }
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    text.append(separator).append(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    separator = "\n  ";
+  }
+  text += '\n';
+}
+
 void add_bytes(std::string& text, const RunEnd& end) {
   const double wire = end.bytes.count == 0
                           ? 0
@@ -96,18 +116,49 @@ void add_transport(std::string& text, const RunEnd& end) {
   }
 }
 
-void add_slowest(std::string& text, const OperationStatistics& operations) {
-  const auto worst = operations.worst();
-  if (worst.empty()) return;
-  text += "slowest operations against the reference\n";
-  for (size_t i = 0; i < std::min<size_t>(worst.size(), 5); ++i) {
-    const OperationRow& row = worst[i];
-    const auto side = [](const std::optional<OperationTimes>& t) { return t ? readable(t->duration()) : "-"; };
-    const auto ratio =
-        row.emulated && row.reference ? ratio_of(row.emulated->duration(), row.reference->duration()) : std::nullopt;
-    text +=
-        fmt::format("  {:<28} {:<14} rank {:<5} iteration {:<4} {:>10} / {:>10}  {}\n", row.node.name, row.node.kind,
-                    row.node.rank.value, row.iteration, side(row.emulated), side(row.reference), readable_ratio(ratio));
+std::string operation_label(const NodeInfo& node) {
+  return fmt::format("{} ({}{}{})", node.name, node.kind, node.group.empty() ? "" : " ", node.group);
+}
+
+void add_deviations(std::string& text, const std::vector<OperationRow>& deviations) {
+  if (deviations.empty()) {
+    text += fmt::format("{:<14}none: no communication took 1 % or 10 us longer than in the reference\n", "deviations");
+    return;
+  }
+  text += fmt::format(
+      "communication that took longer than in the reference, worst rank of each\n  {:>10} {:>10} "
+      "{:>10} {:>8} {:>6} {:>9}  operation\n",
+      "extra", "emulated", "reference", "ratio", "rank", "iteration");
+  for (const OperationRow& row : deviations) {
+    const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
+    text += fmt::format("  {:>10} {:>10} {:>10} {:>8} {:>6} {:>9}  {}\n", "+" + readable(emulated - reference),
+                        readable(emulated), readable(reference), readable_ratio(ratio_of(emulated, reference)),
+                        row.node.rank.value, row.iteration, operation_label(row.node));
+  }
+}
+
+void add_longest(std::string& text, const char* side, const std::vector<OperationRow>& longest) {
+  if (longest.empty()) return;
+  text += fmt::format("longest communication of the {} run, worst rank of each\n  {:>10} {:>6} {:>9}  operation\n",
+                      side, "duration", "rank", "iteration");
+  for (const OperationRow& row : longest) {
+    const OperationTimes& times = row.emulated ? *row.emulated : *row.reference;
+    text += fmt::format("  {:>10} {:>6} {:>9}  {}\n", readable(times.duration()), row.node.rank.value, row.iteration,
+                        operation_label(row.node));
+  }
+}
+
+constexpr size_t kPrintedOperations = 5;
+
+void add_operations(std::string& text, const RunReader& record, const OperationStatistics& operations) {
+  const auto first = [](std::vector<OperationRow> rows) {
+    rows.resize(std::min(rows.size(), kPrintedOperations));
+    return rows;
+  };
+  if (record.emulated() != nullptr && record.reference() != nullptr) {
+    if (operations.compared() != 0) add_deviations(text, first(operations.deviations()));
+  } else {
+    add_longest(text, record.emulated() != nullptr ? "emulated" : "reference", first(operations.longest()));
   }
 }
 
@@ -146,7 +197,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
 }
 
 std::string summary_table(const RunReader& record) {
-  OperationStatistics operations(5);
+  OperationStatistics operations(kPrintedOperations);
   record.for_each_operation([&](const OperationRow& row) { operations.add(row); });
   return summary_table(record, operations);
 }
@@ -154,19 +205,16 @@ std::string summary_table(const RunReader& record) {
 std::string summary_table(const RunReader& record, const OperationStatistics& operations) {
   const Verdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
-  std::string text =
-      fmt::format("{:<14}{}{}\n", "verdict", verdict.verdict, verdict.reason.empty() ? "" : ": " + verdict.reason);
-  if (fidelity.fidelity != "ok") text += fmt::format("{:<14}{}\n", "fidelity", fidelity.fidelity);
+  std::string text;
+  add_verdict(text, verdict);
+  if (record.emulated() != nullptr) {
+    text += fmt::format("{:<14}{}: {}\n", "fidelity", fidelity.fidelity, explain_fidelity(record));
+  }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
-  const auto time = [](const RecordedRun* run) {
-    const auto completion = completion_of(run);
-    return completion ? readable(*completion) : std::string("-");
-  };
-  text += fmt::format("{:<14}{} emulated, {} reference, ratio {}\n", "completion", time(record.emulated()),
-                      time(record.reference()), readable_ratio(completion_ratio(record)));
+  text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
-  add_slowest(text, operations);
+  add_operations(text, record, operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());
   return text;
 }

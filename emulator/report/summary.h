@@ -12,8 +12,8 @@ namespace rankwire {
 /// The object of `summary.json`. Absent values are null. Fields are described in docs/metrics.md.
 nlohmann::ordered_json summary(const RunReader& record);
 
-/// What `rankwire run` prints: verdict, times, bytes, messages, the slowest operations, where the report is. Ends with
-/// a newline. The first form reads the operations of the record.
+/// What `rankwire run` prints: verdict, times, traffic, the operations that deviate most, where the report is. Ends
+/// with a newline. The first form reads the operations of the record.
 std::string summary_table(const RunReader& record);
 std::string summary_table(const RunReader& record, const OperationStatistics& operations);
 

@@ -1,14 +1,14 @@
 #include "emulator/report/tables.h"
 
+#include <iterator>
+
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
 
 namespace rankwire {
 namespace {
 
-std::string start_and_end(const std::optional<OperationTimes>& times) {
-  return times ? fmt::format("{},{}", times->start.ps, times->end.ps) : ",";
-}
+constexpr size_t kFlushAt = 1 << 16;
 
 bool has_bytes(const NodeInfo& node) {
   return node.kind != "compute" && node.kind != "host" && node.kind != "unknown";
@@ -22,24 +22,58 @@ std::string latency_fields(const std::optional<MessageLatency>& latency) {
 
 }  // namespace
 
-std::string operations_csv_header() {
-  return "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
-         "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps\n";
+OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
+  out_ << "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
+          "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps\n";
 }
 
-std::string operations_csv_line(const OperationRow& row) {
+void OperationsCsv::field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    buffer_.append(text.data(), text.data() + text.size());
+  } else {
+    const std::string quoted = csv_field(text);
+    buffer_.append(quoted.data(), quoted.data() + quoted.size());
+  }
+  buffer_.push_back(',');
+}
+
+void OperationsCsv::times(const std::optional<OperationTimes>& times) {
+  const auto end = std::back_inserter(buffer_);
+  if (times) {
+    fmt::format_to(end, "{},{},", times->start.ps, times->end.ps);
+  } else {
+    fmt::format_to(end, ",,");
+  }
+}
+
+void OperationsCsv::add(const OperationRow& row) {
   const NodeInfo& node = row.node;
-  std::string line =
-      fmt::format("{},{},{},{},{},{},{},{},{},{},", node.job.valid() ? fmt::to_string(node.job.value) : "",
-                  row.iteration, node.rank.value, node.id, csv_field(node.name), csv_field(node.kind),
-                  csv_field(node.group), has_bytes(node) ? fmt::to_string(node.bytes.count) : "",
-                  start_and_end(row.emulated), start_and_end(row.reference));
-  if (node.recorded) line += fmt::to_string(node.recorded->ps);
+  const auto end = std::back_inserter(buffer_);
+  if (node.job.valid()) fmt::format_to(end, "{}", node.job.value);
+  fmt::format_to(end, ",{},{},{},", row.iteration, node.rank.value, node.id);
+  for (const std::string* text : {&node.name, &node.kind, &node.group}) field(*text);
+  if (has_bytes(node)) fmt::format_to(end, "{}", node.bytes.count);
+  buffer_.push_back(',');
+  times(row.emulated);
+  times(row.reference);
+  if (node.recorded) fmt::format_to(end, "{}", node.recorded->ps);
   const Duration time = row.emulated ? row.emulated->duration() : row.reference->duration();
   if (const auto bandwidth = operation_bandwidth(node, time)) {
-    return line + fmt::format(",{:.3f},{:.3f}\n", bandwidth->algorithm, bandwidth->bus);
+    fmt::format_to(end, ",{:.3f},{:.3f}\n", bandwidth->algorithm, bandwidth->bus);
+  } else {
+    fmt::format_to(end, ",,\n");
   }
-  return line + ",,\n";
+  if (buffer_.size() > kFlushAt) flush();
+}
+
+void OperationsCsv::flush() {
+  out_ << std::string_view(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void OperationsCsv::commit() {
+  flush();
+  out_.commit();
 }
 
 std::string flows_csv(const RunReader& record) {

@@ -39,7 +39,7 @@ uint64_t allocations_of_the_loop(const RunConfig& config) {
   Setup setup;
   prepare(setup, config, folder.path());
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup);
-  SplitTransport transport(std::make_unique<RoceTransport>(roce_options(config), testbed->ports()),
+  SplitTransport transport(std::make_unique<RoceTransport>(roce_options(setup), testbed->ports()),
                            std::make_unique<NetworkModel>(reference_network(setup)));
   EXPECT_TRUE(transport.connect(transport.prepare(setup.plan.transport)).empty());
   NoRecord sink;

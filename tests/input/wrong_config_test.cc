@@ -54,7 +54,7 @@ const Mistake kMistakes[] = {
      ":5: workload.select.kinds[0]: 'allreduce' is not one of compute, host, memory, collective, send, receive, "
      "all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter, barrier"},
     {"TooLong", "GOODcollectives: {reduce_latency: 2s}", ":3: collectives.reduce_latency: '2s' is outside 0ps .. 1s"},
-    {"ZeroRate", "GOODlocal: {bandwidth: 0Gbps}", ":3: local.bandwidth: '0Gbps' is outside 1Kbps .. 1000Tbps"},
+    {"ZeroRate", "GOODlocal: {bandwidth: 0Gbps}", ":3: local.bandwidth: '0Gbps' is outside 1Kbps .. 64Tbps"},
     {"Loss", "GOODswitch: {loss: 101%}", ":3: switch.loss: '101%' is more than 100%"},
     {"Fraction", "workload: {traces: t, scale: {bytes: 0.5}}\nports: {count: 2}\n",
      ":1: workload.scale.bytes: '0.5' is not a fraction of whole numbers from 1 to 10^9; write for example 1/64"},

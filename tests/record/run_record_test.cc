@@ -159,11 +159,54 @@ TEST(RunRecord, VisitsARunByRankAndStart) {
   }
   const RunReader reader(folder.path());
   std::vector<int64_t> starts;
-  reader.for_each_by_start(*reader.emulated(), [&](const NodeInfo& info, uint32_t, OperationTimes times) {
+  reader.for_each_by_start(*reader.emulated(), Duration(0), [&](const NodeInfo& info, uint32_t, OperationTimes times) {
     starts.push_back(times.start.ps);
     EXPECT_EQ(info.kind, "unknown") << "no table of nodes was recorded";
   });
   EXPECT_THAT(starts, ElementsAre(2, 9, 5));
+}
+
+// Durations 4, 1, 9 emulated and 9, 2 in the reference.
+TEST(RunRecord, RanksDurationsOverBothSides) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1})
+        .operations(std::vector{operation(0, 0, 0, 0, 4), operation(0, 1, 0, 4, 5), operation(0, 2, 0, 5, 14)});
+    recorder.end({});
+    recorder.begin({.fidelity = Fidelity::kReference, .ranks = 1})
+        .operations(std::vector{operation(0, 0, 0, 0, 9), operation(0, 1, 0, 9, 11)});
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  EXPECT_EQ(reader.operation_count(), 5u);
+  EXPECT_EQ(reader.nth_longest(1), Duration(9));
+  EXPECT_EQ(reader.nth_longest(2), Duration(9));
+  EXPECT_EQ(reader.nth_longest(3), Duration(4));
+  EXPECT_EQ(reader.nth_longest(6), std::nullopt);
+  EXPECT_EQ(reader.longer_than(Duration(4)), 2u);
+  std::vector<uint32_t> nodes;
+  reader.for_each_by_start(*reader.emulated(), Duration(4),
+                           [&](const NodeInfo& info, uint32_t, OperationTimes) { nodes.push_back(info.node); });
+  EXPECT_THAT(nodes, ElementsAre(0, 2));
+}
+
+TEST(RunRecord, VisitsTheIntervalsOfEachKindAndLeavesOutNodesOfNone) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.nodes(std::vector{node(0, 0, "compute"), node(0, 1, "none"), node(1, 0, "send")});
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2})
+        .operations(std::vector{operation(1, 0, 0, 3, 8), operation(0, 1, 0, 7, 7), operation(0, 0, 1, 7, 9),
+                                operation(0, 0, 0, 0, 2), operation(1, 5, 0, 1, 2)});
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  std::vector<std::string> rows;
+  reader.for_each_interval(*reader.emulated(), [&](RankId rank, std::string_view kind, OperationTimes times) {
+    rows.push_back(fmt::format("{} {} {}-{}", rank.value, kind, times.start.ps, times.end.ps));
+  });
+  EXPECT_THAT(rows, ElementsAre("0 compute 0-2", "0 compute 7-9", "1 unknown 1-2", "1 send 3-8"));
 }
 
 TEST(RunRecord, TheTwinFillsTheEmulatedSideUnlessThereIsAnEmulatedRun) {

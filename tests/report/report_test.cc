@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 
 #include "base/error.h"
 #include "emulator/report/format.h"
@@ -52,7 +53,10 @@ TEST(ReportOfReference, OperationsCsvLeavesTheEmulatedColumnsEmpty) {
   // 8,000,000 bit in the reference's 20 us are 400 Gbit/s.
   EXPECT_THAT(file_text(folder / "operations.csv"),
               HasSubstr("0,0,0,11,grads <script>,all_reduce,dp,1000000,,,10000000,30000000,,400.000,400.000\n"));
-  EXPECT_THAT(file_text(folder / "report.html"), HasSubstr("Nothing was emulated"));
+  const std::string html = file_text(folder / "report.html");
+  EXPECT_THAT(html, HasSubstr("Nothing was emulated"));
+  EXPECT_THAT(html, HasSubstr("Longest communication"));
+  EXPECT_THAT(html, Not(HasSubstr("Emulated / reference")));
 }
 
 TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
@@ -65,8 +69,14 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
          .group = "",
          .counters = {
              .messages = 1, .bytes = 2, .packets = 3, .retransmitted = 4, .naks = 5, .timeouts = 6, .marks = 7}}};
-    end.ports = {
-        {.port = PortId(0), .name = "net_ring0", .tx_frames = 1, .tx_bytes = 2, .rx_frames = 3, .rx_bytes = 4, .dropped = 5, .marked = 6}};
+    end.ports = {{.port = PortId(0),
+                  .name = "net_ring0",
+                  .tx_frames = 1,
+                  .tx_bytes = 2,
+                  .rx_frames = 3,
+                  .rx_bytes = 4,
+                  .dropped = 5,
+                  .marked = 6}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
     MessageId id;
     id.group = MessageId::kPointToPoint;
@@ -114,6 +124,44 @@ TEST_F(Report, TheTimelineIsConsistent) {
             (std::set<std::string>{"rank 0 emulated", "rank 0 reference", "rank 1 emulated", "rank 1 reference"}));
 }
 
+// The Trace Event Format asks for ph, pid and, of complete events, tid, ts and dur as numbers.
+TEST_F(Report, EveryTimelineEventIsWellFormed) {
+  write_report(folder_.path(), {ReportFormat::kPerfetto});
+  const auto json = nlohmann::json::parse(file_text(folder_ / "timeline.json"));
+  for (const auto& event : json["traceEvents"]) {
+    for (const char* field : {"pid", "tid", "ts"}) EXPECT_TRUE(event[field].is_number()) << event;
+    EXPECT_TRUE(event["name"].is_string()) << event;
+    if (event["ph"] == "M") continue;
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_TRUE(event["dur"].is_number()) << event;
+    for (const char* field : {"iteration", "node", "bytes"}) EXPECT_TRUE(event["args"][field].is_number()) << event;
+  }
+  EXPECT_EQ(json["otherData"]["operations"], 8);
+  EXPECT_EQ(json["otherData"]["left_out"], 0);
+}
+
+// Durations: all-reduce 40, 40 (emulated) and 20, 20 (reference), compute 4 times 10. The five longest are the
+// all-reduces and, of those that last 10, the first one: emulated, rank 0.
+TEST_F(Report, ATimelineThatIsTooLongKeepsTheLongestOperations) {
+  const RunReader record(folder_.path());
+  OutputFile out(folder_ / "short.json");
+  write_timeline(record, out, 5);
+  out.commit();
+  const auto json = nlohmann::json::parse(file_text(folder_ / "short.json"));
+  std::multiset<double> durations;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    durations.insert(event["dur"].get<double>());
+    if (event["dur"] == 10.0) {
+      EXPECT_EQ(event["pid"], 1) << "rank 0 emulated";
+    }
+  }
+  EXPECT_EQ(durations, (std::multiset<double>{10, 20, 20, 40, 40}));
+  EXPECT_EQ(json["otherData"]["operations"], 5);
+  EXPECT_EQ(json["otherData"]["left_out"], 3);
+  EXPECT_EQ(json["otherData"]["shortest_drawn_ps"], 10'000'000);
+}
+
 TEST(Timeline, OverlappingOperationsStandInDifferentLanes) {
   LaneAllocator lanes;
   EXPECT_EQ(lanes.place({Time(0), Time(10)}), 0u);
@@ -135,14 +183,51 @@ TEST_F(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
 }
 
 // Columns of 50 us / 400 = 125 ns: compute of 10 us fills columns 0..79, the emulated all-reduce 80..399, the
-// reference's, until 30 us, 80..239. A column is 2 wide and the plot begins at 150.
+// reference's, until 30 us, 80..239. A column is 2 wide and the plot begins at 120. Ticks: 5 us is the least of 1, 2, 5
+// x 10^n that gives at most 10 of them.
 TEST_F(Report, ThePictureShowsBothSidesOfEachRank) {
   write_report(folder_.path(), {ReportFormat::kHtml});
   const std::string html = file_text(folder_ / "report.html");
-  EXPECT_THAT(html, HasSubstr("<rect class=\"ec\" x=\"150\" y=\"8\" width=\"160\""));
-  EXPECT_THAT(html, HasSubstr("<rect class=\"ex\" x=\"310\" y=\"15\" width=\"640\""));
-  EXPECT_THAT(html, HasSubstr("<rect class=\"rx\" x=\"310\" y=\"33\" width=\"320\""));
+  EXPECT_THAT(html, HasSubstr("<rect class=\"ec\" x=\"120\" y=\"8\" width=\"160\""));
+  EXPECT_THAT(html, HasSubstr("<rect class=\"ex\" x=\"280\" y=\"16\" width=\"640\""));
+  EXPECT_THAT(html, HasSubstr("<rect class=\"rx\" x=\"280\" y=\"35\" width=\"320\""));
   EXPECT_THAT(html, HasSubstr("rank 1 reference"));
+  EXPECT_THAT(html, HasSubstr(">45 us</text>"));
+  EXPECT_THAT(html, Not(HasSubstr(">2 us</text>")));
+}
+
+TEST_F(Report, TheFirstScreenSaysHowItWentAndWhatDeviates) {
+  write_report(folder_.path(), {ReportFormat::kHtml});
+  const std::string html = file_text(folder_ / "report.html");
+  EXPECT_THAT(html, HasSubstr("<span>Verdict</span><strong>ok</strong>"));
+  EXPECT_THAT(html, HasSubstr("<strong>1.667</strong><small>+66.67 %</small>"));
+  EXPECT_THAT(html, HasSubstr("The generator kept its schedule (worst stall 20 ns)"));
+  const size_t deviation = html.find("+20 us</td>");
+  ASSERT_NE(deviation, std::string::npos) << "40 us for 20 us";
+  EXPECT_LT(deviation, html.find("<h2>Ranks"));
+  // Of its 50 us a rank computes 10; of the other 40 nothing hides the communication.
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">10 us</td><td class=\"n\">10 us</td><td class=\"n\">40 us</td>"
+                              "<td class=\"n\">20 us</td></tr>"));
+}
+
+TEST(ReportOfFailedRun, ShowsWhoWaitsForWhomLineByLine) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.verdict = "failed";
+    end.reason = "deadline of 1 s passed\nrank 0 waits for rank 1: QP 0x10 <idle>\nrank 1 waits for rank 0";
+    testing::record_emulated(recorder, end);
+    testing::record_reference(recorder);
+  }
+  write_report(folder.path());
+  const std::string html = file_text(folder / "report.html");
+  EXPECT_THAT(html, HasSubstr("<b>failed</b>: deadline of 1 s passed</p>"));
+  EXPECT_THAT(html, HasSubstr("<li>rank 0 waits for rank 1<br><span class=\"note\">QP 0x10 &lt;idle&gt;</span></li>\n"
+                              "<li>rank 1 waits for rank 0</li>"));
+  EXPECT_THAT(html, HasSubstr("until it failed"));
+  EXPECT_TRUE(nlohmann::json::parse(file_text(folder / "summary.json"))["ratio"].is_null());
 }
 
 TEST_F(Report, MarkdownHasTheResultAndTheOperations) {
@@ -201,40 +286,6 @@ TEST(ReportOfKilledRun, IsDrawnFromWhatThereIs) {
   write_report(folder.path());
   EXPECT_THAT(file_text(folder / "report.html"), HasSubstr("interrupted"));
   EXPECT_THAT(file_text(folder / "operations.csv"), HasSubstr("10000000,50000000,,,"));
-}
-
-TEST(OperationStatistics, GroupsByNameAndKeepsTheLargestExcess) {
-  OperationStatistics statistics(2);
-  // Emulated 10, 20, 30 ps on the same node against 5 ps: mean 20, ratio 4, excess 5, 15, 25.
-  for (const int64_t duration : {20, 10, 30}) {
-    OperationRow row{.node = testing::sample_node(0, 1, "a", "all_reduce")};
-    row.emulated = {Time(0), Time(duration)};
-    row.reference = {Time(0), Time(5)};
-    statistics.add(row);
-  }
-  const auto groups = statistics.groups(10);
-  ASSERT_EQ(groups.size(), 1u);
-  EXPECT_EQ(groups[0]->count, 3u);
-  EXPECT_EQ(groups[0]->emulated.mean(), Duration(20));
-  EXPECT_DOUBLE_EQ(*groups[0]->ratio(), 4.0);
-  EXPECT_EQ(groups[0]->worst, Duration(30));
-  const auto worst = statistics.worst();
-  ASSERT_EQ(worst.size(), 2u);
-  EXPECT_EQ(excess(worst[0]), Duration(25));
-  EXPECT_EQ(excess(worst[1]), Duration(15));
-}
-
-TEST(OperationStatistics, NamesBeyondTheLimitShareOneGroup) {
-  OperationStatistics statistics(0);
-  for (size_t i = 0; i < OperationStatistics::kMaxGroups + 5; ++i) {
-    OperationRow row{.node = testing::sample_node(0, 1, "n" + std::to_string(i), "all_reduce")};
-    row.emulated = {Time(0), Time(1)};
-    statistics.add(row);
-  }
-  EXPECT_EQ(statistics.group_count(), OperationStatistics::kMaxGroups + 1);
-  // The five names without room are the group with the most time.
-  EXPECT_EQ(statistics.groups(1)[0]->name, "(other)");
-  EXPECT_EQ(statistics.groups(1)[0]->count, 5u);
 }
 
 TEST(Format, TimesAreExactAndReadable) {

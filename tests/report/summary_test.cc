@@ -12,6 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 nlohmann::ordered_json summary_of(const std::filesystem::path& folder) {
@@ -146,10 +148,70 @@ TEST(Summary, ThePrintedTableSaysWhatHappened) {
   EXPECT_THAT(text, HasSubstr("50 us emulated, 30 us reference, ratio 1.667"));
   // 1.5 of 2 MB are on the wire.
   EXPECT_THAT(text, HasSubstr("(75.0 %)"));
-  // The all-reduce takes 40 us for 20 us; compute takes its 10 us on both sides.
-  EXPECT_LT(text.find("grads"), text.find("gemm"));
-  EXPECT_THAT(text, HasSubstr("40 us /      20 us  2.000"));
+  // The all-reduce takes 40 us for 20 us on both ranks; compute takes its 10 us on both sides.
+  EXPECT_THAT(
+      text, HasSubstr("    +20 us      40 us      20 us    2.000      0         0  grads <script> (all_reduce dp)\n"));
+  EXPECT_EQ(text.find("grads"), text.rfind("grads")) << "one line, that of the worst rank";
+  EXPECT_THAT(text, Not(HasSubstr("gemm")));
   EXPECT_THAT(text, HasSubstr("report.html"));
+}
+
+TEST(Summary, ThePrintedTableSaysSoWhenNothingDeviates) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(30));
+    recorder.end(testing::sample_end(microseconds(30)));
+    testing::record_reference(recorder);
+  }
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text, HasSubstr("ratio 1.000"));
+  EXPECT_THAT(text, HasSubstr("deviations    none"));
+}
+
+TEST(Summary, ThePrintedTableOfAReferenceListsTheLongestOperations) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    testing::record_reference(recorder);
+  }
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text, HasSubstr("completion    30 us reference\n"));
+  EXPECT_THAT(text, HasSubstr("     20 us      0         0  grads <script> (all_reduce dp)\n"));
+  EXPECT_THAT(text, Not(HasSubstr(" ratio")));
+}
+
+TEST(Summary, ARunThatStoppedHasNoCompletionToCompare) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    RunEnd end = testing::sample_end(microseconds(5));
+    end.verdict = "failed";
+    end.reason = "deadline of 5 us passed";
+    testing::record_emulated(recorder, end);
+    testing::record_reference(recorder);
+  }
+  EXPECT_TRUE(summary_of(folder.path())["ratio"].is_null());
+  EXPECT_THAT(summary_table(RunReader(folder.path())), HasSubstr("failed after 5 us emulated, 30 us reference\n"));
+}
+
+TEST(Summary, ThePrintedReasonIsIndentedAndBounded) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(5));
+    end.verdict = "stalled";
+    end.reason = "nothing moves";
+    for (int rank = 0; rank < 20; ++rank) end.reason += fmt::format("\nrank {} waits", rank);
+    testing::record_emulated(recorder, end);
+  }
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text, StartsWith("verdict       stalled: nothing moves\n  rank 0 waits\n"));
+  // 16 of the 20 ranks are printed.
+  EXPECT_THAT(text, HasSubstr("\n  rank 15 waits\n  and 4 more, in report.html\nfidelity"));
 }
 
 }  // namespace

@@ -1,30 +1,8 @@
 // After `prepare` the model takes no memory.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/counting_new.h"
 #include "tests/simulator/star.h"
-
-namespace {
-
-std::atomic<uint64_t> allocations = 0;
-
-}  // namespace
-
-// Not inlined: the compiler would take malloc and free in one function for a mismatch with new and delete.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace rankwire {
 namespace {
@@ -44,14 +22,14 @@ TEST(NetworkModel, AllocatesNothingAfterPrepare) {
   size_t reported = 0;
   Time now;
 
-  const uint64_t before = allocations;
+  const uint64_t before = testing::allocations;
   ASSERT_EQ(model.post(now, messages), messages.size());
   while (now != Time::never()) {
     const size_t n = model.poll(now, events);
     reported += n;
     if (n == 0) now = model.next_event();
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(testing::allocations, before);
   EXPECT_EQ(reported, 2 * messages.size());
 }
 

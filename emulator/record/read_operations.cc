@@ -1,0 +1,210 @@
+// RunReader's view of the executions.
+#include <tuple>
+#include <utility>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+namespace {
+
+uint32_t small(const Statement& row, int column) {
+  return static_cast<uint32_t>(row.integer(column));
+}
+
+constexpr const char* kNodeColumns = "rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job";
+
+/// Overwrites in place, so that texts keep their memory from row to row.
+void assign(NodeInfo& info, const Statement& row) {
+  info.rank = RankId(small(row, 0));
+  info.node = small(row, 1);
+  info.id = static_cast<uint64_t>(row.integer(2));
+  info.name = row.text_view(3);
+  info.kind = row.text_view(4);
+  info.group = row.text_view(5);
+  info.group_size = small(row, 6);
+  info.bytes = Bytes(row.integer(7));
+  info.recorded.reset();
+  if (const auto recorded = row.optional_integer(8)) info.recorded = Duration(*recorded);
+  info.job = JobId(small(row, 9));
+}
+
+/// A node that the record does not describe has its index for a name and the kind "unknown".
+NodeInfo undescribed(RankId rank, uint32_t node) {
+  NodeInfo info{.rank = rank, .node = node};
+  info.name = fmt::format("node {}", node);
+  info.kind = "unknown";
+  return info;
+}
+
+/// Looks nodes up one by one: a table of all of them would grow with the trace.
+class NodeLookup {
+ public:
+  explicit NodeLookup(const Database& database)
+      : select_(database.prepare(fmt::format("SELECT {} FROM nodes WHERE rank=? AND node=?", kNodeColumns))) {}
+
+  /// Valid until the next call.
+  const NodeInfo& find(RankId rank, uint32_t node) {
+    if (info_.rank == rank && info_.node == node) return info_;
+    select_.reset();
+    select_.bind(rank.value, node);
+    if (select_.step()) {
+      assign(info_, select_);
+    } else {
+      info_ = undescribed(rank, node);
+    }
+    return info_;
+  }
+
+ private:
+  Statement select_;
+  NodeInfo info_;
+};
+
+/// Walks the nodes in order of (rank, node) beside executions in the same order, and starts again when those do: a step
+/// costs a tenth of a look-up.
+class NodeWalk {
+ public:
+  explicit NodeWalk(const Database& database)
+      : select_(database.prepare(fmt::format("SELECT {} FROM nodes ORDER BY rank, node", kNodeColumns))) {
+    advance();
+  }
+
+  void describe(RankId rank, uint32_t node, NodeInfo& info) {
+    const std::pair wanted(rank.value, node);
+    if (wanted < asked_) {
+      select_.reset();
+      advance();
+    }
+    asked_ = wanted;
+    while (live_ && key_ < wanted) advance();
+    if (live_ && key_ == wanted) {
+      assign(info, select_);
+    } else {
+      info = undescribed(rank, node);
+    }
+  }
+
+ private:
+  void advance() {
+    live_ = select_.step();
+    if (live_) key_ = {small(select_, 0), small(select_, 1)};
+  }
+
+  Statement select_;
+  std::pair<uint32_t, uint32_t> key_, asked_;
+  bool live_ = false;
+};
+
+/// The executions of one run in order of (iteration, rank, node).
+class OperationCursor {
+ public:
+  using Key = std::tuple<int64_t, int64_t, int64_t>;
+
+  OperationCursor(const Database& database, const RecordedRun* run)
+      : select_(database.prepare("SELECT iteration, rank, node, start_ps, end_ps FROM operations WHERE run=? "
+                                 "ORDER BY iteration, rank, node")) {
+    // Runs count from 1, so run 0 has no rows.
+    select_.bind(run == nullptr ? 0u : run->run);
+    advance();
+  }
+  void advance() {
+    live_ = select_.step();
+    if (live_) key_ = Key(select_.integer(0), select_.integer(1), select_.integer(2));
+  }
+  bool live() const { return live_; }
+  const Key& key() const { return key_; }
+  OperationTimes times() const { return {Time(select_.integer(3)), Time(select_.integer(4))}; }
+
+ private:
+  Statement select_;
+  Key key_;
+  bool live_ = false;
+};
+
+}  // namespace
+
+Time RunReader::last_end(const RecordedRun& run) const {
+  Statement rows = database_.prepare("SELECT ifnull(max(end_ps), 0) FROM operations WHERE run=?");
+  rows.bind(run.run);
+  rows.step();
+  return Time(rows.integer(0));
+}
+
+Statement RunReader::over_both_sides(std::string_view sql) const {
+  // Runs count from 1, so run 0 has no rows.
+  const auto number = [](const RecordedRun* run) { return run == nullptr ? 0u : run->run; };
+  Statement rows = database_.prepare(sql);
+  rows.bind(number(emulated_), number(reference_));
+  return rows;
+}
+
+uint64_t RunReader::operation_count() const {
+  Statement rows = over_both_sides("SELECT count(*) FROM operations WHERE run IN (?, ?)");
+  rows.step();
+  return static_cast<uint64_t>(rows.integer(0));
+}
+
+std::optional<Duration> RunReader::nth_longest(uint64_t n) const {
+  // Without LIMIT, which would make SQLite keep a tree instead of sorting.
+  Statement rows = over_both_sides("SELECT end_ps - start_ps AS d FROM operations WHERE run IN (?, ?) ORDER BY d DESC");
+  while (rows.step()) {
+    if (--n == 0) return Duration(rows.integer(0));
+  }
+  return std::nullopt;
+}
+
+uint64_t RunReader::longer_than(Duration duration) const {
+  Statement rows = over_both_sides(
+      fmt::format("SELECT count(*) FROM operations WHERE run IN (?, ?) AND end_ps - start_ps > {}", duration.ps));
+  rows.step();
+  return static_cast<uint64_t>(rows.integer(0));
+}
+
+void RunReader::for_each_operation(const std::function<void(const OperationRow&)>& visit) const {
+  NodeWalk nodes(database_);
+  OperationCursor emulated(database_, emulated_), reference(database_, reference_);
+  OperationRow row;
+  while (emulated.live() || reference.live()) {
+    const bool take_emulated = emulated.live() && (!reference.live() || emulated.key() <= reference.key());
+    const bool take_reference = reference.live() && (!emulated.live() || reference.key() <= emulated.key());
+    const auto [iteration, rank, node] = take_emulated ? emulated.key() : reference.key();
+    nodes.describe(RankId(static_cast<uint32_t>(rank)), static_cast<uint32_t>(node), row.node);
+    row.iteration = static_cast<uint32_t>(iteration);
+    row.emulated = take_emulated ? std::optional(emulated.times()) : std::nullopt;
+    row.reference = take_reference ? std::optional(reference.times()) : std::nullopt;
+    if (row.node.kind != "none") visit(row);
+    if (take_emulated) emulated.advance();
+    if (take_reference) reference.advance();
+  }
+}
+
+void RunReader::for_each_by_start(
+    const RecordedRun& run, Duration shortest,
+    const std::function<void(const NodeInfo& node, uint32_t iteration, OperationTimes times)>& visit) const {
+  NodeLookup nodes(database_);
+  Statement rows = database_.prepare(
+      "SELECT rank, node, iteration, start_ps, end_ps FROM operations WHERE run=? AND end_ps - start_ps >= ? "
+      "ORDER BY rank, start_ps, end_ps, iteration, node");
+  rows.bind(run.run, shortest);
+  while (rows.step()) {
+    const NodeInfo& node = nodes.find(RankId(small(rows, 0)), small(rows, 1));
+    if (node.kind == "none") continue;
+    visit(node, small(rows, 2), {Time(rows.integer(3)), Time(rows.integer(4))});
+  }
+}
+
+void RunReader::for_each_interval(
+    const RecordedRun& run,
+    const std::function<void(RankId rank, std::string_view kind, OperationTimes times)>& visit) const {
+  Statement rows = database_.prepare(
+      "SELECT o.rank, ifnull(n.kind, 'unknown'), o.start_ps, o.end_ps FROM operations o LEFT JOIN nodes n "
+      "ON n.rank=o.rank AND n.node=o.node WHERE o.run=? ORDER BY o.rank, o.start_ps");
+  rows.bind(run.run);
+  while (rows.step()) {
+    const std::string_view kind = rows.text_view(1);
+    if (kind == "none") continue;
+    visit(RankId(small(rows, 0)), kind, {Time(rows.integer(2)), Time(rows.integer(3))});
+  }
+}
+
+}  // namespace rankwire

@@ -1,0 +1,185 @@
+"""The command line: what a user types, and what a script reads."""
+
+import json
+import unittest
+
+import chakra
+from rankwire import OK, USAGE, RankwireTest, Run, rankwire, transformer
+
+VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"])
+SPECIFICATION = transformer(layers=2, pipeline_parallel=1)
+
+
+class Help(unittest.TestCase):
+    def test_every_verb_has_an_example(self):
+        for verb in VERBS:
+            with self.subTest(verb=verb):
+                process = rankwire(*verb, "--help")
+                self.assertEqual(process.returncode, OK)
+                self.assertIn("Example: rankwire " + " ".join(verb), process.stdout)
+
+    def test_version(self):
+        process = rankwire("--version")
+        self.assertEqual(process.returncode, OK)
+        self.assertRegex(process.stdout, r"\b\d+\.\d+\.\d+\b")
+
+
+class Usage(RankwireTest):
+    def test_wrong_arguments(self):
+        for arguments in ([], ["runn"], ["run"], ["run", "x.yaml", "--frobnicate"], ["report"], ["trace"]):
+            with self.subTest(arguments=arguments):
+                process = rankwire(*arguments)
+                self.assertEqual(process.returncode, USAGE)
+                self.assertTrue(process.stderr.strip())
+                self.assertEqual(process.stdout, "")
+
+    def test_wrong_configurations(self):
+        good = {"workload": {"generate": SPECIFICATION}, "ports": {"count": 2}}
+        wrong = (
+            ({"ports": {"count": 2, "rate": 10}}, "ports.rate"),  # no unit
+            ({"ports": {"count": 1}}, "ports.count"),
+            ({"ports": {"count": 2, "rate": "10Gbp"}}, "10Gbp"),
+            ({"transport": {"windw": 3}}, "transport.window"),  # names the nearest key
+            ({"transport": {"mtu": "1500B"}}, "transport.mtu"),
+            ({"transport": {"window": 8, "ack_every": 9}}, "ack_every"),
+            ({"switch": {"loss": "101%"}}, "switch.loss"),
+            ({"hosts": {"count": 2, "npus": 1}}, "npus"),  # 4 ranks
+            ({"workload": {"traces": "nowhere/t"}}, "nowhere/t"),
+            ({"workload": {"generate": SPECIFICATION | {"layers": 0}}}, "layers"),
+            ({"mapping": {"policy": "explicit", "ranks": []}}, "'ranks'"),
+        )
+        for changes, text in wrong:
+            for verb in ("check", "simulate"):
+                with self.subTest(verb=verb, changes=changes):
+                    arguments = ["--out", self.folder / "run"] if verb == "simulate" else []
+                    process = rankwire(verb, self.configuration(good | changes), *arguments)
+                    self.assert_one_line_error(process, USAGE, text)
+
+    def test_an_error_names_file_and_line(self):
+        path = self.folder / "wrong.yaml"
+        path.write_text("workload:\n  traces: t\nports: {count: 2}\ntransport:\n  mtu: 4096B\n  windows: 3\n")
+        process = rankwire("check", path)
+        self.assert_one_line_error(process, USAGE, f"{path}:6", "transport.windows", "transport.window")
+
+    def test_truncated_trace(self):
+        chakra.write_ranks(self.folder / "t", [[chakra.collective(chakra.ALL_REDUCE, 4096)]] * 2)
+        whole = (self.folder / "t.1.et").read_bytes()
+        (self.folder / "t.1.et").write_bytes(whole[:-3])
+        config = {"workload": {"traces": str(self.folder / "t")}, "ports": {"count": 2}}
+        self.assert_one_line_error(rankwire("check", self.configuration(config)), USAGE, "t.1.et")
+
+
+class Check(RankwireTest):
+    CONFIG = {
+        "workload": {"generate": SPECIFICATION},
+        "hosts": {"count": 2, "npus": 2},
+        "ports": [
+            {"name": "left", "device": "0000:81:00.0", "rate": "100Gbps"},
+            {"name": "right", "device": "0000:81:00.1", "rate": "100Gbps"},
+        ],
+    }
+
+    def test_tables_without_touching_a_device(self):
+        process = rankwire("check", self.configuration(self.CONFIG))
+        self.assertEqual((process.returncode, process.stderr), (OK, ""))
+        lines = [line.split() for line in process.stdout.splitlines()]
+        # Round robin: rank r on host r % 2, and host h behind port h.
+        ranks = [line for line in lines if len(line) == 7 and line[0].isdigit()]
+        self.assertEqual([(line[0], line[1], line[4]) for line in ranks],
+                         [("0", "0", "left"), ("1", "1", "right"), ("2", "0", "left"), ("3", "1", "right")])
+        self.assertEqual([line[1] for line in lines if line and line[0] in ("left", "right")],
+                         ["0000:81:00.0", "0000:81:00.1"])
+
+    def test_json(self):
+        process = rankwire("check", self.configuration(self.CONFIG), "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        check = json.loads(process.stdout)
+        self.assertEqual([rank["port"] for rank in check["ranks"]], ["left", "right", "left", "right"])
+        left, right = check["ports"]
+        self.assertGreater(left["bytes_tx"], 0)
+        self.assertEqual(left["bytes_tx"] + right["bytes_tx"], check["bytes_wire_per_iteration"])
+        self.assertEqual((left["bytes_tx"], left["messages_tx"]), (right["bytes_rx"], right["messages_rx"]))
+        self.assertEqual(check["config"]["transport"]["mtu"], "4096B")
+
+    def test_warns_when_little_goes_over_the_wire(self):
+        # Two pairs: consecutive ranks meet on a host with blocks, and over the wire with round robin.
+        pairs = [chakra.collective(chakra.ALL_REDUCE, 1 << 20, group=f"pair{rank // 2}") for rank in range(4)]
+        chakra.write_ranks(self.folder / "t", [[pair] for pair in pairs])
+        groups = self.folder / "groups.json"
+        groups.write_text(json.dumps({"pair0": [0, 1], "pair1": [2, 3]}))
+        config = self.CONFIG | {"workload": {"traces": str(self.folder / "t"), "groups": str(groups)}}
+        path = self.configuration(config)
+        over_the_wire = rankwire("check", path, "--set", "mapping.policy=round_robin")
+        self.assertEqual((over_the_wire.returncode, over_the_wire.stderr), (OK, ""))
+        local = rankwire("check", path, "--set", "mapping.policy=block")
+        self.assertEqual(local.returncode, OK)
+        self.assertRegex(local.stderr, r"^warning: only 0\.0 % of the bytes go over the wire")
+
+
+class Folders(RankwireTest):
+    CONFIG = {"workload": {"generate": SPECIFICATION}, "ports": {"count": 2, "device": "memory"}}
+
+    def test_simulate_leaves_the_emulated_columns_empty(self):
+        run = self.call("simulate", self.CONFIG)
+        self.assertEqual(set(run.summary["emulated"].values()), {None})
+        self.assertIsNone(run.summary["ratio"])
+        self.assertGreater(run.summary["reference"]["completion_time_ps"], 0)
+        rows = run.rows("operations")
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertEqual((row["emulated_start_ps"], row["emulated_end_ps"]), ("", ""))
+            self.assertGreaterEqual(int(row["reference_end_ps"]), int(row["reference_start_ps"]))
+
+    def test_json_summary_is_that_of_the_folder(self):
+        process = rankwire("simulate", self.configuration(self.CONFIG), "--json", "--out", self.folder / "run")
+        self.assertEqual(json.loads(process.stdout), Run(self.folder / "run").summary)
+
+    def test_resolved_configuration_can_be_run(self):
+        first = self.call("simulate", self.CONFIG, out="first")
+        second = self.call("simulate", first.summary["config"], out="second")
+        self.assertEqual(first.summary["config"], second.summary["config"])
+        self.assertEqual(first.rows("operations"), second.rows("operations"))
+
+    def test_set_replaces_a_key(self):
+        run = self.call("simulate", self.CONFIG, "--set", "ports.rate=2Gbps", "--set", "transport.mtu=1024B")
+        self.assertEqual(run.summary["config"]["transport"]["mtu"], "1024B")
+        self.assertEqual({port["rate"] for port in run.summary["config"]["ports"]}, {"2Gbps"})
+
+    def test_report_draws_what_is_asked_for(self):
+        run = self.call("simulate", self.CONFIG, "--twin")
+        before = (run.folder / "operations.csv").read_bytes()
+        for name in ("operations.csv", "report.html", "timeline.json"):
+            (run.folder / name).unlink()
+        self.assertEqual(rankwire("report", run.folder, "--format", "csv,markdown").returncode, OK)
+        self.assertEqual((run.folder / "operations.csv").read_bytes(), before)
+        self.assertTrue((run.folder / "report.md").exists())
+        self.assertFalse((run.folder / "report.html").exists())
+        self.assertEqual(rankwire("report", run.folder, "--format", "html,perfetto").returncode, OK)
+        json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
+        self.assert_one_line_error(rankwire("report", run.folder, "--format", "pdf"), USAGE, "pdf")
+
+    def test_ports_have_their_configured_names(self):
+        config = self.CONFIG | {"ports": [{"name": "left", "device": "memory"}, {"name": "right", "device": "memory"}]}
+        run = self.call("simulate", config, "--twin")
+        self.assertEqual(sorted(row["name"] for row in run.rows("ports", fidelity="twin")),
+                         ["left", "right", "switch.left", "switch.right"])
+
+
+class Generate(RankwireTest):
+    def test_generated_traces_are_those_of_the_configuration(self):
+        specification = self.configuration(SPECIFICATION, "model.yaml")
+        prefix = self.folder / "gpt"
+        process = rankwire("trace", "generate", specification, "--out", prefix)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual(len(chakra.read_ranks(prefix)), 4)
+        ports = {"count": 2, "device": "memory"}
+        # Generated sizes are scaled by whole bf16 elements, traces by bytes; without a scale it is the same.
+        files = {"traces": str(prefix), "groups": f"{prefix}.json"}
+        traces = self.call("simulate", {"workload": files, "ports": ports}, out="traces")
+        inline = self.call("simulate", {"workload": {"generate": SPECIFICATION}, "ports": ports}, out="inline")
+        self.assertEqual(traces.rows("operations"), inline.rows("operations"))
+        self.assertEqual(traces.summary["bytes"], inline.summary["bytes"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,199 @@
+"""How runs end that do not end well: with a verdict, a reason that names who and where, and a readable record."""
+
+import contextlib
+import signal
+import sqlite3
+import time
+import unittest
+
+import chakra
+from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer
+
+RANKS = 4
+SIZE = 1 << 20
+
+
+class Failing(RankwireTest):
+    def one_all_reduce(self, **sections):
+        """Four ranks, each behind a port of its own, that sum a gradient."""
+        gradient = chakra.collective(chakra.ALL_REDUCE, SIZE, id=7, name="sum of gradients")
+        chakra.write_ranks(self.folder / "t", [[gradient]] * RANKS)
+        return {
+            "workload": {"traces": str(self.folder / "t")},
+            "hosts": {"count": RANKS, "npus": 1},
+            "ports": {"count": RANKS, "device": "ring", "rate": "1Gbps"},
+        } | sections
+
+
+class NothingArrives(Failing):
+    def test_failure_names_ranks_operation_and_cause(self):
+        run = self.call("run", self.one_all_reduce(switch={"loss": "100%"}), status=FAILED)
+        self.assertEqual(run.summary["verdict"], "failed")
+        reason = run.summary["reason"].splitlines()[0]
+        self.assertIn("retry count exceeded", reason)
+        self.assertIn("sum of gradients", reason)
+        # The ring sends from each rank to the next.
+        self.assertRegex(reason, r"rank (0 -> 1|1 -> 2|2 -> 3|3 -> 0)\b")
+        self.assertEqual(run.transport["messages_delivered"], 0)
+        # The first transmission and seven retries.
+        self.assertGreaterEqual(run.transport["timeouts"], 8)
+
+    def test_stall_lists_who_waits_for_whom(self):
+        # One time-out is 4.096 us x 2^20 = 4.3 s: nothing happens for longer than the run may stall.
+        config = self.one_all_reduce(
+            switch={"loss": "100%"}, transport={"timeout": 20}, run={"stall_timeout": "300ms"}
+        )
+        run = self.call("run", config, status=FAILED)
+        self.assertEqual(run.summary["verdict"], "stalled")
+        first, *waits = run.summary["reason"].splitlines()
+        self.assertIn("no progress", first)
+        self.assertEqual(len(waits), RANKS)
+        for rank, line in enumerate(waits):
+            successor = (rank + 1) % RANKS
+            self.assertRegex(
+                line,
+                rf"^rank {rank} in 'sum of gradients' \(node 7, all_reduce .*\) "
+                rf"waits for rank {successor} to acknowledge .*: "
+                r"source QP 0x[0-9a-f]+ psn 0x[0-9a-f]+ .*; destination QP 0x[0-9a-f]+ expects psn 0x[0-9a-f]+",
+            )
+
+    def test_twin_stalls_alike(self):
+        config = self.one_all_reduce(
+            switch={"loss": "100%"}, transport={"timeout": 20}, run={"stall_timeout": "300ms"}
+        )
+        run = self.call("simulate", config, "--twin", status=FAILED)
+        self.assertEqual(run.summary["verdict"], "stalled")
+
+    def test_times_remain_finite_when_the_run_continues(self):
+        config = self.one_all_reduce(switch={"loss": "100%"}, run={"on_failure": "continue"})
+        run = self.call("simulate", config, "--twin", status=FAILED)
+        # A message for each of 2 x (RANKS - 1) steps and each rank. A queue pair gives up after 8 time-outs of 1 ms,
+        # and what is posted to it afterwards is flushed: all is over within milliseconds, let alone a second.
+        self.assertEqual(run.transport["messages_failed"], 2 * (RANKS - 1) * RANKS)
+        self.assertLess(run.summary["emulated"]["completion_time_ps"], 10**12)
+        for row in run.rows("operations"):
+            self.assertLess(int(row["emulated_end_ps"] or 0), 10**12)
+
+    def test_deadline_ends_the_run(self):
+        # 2 x 3/4 x 1 MiB a rank at 1 Mbps takes 12.6 s; the deadline counts virtual time.
+        config = self.one_all_reduce(transport={"timeout": 20}, run={"deadline": "2s"})
+        config["ports"]["rate"] = "1Mbps"
+        run = self.call("simulate", config, "--twin", status=FAILED)
+        self.assertEqual(run.summary["verdict"], "failed")
+        self.assertIn("deadline of 2.000 s", run.summary["reason"])
+
+
+class Interruption(RankwireTest):
+    """Ends a run from outside as soon as its record holds some operations."""
+
+    ENOUGH = 50
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.configuration(
+            {
+                # 36,256 messages, 2.97 GB a port: two minutes at this rate.
+                "workload": {"generate": transformer(layers=64, hidden=1024, micro_batches=16)},
+                "hosts": {"count": 4, "npus": 2},
+                "ports": {"count": 4, "device": "ring", "rate": "200Mbps"},
+                "transport": {"timeout": 16},
+            }
+        )
+        self.out = self.folder / "run"
+
+    def recorded(self):
+        """Operations that have ended according to the record."""
+        database = self.out / "run.sqlite"
+        if not database.exists():
+            return 0
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            try:
+                return connection.execute("SELECT count(*) FROM operations WHERE run = 1").fetchone()[0]
+            except sqlite3.OperationalError:  # the tables are not there yet
+                return 0
+
+    def end_with(self, number):
+        """The exit status after the signal, and how many operations were recorded before it."""
+        process = start("run", self.config, "--quiet", "--out", self.out)
+        try:
+            deadline = time.monotonic() + 60
+            while (count := self.recorded()) < self.ENOUGH:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    self.fail(f"{count} operations recorded, exit status {process.poll()}")
+                time.sleep(0.05)
+            process.send_signal(number)
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.communicate()
+        return process.returncode, count
+
+    def assert_readable(self, run, operations):
+        self.assertEqual(run.summary["verdict"], "interrupted")
+        ended = [row for row in run.rows("operations") if row["emulated_end_ps"]]
+        self.assertGreaterEqual(len(ended), operations)
+        self.assertTrue((run.folder / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>"))
+
+    def test_interrupt_and_terminate(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                self.out = self.folder / number.name
+                status, operations = self.end_with(number)
+                self.assertEqual(status, FAILED)
+                self.assert_readable(Run(self.out), operations)
+
+    def test_kill_leaves_a_record_to_report(self):
+        status, operations = self.end_with(signal.SIGKILL)
+        self.assertEqual(status, -signal.SIGKILL)
+        report = rankwire("report", self.out)
+        self.assertEqual(report.returncode, OK, report.stderr)
+        self.assert_readable(Run(self.out), operations)
+
+
+class Environment(Failing):
+    def test_absent_interface(self):
+        config = self.one_all_reduce()
+        config["ports"] = [
+            {"name": f"p{i}", "device": f"net_af_packet{i},iface=absent{i}", "rate": "1Gbps"} for i in range(RANKS)
+        ]
+        process = rankwire("run", self.configuration(config), "--out", self.folder / "run")
+        self.assertIn(process.returncode, (FAILED, USAGE))
+        self.assertIn("error: ", process.stderr.strip().splitlines()[-1])
+        self.assertIn("net_af_packet0,iface=absent0", process.stderr.strip().splitlines()[-1])
+
+    def test_absent_pci_device(self):
+        config = self.one_all_reduce()
+        config["ports"] = [
+            {"name": f"p{i}", "device": f"ffff:ff:1f.{i}", "rate": "1Gbps"} for i in range(RANKS)
+        ]
+        process = rankwire("run", self.configuration(config), "--out", self.folder / "run")
+        self.assertIn(process.returncode, (FAILED, USAGE))
+        self.assertIn("ffff:ff:1f.0", process.stderr.strip().splitlines()[-1])
+
+    def test_folder_that_cannot_be_made(self):
+        (self.folder / "file").touch()
+        config = self.configuration(self.one_all_reduce())
+        process = rankwire("run", config, "--out", self.folder / "file" / "run")
+        self.assert_one_line_error(process, FAILED, str(self.folder / "file" / "run"))
+
+    def test_a_run_that_does_not_begin_leaves_no_older_summary(self):
+        config = self.one_all_reduce(ports={"count": RANKS, "device": "memory", "rate": "1Gbps"})
+        self.assertEqual(self.call("run", config).summary["verdict"], "ok")
+        config["ports"] = [{"name": f"p{i}", "device": f"ffff:ff:1f.{i}", "rate": "1Gbps"} for i in range(RANKS)]
+        self.assertNotEqual(rankwire("run", self.configuration(config), "--out", self.folder / "run").returncode, OK)
+        summary = self.folder / "run" / "summary.json"
+        self.assertFalse(summary.exists() and Run(summary.parent).summary["verdict"] == "ok")
+
+    def test_report_of_what_is_no_run(self):
+        self.assert_one_line_error(rankwire("report", self.folder), USAGE, "run.sqlite")
+
+    def test_folder_without_permission(self):
+        config = self.configuration(self.one_all_reduce())
+        as_nobody = self.as_ordinary_user()
+        (self.folder / "closed").mkdir(mode=0o555)
+        process = rankwire("run", config, "--out", self.folder / "closed" / "run", **as_nobody)
+        self.assert_one_line_error(process, FAILED, "Permission denied")
+
+
+if __name__ == "__main__":
+    unittest.main()

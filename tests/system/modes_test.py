@@ -1,0 +1,60 @@
+"""The same workload over each kind of embedded port, with the switch in the loop and on its own core, without root."""
+
+import unittest
+
+from rankwire import RankwireTest, transformer
+
+
+class Modes(RankwireTest):
+    def config(self, device, **switch):
+        return {
+            "workload": {"generate": transformer(), "iterations": 2},
+            "hosts": {"count": 4, "npus": 2},
+            "ports": {"count": 4, "device": device, "rate": "1Gbps"},
+            "switch": switch,
+            "transport": {"checking": True, "timeout": 13},
+            "run": {"deadline": "120s"},
+        }
+
+    def test_every_device_and_core_carries_the_same(self):
+        carried = []
+        for device in ("ring", "memory"):
+            for core in ("shared", "own"):
+                with self.subTest(device=device, core=core):
+                    run = self.call("run", self.config(device, core=core), out=f"{device}.{core}")
+                    self.assert_delivered(run)
+                    carried.append((run.summary["messages"], run.summary["bytes_wire"], run.summary["bytes_local"]))
+        self.assertEqual(len(set(carried)), 1, carried)
+
+    def test_loss_is_repaired_with_the_switch_on_its_own_core(self):
+        run = self.call("run", self.config("ring", core="own", loss="1%"))
+        self.assert_delivered(run)
+        self.assertGreater(run.transport["retransmitted"], 0)
+
+    def test_channels_and_small_chunks(self):
+        config = self.config("ring") | {"collectives": {"channels": 2, "chunk": "64KiB"}}
+        plain = self.call("run", self.config("ring"), out="plain")
+        cut = self.call("run", config, out="cut")
+        self.assert_delivered(cut)
+        self.assertEqual(cut.summary["bytes"], plain.summary["bytes"])
+        self.assertGreater(cut.summary["messages"], plain.summary["messages"])
+
+
+class OrdinaryUser(RankwireTest):
+    """No root, no hugepages, no capabilities: the embedded ports need none."""
+
+    def test_run_on_rings(self):
+        as_nobody = self.as_ordinary_user()
+        config = {
+            "workload": {"generate": transformer()},
+            "hosts": {"count": 4, "npus": 2},
+            "ports": {"count": 4, "device": "ring", "rate": "1Gbps"},
+            "transport": {"checking": True},
+        }
+        run = self.call("run", config, **as_nobody)
+        self.assert_delivered(run)
+        self.assertNotEqual((run.folder / "run.sqlite").stat().st_uid, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
