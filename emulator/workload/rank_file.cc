@@ -107,6 +107,7 @@ NodeKind NodeReader::kind_of(const chakra::Node& in) const {
 void NodeReader::read_work(const chakra::Node& in, Node& out) const {
   out.operations = integer_attribute(in, "num_ops").value_or(0);
   if (out.operations < 0) fail_node(in, "num_ops is {}", out.operations);
+  // Not scaled with the messages: it decides how long the node computes, which has a factor of its own.
   out.tensor = size(in, "tensor_size", integer_attribute(in, "tensor_size").value_or(0));
   if (out.kind == NodeKind::kMemory) out.bytes = out.tensor;
   if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
@@ -146,14 +147,14 @@ void NodeReader::check_self(const chakra::Node& in, const char* attribute) const
 Bytes NodeReader::required_size(const chakra::Node& in) const {
   const std::optional<int64_t> elements = integer_attribute(in, "comm_size");
   if (!elements) fail_node(in, "has no comm_size");
-  return size(in, "comm_size", *elements);
+  return scaled_size(size(in, "comm_size", *elements), options_.bytes, round_to_);
 }
 
 Bytes NodeReader::size(const chakra::Node& in, const char* attribute, int64_t elements) const {
   if (elements < 0 || elements > kMaxOperationBytes / options_.element_size.count) {
     fail_node(in, "{} is {}, sizes are 0 to {} bytes", attribute, elements, kMaxOperationBytes);
   }
-  return scaled_size(Bytes(elements * options_.element_size.count), options_.bytes, round_to_);
+  return Bytes(elements * options_.element_size.count);
 }
 
 bool is_communication(chakra::NodeType type) {

@@ -55,7 +55,7 @@ struct Node {
   int64_t tag = 0;
   Bytes bytes;                       ///< communication: the rank's input, scaled to whole elements; kMemory: size moved
   int64_t operations = 0;            ///< num_ops (flops), 0 when absent
-  Bytes tensor;                      ///< tensor_size in bytes, 0 when absent
+  Bytes tensor;                      ///< tensor_size in bytes, not scaled; 0 when absent
   std::optional<Duration> recorded;  ///< the trace's own duration, unscaled
   Duration duration;  ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
   std::string name;

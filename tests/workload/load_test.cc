@@ -74,9 +74,9 @@ TEST(Load, SizesAreElementsScaledAndRoundedToWholeElements) {
   set.options.element_size = Bytes(4);
   set.options.bytes = {1, 10};
   const Workload workload = set.load();
-  // 1001 x 4 = 4004; a tenth is 400.4, in whole elements of 4: 404. 3 x 4 = 12; a tenth is 1.2: 4.
+  // 1001 x 4 = 4004; a tenth is 400.4, in whole elements of 4: 404. A tensor is not scaled: 3 x 4.
   EXPECT_EQ(workload.ranks[0].nodes[0].bytes, Bytes(404));
-  EXPECT_EQ(workload.ranks[0].nodes[1].tensor, Bytes(4));
+  EXPECT_EQ(workload.ranks[0].nodes[1].tensor, Bytes(12));
   EXPECT_EQ(workload.ranks[0].nodes[1].operations, 7);
   EXPECT_EQ(workload.ranks[0].nodes[2].bytes, Bytes(0));
   EXPECT_EQ(workload.element, Bytes(4));
