@@ -2,7 +2,7 @@
 
 import unittest
 
-from rankwire import RankwireTest, transformer
+from rankwire import FAILED, RankwireTest, transformer
 
 
 class Modes(RankwireTest):
@@ -38,6 +38,15 @@ class Modes(RankwireTest):
         self.assert_delivered(cut)
         self.assertEqual(cut.summary["bytes"], plain.summary["bytes"])
         self.assertGreater(cut.summary["messages"], plain.summary["messages"])
+
+    def test_ports_faster_than_any_core_limit_the_generator(self):
+        # Four ports at 400 Gb/s ask for 48 M packets a second, each with an ICRC over 4 KiB, of one core.
+        config = self.config("ring") | {"ports": {"count": 4, "device": "ring", "rate": "400Gbps"}}
+        config["workload"]["generate"] |= {"hidden": 1024, "layers": 8}
+        run = self.call("run", config, out="limited")
+        self.assert_delivered(run)
+        self.assertEqual(run.summary["fidelity"], "generator_limited")
+        self.call("run", config, "--strict", status=FAILED, out="strict")
 
 
 class OrdinaryUser(RankwireTest):
