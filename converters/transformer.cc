@@ -180,8 +180,25 @@ void check_positive(int64_t value, const char* key) {
   if (value < 1) fail_input("transformer: {} is {}, must be at least 1", key, value);
 }
 
-/// Returns the number of ranks.
-uint32_t check(const TransformerModel& model) {
+void write_groups(const TransformerModel& model, uint32_t ranks, const std::string& path) {
+  std::map<std::string, std::vector<uint32_t>> groups;
+  const bool embedding_is_shared = model.pipeline_parallel > 1;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const Position at = position_of(model, rank);
+    if (model.tensor_parallel > 1) groups[tensor_group(model, at)].push_back(rank);
+    if (model.data_parallel > 1) groups[data_group(model, at)].push_back(rank);
+    const bool has_embedding = at.stage == 0 || at.stage + 1 == model.pipeline_parallel;
+    if (embedding_is_shared && has_embedding) groups[embedding_group(model, at)].push_back(rank);
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << nlohmann::json(groups).dump() << '\n';
+  file.close();
+  if (!file) fail_run("{}: cannot be written", path);
+}
+
+}  // namespace
+
+uint32_t transformer_ranks(const TransformerModel& model) {
   check_positive(model.layers, "layers");
   check_positive(model.hidden, "hidden");
   check_positive(model.sequence, "sequence");
@@ -206,26 +223,8 @@ uint32_t check(const TransformerModel& model) {
   return static_cast<uint32_t>(ranks);
 }
 
-void write_groups(const TransformerModel& model, uint32_t ranks, const std::string& path) {
-  std::map<std::string, std::vector<uint32_t>> groups;
-  const bool embedding_is_shared = model.pipeline_parallel > 1;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    const Position at = position_of(model, rank);
-    if (model.tensor_parallel > 1) groups[tensor_group(model, at)].push_back(rank);
-    if (model.data_parallel > 1) groups[data_group(model, at)].push_back(rank);
-    const bool has_embedding = at.stage == 0 || at.stage + 1 == model.pipeline_parallel;
-    if (embedding_is_shared && has_embedding) groups[embedding_group(model, at)].push_back(rank);
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << nlohmann::json(groups).dump() << '\n';
-  file.close();
-  if (!file) fail_run("{}: cannot be written", path);
-}
-
-}  // namespace
-
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {
-  GeneratedTraces traces{check(model), 0};
+  GeneratedTraces traces{transformer_ranks(model), 0};
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
     traces.nodes += TrainingStep(model, rank, fmt::format("{}.{}.et", prefix, rank)).write();
   }

@@ -45,6 +45,9 @@ struct GeneratedTraces {
   uint64_t nodes = 0;  ///< over all ranks
 };
 
+/// How many ranks the model has. Throws Error(kInput) for a model that cannot be divided as asked.
+uint32_t transformer_ranks(const TransformerModel& model);
+
 /// Writes `<prefix>.<rank>.et` (Chakra 1.0.0) for every rank and `<prefix>.json`, the process groups; the folder must
 /// exist. Equal models give equal bytes. Nodes depend through data_deps on earlier nodes only. Throws Error(kInput) for
 /// a model that cannot be divided as asked or whose sizes exceed 2^63 - 1, Error(kRun) when a file cannot be written.

@@ -26,12 +26,17 @@ const google::protobuf::UnknownFieldSet& unknown_fields(const google::protobuf::
   return message.GetReflection()->GetUnknownFields(message);
 }
 
-/// Schema 0.0.1 has its numbers of communication in varint fields 12 to 20, where the present one has nothing.
+/// Schema 0.0.1 has its numbers of communication in varint fields 12 to 20, where the present one has nothing; 0.0.2
+/// and 0.0.3 have attributes, which begin with their names (field 1, text), in field 11.
 bool is_proto2_node(const chakra::Node& node) {
   const google::protobuf::UnknownFieldSet& unknown = unknown_fields(node);
   for (int i = 0; i < unknown.field_count(); ++i) {
     const auto& field = unknown.field(i);
     if (field.type() == google::protobuf::UnknownField::TYPE_VARINT && field.number() >= 12 && field.number() <= 20)
+      return true;
+    constexpr char kTextOfField1 = 1 << 3 | 2;
+    if (field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED && field.number() == 11 &&
+        field.length_delimited().starts_with(kTextOfField1))
       return true;
   }
   return false;

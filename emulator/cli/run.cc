@@ -8,6 +8,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/execute.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/run_folder.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/record/reader.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// A validated request with its open record.
 struct Session {
-  std::filesystem::path folder;
+  std::optional<RunFolder> folder;
   Setup setup;
   std::optional<RunRecorder> recorder;
 };
@@ -39,16 +40,17 @@ MessageDetail message_detail(MessageRecording recording) {
 
 void open_session(Session& session, const RunRequest& request) {
   const RunConfig config = load_config(request.config, request.settings);
-  session.folder = request.out.empty() ? std::filesystem::path("runs") / config.name : request.out;
-  prepare(session.setup, config, session.folder);
+  const std::filesystem::path& folder =
+      session.folder.emplace(request.out.empty() ? std::filesystem::path("runs") / config.name : request.out).path();
+  prepare(session.setup, config, folder);
   for (const std::string& warning : session.setup.warnings) log_warning(warning);
 
   // What an earlier run left would not be this run's.
   for (const char* file :
        {"summary.json", "operations.csv", "flows.csv", "ports.csv", "timeline.json", "report.html", "report.md"}) {
-    std::filesystem::remove(session.folder / file);
+    std::filesystem::remove(folder / file);
   }
-  session.recorder.emplace(session.folder, RecorderOptions{.messages = message_detail(config.messages)});
+  session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
   session.recorder->configuration(resolved_json(config), RANKWIRE_VERSION, config.dut);
   session.recorder->nodes(node_table(session.setup.workload));
   for (const std::string& warning : session.setup.warnings) session.recorder->warning(warning);
@@ -87,8 +89,8 @@ RunResult run_reference(Session& session) {
 /// Closes the record, draws it, prints the summary, and turns the verdict into an exit status.
 int finish(Session& session, const RunRequest& request, bool ok) {
   session.recorder.reset();
-  const OperationStatistics operations = write_report(session.folder);
-  const RunReader reader(session.folder);
+  const OperationStatistics operations = write_report(session.folder->path());
+  const RunReader reader(session.folder->path());
   const nlohmann::ordered_json summary = rankwire::summary(reader);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));

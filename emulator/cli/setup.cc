@@ -36,8 +36,9 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
   const std::filesystem::path traces = folder / "traces";
   std::filesystem::create_directories(traces);
   const std::string prefix = (traces / "generated").string();
-  generate_transformer(transformer_model(*w.generate), prefix);
-  options.traces = {prefix};
+  const GeneratedTraces made = generate_transformer(transformer_model(*w.generate), prefix);
+  // One by one: the prefix may have files of further ranks, from an earlier run with more of them.
+  for (uint32_t rank = 0; rank < made.ranks; ++rank) options.traces.push_back(fmt::format("{}.{}.et", prefix, rank));
   options.groups_file = prefix + ".json";
   options.round_to = w.generate->element;
   return options;
@@ -148,6 +149,9 @@ RunOptions run_options(const RunConfig& config) {
 }
 
 uint32_t default_timeout(const Setup& setup) {
+  // A switch in the loop stands still only when the loop does, which it notices. One in a thread of its own may wait
+  // for a core without anybody noticing.
+  constexpr uint32_t kSwitchInLoop = 8, kSwitchInThread = 12, kForeignDevice = 14;
   const RunConfig& config = setup.config;
   std::vector<Bytes> queued(config.ports.size());
   const Framing framing = rocev2_framing(Bytes(config.transport.mtu));
@@ -162,7 +166,9 @@ uint32_t default_timeout(const Setup& setup) {
     const Bytes most = std::min(queued[p], config.embedded_switch.buffer);
     longest = std::max(longest, serialization_time(most, config.ports[p].rate));
   }
-  uint32_t exponent = config.ports.front().embedded() ? 8 : 14;
+  uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
+                      : config.embedded_switch.own_core ? kSwitchInThread
+                                                        : kSwitchInLoop;
   while (exponent < 31 && ack_timeout(exponent) < longest * 2) ++exponent;
   return exponent;
 }

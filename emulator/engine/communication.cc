@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace rankwire {
 namespace {
@@ -88,7 +89,7 @@ void Communication::expect(uint32_t slot, uint32_t step, Time now) noexcept {
   const EdgePlan& edge = plan_.edges[plan_of(slots_[slot]).first_edge + schedule.edge_of[step]];
   const uint64_t place = plan_.first_message[edge.connection.value] + edge.first_index + schedule.ordinal_of[step];
   Arrival& state = arrival(place, slots_[slot].iteration);
-  if (state == Arrival::kArrived) return complete_step(slot, step, now);
+  if (state != Arrival::kNone) return complete_step(slot, step, now);
   state = Arrival::kExpected;
 }
 
@@ -148,9 +149,13 @@ void Communication::acknowledge(const Event& event, Time at) noexcept {
   complete_step(plan_.nodes[connection.source.value][ends.source_node].slot, ends.source_step, at);
 }
 
+Communication::Arrival& Communication::arrival(const Event& event) noexcept {
+  const uint32_t messages = plan_.transport.connections[event.connection.value].messages_per_iteration;
+  return arrival(place_of(event.connection, event.index), event.index / messages);
+}
+
 void Communication::on_received(const Event& event) noexcept {
-  const uint32_t iteration = event.index / plan_.transport.connections[event.connection.value].messages_per_iteration;
-  if (arrival(place_of(event.connection, event.index), iteration) == Arrival::kArrived) {
+  if (arrival(event) == Arrival::kArrived) {
     ++counters_.duplicated;
     return;
   }
@@ -162,29 +167,24 @@ void Communication::on_received(const Event& event) noexcept {
     counters_.payload_errors += (difference & mask) != 0;
   }
   record(event, event.received.first_rx, event.received.delivered);
-  deliver(event, event.received.delivered);
+  deliver(event, Arrival::kArrived, event.received.delivered);
 }
 
-void Communication::deliver(const Event& event, Time at) noexcept {
+void Communication::deliver(const Event& event, Arrival how, Time at) noexcept {
+  if (std::exchange(arrival(event), how) != Arrival::kExpected) return;
   const Connection& connection = plan_.transport.connections[event.connection.value];
-  const uint64_t place = place_of(event.connection, event.index);
-  Arrival& state = arrival(place, event.index / connection.messages_per_iteration);
-  const bool expected = state == Arrival::kExpected;
-  state = Arrival::kArrived;
-  if (!expected) return;
-  const MessageEnds& ends = plan_.messages[place];
+  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
   complete_step(plan_.nodes[connection.destination.value][ends.destination_node].slot, ends.destination_step, at);
 }
 
 void Communication::on_failed(const Event& event, Time now) noexcept {
   ++counters_.failed;
   if (!failed()) first_failure_ = event;
+  if (event.at_source) record(event, event.sent.posted, Time::never());
   if (options_.on_failure == OnFailure::kStop || !event.at_source) return;
-  // The receiver will not hear of the message: it must not wait for it either.
-  const uint32_t iteration = event.index / plan_.transport.connections[event.connection.value].messages_per_iteration;
-  const bool arrived = arrival(place_of(event.connection, event.index), iteration) == Arrival::kArrived;
   acknowledge(event, now);
-  if (!arrived) deliver(event, now);
+  // The receiver may never hear of the message: it must not wait for it either.
+  if (arrival(event) != Arrival::kArrived) deliver(event, Arrival::kAbandoned, now);
 }
 
 MessageId Communication::destination_id(const Event& event) const noexcept {
@@ -197,12 +197,13 @@ MessageId Communication::destination_id(const Event& event) const noexcept {
 }
 
 void Communication::record(const Event& event, Time first, Time last) noexcept {
-  const bool sent = event.kind == EventKind::kSent;
+  const bool delivery = event.kind == EventKind::kReceived;
   const MessageRecord row{.id = destination_id(event),  // the same at both ends
                           .bytes = event.bytes,
-                          .at_source = sent,
-                          .retransmissions = sent ? event.retransmissions : 0,
-                          .marks = sent ? 0 : static_cast<uint32_t>(event.received.marks),
+                          .at_source = !delivery,
+                          .failed = event.kind == EventKind::kFailed,
+                          .retransmissions = event.retransmissions,
+                          .marks = delivery ? static_cast<uint32_t>(event.received.marks) : 0,
                           .first = first,
                           .last = last};
   sink_.messages({&row, 1});

@@ -95,7 +95,12 @@ class Communication {
     Time start, end;
   };
   /// Of a message in one of the two iterations that may be under way at once.
-  enum class Arrival : uint8_t { kNone, kExpected, kArrived };
+  enum class Arrival : uint8_t {
+    kNone,
+    kExpected,  ///< its step waits
+    kArrived,
+    kAbandoned,  ///< its source has given up: nothing waits for it, though it may still arrive
+  };
 
   const NodePlan& plan_of(const Slot& slot) const noexcept { return plan_.nodes[slot.rank.value][slot.node]; }
   const PlannedSchedule& schedule_of(const Slot& slot) const noexcept {
@@ -114,7 +119,8 @@ class Communication {
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
   void acknowledge(const Event& event, Time at) noexcept;
-  void deliver(const Event& event, Time at) noexcept;
+  Arrival& arrival(const Event& event) noexcept;
+  void deliver(const Event& event, Arrival how, Time at) noexcept;
   MessageId destination_id(const Event& event) const noexcept;
   void record(const Event& event, Time first, Time last) noexcept;
 

@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace rankwire {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
+
+/// The end of what takes longer than time can tell is still an event, behind every deadline.
+Time end_of(Time start, Duration takes) {
+  constexpr Time kLatest(Time::never().ps - 1);
+  return takes < kLatest - start ? start + takes : kLatest;
+}
 
 }  // namespace
 
@@ -57,24 +64,32 @@ void Engine::touch(RankId id) noexcept {
   if (rank.touched || rank.finished) return;
   rank.touched = true;
   touched_.push_back(id);
+  std::push_heap(touched_.begin(), touched_.end(), std::greater<>());
 }
 
 void Engine::advance(Time now) noexcept {
+  settle(now);  // what messages have made ready
+  // What follows a compute starts when that ended, not when a late loop noticed: lateness must not add up along a chain.
   while (timers_.next() <= now) {
-    const TimerQueue::Timer timer = timers_.pop();
-    if (timer.kind == TimerQueue::Kind::kReduce) {
-      communication_.reduced(timer.owner, timer.item, timer.at);
-      continue;
-    }
-    Rank& rank = ranks_[timer.owner];
-    const bool host = workload_.ranks[timer.owner].nodes[timer.item].kind == NodeKind::kHost;
-    --(host ? rank.host_running : rank.compute_running);
-    complete(RankId(timer.owner), timer.item, started_[timer.owner][timer.item], timer.at);
+    const Time at = timers_.next();
+    while (timers_.next() == at) expire(timers_.pop());
+    settle(at);
   }
+}
+
+void Engine::expire(const TimerQueue::Timer& timer) noexcept {
+  if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
+  Rank& rank = ranks_[timer.owner];
+  const bool host = workload_.ranks[timer.owner].nodes[timer.item].kind == NodeKind::kHost;
+  --(host ? rank.host_running : rank.compute_running);
+  complete(RankId(timer.owner), timer.item, started_[timer.owner][timer.item], timer.at);
+}
+
+void Engine::settle(Time now) noexcept {
   collect_finished();
   while (!touched_.empty()) {
     // Ranks are visited in the order of their ids, whatever touched them first.
-    std::sort(touched_.begin(), touched_.end(), std::greater<>());
+    std::pop_heap(touched_.begin(), touched_.end(), std::greater<>());
     const RankId rank = touched_.back();
     touched_.pop_back();
     ranks_[rank.value].touched = false;
@@ -130,7 +145,7 @@ void Engine::start_timed(RankId id, Time now) noexcept {
       }
       ++running;
       started_[id.value][n] = now;
-      timers_.push({now + takes, TimerQueue::Kind::kNode, id.value, n});
+      timers_.push({end_of(now, takes), TimerQueue::Kind::kNode, id.value, n});
     }
   };
   start(rank.compute, rank.compute_running, options_.compute);

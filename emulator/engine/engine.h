@@ -39,7 +39,7 @@ class Engine {
   /// Workload, plan and sink outlive the engine.
   Engine(const Workload& workload, const Plan& plan, const EngineOptions& options, RecordSink& sink);
 
-  /// Finishes what is due at `now` and starts what has become ready.
+  /// Finishes what is due at `now`, in the order of time, and starts what has become ready.
   void advance(Time now) noexcept;
   /// Messages to be posted, oldest first; tell `posted` how many the transport took.
   std::span<const Message> outgoing() const noexcept { return communication_.outgoing(); }
@@ -86,6 +86,8 @@ class Engine {
   };
 
   void touch(RankId rank) noexcept;
+  void expire(const TimerQueue::Timer& timer) noexcept;
+  void settle(Time now) noexcept;
   void visit(RankId rank, Time now) noexcept;
   void take_ready(RankId rank, Time now) noexcept;
   void start_timed(RankId rank, Time now) noexcept;
@@ -107,9 +109,9 @@ class Engine {
   std::vector<Membership> memberships_;
   std::vector<std::vector<uint32_t>> membership_of_;  // by rank and node
   std::vector<std::vector<Time>> started_;            // by rank and node
-  std::vector<RankId> touched_;
-  std::vector<uint32_t> ended_;    // by parity of the iteration: ranks that have ended it
-  uint32_t iterations_ended_ = 0;  // by all ranks
+  std::vector<RankId> touched_;                       // a heap, lowest id first
+  std::vector<uint32_t> ended_;                       // by parity of the iteration: ranks that have ended it
+  uint32_t iterations_ended_ = 0;                     // by all ranks
   size_t ranks_finished_ = 0;
   std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
   uint64_t messages_handled_ = 0;

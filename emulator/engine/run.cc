@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/engine/watchdog.h"
+
 namespace rankwire {
 namespace {
 
@@ -53,8 +55,9 @@ const char* to_string(Verdict verdict) {
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted) {
   RunResult result;
-  Time now = clock.now(), last_progress = now;
-  uint64_t progress = engine.progress();
+  Time now = clock.now();
+  const Time deadline = Time() + options.deadline;
+  Watchdog watchdog(engine, transport, options.stall_timeout, now);
   const auto end = [&](Verdict verdict, std::string reason) {
     result.verdict = verdict, result.reason = std::move(reason), result.total = now - Time();
     result.waiting = engine.stall_report(kReportedWaits, [&](ConnectionId c) { return transport.describe(c); });
@@ -67,17 +70,16 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     if (engine.finished()) break;
 
     const Time next = next_event(engine, transport, devices);
-    if (engine.progress() != progress || engine.next_event() != Time::never()) {
-      progress = engine.progress(), last_progress = now;
-    } else if (next == Time::never() && !clock.runs_by_itself()) {
+    if (next == Time::never() && !clock.runs_by_itself()) {
       return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
-    } else if (now - last_progress > options.stall_timeout) {
-      return end(Verdict::kStalled, fmt::format("no progress for {:.3f} s", (now - last_progress).ps / 1e12));
     }
-    if (now - Time() > options.deadline) {
-      return end(Verdict::kFailed, fmt::format("deadline of {:.3f} s passed", options.deadline.ps / 1e12));
+    if (watchdog.stands_still(now)) {
+      return end(Verdict::kStalled, fmt::format("no progress for {:g} s", watchdog.since_progress(now).ps / 1e12));
     }
-    clock.idle_until(next);
+    if (now >= deadline) {
+      return end(Verdict::kFailed, fmt::format("deadline of {:g} s passed", options.deadline.ps / 1e12));
+    }
+    clock.idle_until(std::min(next, deadline));
     const Time before = std::exchange(now, clock.now());
     if (moved) result.busy += now - before;
   }

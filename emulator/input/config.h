@@ -111,7 +111,7 @@ struct SwitchConfig {
 struct TransportConfig {
   uint32_t mtu = 4096;              ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
   uint32_t window = 64;             ///< unacknowledged packets a queue pair, 1 .. 2^22
-  std::optional<uint32_t> timeout;  ///< exponent t of 4.096 us x 2^t; default 8 on embedded ports, 14 on others
+  std::optional<uint32_t> timeout;  ///< exponent t of 4.096 us x 2^t; absent: follows from the ports
   uint32_t retry_count = 7;         ///< 1 .. 7
   uint32_t ack_every = 32;          ///< packets without an AckReq, at most; default min(32, window)
   uint32_t dscp = 26;

@@ -82,6 +82,7 @@ TransformerConfig load_transformer(const std::string& file) {
   Reader keys(root, "");
   describe_transformer(keys, model);
   keys.finish();
+  validate(model, root, "");
   return model;
 }
 

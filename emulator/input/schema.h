@@ -38,8 +38,9 @@ void describe_transformer(Visitor& visit, TransformerConfig& model) {
 
 inline Choice<std::string> selectable_kinds() {
   Choice<std::string> kinds;
-  for (const char* word : {"compute", "host", "memory", "collective", "send", "receive", "all_reduce", "reduce",
-                           "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter", "barrier"}) {
+  for (const char* word :
+       {"compute", "host", "memory", "collective", "send", "receive", "all_reduce", "reduce", "all_gather", "gather",
+        "scatter", "broadcast", "all_to_all", "reduce_scatter", "reduce_scatter_block", "barrier"}) {
     kinds.words.emplace_back(word, word);
   }
   return kinds;

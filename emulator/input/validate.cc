@@ -41,6 +41,7 @@ void check_workload(const Source& source) {
   if (workload.element_size != Bytes(1)) {
     source.fail("workload.element_size", "contradicts workload.generate, whose sizes are in bytes");
   }
+  validate(*workload.generate, source.root, "workload.generate.");
 }
 
 /// Ports of the embedded switch share one kind; a run is either embedded or on foreign devices.
@@ -165,6 +166,16 @@ void validate(const RunConfig& config, const Tree& root) {
   check_switch(source);
   check_transport(source);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
+}
+
+void validate(const TransformerConfig& model, const Tree& root, const std::string& prefix) {
+  const auto check = [&](const char* key, int64_t value, const char* parts_key, int64_t parts) {
+    if (value % parts == 0) return;
+    fail_at(nearest(root, prefix + key).origin, "{}{}: {} is not a multiple of {} {}", prefix, key, value, parts_key,
+            parts);
+  };
+  check("layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
+  check("hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
 }
 
 }  // namespace rankwire

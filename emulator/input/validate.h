@@ -1,6 +1,8 @@
 // What a configuration must fulfil beyond the syntax and range of each key.
 #pragma once
 
+#include <string>
+
 #include "emulator/input/config.h"
 #include "emulator/input/tree.h"
 
@@ -9,5 +11,8 @@ namespace rankwire {
 /// Throws Error(kInput) for a required key that is absent and for keys that contradict each other, naming the place in
 /// `root`, from which `config` was read.
 void validate(const RunConfig& config, const Tree& root);
+
+/// The same for a workload description, whose keys stand below `prefix` in `root`: "workload.generate." or "".
+void validate(const TransformerConfig& model, const Tree& root, const std::string& prefix);
 
 }  // namespace rankwire

@@ -43,14 +43,15 @@ size_t MessageJoin::FlowHash::operator()(const FlowKey& key) const noexcept {
 
 const JoinedMessage* MessageJoin::add(const MessageRecord& half) {
   const auto waiting = pending_.find(half.id);
-  if (waiting == pending_.end() && pending_.size() < limits_.pending) {
+  // A message that failed has no other half to wait for.
+  if (waiting == pending_.end() && !half.failed && pending_.size() < limits_.pending) {
     JoinedMessage& message = pending_[half.id];
     message.id = half.id;
     merge(message, half);
     return nullptr;
   }
   if (waiting == pending_.end()) {
-    ++overflowed_;
+    overflowed_ += half.failed ? 0 : 1;
     current_ = JoinedMessage{};
     current_.id = half.id;
   } else {

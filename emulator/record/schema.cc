@@ -29,6 +29,7 @@ CREATE TABLE message_latency(
   run INTEGER NOT NULL, job INTEGER, "group" INTEGER, source INTEGER, destination INTEGER, channel INTEGER,
   count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL, p99_ps INTEGER NOT NULL,
   p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL);
+CREATE INDEX message_latency_by_flow ON message_latency(run, job, "group", source, destination, channel);
 CREATE TABLE rank_completion(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, completion_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
 CREATE TABLE counters(

@@ -174,6 +174,7 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   flow.head = std::exchange(transfer.next, kNone);
   --flow.queued;
   transfer.last_tx = now;
+  ++transmitted_;
   transfer.delivered = std::max(now + forwarding_time(connection, transfer.message.bytes), flow.last_delivered);
   flow.last_delivered = transfer.delivered;
   notices_.set(slot, transfer.delivered, notices_made_++);

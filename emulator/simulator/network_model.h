@@ -44,8 +44,10 @@ class NetworkModel final : public Transport {
   /// something, it may be the present instant: shares are computed once for all that happens at one time.
   Time next_event() const noexcept override;
 
+  uint64_t activity() const noexcept override {
+    return transmitted_ + counters_.messages_sent + counters_.messages_delivered;
+  }
   /// Messages only: what the model does not have stays 0.
-  uint64_t activity() const noexcept override { return counters_.messages_sent + counters_.messages_delivered; }
   TransportCounters counters() const override { return counters_; }
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override { return {}; }
@@ -95,6 +97,7 @@ class NetworkModel final : public Transport {
   TimeHeap completions_;  ///< connections, by the time at which their current message leaves the source
   TimeHeap notices_;      ///< transfers, by the time of their delivery, then of their acknowledgement
   uint64_t notices_made_ = 0;
+  uint64_t transmitted_ = 0;  ///< messages that have left their sources
   TransportCounters counters_;
 };
 

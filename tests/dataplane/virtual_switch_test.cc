@@ -13,137 +13,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/memory_port.h"
+#include "tests/dataplane/switch_bench.h"
 
 namespace rankwire {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr Bandwidth k10G{10'000'000'000};
-constexpr uint64_t kBroadcast = 0xFFFFFFFFFFFF;
-constexpr uint8_t kNotEct = 0, kEct0 = 2, kCe = 3;
-
-/// The station with number n.
-constexpr uint64_t station(uint64_t n) {
-  return 0x025257000000 + n;
-}
-
-struct Reception {
-  uint64_t source;
-  Time arrival;
-  uint32_t length;
-  uint8_t tos;
-  bool checksum_correct;
-};
-
-uint64_t mac_at(const uint8_t* bytes) {
-  uint64_t mac = 0;
-  for (int i = 0; i < 6; ++i) mac = mac << 8 | bytes[i];
-  return mac;
-}
-
-/// The ones' complement sum of an IPv4 header, checksum included, is 0xFFFF when the checksum is right (RFC 1071).
-uint32_t header_sum(const uint8_t* ip) {
-  uint32_t sum = 0;
-  for (int i = 0; i < 20; i += 2) sum += static_cast<uint32_t>(ip[i] << 8 | ip[i + 1]);
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  return sum;
-}
-
-/// A switch with one NIC a port, in virtual time.
-class Bench {
- public:
-  Bench(std::vector<Bandwidth> rates, const SwitchOptions& options, size_t link_frames = 4096) : pool_(8192, 1600) {
-    std::vector<SwitchPort> ports;
-    for (size_t i = 0; i < rates.size(); ++i) {
-      auto [nic, inner] = make_memory_link(pool_, link_frames, "port" + std::to_string(i));
-      nics_.push_back(std::move(nic));
-      inner_.push_back(std::move(inner));
-      ports.push_back({inner_.back().get(), rates[i]});
-    }
-    switch_ = std::make_unique<VirtualSwitch>(ports, options);
-  }
-
-  /// Starts to send an IPv4 frame of `length` >= 34 bytes at `now` from the NIC behind `port`.
-  void send(size_t port, Time now, uint64_t source, uint64_t destination, uint32_t length, uint8_t tos = kEct0) {
-    std::array<Frame, 1> frame;
-    ASSERT_EQ(nics_[port]->allocate(frame), 1u);
-    uint8_t* head = frame[0].head;
-    std::memset(head, 0, length);
-    for (int i = 0; i < 6; ++i) {
-      head[i] = static_cast<uint8_t>(destination >> (40 - 8 * i));
-      head[6 + i] = static_cast<uint8_t>(source >> (40 - 8 * i));
-    }
-    head[12] = 0x08;
-    head[14] = 0x45;
-    head[15] = tos;
-    head[22] = 64;
-    head[23] = 17;
-    const uint32_t checksum = ~header_sum(head + 14);
-    head[24] = static_cast<uint8_t>(checksum >> 8);
-    head[25] = static_cast<uint8_t>(checksum);
-    frame[0].head_length = static_cast<uint16_t>(length);
-    ASSERT_EQ(nics_[port]->transmit(now, frame), 1u);
-  }
-
-  /// Steps the switch through all its events.
-  void run() {
-    while (switch_->next_event() != Time::never()) {
-      now_ = std::max(now_, switch_->next_event());
-      if (!switch_->step(now_)) break;
-    }
-  }
-
-  std::vector<Reception> received(size_t port) {
-    std::vector<Reception> receptions;
-    std::array<Frame, 32> frames;
-    while (const size_t n = nics_[port]->receive(now_, frames)) {
-      for (const Frame& frame : std::span(frames).first(n)) {
-        receptions.push_back({mac_at(frame.head + 6), frame.arrival, frame.length(), frame.head[15],
-                              header_sum(frame.head + 14) == 0xFFFF});
-      }
-      nics_[port]->release(std::span(frames).first(n));
-    }
-    return receptions;
-  }
-
-  /// Lets the switch learn that station(p) is behind port p, and empties everything.
-  void learn_stations() {
-    for (size_t port = 0; port < nics_.size(); ++port) send(port, now_, station(port), kBroadcast, 60);
-    run();
-    for (size_t port = 0; port < nics_.size(); ++port) received(port);
-  }
-
-  VirtualSwitch& device() { return *switch_; }
-  SwitchPortCounters counters(size_t port) { return switch_->counters()[port]; }
-  FramePort& nic(size_t port) { return *nics_[port]; }
-  FramePool& pool() { return pool_; }
-  Time now() const { return now_; }
-
-  /// rx + flood copies = tx + drops + losses + filtered + held.
-  void expect_conservation() {
-    uint64_t in = 0, out = switch_->held();
-    for (const SwitchPortCounters& c : switch_->counters()) {
-      in += c.rx_frames + c.flood_copies;
-      out += c.tx_frames + c.tail_drops + c.random_losses + c.filtered;
-    }
-    EXPECT_EQ(in, out);
-  }
-
- private:
-  FramePool pool_;
-  std::vector<std::unique_ptr<FramePort>> nics_, inner_;
-  std::unique_ptr<VirtualSwitch> switch_;
-  Time now_;
-};
-
-SwitchOptions options() {
-  SwitchOptions options;
-  options.latency = microseconds(1);
-  options.link_latency = nanoseconds(100);
-  return options;
-}
+using namespace testing;
 
 std::vector<int64_t> arrivals(const std::vector<Reception>& receptions, Time since) {
   std::vector<int64_t> times;
@@ -157,7 +34,7 @@ constexpr int64_t kFrameTime = 819'200;
 constexpr int64_t kOneFrame = 2'838'400;
 
 TEST(VirtualSwitch, DelaysOneFrameByLinksSerializationsAndLatency) {
-  Bench bench({k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G}, options());
   bench.learn_stations();
   const Time start = bench.now();
   bench.send(0, start, station(0), station(1), 1000);
@@ -168,7 +45,7 @@ TEST(VirtualSwitch, DelaysOneFrameByLinksSerializationsAndLatency) {
 }
 
 TEST(VirtualSwitch, SerializesAtTheRateOfEachLine) {
-  Bench bench({k10G, Bandwidth(40'000'000'000)}, options());
+  SwitchBench bench({k10G, Bandwidth(40'000'000'000)}, options());
   bench.learn_stations();
   const Time start = bench.now();
   bench.send(0, start, station(0), station(1), 1000);
@@ -178,7 +55,7 @@ TEST(VirtualSwitch, SerializesAtTheRateOfEachLine) {
 }
 
 TEST(VirtualSwitch, PassesAStreamAtLineRate) {
-  Bench bench({k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G}, options());
   bench.learn_stations();
   const Time start = bench.now();
   // Handed over at one instant: the input line spaces them, and they never queue at an output of the same rate.
@@ -191,7 +68,7 @@ TEST(VirtualSwitch, PassesAStreamAtLineRate) {
 }
 
 TEST(VirtualSwitch, LateStepDoesNotDelayWhatFollows) {
-  Bench bench({k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G}, options());
   bench.learn_stations();
   const Time start = bench.now();
   bench.send(0, start, station(0), station(1), 1000);
@@ -208,7 +85,7 @@ TEST(VirtualSwitch, LateStepDoesNotDelayWhatFollows) {
 /// once.
 class TwoToOne : public ::testing::Test {
  protected:
-  static void send_pairs(Bench& bench, int pairs, uint8_t tos) {
+  static void send_pairs(SwitchBench& bench, int pairs, uint8_t tos) {
     bench.learn_stations();
     const Time start = bench.now();
     for (int k = 0; k < pairs; ++k) {
@@ -222,7 +99,7 @@ class TwoToOne : public ::testing::Test {
 TEST_F(TwoToOne, DropsWhatDoesNotFitIntoTheBuffer) {
   SwitchOptions small = options();
   small.buffer = Bytes(10'000);
-  Bench bench({k10G, k10G, k10G}, small);
+  SwitchBench bench({k10G, k10G, k10G}, small);
   send_pairs(bench, 50, kEct0);
   // Pairs 1..10 fit (10 frames wait behind pair 10). From pair 11 on the first of a pair takes the place that became
   // free and the second is dropped: 40 drops, all of port 1, which comes second at equal times.
@@ -236,7 +113,7 @@ TEST_F(TwoToOne, DropsWhatDoesNotFitIntoTheBuffer) {
 }
 
 TEST_F(TwoToOne, QueueGrowsByOneFrameAPair) {
-  Bench bench({k10G, k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G, k10G}, options());
   send_pairs(bench, 50, kEct0);
   EXPECT_EQ(bench.counters(2).tail_drops, 0u);
   EXPECT_EQ(bench.counters(2).peak_queue, Bytes(50'000));
@@ -249,7 +126,7 @@ TEST_F(TwoToOne, QueueGrowsByOneFrameAPair) {
 TEST_F(TwoToOne, MarksFramesThatFindMoreThanTheThreshold) {
   SwitchOptions marking = options();
   marking.ecn_threshold = Bytes(5'000);
-  Bench bench({k10G, k10G, k10G}, marking);
+  SwitchBench bench({k10G, k10G, k10G}, marking);
   send_pairs(bench, 20, kEct0);
   // The first of pair k finds k - 2 frames, more than 5 from k = 8 on: 13 frames. The second finds k - 1, more than 5
   // from k = 7 on: 14 frames.
@@ -267,7 +144,7 @@ TEST_F(TwoToOne, MarksFramesThatFindMoreThanTheThreshold) {
 TEST_F(TwoToOne, LeavesFramesThatAreNotEcnCapableAlone) {
   SwitchOptions marking = options();
   marking.ecn_threshold = Bytes(0);
-  Bench bench({k10G, k10G, k10G}, marking);
+  SwitchBench bench({k10G, k10G, k10G}, marking);
   send_pairs(bench, 20, kNotEct);
   EXPECT_EQ(bench.counters(2).marks, 0u);
   for (const Reception& reception : bench.received(2)) EXPECT_EQ(reception.tos, kNotEct);
@@ -276,7 +153,7 @@ TEST_F(TwoToOne, LeavesFramesThatAreNotEcnCapableAlone) {
 TEST_F(TwoToOne, DoesNotCountFramesThatArriveMarked) {
   SwitchOptions marking = options();
   marking.ecn_threshold = Bytes(0);
-  Bench bench({k10G, k10G, k10G}, marking);
+  SwitchBench bench({k10G, k10G, k10G}, marking);
   send_pairs(bench, 20, kCe);
   EXPECT_EQ(bench.counters(2).marks, 0u);
 }
@@ -288,7 +165,7 @@ TEST_F(TwoToOne, KeepsTheChecksumRightForEveryTrafficClass) {
   marking.ecn_threshold = Bytes(0);
   for (int dscp = 0; dscp < 64; ++dscp) {
     for (const int ect : {1, 2}) {
-      Bench bench({k10G, k10G, k10G}, marking);
+      SwitchBench bench({k10G, k10G, k10G}, marking);
       send_pairs(bench, 3, static_cast<uint8_t>(dscp << 2 | ect));
       ASSERT_GT(bench.counters(2).marks, 0u);
       for (const Reception& reception : bench.received(2)) ASSERT_TRUE(reception.checksum_correct) << dscp;
@@ -301,7 +178,7 @@ TEST(VirtualSwitch, LosesTheConfiguredShareAndTheSameFramesForTheSameSeed) {
     SwitchOptions lossy = options();
     lossy.loss_ppm = 100'000;
     lossy.seed = seed;
-    Bench bench({k10G, k10G}, lossy);
+    SwitchBench bench({k10G, k10G}, lossy);
     std::vector<int64_t> times;
     // Broadcast, so that no station need be known. Blocks of 1000 frames keep the pool small.
     for (int block = 0; block < 20; ++block) {
@@ -321,7 +198,7 @@ TEST(VirtualSwitch, LosesTheConfiguredShareAndTheSameFramesForTheSameSeed) {
 }
 
 TEST(VirtualSwitch, FloodsTheUnknownAndForwardsTheLearned) {
-  Bench bench({k10G, k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G, k10G}, options());
   bench.send(0, Time(), station(0), station(2), 100);
   bench.run();
   EXPECT_EQ(bench.received(1).size(), 1u);
@@ -345,7 +222,7 @@ TEST(VirtualSwitch, FloodsTheUnknownAndForwardsTheLearned) {
 }
 
 TEST(VirtualSwitch, FloodedCopiesAreEqualToTheFrame) {
-  Bench bench({k10G, k10G, k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G, k10G, k10G}, options());
   bench.send(1, Time(), station(1), kBroadcast, 333, kEct0);
   bench.run();
   for (const size_t port : {0u, 2u, 3u}) {
@@ -358,7 +235,7 @@ TEST(VirtualSwitch, FloodedCopiesAreEqualToTheFrame) {
 }
 
 TEST(VirtualSwitch, FollowsAStationThatMoves) {
-  Bench bench({k10G, k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G, k10G}, options());
   bench.learn_stations();
   bench.send(2, bench.now(), station(0), kBroadcast, 60);  // station 0 now speaks from port 2
   bench.run();
@@ -370,7 +247,7 @@ TEST(VirtualSwitch, FollowsAStationThatMoves) {
 }
 
 TEST(VirtualSwitch, FiltersWhatABridgeMustNotForward) {
-  Bench bench({k10G, k10G}, options());
+  SwitchBench bench({k10G, k10G}, options());
   bench.learn_stations();
   bench.send(0, bench.now(), station(5), kBroadcast, 60);  // a second station behind port 0
   bench.run();
@@ -388,7 +265,7 @@ TEST(VirtualSwitch, FiltersWhatABridgeMustNotForward) {
 TEST(VirtualSwitch, FloodsWhenTheTableIsFull) {
   SwitchOptions tiny = options();
   tiny.addresses = 2;
-  Bench bench({k10G, k10G, k10G}, tiny);
+  SwitchBench bench({k10G, k10G, k10G}, tiny);
   bench.learn_stations();  // 0 and 1 are learned, 2 is not
   bench.send(0, bench.now(), station(0), station(1), 60);
   bench.send(0, bench.now(), station(0), station(2), 60);
@@ -398,7 +275,7 @@ TEST(VirtualSwitch, FloodsWhenTheTableIsFull) {
 }
 
 TEST(VirtualSwitch, OffersRefusedFramesAgain) {
-  Bench bench({k10G, k10G}, options(), 4);
+  SwitchBench bench({k10G, k10G}, options(), 4);
   bench.learn_stations();
   const Time start = bench.now();
   for (int i = 0; i < 4; ++i) bench.send(0, start, station(0), station(1), 1000);
@@ -417,7 +294,7 @@ TEST(VirtualSwitch, OffersRefusedFramesAgain) {
 /// More frames wait at one port than a line can hold: they must still take their place among those of other ports.
 TEST(VirtualSwitch, KeepsTheOrderOfTimeAcrossInputsInOneStep) {
   SwitchOptions instant;  // no latency at all: each input holds only two bursts
-  Bench bench({k10G, k10G, k10G}, instant);
+  SwitchBench bench({k10G, k10G, k10G}, instant);
   bench.learn_stations();
   const Time start = bench.now();
   for (int i = 0; i < 500; ++i) {

@@ -52,7 +52,8 @@ const Mistake kMistakes[] = {
     {"SelectedKind",
      "workload:\n  generate: {layers: 2}\n  select:\n    kinds:\n      - allreduce\nports: {count: 2}\n",
      ":5: workload.select.kinds[0]: 'allreduce' is not one of compute, host, memory, collective, send, receive, "
-     "all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter, barrier"},
+     "all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter, reduce_scatter_block, "
+     "barrier"},
     {"TooLong", "GOODcollectives: {reduce_latency: 2s}", ":3: collectives.reduce_latency: '2s' is outside 0ps .. 1s"},
     {"ZeroRate", "GOODlocal: {bandwidth: 0Gbps}", ":3: local.bandwidth: '0Gbps' is outside 1Kbps .. 64Tbps"},
     {"Loss", "GOODswitch: {loss: 101%}", ":3: switch.loss: '101%' is more than 100%"},
@@ -76,6 +77,10 @@ const Mistake kMistakes[] = {
      ":2: workload.traces: contradicts workload.generate; give one of them"},
     {"ElementsOfGenerated", "workload:\n  generate: {layers: 2}\n  element_size: 2B\nports: {count: 2}\n",
      ":3: workload.element_size: contradicts workload.generate, whose sizes are in bytes"},
+    {"LayersOfStages", "workload:\n  generate:\n    layers: 5\n    pipeline_parallel: 2\nports: {count: 2}\n",
+     ":3: workload.generate.layers: 5 is not a multiple of pipeline_parallel 2"},
+    {"HiddenOfShards", "workload:\n  generate: {tensor_parallel: 3}\nports: {count: 2}\n",
+     ":2: workload.generate.hidden: 1024 is not a multiple of tensor_parallel 3"},
     {"NoPorts", "workload: {traces: t}\n", ":1: ports: has 0; traffic needs at least 2 ports"},
     {"OnePort", "workload: {traces: t}\nports:\n  - {rate: 1Gbps}\n",
      ":2: ports: has 1; traffic needs at least 2 ports"},

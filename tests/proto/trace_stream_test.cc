@@ -124,6 +124,39 @@ TEST(TraceStream, DependenciesMayBeUnpacked) {
   EXPECT_THAT(std::vector<uint64_t>(node.data_deps().begin(), node.data_deps().end()), ::testing::ElementsAre(1, 2));
 }
 
+// What older schemas wrote, field by field (mlcommons/chakra, eg_def.proto and et_def.proto before 0.0.4).
+struct OldNode {
+  const char* schema;
+  std::string bytes;
+};
+
+TEST(TraceStream, SchemasBefore004AreRefused) {
+  const OldNode nodes[] = {
+      // id 3; comm_type, field 13 varint: 1.
+      {"0.0.1", std::string("\x04\x08\x03\x68\x01", 5)},
+      // id 3; type, field 3: COMP; attribute, field 11: name "n", field 1, and integer 5, field 5 or 6.
+      {"0.0.2", std::string("\x0B\x08\x03\x18\x03\x5A\x05\x0A\x01n\x28\x05", 12)},
+      {"0.0.3", std::string("\x0B\x08\x03\x18\x04\x5A\x05\x0A\x01n\x30\x05", 12)},
+  };
+  for (const OldNode& old : nodes) {
+    SCOPED_TRACE(old.schema);
+    TemporaryFolder folder;
+    TraceReader reader(put(folder, old.bytes));
+    chakra::Node node;
+    EXPECT_THAT([&] { reader.next(node); },
+                ThrowsMessage<Error>(HasSubstr("node 3 is of a Chakra schema before 0.0.4")));
+  }
+}
+
+TEST(TraceStream, FieldsOfLaterSchemasAreSkipped) {
+  // id 3; type STORAGE_NODE, 8; storage, field 11, a message whose field 1 is a number.
+  TemporaryFolder folder;
+  TraceReader reader(put(folder, std::string("\x08\x08\x03\x18\x08\x5A\x02\x08\x01", 9)));
+  chakra::Node node;
+  ASSERT_TRUE(reader.next(node));
+  EXPECT_EQ(node.id(), 3u);
+}
+
 TEST(FirstFrame, MayBeANode) {
   TemporaryFolder folder;
   TraceReader reader(put(folder, frame(make_node(1, "n", chakra::COMP_NODE))));

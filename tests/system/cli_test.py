@@ -1,6 +1,8 @@
 """The command line: what a user types, and what a script reads."""
 
+import fcntl
 import json
+import os
 import unittest
 
 import chakra
@@ -140,6 +142,24 @@ class Folders(RankwireTest):
         self.assertEqual(first.summary["config"], second.summary["config"])
         self.assertEqual(first.rows("operations"), second.rows("operations"))
 
+    def test_fewer_ranks_than_an_earlier_run_in_the_folder(self):
+        for degree in (4, 1):
+            with self.subTest(data_parallel=degree):
+                run = self.call("simulate", self.CONFIG, "--set", f"workload.generate.data_parallel={degree}")
+                self.assertEqual(run.summary["ranks"], 2 * degree)
+
+    def test_a_folder_takes_one_run_at_a_time(self):
+        folder = self.folder / "run"
+        folder.mkdir()
+        descriptor = os.open(folder, os.O_RDONLY)
+        self.addCleanup(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # as a running rankwire holds it
+        process = rankwire("simulate", self.configuration(self.CONFIG), "--out", folder)
+        self.assert_one_line_error(process, USAGE, str(folder), "another rankwire")
+        self.assertEqual(list(folder.iterdir()), [])
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        self.call("simulate", self.CONFIG)
+
     def test_set_replaces_a_key(self):
         run = self.call("simulate", self.CONFIG, "--set", "ports.rate=2Gbps", "--set", "transport.mtu=1024B")
         self.assertEqual(run.summary["config"]["transport"]["mtu"], "1024B")
@@ -179,6 +199,21 @@ class Generate(RankwireTest):
         inline = self.call("simulate", {"workload": {"generate": SPECIFICATION}, "ports": ports}, out="inline")
         self.assertEqual(traces.rows("operations"), inline.rows("operations"))
         self.assertEqual(traces.summary["bytes"], inline.summary["bytes"])
+
+    def test_a_prefix_of_more_ranks_is_not_mixed_with(self):
+        prefix = self.folder / "gpt"
+        path = self.configuration(SPECIFICATION | {"data_parallel": 4}, "more.yaml")  # 8 ranks
+        self.assertEqual(rankwire("trace", "generate", path, "--out", prefix).returncode, OK)
+        before = (self.folder / "gpt.0.et").read_bytes()
+        path = self.configuration(SPECIFICATION, "fewer.yaml")  # 4 ranks
+        self.assert_one_line_error(rankwire("trace", "generate", path, "--out", prefix), USAGE, "gpt.4.et", "4 ranks")
+        self.assertEqual((self.folder / "gpt.0.et").read_bytes(), before)
+
+    def test_errors_name_the_file_and_the_line(self):
+        path = self.folder / "model.yaml"
+        path.write_text("tensor_parallel: 3\nhidden: 64\n")
+        process = rankwire("trace", "generate", path, "--out", self.folder / "gpt")
+        self.assert_one_line_error(process, USAGE, f"{path}:2: hidden: 64 is not a multiple of tensor_parallel 3")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+// Tells a run that stands still from one that is slow.
+#pragma once
+
+#include "base/transport.h"
+#include "base/units.h"
+#include "emulator/engine/engine.h"
+
+namespace rankwire {
+
+/// A run stands still when for longer than `timeout` nothing has computed, no node and no message has been completed,
+/// and nothing has arrived. A long message that is on its way is progress; frames that are sent and never arrive are
+/// not. Used by the run loop's thread alone; engine and transport outlive it.
+class Watchdog {
+ public:
+  Watchdog(const Engine& engine, const Transport& transport, Duration timeout, Time now)
+      : engine_(engine), transport_(transport), timeout_(timeout), last_progress_(now), last_look_(now) {}
+
+  /// To be asked after every turn of the loop.
+  bool stands_still(Time now) noexcept {
+    const uint64_t completed = engine_.progress();
+    if (completed != completed_ || engine_.next_event() != Time::never()) {
+      completed_ = completed;
+      last_progress_ = now;
+      return false;
+    }
+    // Collecting the counters every turn would slow down every turn.
+    if (now - last_look_ > Duration(timeout_.ps / 8)) look(now);
+    return now - last_progress_ > timeout_;
+  }
+  Duration since_progress(Time now) const noexcept { return now - last_progress_; }
+
+ private:
+  void look(Time now) noexcept {
+    last_look_ = now;
+    const uint64_t arrived = transport_.activity() - transport_.counters().packets_tx;
+    if (arrived != arrived_) last_progress_ = now;
+    arrived_ = arrived;
+  }
+
+  const Engine& engine_;
+  const Transport& transport_;
+  const Duration timeout_;
+  Time last_progress_, last_look_;
+  uint64_t completed_ = 0;
+  uint64_t arrived_ = 0;  // when last looked: all activity but sending
+};
+
+}  // namespace rankwire

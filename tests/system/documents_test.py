@@ -1,0 +1,39 @@
+"""The documents name every number that a run leaves behind."""
+
+import contextlib
+import csv
+import re
+import sqlite3
+import unittest
+
+from rankwire import SOURCE, RankwireTest, transformer
+
+
+def names(summary):
+    """Keys of the summary, of its parts too, but not of the configuration, which has a document of its own."""
+    for key, value in summary.items():
+        yield key
+        if isinstance(value, dict) and key != "config":
+            yield from names(value)
+
+
+class Metrics(RankwireTest):
+    def test_every_name_is_in_the_document(self):
+        config = {"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}}
+        run = self.call("simulate", config, "--twin")
+        written = set(names(run.summary))
+        for table in ("operations", "flows", "ports"):
+            with open(run.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
+                written.update(next(csv.reader(file)))
+        with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
+            for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                written.add(table)
+                written.update(row[1] for row in connection.execute(f'PRAGMA table_info("{table}")'))
+        document = (SOURCE / "docs/metrics.md").read_text(encoding="utf-8")
+        # `stalls`, as a part `generator.stalls`, and as a whole `generator.` or `generator.stalls`.
+        missing = [name for name in written if not re.search(rf"[`.]{name}[`.]", document)]
+        self.assertEqual(sorted(missing), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
