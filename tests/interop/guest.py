@@ -1,0 +1,190 @@
+"""A guest of QEMU with a soft-RoCE device, and rankwire's end: both are talked to line by line, with deadlines."""
+
+import ctypes
+import os
+import pathlib
+import select
+import shutil
+import socket
+import subprocess
+import time
+
+import guest_image
+from guest_image import Unavailable
+
+TAP = "tap0"
+LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC: the RDMA device then offers a path MTU of 4096
+# Of af_packet, each direction. The default of 1024 frames is more memory than an ordinary user may lock, 8 MiB.
+RINGS = "framesz=4352,blocksz=69632,framecnt=256"
+BOOT_DEADLINE = 90  # s; about 4 s on an idle machine
+ANSWER_DEADLINE = 45  # s; longer than the guest's own, so that the guest says what it waits for
+
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # sched.h
+
+
+class Silence(Exception):
+    """The other side said nothing, or an error; the text says what is known."""
+
+
+class Conversation:
+    """Lines to and from a process; `evidence` is called for what to tell when it falls silent."""
+
+    def __init__(self, name, reader, writer, evidence):
+        self.name, self.reader, self.writer, self.evidence = name, reader, writer, evidence
+        self.received = b""
+
+    def say(self, line):
+        os.write(self.writer, line.encode() + b"\n")
+
+    def line(self, deadline=ANSWER_DEADLINE):
+        end = time.monotonic() + deadline
+        while b"\n" not in self.received:
+            ready, _, _ = select.select([self.reader], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                raise Silence(f"{self.name} said nothing for {deadline} s: {self.evidence()}")
+            piece = os.read(self.reader, 65536)
+            if not piece:
+                raise Silence(f"{self.name} has ended: {self.evidence()}")
+            self.received += piece
+        line, self.received = self.received.split(b"\n", 1)
+        return line.decode().strip()
+
+    def lines(self, count):
+        return [self.line() for _ in range(count)]
+
+    def command(self, line, deadline=ANSWER_DEADLINE):
+        """The lines in front of `ok`."""
+        self.say(line)
+        return self.answer(deadline)
+
+    def answer(self, deadline=ANSWER_DEADLINE):
+        lines = []
+        while (line := self.line(deadline)) != "ok":
+            if line.startswith("error"):
+                raise Silence(f"{self.name}: {line}; {self.evidence()}")
+            lines.append(line)
+        return lines
+
+
+def enter_network_namespace():
+    """Puts this process and its children into a network of their own, which ends with them. Takes no privilege where
+    user namespaces are allowed."""
+    user, group = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET | (CLONE_NEWUSER if user != 0 else 0)) != 0:
+        raise Unavailable(f"no network namespace: {os.strerror(ctypes.get_errno())}")
+    if user != 0:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+            pathlib.Path("/proc/self", name).write_text(text, encoding="ascii")
+
+
+def make_tap():
+    """The line to the guest, in the network namespace of the process. No address: the kernel must stay silent on it."""
+    for arguments in (
+        ["tuntap", "add", "dev", TAP, "mode", "tap"],
+        ["link", "set", TAP, "mtu", str(LINK_MTU), "addrgenmode", "none"],
+        ["link", "set", TAP, "up"],
+    ):
+        guest_image.output_of("ip", *arguments)
+
+
+class Guest:
+    """`verbs` is the conversation with verbs_peer in the guest; `capture` a pcap file that grows with every frame at
+    the guest's end of the line. The guest powers off when nobody listens to it any more."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.capture = folder / "line.pcap"
+        self.console = folder / "console.log"
+        self.process = self.control = self.verbs = None
+
+    def boot(self, verbs_peer, addresses):
+        qemu = shutil.which("qemu-system-x86_64")
+        if qemu is None:
+            raise Unavailable("no qemu-system-x86_64 (package qemu-system-x86)")
+        kernel = guest_image.kernel_folder()
+        initramfs = self.folder / "initramfs"
+        guest_image.write_initramfs(initramfs, kernel, pathlib.Path(__file__).with_name("init"), verbs_peer)
+        enter_network_namespace()
+        make_tap()
+        command = [qemu, *self.machine(kernel / "vmlinux", initramfs, addresses)]
+        with open(self.folder / "qemu.log", "wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.control = self.connect(time.monotonic() + BOOT_DEADLINE)
+        self.verbs = Conversation("guest", self.control.fileno(), self.control.fileno(), self.evidence)
+        self.verbs.answer(BOOT_DEADLINE)
+
+    def machine(self, kernel, initramfs, addresses):
+        settings = {"mtu": LINK_MTU, "address": addresses.guest_ip, "peer": addresses.ip, "peer_mac": addresses.mac}
+        words = [f"rankwire.{key}={value}" for key, value in settings.items()]
+        # Emulation only, so that the result does not depend on the machine's own virtualisation.
+        return [
+            *("-accel", "tcg,thread=multi", "-machine", "pc", "-cpu", "max", "-smp", "1", "-m", "512"),
+            *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+            *("-serial", f"file:{self.console}", "-kernel", str(kernel), "-initrd", str(initramfs)),
+            *("-append", " ".join(["console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nokaslr", *words])),
+            # Without vnet_hdr the capture holds bare frames, and the guest leaves no checksum to the line.
+            *("-netdev", f"tap,id=line,ifname={TAP},script=no,downscript=no,vnet_hdr=off"),
+            *("-device", f"virtio-net-pci,netdev=line,mac={addresses.guest_mac},host_mtu={LINK_MTU},romfile="),
+            *("-object", f"filter-dump,id=capture,netdev=line,file={self.capture},maxlen=65535"),
+            *("-device", "virtio-rng-pci", "-device", "virtio-serial-pci"),
+            *("-chardev", f"socket,id=control,path={self.folder / 'control'},server=on,wait=off"),
+            *("-device", "virtserialport,chardev=control,name=control"),
+        ]
+
+    def connect(self, end):
+        control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        while True:
+            try:
+                control.connect(str(self.folder / "control"))
+                return control
+            except (FileNotFoundError, ConnectionRefusedError) as error:
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise Silence(f"QEMU does not listen: {self.evidence()}") from error
+                time.sleep(0.02)
+
+    def evidence(self):
+        texts = []
+        for path in (self.console, self.folder / "qemu.log"):
+            if path.exists():
+                texts.append(path.read_text(encoding="utf-8", errors="replace")[-600:].strip())
+        return " | ".join(texts)
+
+    def close(self):
+        if self.control is not None:
+            self.control.close()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+class RankwirePeer:
+    """A process of rankwire_peer; `.talk` is the conversation with it."""
+
+    def __init__(self, binary, folder, addresses, role, **options):
+        self.log = folder / "rankwire_peer.log"
+        command = [binary, role, "--device", f"net_af_packet0,iface={TAP},{RINGS}"]
+        command += ["--local-mac", addresses.mac, "--local-ip", addresses.ip]
+        command += ["--remote-mac", addresses.guest_mac, "--remote-ip", addresses.guest_ip]
+        for name, value in options.items():
+            for each in value if isinstance(value, (list, tuple)) else [value]:
+                command += [f"--{name.replace('_', '-')}", str(each)]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        streams = self.process.stdout.fileno(), self.process.stdin.fileno()
+        self.talk = Conversation("rankwire_peer", *streams, lambda: self.log.read_text(encoding="utf-8").strip())
+
+    def counters(self):
+        self.talk.say("counters")
+        return {name: int(value) for name, value in (word.split("=") for word in self.talk.line().split()[1:])}
+
+    def close(self):
+        """Ends at the end of its input; the exit status."""
+        self.process.stdin.close()
+        try:
+            return self.process.wait(ANSWER_DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+        finally:
+            self.process.stdout.close()

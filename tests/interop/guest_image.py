@@ -1,0 +1,206 @@
+"""The kernel and the initramfs of a guest with soft-RoCE: Debian's kernel, unpacked but never installed, and an archive
+of this machine's own programs and libraries.
+
+The kernel is kept under ${XDG_CACHE_HOME:-~/.cache}/rankwire/interop; the archive takes less than a second to write.
+"""
+
+import lzma
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import tarfile
+import tempfile
+
+# rdma_rxe asks for crc32 by name at run time, so it stands in no list of dependencies.
+MODULES = ("crc32_generic", "crc32_pclmul", "rdma_rxe", "virtio_pci", "virtio_net", "virtio_console", "virtio_rng")
+PROGRAMS = ("ip", "rdma")
+FOLDERS = ("bin", "dev", "etc", "etc/libibverbs.d", "modules", "proc", "run", "sys", "tmp")
+DOWNLOAD_DEADLINE = 120  # s
+
+
+class Unavailable(Exception):
+    """Something that the guest is made of cannot be had here; the text says what."""
+
+
+def output_of(*command, **how):
+    how |= {"capture_output": True, "check": True, "timeout": DOWNLOAD_DEADLINE, "env": os.environ | {"LC_ALL": "C"}}
+    try:
+        return subprocess.run(command, **how).stdout
+    except FileNotFoundError as error:
+        raise Unavailable(f"no {command[0]}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Unavailable(f"{command[0]} took more than {DOWNLOAD_DEADLINE} s") from error
+    except subprocess.CalledProcessError as error:
+        raise Unavailable(f"{' '.join(command)}: {error.stderr.decode(errors='replace').strip()[-300:]}") from error
+
+
+def cache_folder():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rankwire" / "interop"
+
+
+def uncompressed_kernel(image):
+    """The ELF kernel inside a bzImage whose payload is xz (Linux Documentation/x86/boot.rst: setup_sects at 0x1f1,
+    payload_offset and payload_length at 0x248). QEMU boots it through its PVH note, which spares the guest the
+    decompression: 3 s when emulated."""
+    setup_sectors = image[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    payload = image[(setup_sectors + 1) * 512 + offset :][:length]
+    try:
+        kernel = lzma.LZMADecompressor().decompress(payload)
+    except lzma.LZMAError as error:
+        raise Unavailable(f"the kernel is not compressed with xz: {error}") from error
+    if kernel[:4] != b"\x7fELF":
+        raise Unavailable("the kernel is no ELF file")
+    return kernel
+
+
+def is_wanted(path):
+    return re.match(r"\./boot/vmlinuz-", path) or re.match(r"\./lib/modules/[^/]+/kernel/.*\.ko$", path)
+
+
+def download_kernel(folder):
+    """Fills the folder with `vmlinux` and the modules that a guest may need."""
+    # Not linux-image-cloud-amd64, which has no rdma_rxe.
+    depends = output_of("apt-cache", "depends", "linux-image-amd64").decode()
+    package = re.search(r"Depends: (linux-image-\S+)", depends)
+    if package is None:
+        raise Unavailable("apt knows no linux-image-amd64; apt-get update may help")
+    output_of("apt-get", "download", package.group(1), cwd=folder)
+    (archive,) = folder.glob("linux-image-*.deb")
+    needed = re.compile(r"/(infiniband|virtio|net|crypto|char|arch/x86/crypto)/")
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as unpack:
+        with tarfile.open(fileobj=unpack.stdout, mode="r|") as files:
+            for member in files:
+                if not member.isfile() or not is_wanted(member.name):
+                    continue
+                if "/boot/" in member.name:
+                    (folder / "vmlinux").write_bytes(uncompressed_kernel(files.extractfile(member).read()))
+                elif needed.search(member.name):
+                    (folder / pathlib.Path(member.name).name.replace("-", "_")).write_bytes(
+                        files.extractfile(member).read()
+                    )
+    archive.unlink()
+    if unpack.returncode != 0 or not (folder / "vmlinux").exists():
+        raise Unavailable(f"{archive.name} could not be unpacked")
+
+
+def kernel_folder():
+    """The folder with `vmlinux` and `*.ko`, from the cache or from Debian's archive."""
+    folder = cache_folder() / "kernel"
+    if (folder / "vmlinux").exists():
+        return folder
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as fresh:
+        unpacked = pathlib.Path(fresh) / "kernel"
+        unpacked.mkdir()
+        download_kernel(unpacked)
+        try:
+            unpacked.rename(folder)
+        except OSError:  # another run was faster
+            if not (folder / "vmlinux").exists():
+                raise
+    return folder
+
+
+def load_order(folder, wanted=MODULES):
+    """The modules and what they depend on, each behind its dependencies. What the kernel has built in is left out."""
+    order = []
+
+    def add(name):
+        path = folder / f"{name}.ko"
+        if name in order or not path.exists():
+            return
+        depends = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
+        for dependency in depends.group(1).decode().split(",") if depends else ():
+            add(dependency.replace("-", "_"))
+        order.append(name)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+def libraries_of(program):
+    listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return re.findall(r"(/\S+) \(0x", listing)
+
+
+class Archive:
+    """A cpio archive of the kind `newc` (Linux Documentation/driver-api/early-userspace/buffer-format.rst)."""
+
+    def __init__(self):
+        self.parts = []
+        self.names = set()
+
+    def _add(self, name, mode, content=b""):
+        name = str(name).lstrip("/")
+        if name in self.names:
+            return
+        self.names.add(name)
+        fields = (len(self.names), mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+        header = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+        self.parts += [header, b"\0" * (-len(header) % 4), content, b"\0" * (-len(content) % 4)]
+
+    def folder(self, name):
+        path = pathlib.PurePosixPath(str(name).lstrip("/"))
+        for parent in [*reversed(path.parents), path]:
+            if str(parent) != ".":
+                self._add(parent, 0o040755)
+
+    def link(self, name, target):
+        self._add(name, 0o120777, target.encode())
+
+    def file(self, name, content):
+        self.folder(pathlib.PurePosixPath(name).parent)
+        self._add(name, 0o100755, content)
+
+    def program(self, path, name=None):
+        """A program under its own or another name, and the libraries it is linked with."""
+        self.file(name or path, pathlib.Path(path).resolve().read_bytes())
+        for library in libraries_of(path):
+            self.file(library, pathlib.Path(library).resolve().read_bytes())
+
+    def write(self, path):
+        self._add("TRAILER!!!", 0)
+        path.write_bytes(b"".join(self.parts))
+
+
+def provider():
+    """libibverbs' driver for soft-RoCE and the file that announces it."""
+    announcement = pathlib.Path("/etc/libibverbs.d/rxe.driver")
+    found = sorted(pathlib.Path("/usr/lib").glob("*/libibverbs/librxe-rdmav*.so"))
+    if not announcement.exists() or not found:
+        raise Unavailable("no soft-RoCE driver of libibverbs (package ibverbs-providers)")
+    return announcement, found[0]
+
+
+def write_initramfs(path, kernel, init, verbs_peer):
+    archive = Archive()
+    for folder in FOLDERS:
+        archive.folder(folder)
+    busybox = shutil.which("busybox")
+    if busybox is None or libraries_of(busybox):
+        raise Unavailable("no static busybox (package busybox-static)")
+    archive.program(busybox, "/bin/busybox")
+    for applet in output_of(busybox, "--list").decode().split():
+        archive.link(f"/bin/{applet}", "busybox")
+    for name in PROGRAMS:
+        program = shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
+        if program is None:
+            raise Unavailable(f"no {name} (package iproute2)")
+        archive.program(program, f"/usr/bin/{name}")
+    announcement, driver = provider()
+    archive.program(driver)
+    archive.file(announcement, announcement.read_bytes())
+    order = load_order(kernel)
+    if "rdma_rxe" not in order:
+        raise Unavailable("the kernel has no rdma_rxe")
+    for name in order:
+        archive.file(f"/modules/{name}.ko", (kernel / f"{name}.ko").read_bytes())
+    archive.file("/modules/order", "\n".join(order).encode())
+    archive.program(verbs_peer, "/verbs_peer")
+    archive.file("/init", init.read_bytes())
+    archive.write(path)

@@ -1,0 +1,62 @@
+// A port that loses frames in both directions, each direction the same ones for the same seed.
+#pragma once
+
+#include "base/random.h"
+#include "dataplane/frame_port.h"
+
+namespace rankwire::testing {
+
+/// Stands between a transport and a real port, which must outlive it: a capture on the wire shows neither what was lost
+/// on the way out nor that something was lost on the way in.
+class LossyPort final : public FramePort {
+ public:
+  LossyPort(FramePort& inner, uint32_t loss_ppm, uint64_t seed)
+      : inner_(inner), loss_ppm_(loss_ppm), outward_(seed), inward_(~seed) {}
+
+  size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
+  size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const auto frame = frames.subspan(i, 1);
+      // A frame that the port refused stays with the caller, who offers it again: it is drawn for only once.
+      if (!decided_) lose_next_ = outward_.chance(loss_ppm_);
+      decided_ = false;
+      if (lose_next_) {
+        ++lost_tx_;
+        inner_.release(frame);
+      } else if (inner_.transmit(now, frame) == 0) {
+        decided_ = true;
+        return i;
+      }
+    }
+    return frames.size();
+  }
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    const size_t n = inner_.receive(now, frames);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; ++i) {
+      if (inward_.chance(loss_ppm_)) {
+        ++lost_rx_;
+        inner_.release(frames.subspan(i, 1));
+      } else {
+        frames[kept++] = frames[i];
+      }
+    }
+    return kept;
+  }
+  void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
+  Time next_event() const noexcept override { return inner_.next_event(); }
+  Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
+  PortCounters counters() const override { return inner_.counters(); }
+
+  uint64_t lost_tx() const { return lost_tx_; }
+  uint64_t lost_rx() const { return lost_rx_; }
+
+ private:
+  FramePort& inner_;
+  const uint32_t loss_ppm_;
+  Random outward_, inward_;
+  bool decided_ = false, lose_next_ = false;
+  uint64_t lost_tx_ = 0, lost_rx_ = 0;
+};
+
+}  // namespace rankwire::testing
