@@ -5,12 +5,9 @@
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
-#include <rte_ether.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_ring.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,12 +17,14 @@
 #include <thread>
 
 #include "base/error.h"
+#include "dataplane/dpdk_vdev.h"
+#include "dataplane/payload.h"
 
 namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-constexpr uint32_t kSmallestCapacity = 4352;
+constexpr uint32_t kReceivedFrames = 1023;  // that may be held beside those in the receive queue
 
 /// Two rings and their ends: net_ring borrows them.
 struct RingPair {
@@ -44,22 +43,72 @@ rte_mbuf* mbuf_of(const Frame& frame) {
   return static_cast<rte_mbuf*>(frame.handle);
 }
 
-Frame empty_frame(rte_mbuf* mbuf) {
-  Frame frame;
-  frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
-  frame.handle = mbuf;
-  return frame;
+/// Makes empty frames of mbufs that come from their pool, which keeps all that `finished_mbuf` does not set as a frame
+/// of one buffer needs it. Member by member: a Frame built aside and copied stalls on its own stores.
+void make_empty(std::span<rte_mbuf* const> mbufs, std::span<Frame> frames) noexcept {
+  for (size_t i = 0; i < mbufs.size(); ++i) {
+    Frame& frame = frames[i];
+    frame.head = static_cast<uint8_t*>(mbufs[i]->buf_addr) + RTE_PKTMBUF_HEADROOM;
+    frame.handle = mbufs[i];
+    frame.payload = nullptr;
+    frame.head_length = frame.payload_length = frame.tail_length = 0;
+  }
 }
 
-/// The frame's mbuf, made to say what the frame says, with the payload behind the head.
-rte_mbuf* finished_mbuf(const Frame& frame) {
+/// The payload pattern as it stands in the buffers of frames, at kHeaderRoom, which nobody but `transmit` writes to
+/// while a ring's peers keep the rule that payload is copied before it is changed: each mbuf remembers in a dynamic
+/// field of its own how much of it is there, so that it is copied when a frame is used for the first time and after
+/// something else has been written to its place, and not once a packet.
+class PatternInPlace {
+ public:
+  PatternInPlace() {
+    constexpr rte_mbuf_dynfield kField{
+        .name = "rankwire_pattern_bytes", .size = sizeof(uint16_t), .align = alignof(uint16_t), .flags = 0};
+    offset_ = ::rte_mbuf_dynfield_register(&kField);
+    if (offset_ < 0) fail_run("no room in mbufs for a field of two bytes: {}", ::rte_strerror(rte_errno));
+  }
+
+  static uint8_t* place(const rte_mbuf* mbuf) noexcept {
+    return static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM + kHeaderRoom;
+  }
+  /// Makes the first `bytes` of the pattern stand in its place, with something else behind it.
+  void provide(rte_mbuf* mbuf, uint16_t bytes) const noexcept {
+    uint16_t& intact = *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*);
+    if (intact == bytes) return;
+    if (intact < bytes) std::memcpy(place(mbuf) + intact, payload_pattern().data() + intact, bytes - intact);
+    intact = bytes;
+  }
+  /// Something was written up to `end`.
+  void overwritten(rte_mbuf* mbuf, const uint8_t* end) const noexcept {
+    if (end > place(mbuf)) *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*) = 0;
+  }
+
+ private:
+  int offset_;
+};
+
+/// Writes payload and tail behind the head.
+void linearise(const PatternInPlace& pattern, const Frame& frame, rte_mbuf* mbuf) noexcept {
+  uint8_t* const head_end = frame.head + frame.head_length;
+  uint8_t* const payload_end = head_end + frame.payload_length;
+  if (head_end == PatternInPlace::place(mbuf) && frame.payload == payload_pattern().data()) {
+    pattern.provide(mbuf, frame.payload_length);
+  } else {
+    if (frame.payload_length > 0) std::memcpy(head_end, frame.payload, frame.payload_length);
+    pattern.overwritten(mbuf, payload_end + frame.tail_length);
+  }
+  // A copy of known size: what is behind the frame's end is nobody's.
+  if (frame.tail_length > 0) std::memcpy(payload_end, frame.tail, sizeof frame.tail);
+}
+
+/// The frame's mbuf, made to say what the frame says.
+rte_mbuf* finished_mbuf(const PatternInPlace& pattern, const Frame& frame) noexcept {
   rte_mbuf* mbuf = mbuf_of(frame);
-  uint8_t* end = frame.head + frame.head_length;
-  if (frame.payload_length > 0) std::memcpy(end, frame.payload, frame.payload_length);
-  if (frame.tail_length > 0) std::memcpy(end + frame.payload_length, frame.tail, frame.tail_length);
+  linearise(pattern, frame, mbuf);
   mbuf->data_off = static_cast<uint16_t>(frame.head - static_cast<uint8_t*>(mbuf->buf_addr));
-  mbuf->data_len = static_cast<uint16_t>(frame.length());
-  mbuf->pkt_len = frame.length();
+  const uint32_t length = frame.length();
+  mbuf->data_len = static_cast<uint16_t>(length);
+  mbuf->pkt_len = length;
   // What a receiving device wrote here would be requests to the sending one.
   mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
   return mbuf;
@@ -87,15 +136,15 @@ class DpdkPort final : public FramePort {
     size_t done = 0;
     while (done < frames.size()) {
       const size_t n = std::min(kBurst, frames.size() - done);
-      if (::rte_pktmbuf_alloc_bulk(pool_, mbufs.data(), static_cast<unsigned>(n)) != 0) break;
-      for (size_t i = 0; i < n; ++i) frames[done + i] = empty_frame(mbufs[i]);
+      if (::rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(mbufs.data()), static_cast<unsigned>(n)) != 0) break;
+      make_empty(std::span(mbufs).first(n), frames.subspan(done));
       done += n;
     }
     // A bulk that the pool cannot serve in whole is not served at all.
     while (done < frames.size()) {
-      rte_mbuf* mbuf = ::rte_pktmbuf_alloc(pool_);
+      rte_mbuf* mbuf = ::rte_mbuf_raw_alloc(pool_);
       if (mbuf == nullptr) break;
-      frames[done++] = empty_frame(mbuf);
+      make_empty({&mbuf, 1}, frames.subspan(done++));
     }
     return done;
   }
@@ -105,13 +154,9 @@ class DpdkPort final : public FramePort {
     size_t sent = 0;
     while (sent < frames.size()) {
       const auto burst = frames.subspan(sent, std::min(kBurst, frames.size() - sent));
-      std::array<uint32_t, kBurst> lengths;
-      for (size_t i = 0; i < burst.size(); ++i) {
-        mbufs[i] = finished_mbuf(burst[i]);
-        lengths[i] = burst[i].length();
-      }
+      for (size_t i = 0; i < burst.size(); ++i) mbufs[i] = finished_mbuf(pattern_, burst[i]);
       const size_t taken = ::rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(burst.size()));
-      for (size_t i = 0; i < taken; ++i) counters_.tx_bytes += lengths[i];
+      for (const Frame& frame : burst.first(taken)) counters_.tx_bytes += frame.length();
       sent += taken;
       if (taken < burst.size()) break;
     }
@@ -131,8 +176,9 @@ class DpdkPort final : public FramePort {
         ::rte_pktmbuf_free(mbuf);
         continue;
       }
+      make_empty({&mbuf, 1}, frames.subspan(kept));
       Frame& frame = frames[kept++];
-      frame = empty_frame(mbuf);
+      frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
       frame.arrival = now;
       frame.head_length = mbuf->data_len;
       counters_.rx_bytes += mbuf->data_len;
@@ -169,61 +215,9 @@ class DpdkPort final : public FramePort {
   const uint32_t frame_capacity_;
   rte_mempool* const pool_;
   const std::shared_ptr<RingPair> rings_;
+  const PatternInPlace pattern_;
   PortCounters counters_;
 };
-
-uint32_t frame_capacity(uint32_t mtu) {
-  const uint32_t needed = mtu + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN + 64;
-  return std::max(kSmallestCapacity, (needed + 255) / 256 * 256);
-}
-
-std::string vdev_name(const std::string& device) {
-  return device.substr(0, device.find(','));
-}
-
-bool is_packet_socket(const std::string& device) {
-  return device.starts_with("net_af_packet") || device.starts_with("eth_af_packet");
-}
-
-/// The value of a key in a vdev string, or an empty text.
-std::string vdev_value(const std::string& device, const std::string& key) {
-  const size_t at = device.find("," + key + "=");
-  if (at == std::string::npos) return {};
-  const size_t begin = at + key.size() + 2;
-  return device.substr(begin, device.find(',', begin) - begin);
-}
-
-/// The vdev string with the rings that af_packet needs for large frames. It takes the rings for one array of frames, so
-/// a block must be a whole number of frames as well as of pages.
-std::string vdev_string(const std::string& device, const DpdkPortOptions& options) {
-  if (!is_packet_socket(device) || !vdev_value(device, "framesz").empty()) return device;
-  const uint32_t frame = frame_capacity(options.mtu);
-  return fmt::format("{},framesz={},blocksz={},framecnt=1024", device, frame, 16 * frame);
-}
-
-int interface_mtu(const std::string& interface) {
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  interface.copy(request.ifr_name, sizeof request.ifr_name - 1);
-  const int result = ::ioctl(socket, SIOCGIFMTU, &request);
-  ::close(socket);
-  return result == 0 ? request.ifr_mtu : 0;
-}
-
-/// af_packet of DPDK 22.11 says that it carries 1518 bytes, and truncates at the size of its rings' frames.
-void check_packet_socket(const std::string& device, uint32_t mtu) {
-  const std::string interface = vdev_value(device, "iface");
-  if (const int limit = interface_mtu(interface); limit < static_cast<int>(mtu)) {
-    fail_input("device {}: interface {} carries IP packets of {} bytes, not {}: ip link set {} mtu {}", device,
-               interface, limit, mtu, interface, mtu);
-  }
-  // The kernel puts the Ethernet header at byte 66 of a ring's frame (TPACKET_V2).
-  const std::string ring_frame = vdev_value(device, "framesz");
-  const uint32_t needed = mtu + RTE_ETHER_HDR_LEN + 66;
-  if (!ring_frame.empty() && std::strtoul(ring_frame.c_str(), nullptr, 10) < needed) {
-    fail_input("device {}: IP packets of {} bytes need framesz={} or more", device, mtu, needed);
-  }
-}
 
 uint16_t probe(const DpdkEnvironment& environment, const std::string& device, const DpdkPortOptions& options) {
   uint16_t id = 0;
@@ -240,7 +234,7 @@ uint16_t probe(const DpdkEnvironment& environment, const std::string& device, co
     fail_input("device {}: there is no network interface {}", device, interface);
   }
   if (is_packet_socket(device)) check_packet_socket(device, options.mtu);
-  if (::rte_dev_probe(vdev_string(device, options).c_str()) != 0 ||
+  if (::rte_dev_probe(vdev_string(device, options.mtu).c_str()) != 0 ||
       ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
     fail_input("device {} cannot be created{}: {}", device,
                interface.empty() ? "" : " (raw sockets need root or CAP_NET_RAW)", environment.log_tail());
@@ -340,9 +334,12 @@ std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const st
   }
   const uint16_t id = probe(environment, device, options);
   const uint32_t capacity = frame_capacity(options.mtu);
-  rte_mempool* pool = make_pool(environment, options.frames, capacity, ::rte_eth_dev_socket_id(id));
+  const int socket = ::rte_eth_dev_socket_id(id);
+  rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
+  // Frames to send never come from a pool that the device writes to: what stands in them stays.
+  rte_mempool* received = make_pool(environment, options.descriptors + kReceivedFrames, capacity, socket);
   auto port = std::make_unique<DpdkPort>(id, pool, capacity, device, nullptr);
-  start(id, pool, environment, device, options);
+  start(id, received, environment, device, options);
   return port;
 }
 

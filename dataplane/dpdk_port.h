@@ -27,10 +27,11 @@ struct DpdkPortOptions {
 /// `mtu` unless the string sets `framesz`. Setting the MTU of a device that has a kernel interface sets the
 /// interface's.
 ///
-/// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` must not exceed
-/// `frame_capacity` (at least 4352); `arrival` is the `now` of `receive`; a frame of one DPDK port may be transmitted
-/// on any other; a received frame stands in `head` alone. Frames that arrive in several buffers are dropped.
-/// `counters().rx_missed` counts them, and what the device reports as missed, in error or without buffer.
+/// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` + 7 must not exceed
+/// `frame_capacity` (at least 4352), unless it is `payload_pattern()` behind a head that ends at kHeaderRoom: that
+/// stays in the buffers from one packet to the next; `arrival` is the `now` of `receive`; a frame of one DPDK port may
+/// be transmitted on any other; a received frame stands in `head` alone. Frames that arrive in several buffers are
+/// dropped. `counters().rx_missed` counts them, and what the device reports as missed, in error or without buffer.
 ///
 /// Throws Error naming the device: kInput when it is absent or cannot carry `mtu`, kRun when it does not start or its
 /// link does not come up.

@@ -11,7 +11,7 @@ namespace rankwire {
 
 /// One Ethernet frame without FCS: `head`, then `payload` (may be none), then `tail`. A received frame may stand in
 /// `head` alone. Whoever holds the frame may write to `head` but not through `payload`: who changes payload copies it
-/// first.
+/// first, wherever it stands.
 struct Frame {
   uint8_t* head = nullptr;           ///< writable; capacity FramePort::Capabilities::frame_capacity when allocated
   const uint8_t* payload = nullptr;  ///< borrowed memory that outlives the frame, or null
@@ -30,6 +30,10 @@ constexpr Bytes line_bytes(uint32_t length) {
   return Bytes((length < 60 ? 60 : length) + 24);
 }
 
+/// Where headers end, counted from `head` as allocated, in frames whose payload follows at the start of a cache line. A
+/// port that keeps `payload_pattern()` in its frames has it there.
+constexpr uint32_t kHeaderRoom = 128;
+
 /// One thread uses a port at a time. Batches in, counts out; nothing allocates, nothing throws.
 ///
 /// Frames belong to the caller from `allocate` or `receive` until `transmit` takes them or `release` gives them back.
@@ -39,7 +43,8 @@ class FramePort {
   struct Capabilities {
     uint32_t frame_capacity = 0;        ///< bytes that fit into `head` of an allocated frame
     bool payload_by_reference = false;  ///< `transmit` takes frames with a borrowed payload as they are; otherwise the
-                                        ///< port linearises them at the cost of a copy
+                                        ///< port linearises them: by a copy, unless it keeps that payload in
+                                        ///< its frames at kHeaderRoom
     bool hardware_time = false;         ///< `arrival` is a hardware stamp
   };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -26,7 +27,9 @@ class BigEndian {
     for (size_t i = 0; i < N; ++i) host = static_cast<Host>(host | static_cast<Host>(bytes_[i]) << (8 * (N - 1 - i)));
     return host;
   }
-  constexpr bool operator==(const BigEndian&) const = default;
+  constexpr bool operator==(const BigEndian& other) const {
+    return value() == other.value();
+  }
 
  private:
   std::array<uint8_t, N> bytes_{};
@@ -179,20 +182,14 @@ constexpr size_t kMaxHeaderBytes = sizeof(BaseHeader) + sizeof(Reth) + sizeof(Im
 
 /// RFC 1071 over the header as if its checksum field were 0.
 constexpr Be16 ipv4_checksum(const Ipv4Header& ip) {
-  const uint32_t words[] = {uint32_t{ip.version_length} << 8 | ip.type_of_service,
-                            ip.total_length.value(),
-                            ip.identification.value(),
-                            ip.flags_and_offset.value(),
-                            uint32_t{ip.time_to_live} << 8 | ip.protocol,
-                            ip.source.value() >> 16,
-                            ip.source.value() & 0xFFFF,
-                            ip.destination.value() >> 16,
-                            ip.destination.value() & 0xFFFF};
-  uint32_t sum = 0;
-  for (const uint32_t word : words) sum += word;
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  return Be16(static_cast<uint16_t>(~sum));
+  // The sum of the words as they stand in memory is the sum as it stands in memory (RFC 1071 section 2 (B)).
+  static_assert(std::endian::native == std::endian::little);
+  const auto words = std::bit_cast<std::array<uint32_t, 5>>(ip);
+  constexpr uint32_t kWithoutChecksum = 0xFFFF;
+  uint64_t sum = uint64_t{words[0]} + words[1] + (words[2] & kWithoutChecksum) + words[3] + words[4];
+  sum = (sum & 0xFFFF'FFFF) + (sum >> 32);
+  for (int i = 0; i < 3; ++i) sum = (sum & 0xFFFF) + (sum >> 16);
+  return std::bit_cast<Be16>(static_cast<uint16_t>(~sum));
 }
 
 /// The UDP source port of a queue pair, which spreads queue pairs over equal-cost paths: Linux's rule when the flow

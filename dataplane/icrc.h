@@ -15,11 +15,23 @@ constexpr uint32_t kCrcStart = 0xFFFFFFFF;
 /// Runs `bytes` through the register. Chosen once for the machine: carry-less multiplication where it has it.
 uint32_t crc32_update(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
 
-/// The two implementations behind `crc32_update`: sixteen tables (Kounavis, Berry 2005), and folding of 64 bytes at a
-/// time by PCLMULQDQ (Gopal et al., Intel 2009), which may be called only where `has_carryless_multiply()`.
+/// The implementations behind `crc32_update`: sixteen tables (Kounavis, Berry 2005); folding of 64 bytes at a time by
+/// PCLMULQDQ (Gopal et al., Intel 2009), which may be called only where `has_carryless_multiply()`; and folding of 256
+/// bytes at a time by VPCLMULQDQ on AVX-512 registers, only where `has_wide_carryless_multiply()`.
 uint32_t crc32_update_tables(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
 uint32_t crc32_update_folding(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
+uint32_t crc32_update_wide_folding(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
 bool has_carryless_multiply() noexcept;
+bool has_wide_carryless_multiply() noexcept;
+
+/// The product of two polynomials modulo that of the CRC. Both are reflected as registers are: bit 31 is x^0. A
+/// register times x^(8 n) is the register after n zero bytes.
+uint32_t crc32_multiply(uint32_t a, uint32_t b) noexcept;
+uint32_t crc32_multiply_bitwise(uint32_t a, uint32_t b) noexcept;
+
+struct BaseHeader;
+/// The register behind the BTH of an untagged IPv4 packet.
+uint32_t icrc_register(const BaseHeader& header) noexcept;
 
 /// The ICRC of a contiguous IPv4 or IPv6 packet that begins with its IP header and ends before the ICRC. The packet
 /// must hold its IP, UDP and BTH headers (40 or 60 bytes).

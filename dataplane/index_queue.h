@@ -13,7 +13,13 @@ class IndexQueue {
   explicit IndexQueue(uint32_t capacity = 0) : items_(capacity), queued_(capacity) {}
 
   bool empty() const noexcept { return size_ == 0; }
+  uint32_t size() const noexcept { return size_; }
   uint32_t front() const noexcept { return items_[head_]; }
+  /// The index that `n` others, n < size(), are in front of.
+  uint32_t at(uint32_t n) const noexcept {
+    const uint32_t place = head_ + n;
+    return items_[place < items_.size() ? place : place - items_.size()];
+  }
   /// Does nothing when the index is queued already.
   void push(uint32_t index) noexcept {
     if (queued_[index] != 0) return;

@@ -1,6 +1,7 @@
 // When a port may start its next frame: an absolute schedule at line rate.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/units.h"
@@ -30,16 +31,21 @@ class Pacer {
   }
 
   bool due(Time now) const noexcept { return schedule_ <= now; }
-  /// A frame of `length` bytes without FCS starts in the slot that is due.
-  void start(uint32_t length) noexcept { schedule_ += line_time(length); }
+  /// How many frames that take `each` on the line, at most `limit` (> 0), may start by now one behind the other.
+  uint32_t slots(Time now, Duration each, uint32_t limit) const noexcept {
+    if (schedule_ + each * (limit - 1) <= now) return limit;
+    uint32_t n = 0;
+    for (Time start = schedule_; n < limit && start <= now; start += each) ++n;
+    return n;
+  }
+  /// `frames` frames that take `each` start in the slots that are due.
+  void start(Duration each, uint32_t frames) noexcept { schedule_ += each * frames; }
 
-  /// The time of a frame of `length` bytes on the line.
+  /// The time of a frame of `length` bytes without FCS on the line.
   Duration line_time(uint32_t length) noexcept {
-    if (length != last_length_) {
-      last_length_ = length;
-      last_time_ = serialization_time(line_bytes(length), rate_);
-    }
-    return last_time_;
+    LineTime& known = line_times_[length % line_times_.size()];
+    if (length != known.length) known = {length, serialization_time(line_bytes(length), rate_)};
+    return known.time;
   }
 
   Time schedule() const noexcept { return schedule_; }
@@ -51,8 +57,13 @@ class Pacer {
   Time schedule_;
   Bandwidth rate_;
   Duration catch_up_;
-  uint32_t last_length_ = UINT32_MAX;  // the last division's operand and result
-  Duration last_time_;
+  // Divisions done. Modulo 29 the lengths of full packets of every kind and of acknowledgements differ, at any path
+  // MTU.
+  struct LineTime {
+    uint32_t length = UINT32_MAX;
+    Duration time;
+  };
+  std::array<LineTime, 29> line_times_;
   uint64_t stalls_ = 0;
   Duration worst_stall_, slipped_;
 };

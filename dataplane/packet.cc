@@ -1,6 +1,7 @@
 #include "dataplane/packet.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "dataplane/icrc.h"
@@ -16,7 +17,7 @@ struct Layout {
   constexpr uint32_t size() const { return (reth ? 16u : 0u) + (aeth ? 4u : 0u) + (immediate ? 4u : 0u) + reserved; }
 };
 
-constexpr Layout layout_of(Opcode opcode) {
+constexpr Layout choose_layout(Opcode opcode) {
   switch (opcode) {
     case Opcode::kSendFirst:
     case Opcode::kSendMiddle:
@@ -42,6 +43,16 @@ constexpr Layout layout_of(Opcode opcode) {
       return {.known = true, .reserved = 16};
   }
   return {};
+}
+
+constexpr auto kLayouts = [] {
+  std::array<Layout, 256> layouts{};
+  for (size_t i = 0; i < layouts.size(); ++i) layouts[i] = choose_layout(static_cast<Opcode>(i));
+  return layouts;
+}();
+
+const Layout& layout_of(Opcode opcode) noexcept {
+  return kLayouts[static_cast<size_t>(opcode)];
 }
 
 Reject check_link_and_network(const Frame& frame, const BaseHeader& header) noexcept {
@@ -130,7 +141,7 @@ Reject parse_into(const Frame& frame, ParsedPacket& packet) noexcept {
   if (const Reject reject = check_link_and_network(frame, header); reject != Reject::kNone) return reject;
   if (const Reject reject = check_bth(header.bth); reject != Reject::kNone) return reject;
   packet.opcode = header.bth.opcode;
-  const Layout layout = layout_of(packet.opcode);
+  const Layout& layout = layout_of(packet.opcode);
   if (!layout.known) return Reject::kOpcode;
   packet.ecn = static_cast<Ecn>(header.ip.type_of_service & 3);
   packet.pad = (header.bth.flags & Bth::kPadMask) >> Bth::kPadShift;
@@ -148,9 +159,11 @@ const uint8_t* icrc_bytes(const Frame& frame) noexcept {
   return frame.tail + frame.tail_length - kIcrcBytes;
 }
 
-// The header checksum of a template covers a total length of 0; adding the length is RFC 1624.
-Be16 checksum_with_length(Be16 checksum_without, uint16_t total_length) noexcept {
-  uint32_t sum = static_cast<uint16_t>(~checksum_without.value()) + uint32_t{total_length};
+// RFC 1624 equation 3: the header checksum after the total length has changed.
+Be16 checksum_with_length(const Ipv4Header& ip, uint16_t total_length) noexcept {
+  uint32_t sum = static_cast<uint16_t>(~ip.checksum.value()) +
+                 uint32_t{static_cast<uint16_t>(~ip.total_length.value())} + uint32_t{total_length};
+  sum = (sum & 0xFFFF) + (sum >> 16);
   sum = (sum & 0xFFFF) + (sum >> 16);
   return Be16(static_cast<uint16_t>(~sum));
 }
@@ -161,14 +174,18 @@ BaseHeader* start_packet(const HeaderTemplate& path, uint32_t size, Frame& frame
   auto* const header = reinterpret_cast<BaseHeader*>(frame.head);
   const auto udp_length = static_cast<uint16_t>(sizeof(UdpHeader) + size);
   const auto total_length = static_cast<uint16_t>(sizeof(Ipv4Header) + udp_length);
+  header->ip.checksum = checksum_with_length(path.header.ip, total_length);
   header->ip.total_length = Be16(total_length);
-  header->ip.checksum = checksum_with_length(path.header.ip.checksum, total_length);
   header->udp.length = Be16(udp_length);
   return header;
 }
 
 void store_little_endian(uint32_t value, uint8_t* out) noexcept {
   for (int i = 0; i < 4; ++i) out[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+uint32_t load_little_endian(const uint8_t* in) noexcept {
+  return in[0] | uint32_t{in[1]} << 8 | uint32_t{in[2]} << 16 | uint32_t{in[3]} << 24;
 }
 
 }  // namespace
@@ -222,10 +239,8 @@ ParsedPacket parse(const Frame& frame) noexcept {
 }
 
 bool icrc_matches(const Frame& frame, const ParsedPacket& packet) noexcept {
-  uint8_t expected[kIcrcBytes];
-  store_little_endian(icrc(frame, packet.icrc_offset), expected);
   const uint8_t* const found = frame.tail_length > 0 ? icrc_bytes(frame) : frame.head + packet.icrc_offset;
-  return std::memcmp(expected, found, kIcrcBytes) == 0;
+  return load_little_endian(found) == icrc(frame, packet.icrc_offset);
 }
 
 HeaderTemplate make_template(const PacketPath& path) {
@@ -243,11 +258,23 @@ HeaderTemplate make_template(const PacketPath& path) {
   header.bth.flags = path.migration == Migration::kMigrated ? Bth::kMigrated : 0;
   header.bth.partition_key = Be16(kDefaultPartitionKey);
   header.bth.destination_qp = Be24(path.destination_qp);
+  result.icrc_register = icrc_register(header);
+  return result;
+}
+
+HeaderTemplate make_middle_template(const PacketPath& path, uint32_t payload_length) {
+  HeaderTemplate result = make_template(path);
+  std::array<uint8_t, sizeof(BaseHeader)> bytes;
+  Frame frame;
+  frame.head = bytes.data();
+  write_headers(result, {.opcode = Opcode::kWriteMiddle, .payload_length = payload_length}, frame);
+  std::memcpy(&result.header, bytes.data(), bytes.size());
+  result.icrc_register = icrc_register(result.header);
   return result;
 }
 
 void write_headers(const HeaderTemplate& path, const WritePacket& packet, Frame& frame) noexcept {
-  const Layout layout = layout_of(packet.opcode);
+  const Layout& layout = layout_of(packet.opcode);
   const uint32_t pad = -packet.payload_length & 3;
   const uint32_t size = sizeof(Bth) + layout.size() + packet.payload_length + pad + kIcrcBytes;
   BaseHeader* const header = start_packet(path, size, frame);

@@ -1,6 +1,7 @@
 // RoCEv2 packets: checked on the way in, built on the way out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -85,14 +86,21 @@ struct PacketPath {
   Migration migration = Migration::kMigrated;
 };
 
-/// The headers of `path` with everything filled in that does not change from packet to packet. On a cache line of its
-/// own, because sending a packet begins with copying it.
+/// The headers of `path` with everything filled in that does not change from packet to packet. A cache line of its own,
+/// because sending a packet begins with copying it; the header ends where the line ends.
 struct alignas(64) HeaderTemplate {
+  uint32_t icrc_register = 0;  ///< behind BTH, for `header` as it stands
+  uint32_t middle_icrc = 0;    ///< see PatternIcrc
+  uint8_t unused[2] = {};
   BaseHeader header;
 };
-static_assert(sizeof(HeaderTemplate) == 64);
+static_assert(sizeof(HeaderTemplate) == 64 && offsetof(HeaderTemplate, header) + sizeof(BaseHeader) == 64);
 
+/// Without opcode, lengths and PSN: for packets of every kind.
 HeaderTemplate make_template(const PacketPath& path);
+/// The same, and at the same time the whole header of a WRITE_MIDDLE with `payload_length` bytes, a multiple of 4, and
+/// PSN 0. PatternIcrc makes one with `middle_icrc`.
+HeaderTemplate make_middle_template(const PacketPath& path, uint32_t payload_length);
 
 /// One packet of an RDMA WRITE with immediate.
 struct WritePacket {
@@ -106,6 +114,14 @@ struct WritePacket {
   uint64_t address = 0;
 };
 
+/// Bytes of headers in front of the payload of an RDMA WRITE.
+constexpr uint32_t write_header_bytes(Opcode opcode) noexcept {
+  const bool reth =
+      opcode == Opcode::kWriteFirst || opcode == Opcode::kWriteOnly || opcode == Opcode::kWriteOnlyImmediate;
+  const bool immediate = opcode == Opcode::kWriteLastImmediate || opcode == Opcode::kWriteOnlyImmediate;
+  return sizeof(BaseHeader) + (reth ? sizeof(Reth) : 0) + (immediate ? sizeof(ImmediateHeader) : 0);
+}
+
 /// Writes the headers to the empty frame's `head` (at least kMaxHeaderBytes). The payload is the caller's: behind the
 /// headers in `head`, or by reference. `seal` completes the frame.
 void write_headers(const HeaderTemplate& path, const WritePacket& packet, Frame& frame) noexcept;
@@ -117,7 +133,10 @@ struct Acknowledgement {
   uint8_t syndrome = static_cast<uint8_t>(Syndrome::kAck);
 };
 
-/// Writes and seals an ACK or NAK into an empty frame (62 bytes).
+/// An ACK or NAK as a frame.
+constexpr uint32_t kAcknowledgementBytes = sizeof(BaseHeader) + sizeof(Aeth) + kIcrcBytes;
+
+/// Writes and seals an ACK or NAK into an empty frame.
 void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept;
 
 /// Appends pad and ICRC: behind the payload reference where there is one, else in `head`.

@@ -1,6 +1,5 @@
 #include "dataplane/payload.h"
 
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -11,17 +10,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "payload words are little-endian in memory");
 
-constexpr auto kPattern = [] {
+constexpr std::array<uint8_t, kMaxMtu> make_pattern() {
   std::array<uint8_t, kMaxMtu> bytes{};
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
   return bytes;
-}();
+}
 
 }  // namespace
 
-std::span<const uint8_t, kMaxMtu> payload_pattern() noexcept {
-  return kPattern;
-}
+constinit const std::array<uint8_t, kMaxMtu> kPayloadPattern = make_pattern();
 
 void write_payload(uint64_t key, uint32_t offset, std::span<uint8_t> out) noexcept {
   uint64_t i = offset / 8;

@@ -1,6 +1,7 @@
 // Message payloads: a pattern that costs nothing, or words that tell where they belong (checking mode).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -9,8 +10,16 @@ namespace rankwire {
 /// The most payload bytes of one packet.
 constexpr uint32_t kMaxMtu = 4096;
 
+enum class PayloadMode : uint8_t {
+  kPattern,   ///< the same bytes in every packet, by reference
+  kChecking,  ///< a function of the message, written by the source and compared at the destination
+};
+
 /// What all payloads consist of outside checking mode: kMaxMtu bytes that live as long as the program.
-std::span<const uint8_t, kMaxMtu> payload_pattern() noexcept;
+extern const std::array<uint8_t, kMaxMtu> kPayloadPattern;
+inline std::span<const uint8_t, kMaxMtu> payload_pattern() noexcept {
+  return kPayloadPattern;
+}
 
 /// Writes bytes offset .. offset + out.size() - 1 of the payload whose key is `key` (see base/message.h). `offset` is a
 /// multiple of 8.

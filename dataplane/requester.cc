@@ -1,5 +1,6 @@
 #include "dataplane/requester.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace rankwire {
@@ -43,42 +44,53 @@ void Requester::post(RequesterPool& pool, uint32_t slot) noexcept {
   }
 }
 
-RequestPacket Requester::next_packet(RequesterPool& pool, Time now) noexcept {
+RequestRun Requester::next_run(const RequesterPool& pool, uint32_t limit) const noexcept {
   assert(can_send(pool.options));
   const ReliableOptions& options = pool.options;
-  OutboundMessage& message = pool.messages[cursor_];
+  const OutboundMessage& message = pool.messages[cursor_];
+  const uint32_t left = message.packets - cursor_packet_;
+  const uint32_t until_ack_request = std::min(options.ack_every - since_ack_request_, options.window - in_flight());
+
+  RequestRun run;
+  run.opcode = opcode_at(cursor_packet_, message.packets);
+  run.ack_request = left == 1 || until_ack_request == 1;
+  run.retransmission = next_ != end_;
+  run.psn = next_;
+  run.message = cursor_;
+  run.offset = cursor_packet_ * options.mtu;
+  run.length = left == 1 ? message.bytes - run.offset : options.mtu;
+  if (run.opcode == Opcode::kWriteMiddle && !run.ack_request) {
+    run.count = std::min({limit, left - 1, until_ack_request - 1});
+    if (run.retransmission) run.count = std::min(run.count, static_cast<uint32_t>(psn_distance(next_, end_)));
+  }
+  return run;
+}
+
+void Requester::sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept {
+  OutboundMessage& message = pool.messages[run.message];
   if (!message.started()) {
     message.first_tx = now;
-    message.first_psn = next_;
+    message.first_psn = run.psn;
   }
   message.last_tx = now;
 
-  RequestPacket packet;
-  packet.psn = next_;
-  packet.message = cursor_;
-  packet.opcode = opcode_at(cursor_packet_, message.packets);
-  packet.offset = cursor_packet_ * options.mtu;
-  const bool last = cursor_packet_ + 1 == message.packets;
-  packet.length = last ? message.bytes - packet.offset : options.mtu;
-  packet.retransmission = next_ != end_;
-  if (packet.retransmission) ++message.retransmissions;
-
-  next_ = psn_add(next_, 1);
-  if (!packet.retransmission) end_ = next_;
-  if (last) {
+  next_ = psn_add(next_, run.count);
+  if (run.retransmission) {
+    message.retransmissions += run.count;
+  } else {
+    end_ = next_;
+  }
+  cursor_packet_ += run.count;
+  if (cursor_packet_ == message.packets) {
     cursor_ = message.next;
     cursor_packet_ = 0;
-  } else {
-    ++cursor_packet_;
   }
-  ++since_ack_request_;
-  packet.ack_request = last || since_ack_request_ >= options.ack_every || in_flight() >= options.window;
-  if (packet.ack_request) {
+  since_ack_request_ += run.count;
+  if (run.ack_request) {
     since_ack_request_ = 0;
-    ack_requested_ = packet.psn;
-    if (deadline_ == Time::never()) deadline_ = now + options.timeout;
+    ack_requested_ = run.psn;
+    if (deadline_ == Time::never()) deadline_ = now + pool.options.timeout;
   }
-  return packet;
 }
 
 AckOutcome Requester::acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept {

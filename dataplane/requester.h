@@ -23,15 +23,17 @@ struct RequesterPool {
   MessageList finished;
 };
 
-/// A data packet to be sent now.
-struct RequestPacket {
+/// Data packets of one message to be sent now, one behind the other: alike but for their sequence numbers and, by
+/// `length` each, the offset of their payload.
+struct RequestRun {
   Opcode opcode = Opcode::kWriteOnlyImmediate;
   bool ack_request = false;
   bool retransmission = false;
-  uint32_t psn = 0;
+  uint32_t count = 1;    ///< more only of kWriteMiddle without AckReq
+  uint32_t psn = 0;      ///< of the first
   uint32_t message = 0;  ///< slot
-  uint32_t offset = 0;   ///< of the payload in the message
-  uint32_t length = 0;   ///< of the payload
+  uint32_t offset = 0;   ///< of the first one's payload in the message
+  uint32_t length = 0;   ///< of the payload of each
 };
 
 enum class AckOutcome : uint8_t {
@@ -63,8 +65,10 @@ class alignas(64) Requester {
   bool can_send(const ReliableOptions& options) const noexcept {
     return cursor_ != OutboundMessage::kNone && in_flight() < options.window;
   }
-  /// The next packet, which counts as sent at `now`. Only when `can_send`.
-  RequestPacket next_packet(RequesterPool& pool, Time now) noexcept;
+  /// What is to be sent next: at most `limit` packets, >= 1. Only when `can_send`.
+  RequestRun next_run(const RequesterPool& pool, uint32_t limit) const noexcept;
+  /// The leading packets of `next_run`, all or fewer, were sent at `now`.
+  void sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
 
   AckOutcome acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
 
@@ -80,6 +84,8 @@ class alignas(64) Requester {
   uint32_t in_flight() const noexcept { return static_cast<uint32_t>(psn_distance(unacked_, next_)); }
   uint32_t retries() const noexcept { return retries_; }
   bool idle() const noexcept { return messages_.empty(); }
+  /// Slot of the message that the next packet is of, or kNone.
+  uint32_t next_message() const noexcept { return cursor_; }
   /// Slot of the oldest message that is not finished, or kNone.
   uint32_t oldest_message() const noexcept { return messages_.head; }
 

@@ -44,7 +44,7 @@ void RoceTransport::check_ports(const TransportPlan& plan) const {
     const FramePort::Capabilities capabilities = binding.port->capabilities();
     const bool by_reference = capabilities.payload_by_reference && options_.payload == PayloadMode::kPattern;
     // A payload is at most the MTU, which needs no pad.
-    const size_t needed = kMaxHeaderBytes + kIcrcBytes + (by_reference ? 0 : options_.mtu);
+    const size_t needed = kHeaderRoom + (by_reference ? 0 : options_.mtu + kIcrcBytes);
     if (capabilities.frame_capacity < needed)
       fail_input("port {} has frames of {} bytes; a path MTU of {} needs {}", binding.id.value,
                  capabilities.frame_capacity, options_.mtu, needed);
@@ -87,7 +87,7 @@ void RoceTransport::place_ends(const Connection& connection) {
   const ConnectionId id = connection.id;
   if (const uint32_t lane = lane_of(connection.source_nic); lane != kNone) {
     source_of_[id.value] = static_cast<uint32_t>(sources_.size());
-    sources_.push_back({.connection = id, .lane = lane});
+    sources_.push_back({.connection = id, .lane = lane, .memory = {}});
   }
   if (const uint32_t lane = lane_of(connection.destination_nic); lane != kNone) {
     destination_of_[id.value] = static_cast<uint32_t>(destinations_.size());
@@ -112,6 +112,7 @@ void RoceTransport::make_queue_pairs() {
   request_headers_.assign(sources, HeaderTemplate());
   responders_.assign(destinations, Responder());
   reply_headers_.assign(destinations, HeaderTemplate());
+  writer_.emplace(options_.mtu, options_.payload);
   pool_.emplace(reliable_, plan_.messages_in_flight);
   deadlines_ = RecencyList(sources);
   lanes_.clear();
@@ -175,10 +176,9 @@ std::string RoceTransport::connect_source(uint32_t source, const EndPoint* remot
   const EndPoint local = source_end_point(source);
   const NicId nic = plan_.connections[local.connection.value].destination_nic;
   if (std::string reason = check_remote(remote, plan_.nics[nic.value]); !reason.empty()) return reason;
-  request_headers_[source] = make_template(path_between(local, *remote));
+  request_headers_[source] = writer_->make_template(path_between(local, *remote));
   requesters_[source] = Requester(local.psn);
-  sources_[source].rkey = remote->rkey;
-  sources_[source].address = remote->address;
+  sources_[source].memory = {.address = remote->address, .rkey = remote->rkey};
   return {};
 }
 

@@ -1,4 +1,6 @@
 // RoceTransport's receiving side.
+#include <cstring>
+
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
@@ -6,8 +8,9 @@ namespace {
 
 // A frame belongs to the queue pair that sends with `own` headers when its addresses are those the other way round.
 bool is_addressed_to(const BaseHeader& own, const BaseHeader& received) {
-  return received.ethernet.destination == own.ethernet.source && received.ip.destination == own.ip.source &&
-         received.ip.source == own.ip.destination;
+  return std::memcmp(&received.ethernet.destination, &own.ethernet.source, sizeof(MacAddress)) == 0 &&
+         received.ip.destination.value() == own.ip.source.value() &&
+         received.ip.source.value() == own.ip.destination.value();
 }
 
 constexpr bool has_immediate(Opcode opcode) {

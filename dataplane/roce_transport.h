@@ -13,16 +13,12 @@
 #include "dataplane/index_queue.h"
 #include "dataplane/packet.h"
 #include "dataplane/payload.h"
+#include "dataplane/request_writer.h"
 #include "dataplane/requester.h"
 #include "dataplane/responder.h"
 #include "dataplane/transmit_lane.h"
 
 namespace rankwire {
-
-enum class PayloadMode : uint8_t {
-  kPattern,   ///< the same bytes in every packet, by reference where the port can
-  kChecking,  ///< a function of the message, written by the source and compared at the destination
-};
 
 enum class Announcement : uint8_t {
   kGratuitousArp,  ///< `connect` sends one a NIC, unpaced, so that switches learn where the addresses are
@@ -101,12 +97,10 @@ class RoceTransport final : public Transport {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Touched when a packet with RETH is sent.
   struct SourceEnd {
     ConnectionId connection;
     uint32_t lane = 0;
-    uint32_t rkey = 0;
-    uint64_t address = 0;
+    RemoteMemory memory;
   };
   // The message that is being received.
   struct DestinationEnd {
@@ -149,8 +143,8 @@ class RoceTransport final : public Transport {
   void transmit(TransmitLane& lane, Time now) noexcept;
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
   bool transmit_data(TransmitLane& lane, Time now) noexcept;
-  void write_request(const TransmitLane& lane, uint32_t source, const RequestPacket& packet, Frame& frame) noexcept;
-  void count_request(uint32_t source, const RequestPacket& packet) noexcept;
+  void prefetch_turns(const IndexQueue& senders) const noexcept;
+  void count_requests(uint32_t source, const RequestRun& run) noexcept;
   void after_step(uint32_t source, Time deadline_before) noexcept;
   size_t report_finished(std::span<Event> events) noexcept;
 
@@ -169,6 +163,7 @@ class RoceTransport final : public Transport {
   std::vector<DestinationEnd> destinations_;
   std::vector<uint32_t> source_of_, destination_of_;  // by connection
 
+  std::optional<RequestWriter> writer_;
   std::optional<RequesterPool> pool_;
   RecencyList deadlines_;  // requesters whose time-out runs
   SpscRing<Event> received_;

@@ -17,9 +17,9 @@ namespace rankwire {
 /// here and is offered again before any other, so order is kept and nothing is lost.
 class TransmitLane {
  public:
-  static constexpr uint32_t kBurst = 32;
+  static constexpr uint32_t kBurst = 64;
   /// Packets that a queue pair sends in a row before the next has its turn: a visit costs more than a packet.
-  static constexpr uint32_t kRun = 4;
+  static constexpr uint32_t kRun = 16;
 
   TransmitLane(PortId id, FramePort& port, const Pacer& pacer, uint32_t sources, uint32_t destinations)
       : senders(sources),
@@ -41,10 +41,11 @@ class TransmitLane {
 
   /// Begins the transmissions of `now`. False when frames from before still wait for the port.
   bool begin(Time now) noexcept;
-  /// An empty frame to be filled and given to `stage`, or null: no slot is due, the burst is full or the pool is empty.
-  Frame* next_frame(Time now) noexcept;
-  /// The frame from `next_frame` is complete and takes its slot.
-  void stage() noexcept;
+  /// Empty frames, at most `limit`, that may start by now when each is `length` bytes long: to be filled and given to
+  /// `stage`. None: no slot is due, the burst is full or the pool is empty.
+  std::span<Frame> next_frames(Time now, uint32_t length, uint32_t limit) noexcept;
+  /// The first `count` frames from `next_frames` are complete and take their slots.
+  void stage(uint32_t count) noexcept;
   /// Hands what is staged to the port.
   void finish(Time now) noexcept;
 
@@ -56,6 +57,7 @@ class TransmitLane {
 
  private:
   bool flush(Time now) noexcept;
+  void recycle() noexcept;
   void reschedule(Time now, std::span<const Frame> frames) noexcept;
   void block(Time now, uint32_t length) noexcept;
 
@@ -66,10 +68,11 @@ class TransmitLane {
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_
   Time blocked_until_;
-  uint32_t staged_begin_ = 0, staged_end_ = 0;  // of staged_, not yet taken by the port
-  uint32_t spare_count_ = 0;
-  std::array<Frame, kBurst> staged_;
-  std::array<Frame, kBurst> spare_;  // allocated and empty
+  Duration slot_;  // of each frame that next_frames gave last
+  // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
+  // allocated and empty.
+  uint32_t staged_begin_ = 0, staged_end_ = 0, spare_end_ = 0;
+  std::array<Frame, 2 * kBurst> frames_;
 };
 
 }  // namespace rankwire

@@ -69,8 +69,7 @@ void Engine::touch(RankId id) noexcept {
 
 void Engine::advance(Time now) noexcept {
   settle(now);  // what messages have made ready
-  // What follows a compute starts when that ended, not when a late loop noticed: lateness must not add up along a
-  // chain.
+  // What follows a compute starts when that ended, not when a late loop noticed, or lateness adds up along a chain.
   while (timers_.next() <= now) {
     const Time at = timers_.next();
     while (timers_.next() == at) expire(timers_.pop());

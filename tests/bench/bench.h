@@ -12,7 +12,7 @@
 
 namespace rankwire::bench {
 
-constexpr int kRuns = 3;
+constexpr int kRuns = 5;
 constexpr std::chrono::milliseconds kRunTime{1000};
 
 /// The one DPDK environment of the process, started by whoever needs it first.
@@ -49,5 +49,6 @@ double rate_of(Work work) {
 void engine_nodes(Dpdk& dpdk);
 void switch_forwarding(Dpdk& dpdk);
 void transport_tx(Dpdk& dpdk);
+void transport_loop(Dpdk& dpdk);
 
 }  // namespace rankwire::bench

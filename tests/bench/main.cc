@@ -17,6 +17,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"engine", engine_nodes},
     Benchmark{"switch", switch_forwarding},
     Benchmark{"transport_tx", transport_tx},
+    Benchmark{"transport_loop", transport_loop},
 };
 
 int run(std::string_view filter) {

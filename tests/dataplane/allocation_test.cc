@@ -13,7 +13,7 @@ TEST(Allocation, CounterCounts) {
   EXPECT_EQ(testing::allocations, before + 1);
 }
 
-TEST(Allocation, NoneBetweenConnectAndClose) {
+void expect_no_allocation(PayloadMode payload) {
   FramePool pool(1024);
   auto [link_a, link_b] = make_memory_link(pool, 256, "link");
   TransportPlan plan;
@@ -28,7 +28,7 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
   plan.connections = {connection};
   // Both ends on one transport, as in a run on one host.
   RoceOptions options;
-  options.payload = PayloadMode::kChecking;
+  options.payload = payload;
   const Bandwidth rate(400'000'000'000);
   RoceTransport transport(options, {{PortId(0), link_a.get(), rate}, {PortId(1), link_b.get(), rate}});
   ASSERT_TRUE(transport.connect(transport.prepare(plan)).empty());
@@ -50,6 +50,11 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
   EXPECT_EQ(transport.counters().messages_delivered, 1000u);
   EXPECT_EQ(transport.counters().payload_errors, 0u);
   transport.close();
+}
+
+TEST(Allocation, NoneBetweenConnectAndClose) {
+  expect_no_allocation(PayloadMode::kChecking);
+  expect_no_allocation(PayloadMode::kPattern);
 }
 
 }  // namespace

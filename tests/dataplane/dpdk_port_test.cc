@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/dpdk_environment.h"
+#include "dataplane/payload.h"
 #include "dataplane/virtual_switch.h"
 #include "tests/test_data.h"
 
@@ -110,6 +111,36 @@ TEST_F(Dpdk, RingLinkCarriesAFrameWithABorrowedPayload) {
   EXPECT_EQ(a->counters().tx_bytes, 4154u);
   EXPECT_EQ(b->counters().rx_frames, 1u);
   EXPECT_EQ(b->counters().rx_bytes, 4154u);
+}
+
+TEST_F(Dpdk, PatternIsWholeWhateverItsBufferHeldBefore) {
+  auto [a, b] = make_ring_link(environment(), "pattern", small_link());
+  // Every buffer of the pool comes by many times, with full, shorter and no pattern, and overwritten.
+  for (uint32_t i = 0; i < 4000; ++i) {
+    const uint32_t length = i % 7 == 0 ? 4096 - i % 4000 : 4096;
+    Frame frame;
+    ASSERT_EQ(a->allocate({&frame, 1}), 1u);
+    if (i % 5 == 0) {
+      std::memset(frame.head, 0xEE, 4000);
+      frame.head_length = 4000;
+    } else {
+      frame.head += kHeaderRoom - 54;
+      frame.head_length = 54;
+      frame.payload = payload_pattern().data();
+      frame.payload_length = static_cast<uint16_t>(length);
+      frame.tail_length = 4;
+      std::memcpy(frame.tail, "ICRC", 4);
+    }
+    ASSERT_EQ(a->transmit(Time(), {&frame, 1}), 1u);
+    std::array<Frame, 1> received;
+    ASSERT_EQ(b->receive(Time(), received), 1u);
+    if (i % 5 != 0) {
+      ASSERT_EQ(received[0].head_length, 54 + length + 4);
+      EXPECT_EQ(std::memcmp(received[0].head + 54, payload_pattern().data(), length), 0) << i;
+      EXPECT_EQ(std::memcmp(received[0].head + 54 + length, "ICRC", 4), 0) << i;
+    }
+    b->release(received);
+  }
 }
 
 TEST_F(Dpdk, SendsAHeadThatWasMoved) {

@@ -41,14 +41,17 @@ TEST(Crc32, RegisterAfterEightOnes) {
 }
 
 TEST(Crc32, ImplementationsAgreeWithTheDefinitionAtEveryLengthAndAlignment) {
-  const std::vector<uint8_t> bytes = random_bytes(512, 1);
-  for (size_t length = 0; length <= 300; ++length) {
+  const std::vector<uint8_t> bytes = random_bytes(800, 1);
+  for (size_t length = 0; length <= 700; ++length) {
     for (const size_t offset : {0, 1, 7, 15}) {
       const std::span piece(bytes.data() + offset, length);
       const uint32_t expected = bitwise(0x12345678, piece);
       ASSERT_EQ(crc32_update_tables(0x12345678, piece), expected) << length << " bytes at " << offset;
       if (has_carryless_multiply()) {
         ASSERT_EQ(crc32_update_folding(0x12345678, piece), expected) << length << " bytes at " << offset;
+      }
+      if (has_wide_carryless_multiply()) {
+        ASSERT_EQ(crc32_update_wide_folding(0x12345678, piece), expected) << length << " bytes at " << offset;
       }
     }
   }

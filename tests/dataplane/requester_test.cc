@@ -23,7 +23,12 @@ class RequesterTest : public ::testing::Test {
     return slot;
   }
   bool can_send() const { return requester_.can_send(pool_.options); }
-  RequestPacket send(Time now = Time()) { return requester_.next_packet(pool_, now); }
+  RequestRun send(Time now = Time()) { return send_run(1, now); }
+  RequestRun send_run(uint32_t limit, Time now = Time()) {
+    const RequestRun run = requester_.next_run(pool_, limit);
+    requester_.sent(pool_, run, now);
+    return run;
+  }
   std::vector<uint32_t> send_all(Time now = Time()) {
     std::vector<uint32_t> psns;
     while (can_send()) psns.push_back(send(now).psn);
@@ -61,7 +66,7 @@ TEST(AckTimeout, IsTheSpecifiedFunction) {
 
 TEST_F(RequesterTest, OnePacketMessageIsWriteOnlyWithImmediate) {
   post(1024);
-  const RequestPacket packet = send();
+  const RequestRun packet = send();
   EXPECT_EQ(packet.opcode, Opcode::kWriteOnlyImmediate);
   EXPECT_EQ(packet.psn, kFirstPsn);
   EXPECT_EQ(packet.length, 1024u);
@@ -70,9 +75,52 @@ TEST_F(RequesterTest, OnePacketMessageIsWriteOnlyWithImmediate) {
   EXPECT_FALSE(can_send());
 }
 
+TEST_F(RequesterTest, RunHoldsPacketsThatDifferBySequenceNumberAlone) {
+  // Six packets, AckReq on every fourth and on the last, room for 8: FIRST | MIDDLE MIDDLE | MIDDLE with AckReq |
+  // MIDDLE | LAST.
+  post(6 * 1024);
+  const uint32_t counts[] = {1, 2, 1, 1, 1};
+  const bool ack_requests[] = {false, false, true, false, true};
+  uint32_t sent = 0;
+  for (size_t i = 0; i < 5; ++i) {
+    const RequestRun run = send_run(16);
+    EXPECT_EQ(run.count, counts[i]) << i;
+    EXPECT_EQ(run.ack_request, ack_requests[i]) << i;
+    EXPECT_EQ(run.psn, kFirstPsn + sent) << i;
+    EXPECT_EQ(run.offset, sent * 1024) << i;
+    sent += run.count;
+  }
+  EXPECT_EQ(sent, 6u);
+  EXPECT_FALSE(can_send());
+}
+
+TEST_F(RequesterTest, RunEndsAtItsLimitAndMayBeSentInPart) {
+  post(6 * 1024);
+  send();
+  EXPECT_EQ(requester_.next_run(pool_, 1).count, 1u);
+  RequestRun run = requester_.next_run(pool_, 16);
+  ASSERT_EQ(run.count, 2u);
+  run.count = 1;
+  requester_.sent(pool_, run, Time());
+  EXPECT_EQ(requester_.next_run(pool_, 16).psn, kFirstPsn + 2);
+  EXPECT_EQ(requester_.next_run(pool_, 16).count, 1u);
+}
+
+TEST_F(RequesterTest, RunOfRepeatedPacketsEndsWhereNewOnesBegin) {
+  post(6 * 1024);
+  for (int i = 0; i < 3; ++i) send();
+  // PSNs 100 .. 102 were sent; 101 and 102 are lost. 103, a MIDDLE like them, is new.
+  EXPECT_EQ(nak(kFirstPsn + 1), AckOutcome::kRewind);
+  const RequestRun repeated = send_run(16);
+  EXPECT_TRUE(repeated.retransmission);
+  EXPECT_EQ(repeated.psn, kFirstPsn + 1);
+  EXPECT_EQ(repeated.count, 2u);
+  EXPECT_FALSE(send_run(16).retransmission);
+}
+
 TEST_F(RequesterTest, EmptyMessageIsOnePacket) {
   const uint32_t slot = post(0);
-  const RequestPacket packet = send();
+  const RequestRun packet = send();
   EXPECT_EQ(packet.opcode, Opcode::kWriteOnlyImmediate);
   EXPECT_EQ(packet.length, 0u);
   EXPECT_EQ(ack(kFirstPsn), AckOutcome::kProgress);
@@ -81,7 +129,7 @@ TEST_F(RequesterTest, EmptyMessageIsOnePacket) {
 
 TEST_F(RequesterTest, MessageIsCutAtTheMtu) {
   post(2 * 1024 + 1);
-  const RequestPacket first = send(), middle = send(), last = send();
+  const RequestRun first = send(), middle = send(), last = send();
   EXPECT_EQ(first.opcode, Opcode::kWriteFirst);
   EXPECT_EQ(middle.opcode, Opcode::kWriteMiddle);
   EXPECT_EQ(last.opcode, Opcode::kWriteLastImmediate);
@@ -167,12 +215,12 @@ TEST_F(RequesterTest, NakAcknowledgesWhatIsBeforeItAndGoesBack) {
   EXPECT_EQ(nak(kFirstPsn + 2), AckOutcome::kRewind);
   EXPECT_EQ(finished(), a);
   // Inside b: MIDDLE, not FIRST with its RETH again.
-  const RequestPacket middle = send();
+  const RequestRun middle = send();
   EXPECT_EQ(middle.opcode, Opcode::kWriteMiddle);
   EXPECT_EQ(middle.psn, kFirstPsn + 2);
   EXPECT_EQ(middle.offset, 1024u);
   EXPECT_TRUE(middle.retransmission);
-  const RequestPacket last = send();
+  const RequestRun last = send();
   EXPECT_EQ(last.opcode, Opcode::kWriteLastImmediate);
   EXPECT_TRUE(last.ack_request);
   ack(kFirstPsn + 3);
@@ -211,7 +259,7 @@ TEST_F(RequesterTest, LateAckWhileSendingAgainSkipsWhatItCovers) {
   EXPECT_EQ(finished(), a);
   EXPECT_EQ(finished(), b);
   EXPECT_EQ(requester_.in_flight(), 0u);
-  const RequestPacket next = send();
+  const RequestRun next = send();
   EXPECT_EQ(next.psn, kFirstPsn + 3);
   EXPECT_EQ(next.opcode, Opcode::kWriteMiddle);
   send();

@@ -89,14 +89,15 @@ TEST(RoceTransport, WindowLimitsThroughputToItsClosedForm) {
 TEST(RoceTransport, EveryFrameStartsInItsSlot) {
   RocePair pair(options_without_arp(), {}, 3);
   pair.connect();
-  for (uint32_t i = 0; i < 60; ++i) pair.post(RocePair::message(i % 3, i / 3, 500));
+  constexpr uint32_t kMessages = 3 * 2 * TransmitLane::kRun;
+  for (uint32_t i = 0; i < kMessages; ++i) pair.post(RocePair::message(i % 3, i / 3, 500));
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
-  ASSERT_EQ(received.size(), 60u);
-  for (uint32_t i = 0; i < 60; ++i)
+  ASSERT_EQ(received.size(), kMessages);
+  for (uint32_t i = 0; i < kMessages; ++i) {
     EXPECT_EQ(received[i].received.delivered, Time() + only_time(500) * (i + 1) + kLatency) << i;
-  // Queue pairs send in turns of four.
-  for (uint32_t i = 0; i < 24; ++i) EXPECT_EQ(received[i].connection, ConnectionId(i / 4 % 3)) << i;
+    EXPECT_EQ(received[i].connection, ConnectionId(i / TransmitLane::kRun % 3)) << i;
+  }
   EXPECT_EQ(pair.a().counters().stalls, 0u);
 }
 
@@ -115,9 +116,11 @@ TEST(RoceTransport, AcknowledgementsGoBeforeData) {
 }
 
 TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
-  RocePair pair(options_without_arp(), {});
+  RoceOptions options = options_without_arp();
+  options.window = 128;
+  RocePair pair(options, {});
   pair.connect();
-  for (uint32_t i = 0; i < 64; ++i) pair.post(RocePair::message(0, i, 1024));
+  for (uint32_t i = 0; i < 128; ++i) pair.post(RocePair::message(0, i, 1024));
   Event events[8];
   // Nobody polls for 250 us; the first slot was at 0, where the frame started in time.
   pair.a().poll(Time(), events);
@@ -127,8 +130,8 @@ TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
   EXPECT_EQ(counters.stalls, 1u);
   EXPECT_EQ(counters.worst_stall, microseconds(250) - only_time(1024));
   EXPECT_EQ(counters.slipped, counters.worst_stall - microseconds(100));
-  // A burst of 32 went out, all within the 100 us that may be made good: 32 x 90.08 ns.
-  EXPECT_EQ(counters.data_packets_tx, 33u);
+  // A burst went out, all within the 100 us that may be made good: 64 x 90.08 ns.
+  EXPECT_EQ(counters.data_packets_tx, 1u + TransmitLane::kBurst);
   // A port without frames to send is not late.
   RocePair idle(options_without_arp(), {});
   idle.connect();

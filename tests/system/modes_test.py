@@ -39,6 +39,13 @@ class Modes(RankwireTest):
         self.assertEqual(cut.summary["bytes"], plain.summary["bytes"])
         self.assertGreater(cut.summary["messages"], plain.summary["messages"])
 
+    def test_patterns_of_lengths_that_are_padded(self):
+        # Elements of 2 bytes: messages of 1002 bytes, padded to 1004 on the wire.
+        config = self.config("ring") | {"collectives": {"chunk": "1002B"}}
+        config["transport"]["checking"] = False
+        run = self.call("run", config, out="padded")
+        self.assert_delivered(run)
+
     def test_ports_faster_than_any_core_limit_the_generator(self):
         # Four ports at 400 Gb/s ask for 48 M packets a second, each with an ICRC over 4 KiB, of one core.
         config = self.config("ring") | {"ports": {"count": 4, "device": "ring", "rate": "400Gbps"}}
