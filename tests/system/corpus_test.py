@@ -25,8 +25,7 @@ class Corpus(RankwireTest):
         return run
 
     def run_with_loss(self, traces):
-        # A small window, because all of it is sent again when its first packet is lost.
-        run = self.run_set(traces, "--set", "switch.loss=1%", "--set", "transport.window=32")
+        run = self.run_set(traces, "--set", "switch.loss=1%")
         self.assertGreater(run.transport["retransmitted"], 0)
         self.assertGreater(run.transport["naks"], 0)
         self.assertGreater(sum(int(row["dropped"]) for row in run.rows("ports", fidelity="emulated")), 0)
