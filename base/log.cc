@@ -19,9 +19,6 @@ Verbosity log_verbosity() {
   return spdlog::should_log(spdlog::level::info) ? Verbosity::kNormal : Verbosity::kQuiet;
 }
 
-void log_info(std::string_view text) {
-  spdlog::info("{}", text);
-}
 void log_warning(std::string_view text) {
   spdlog::warn("{}", text);
 }

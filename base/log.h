@@ -10,7 +10,6 @@ enum class Verbosity { kQuiet, kNormal };
 /// Call once at start, before any thread is made.
 void configure_log(Verbosity verbosity);
 Verbosity log_verbosity();
-void log_info(std::string_view text);
 void log_warning(std::string_view text);
 void log_error(std::string_view text);
 

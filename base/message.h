@@ -45,8 +45,6 @@ static_assert(sizeof(MessageId) == 16 && std::is_trivially_copyable_v<MessageId>
 /// "job 0 group 3 #12 iteration 0 rank 1 -> 2 step 4 channel 0 slice 0".
 std::string to_string(const MessageId& id);
 
-enum class TrafficClass : uint8_t { kBulk, kControl };
-
 /// One message of a connection. `index` counts the messages of the connection's plan; both ends derive it, and it is
 /// all that travels on the wire. Indexes of one connection may be posted out of order (point-to-point).
 struct Message {
@@ -54,7 +52,6 @@ struct Message {
   Bytes bytes;  ///< 0 .. 2^31 - 1
   ConnectionId connection;
   uint32_t index = 0;
-  TrafficClass traffic_class = TrafficClass::kBulk;
 };
 static_assert(std::is_trivially_copyable_v<Message> && sizeof(Message) <= 64);
 

@@ -64,11 +64,4 @@ Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& op
   return builder.finish();
 }
 
-Bytes bytes_sent(const Schedule& schedule) {
-  Bytes sum;
-  for (const Step& step : schedule.steps)
-    if (step.kind == StepKind::kSend) sum += step.bytes;
-  return sum;
-}
-
 }  // namespace rankwire

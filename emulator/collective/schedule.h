@@ -73,7 +73,4 @@ struct ScheduleRequest {
 /// the schedule needs more steps or slices than a MessageId can name.
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options);
 
-/// Bytes that the member sends to the others: the algorithm's factor times its input, in whole elements.
-Bytes bytes_sent(const Schedule& schedule);
-
 }  // namespace rankwire

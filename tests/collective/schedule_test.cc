@@ -119,6 +119,13 @@ int64_t expected_bytes(const ScheduleRequest& r, uint32_t m) {
   return -1;
 }
 
+Bytes bytes_sent(const Schedule& schedule) {
+  Bytes sum;
+  for (const Step& step : schedule.steps)
+    if (step.kind == StepKind::kSend) sum += step.bytes;
+  return sum;
+}
+
 /// The k-th send of a to b on a channel is the k-th receive of b from a: same step, slice, place and size.
 void expect_matched(const std::vector<Schedule>& schedules) {
   using Pair = std::tuple<uint32_t, uint32_t, uint8_t>;

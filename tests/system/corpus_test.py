@@ -60,6 +60,7 @@ class VirtualTime(Corpus):
         run = self.call("simulate", config, "--twin", "--set", "switch.buffer=256MiB", *settings)
         self.assert_delivered(run)
         self.assertEqual(run.transport["retransmitted"], 0)
+        print(f"gpt3_8r: twin / reference {run.summary['ratio']:.4f}")
         self.assertLessEqual(abs(run.summary["ratio"] - 1), 0.05)
 
 

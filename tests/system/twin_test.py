@@ -36,6 +36,7 @@ class Accuracy(RankwireTest):
         """`sent`: bytes that each rank sends, at line rate, without a break."""
         with self.subTest(kind=kind, ranks=ranks):
             twin, reference = self.completion_times(self.star(kind, ranks))
+            print(f"comm_type {kind}, 16 MiB on {ranks} ranks: twin / reference {twin / reference:.4f}")
             self.assertLessEqual(abs(twin / reference - 1), 0.02)
             ideal = sent // MTU * LINE_BYTES * BYTE_PS
             self.assertGreater(twin, ideal)
