@@ -8,6 +8,10 @@ const char* to_string(Failure failure) {
       return "none";
     case Failure::kRetryExceeded:
       return "retry count exceeded";
+    case Failure::kNotReadyExceeded:
+      return "receiver not ready (RNR) retry count exceeded";
+    case Failure::kUnreachable:
+      return "next hop unreachable";
     case Failure::kRemoteInvalid:
       return "remote invalid request";
     case Failure::kRemoteAccess:

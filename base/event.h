@@ -18,9 +18,11 @@ enum class EventKind : uint8_t {
 enum class Failure : uint8_t {
   kNone,
   kRetryExceeded,      ///< no acknowledgement after retry_count time-outs or NAKs
+  kNotReadyExceeded,   ///< the receiver was not ready (RNR NAK) more than rnr_retry times
   kRemoteInvalid,      ///< NAK invalid request (IBTA 9.9.3 class C)
   kRemoteAccess,       ///< NAK remote access error
   kRemoteOperational,  ///< NAK remote operational error
+  kUnreachable,        ///< the next hop's link address could not be resolved
   kFlushed,            ///< queued behind a message that failed on the same queue pair
 };
 

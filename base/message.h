@@ -26,7 +26,7 @@ struct MessageId {
   static constexpr uint64_t kMaxChannels = 1 << 5;
   static constexpr uint64_t kMaxRanks = 1 << 17;
   static constexpr uint64_t kMaxSteps = 1 << 16;
-  static constexpr uint64_t kMaxSlices = 1 << 14;
+  static constexpr uint64_t kMaxSlices = 1 << 13;
 
   uint64_t group : 16 = 0;
   uint64_t sequence : 24 = 0;
@@ -36,7 +36,9 @@ struct MessageId {
   uint64_t source : 17 = 0;       ///< rank
   uint64_t destination : 17 = 0;  ///< rank
   uint64_t step : 16 = 0;
-  uint64_t slice : 14 = 0;
+  uint64_t slice : 13 = 0;
+  uint64_t control : 1 = 0;  ///< the receiver's clear-to-send for the message of the same step, channel and slice that
+                             ///< travels the other way
 
   friend bool operator==(const MessageId& a, const MessageId& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 };

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
 #include "base/event.h"
+#include "base/histogram.h"
 #include "base/id.h"
 #include "base/message.h"
 #include "base/units.h"
@@ -20,7 +23,10 @@ struct Nic {
   NicId id;
   PortId port;
   MacAddress mac;
-  Ipv4Address ip;
+  IpAddress ip;
+  uint8_t prefix_length = 0;     ///< of its subnet: 0 .. 32 of IPv4, 0 .. 128 of IPv6
+  std::optional<uint16_t> vlan;  ///< 802.1Q VLAN identifier of its frames, 1 .. 4094
+  IpAddress gateway;             ///< next hop to other subnets; none: there are no other subnets
 };
 
 enum class Path : uint8_t {
@@ -38,6 +44,12 @@ struct Connection {
   NicId source_nic, destination_nic;
   Path path = Path::kWire;
   uint8_t channel = 0;
+  /// A connection in the other direction between the same NICs whose queue pairs carry this one's messages as well:
+  /// NCCL's clear-to-send travels against the data on the data's queue pairs. Invalid: queue pairs of its own.
+  ConnectionId reverse_of;
+  /// Short control messages, 4 .. 256 bytes, sent as plain RDMA WRITE: the index stands in the first four payload
+  /// bytes, little-endian, instead of in an immediate.
+  bool control = false;
   uint32_t messages_per_iteration = 0;
   Bytes bytes_per_iteration;
   Bytes largest_message;
@@ -52,12 +64,14 @@ struct TransportPlan {
   uint32_t messages_in_flight = 0;
 };
 
-/// One end of a connection as its peer must know it: plain data, exchanged in memory or between hosts.
+/// One end of one queue pair of a connection as its peer must know it: plain data, exchanged in memory or between
+/// hosts. Connections that share the queue pairs of another (Connection::reverse_of) have no end points of their own.
 struct EndPoint {
   ConnectionId connection;
+  uint16_t member = 0;  ///< which of the connection's queue pairs
   bool at_source = false;
   MacAddress mac;
-  Ipv4Address ip;
+  IpAddress ip;
   uint32_t queue_pair = 0;  ///< 24-bit QPN
   uint32_t psn = 0;         ///< 24-bit first PSN that this end sends with
   uint32_t rkey = 0;
@@ -77,6 +91,9 @@ struct TransportCounters {
   uint64_t retransmitted = 0;      ///< data packets sent again
   uint64_t naks_tx = 0, naks = 0;  ///< sequence-error NAKs sent, received
   uint64_t timeouts = 0;
+  uint64_t rnr_naks_tx = 0, rnr_naks = 0;  ///< receiver-not-ready NAKs sent, received
+  uint64_t implied_naks = 0;               ///< READ responses that a later answer showed to be lost
+  uint64_t read_requests_tx = 0, read_requests_rx = 0;
   uint64_t icrc_errors = 0;
   uint64_t malformed = 0;          ///< frames dropped by the parser, ICRC errors apart
   uint64_t unknown_qp = 0;         ///< frames for a queue pair that does not exist
@@ -85,16 +102,19 @@ struct TransportCounters {
   uint64_t ecn_ce_rx = 0, cnp_tx = 0, cnp_rx = 0, pause_rx = 0;
   uint64_t messages_sent = 0, messages_delivered = 0, messages_failed = 0;
   uint64_t payload_errors = 0;  ///< checking mode: messages whose payload was not what it must be
+  uint64_t payload_copies = 0;  ///< data packets whose payload was copied into their frame
   uint64_t post_refused = 0;    ///< messages refused because the pool sized at load was empty
   uint64_t stalls = 0;          ///< times a port with frames to send fell behind its schedule by more than the catch-up
   Duration worst_stall;         ///< the furthest that any port fell behind
   Duration slipped;             ///< the port with the most: line time lost for good, because catching up is bounded
 };
 
-/// Counters of one connection, in the order of TransportPlan::connections.
+/// Counters of one queue pair of a connection, in the order of TransportPlan::connections and then of `member`.
 struct FlowCounters {
   ConnectionId connection;
-  uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, timeouts = 0, marks = 0;
+  uint16_t member = 0;
+  uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs; 0: not known, or there are none
+  uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
 };
 
 /// Counters of one port of the generator or of the embedded switch.
@@ -102,8 +122,30 @@ struct PortCounters {
   PortId port;
   std::string name;
   uint64_t tx_frames = 0, tx_bytes = 0, rx_frames = 0, rx_bytes = 0, tx_refused = 0, rx_missed = 0;
-  uint64_t dropped = 0;  ///< by a switch: no room in the output queue, or random loss
-  uint64_t marked = 0;   ///< by a switch: changed to ECN CE
+  uint64_t dropped = 0;        ///< by a switch: no room in the output queue, or random loss
+  uint64_t marked = 0;         ///< by a switch: changed to ECN CE
+  bool hardware_time = false;  ///< frames are stamped by the port's hardware; otherwise they arrive when the loop looks
+  Duration arrival_error;      ///< without hardware stamps: how late an arrival can have been noticed, at the median of
+                               ///< the intervals between two looks at the port
+};
+
+/// A counter that only one kind of transport has.
+struct NamedCounter {
+  std::string_view name;  ///< of static lifetime; lower_case_with_underscores
+  uint64_t value = 0;
+};
+
+enum class LatencyKind : uint8_t {
+  kRoundTrip,  ///< from a packet with AckReq given to the port until the acknowledgement of just this packet has
+               ///< arrived
+  kOneWay,     ///< from a message's last packet given to the port until it has arrived, where both ends are here
+};
+
+/// Latencies that the NICs behind one port measured.
+struct PortLatency {
+  PortId port;
+  LatencyKind kind = LatencyKind::kRoundTrip;
+  const Histogram* histogram = nullptr;  ///< the transport's
 };
 
 /// One thread owns a transport from `prepare` to `close`. `prepare` and `connect` may throw Error; the rest cannot
@@ -116,6 +158,11 @@ class Transport {
   virtual std::vector<EndPoint> prepare(const TransportPlan& plan) = 0;
   /// Tells the transport the other ends (its own included when both are here). Returns what could not be connected.
   virtual std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) = 0;
+  /// Whether every connection is ready to carry messages or has failed. After `connect`, `poll` makes it so: it
+  /// resolves next hops, within their deadlines, and announces the NICs.
+  virtual bool ready() const noexcept { return true; }
+  /// The connections that cannot carry messages, and why: not ready yet, or failed on the way to it.
+  virtual std::vector<ConnectFailure> not_ready() const { return {}; }
 
   /// Queues messages on their own queue pairs; none waits behind another queue pair's. Returns how many of the leading
   /// ones were taken: fewer only when the message pool sized at load is empty, which is counted.
@@ -131,6 +178,9 @@ class Transport {
   virtual TransportCounters counters() const = 0;
   virtual std::vector<FlowCounters> flows() const = 0;
   virtual std::vector<PortCounters> ports() const = 0;
+  /// What this kind of transport counts beyond TransportCounters, in a fixed order.
+  virtual std::vector<NamedCounter> details() const { return {}; }
+  virtual std::vector<PortLatency> latencies() const { return {}; }
   /// The state of a connection's two ends in one line, for the person who must find out why a run stands still.
   virtual std::string describe(ConnectionId connection) const = 0;
   virtual void close() noexcept = 0;

@@ -48,13 +48,16 @@ constexpr Duration seconds(int64_t n) {
   return Duration(n * 1'000'000'000'000);
 }
 
-/// A point in time, in picoseconds since the run began. `Time::never()` is later than every event.
+/// A point in time, in picoseconds since the run began; negative before it, while connections are set up.
+/// `Time::never()` is later than every event, `Time::long_ago()` earlier, and so far from either end that durations can
+/// be added and subtracted.
 struct Time {
   int64_t ps = 0;
 
   constexpr Time() = default;
   constexpr explicit Time(int64_t picoseconds) : ps(picoseconds) {}
   static constexpr Time never() { return Time(std::numeric_limits<int64_t>::max()); }
+  static constexpr Time long_ago() { return Time(std::numeric_limits<int64_t>::min() / 4); }
   constexpr auto operator<=>(const Time&) const = default;
   constexpr Time operator+(Duration d) const { return Time(ps + d.ps); }
   constexpr Time operator-(Duration d) const { return Time(ps - d.ps); }

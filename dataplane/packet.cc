@@ -250,8 +250,8 @@ HeaderTemplate make_template(const PacketPath& path) {
   header.ip.type_of_service = static_cast<uint8_t>(path.dscp << 2 | static_cast<uint8_t>(path.ecn));
   header.ip.flags_and_offset = Be16(Ipv4Header::kDontFragment);
   header.ip.time_to_live = path.time_to_live;
-  header.ip.source = Be32(path.source_ip.value);
-  header.ip.destination = Be32(path.destination_ip.value);
+  header.ip.source = Be32(path.source_ip.ipv4().value);
+  header.ip.destination = Be32(path.destination_ip.ipv4().value);
   header.ip.checksum = ipv4_checksum(header.ip);
   header.udp.source_port = Be16(udp_source_port(path.source_qp, path.destination_qp));
   header.udp.destination_port = Be16(kRoceUdpPort);

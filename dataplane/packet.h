@@ -78,7 +78,7 @@ enum class Migration : uint8_t { kMigrated, kArmed };
 /// What all packets that one queue pair sends have in common.
 struct PacketPath {
   MacAddress source_mac, destination_mac;
-  Ipv4Address source_ip, destination_ip;
+  IpAddress source_ip, destination_ip;
   uint32_t source_qp = 0, destination_qp = 0;  ///< 24 bits
   uint8_t dscp = 0;                            ///< 0 .. 63
   Ecn ecn = Ecn::kNotCapable;

@@ -222,7 +222,7 @@ void RoceTransport::announce() noexcept {
     FramePort& port = lanes_[lane].port();
     Frame frame;
     if (port.allocate({&frame, 1}) == 0) continue;
-    write_arp_announcement(nic.mac, nic.ip, frame);
+    write_arp_announcement(nic.mac, nic.ip.ipv4(), frame);
     if (port.transmit(last_now_, {&frame, 1}) == 0) port.release({&frame, 1});
   }
 }

@@ -54,15 +54,27 @@ TransportCounters SplitTransport::counters() const {
 
 std::vector<FlowCounters> SplitTransport::flows() const {
   std::vector<FlowCounters> flows = wire_->flows();
-  const std::vector<FlowCounters> local = local_->flows();
-  for (size_t i = 0; i < path_.size(); ++i) {
-    if (path_[i] == Path::kLocal) flows[i] = local[i];
-  }
+  std::erase_if(flows, [&](const FlowCounters& f) { return path_[f.connection.value] != Path::kWire; });
+  for (const FlowCounters& f : local_->flows())
+    if (path_[f.connection.value] == Path::kLocal) flows.push_back(f);
+  std::ranges::stable_sort(flows, {}, [](const FlowCounters& f) { return f.connection.value; });
   return flows;
 }
 
 std::vector<PortCounters> SplitTransport::ports() const {
   return wire_->ports();
+}
+
+std::vector<ConnectFailure> SplitTransport::not_ready() const {
+  return wire_->not_ready();
+}
+
+std::vector<NamedCounter> SplitTransport::details() const {
+  return wire_->details();
+}
+
+std::vector<PortLatency> SplitTransport::latencies() const {
+  return wire_->latencies();
 }
 
 std::string SplitTransport::describe(ConnectionId connection) const {

@@ -15,13 +15,17 @@ class SplitTransport final : public Transport {
 
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+  bool ready() const noexcept override { return wire_->ready(); }
+  std::vector<ConnectFailure> not_ready() const override;  ///< of the wire, as what follows but `flows`
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
-  TransportCounters counters() const override;  ///< of the wire
+  TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;
+  std::vector<NamedCounter> details() const override;
+  std::vector<PortLatency> latencies() const override;
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override;
 

@@ -2,9 +2,9 @@
 
 namespace rankwire {
 
-std::span<const NamedCounter> transport_counters() {
+std::span<const CounterField> transport_counters() {
   using C = TransportCounters;
-  static constexpr NamedCounter kCounters[] = {
+  static constexpr CounterField kCounters[] = {
       {"packets_tx", &C::packets_tx},
       {"packets_rx", &C::packets_rx},
       {"bytes_tx", &C::bytes_tx},
@@ -15,6 +15,11 @@ std::span<const NamedCounter> transport_counters() {
       {"naks_tx", &C::naks_tx},
       {"naks", &C::naks},
       {"timeouts", &C::timeouts},
+      {"rnr_naks_tx", &C::rnr_naks_tx},
+      {"rnr_naks", &C::rnr_naks},
+      {"implied_naks", &C::implied_naks},
+      {"read_requests_tx", &C::read_requests_tx},
+      {"read_requests_rx", &C::read_requests_rx},
       {"icrc_errors", &C::icrc_errors},
       {"malformed", &C::malformed},
       {"unknown_qp", &C::unknown_qp},
@@ -28,6 +33,7 @@ std::span<const NamedCounter> transport_counters() {
       {"messages_delivered", &C::messages_delivered},
       {"messages_failed", &C::messages_failed},
       {"payload_errors", &C::payload_errors},
+      {"payload_copies", &C::payload_copies},
       {"post_refused", &C::post_refused},
       {"stalls", &C::stalls},
   };

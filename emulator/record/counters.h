@@ -8,13 +8,13 @@
 
 namespace rankwire {
 
-struct NamedCounter {
+struct CounterField {
   const char* name;
   uint64_t TransportCounters::*field;
 };
 
 /// Every integer counter, in the order of TransportCounters. The two durations are stored as `worst_stall_ps` and
 /// `slipped_ps`.
-std::span<const NamedCounter> transport_counters();
+std::span<const CounterField> transport_counters();
 
 }  // namespace rankwire

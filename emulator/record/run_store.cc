@@ -158,7 +158,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
 
 void RunStore::counters(uint32_t run, const TransportCounters& counters) {
   Statement insert = database_.prepare("INSERT INTO counters VALUES(?,?,?)");
-  for (const NamedCounter& counter : transport_counters()) {
+  for (const CounterField& counter : transport_counters()) {
     insert.bind(run, counter.name, counters.*counter.field).execute();
   }
   insert.bind(run, "worst_stall_ps", counters.worst_stall.ps).execute();

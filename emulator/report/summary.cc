@@ -27,7 +27,7 @@ Json transport_json(const RecordedRun* run) {
   const auto add = [&](const char* name, uint64_t value) { json[name] = known ? Json(value) : Json(nullptr); };
   const RunEnd none;
   const RunEnd& end = known ? run->end : none;
-  for (const NamedCounter& counter : transport_counters()) {
+  for (const CounterField& counter : transport_counters()) {
     if (counter.field != &TransportCounters::stalls) add(counter.name, end.counters.*counter.field);
   }
   add("messages_duplicated", end.messages_duplicated);

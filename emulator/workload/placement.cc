@@ -57,7 +57,11 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
     auto [entry, added] = known.try_emplace({place.host, place.nic}, NicId(static_cast<uint32_t>(known.size())));
     if (added) {
       const uint32_t n = entry->second.value;
-      placement.nics.push_back({entry->second, place.port, nth_mac(options.first_mac, n), nth_ip(options, n)});
+      placement.nics.push_back({.id = entry->second,
+                                .port = place.port,
+                                .mac = nth_mac(options.first_mac, n),
+                                .ip = nth_ip(options, n),
+                                .prefix_length = static_cast<uint8_t>(options.prefix_length)});
     } else if (placement.nics[entry->second.value].port != place.port) {
       fail_input("mapping.ranks: NIC {} of host {} stands behind two ports; a NIC has one", place.nic, place.host);
     }

@@ -104,8 +104,11 @@ TransportPlan make_plan() {
   TransportPlan plan;
   plan.ranks = 2;
   for (uint32_t i = 0; i < 2; ++i) {
-    plan.nics.push_back(
-        {NicId(i), PortId(i), MacAddress{{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}}, Ipv4Address{0xC6120001 + i}});
+    plan.nics.push_back({.id = NicId(i),
+                         .port = PortId(i),
+                         .mac = MacAddress{{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
+                         .ip = Ipv4Address{0xC6120001 + i},
+                         .prefix_length = 15});
   }
   for (uint32_t i = 0; i < kConnections; ++i) {
     Connection connection;

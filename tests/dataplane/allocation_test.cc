@@ -18,8 +18,16 @@ void expect_no_allocation(PayloadMode payload) {
   auto [link_a, link_b] = make_memory_link(pool, 256, "link");
   TransportPlan plan;
   plan.messages_in_flight = 64;
-  plan.nics = {{NicId(0), PortId(0), {{2, 0, 0, 0, 0, 1}}, {0xC6120001}},
-               {NicId(1), PortId(1), {{2, 0, 0, 0, 0, 2}}, {0xC6120002}}};
+  plan.nics = {{.id = NicId(0),
+                .port = PortId(0),
+                .mac = {{2, 0, 0, 0, 0, 1}},
+                .ip = Ipv4Address{0xC6120001},
+                .prefix_length = 15},
+               {.id = NicId(1),
+                .port = PortId(1),
+                .mac = {{2, 0, 0, 0, 0, 2}},
+                .ip = Ipv4Address{0xC6120002},
+                .prefix_length = 15}};
   Connection connection;
   connection.id = ConnectionId(0);
   connection.source_nic = NicId(0);

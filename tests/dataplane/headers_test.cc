@@ -17,8 +17,8 @@ using testing::linear;
 
 const PacketPath kPath{.source_mac = {{2, 0, 0, 0, 0, 1}},
                        .destination_mac = {{2, 0, 0, 0, 0, 2}},
-                       .source_ip = {0xC6120001},
-                       .destination_ip = {0xC6120002},
+                       .source_ip = Ipv4Address{0xC6120001},
+                       .destination_ip = Ipv4Address{0xC6120002},
                        .source_qp = 0x11,
                        .destination_qp = 0x12,
                        .dscp = 26,

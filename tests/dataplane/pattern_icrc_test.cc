@@ -16,8 +16,8 @@ constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
 PacketPath path_of(uint32_t queue_pair) {
   return {.source_mac = {{2, 0, 0, 0, 0, 1}},
           .destination_mac = {{2, 0, 0, 0, 0, 2}},
-          .source_ip = {0xC6120001},
-          .destination_ip = {0xC6120002 + queue_pair},
+          .source_ip = Ipv4Address{0xC6120001},
+          .destination_ip = Ipv4Address{0xC6120002 + queue_pair},
           .source_qp = 0x10 + queue_pair,
           .destination_qp = 0xABCD00 + queue_pair,
           .dscp = 26,

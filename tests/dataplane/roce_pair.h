@@ -94,7 +94,11 @@ class RocePair {
 
  private:
   static Nic nic(uint32_t i) {
-    return {NicId(i), PortId(i), {{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}}, {0xC6120001 + i}};
+    return {.id = NicId(i),
+            .port = PortId(i),
+            .mac = {{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
+            .ip = Ipv4Address{0xC6120001 + i},
+            .prefix_length = 15};
   }
   static Impairments other_seed(Impairments impairments) {
     impairments.seed = ~impairments.seed;

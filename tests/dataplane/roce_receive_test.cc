@@ -92,8 +92,8 @@ TEST_F(RoceReceiveTest, UnknownQueuePair) {
 TEST_F(RoceReceiveTest, FloodedFramesAreNotTaken) {
   PacketPath other_mac = path(), other_ip = path(), other_source = path();
   other_mac.destination_mac.bytes[5] = 99;
-  other_ip.destination_ip.value += 5;
-  other_source.source_ip.value += 5;
+  other_ip.destination_ip.bytes[15] += 5;
+  other_source.source_ip.bytes[15] += 5;
   for (const PacketPath& wrong : {other_mac, other_ip, other_source}) send(write_only(wrong, std::vector<uint8_t>(8)));
   EXPECT_EQ(pair_.b().roce_counters().misdirected, 3u);
   EXPECT_EQ(pair_.b().counters().messages_delivered, 0u);

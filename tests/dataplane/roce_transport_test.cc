@@ -322,7 +322,7 @@ TEST(RoceTransport, ConnectReportsWhatIsMissingOrWrong) {
   // a's source end of connection 0 needs b's destination end of it, a's destination end of 1 needs b's source end.
   std::erase_if(ends, [](const EndPoint& e) { return e.connection == ConnectionId(0) && !e.at_source; });
   for (EndPoint& end : ends)
-    if (end.connection == ConnectionId(1) && end.at_source) end.ip.value += 9;
+    if (end.connection == ConnectionId(1) && end.at_source) end.ip.bytes[15] += 9;
   const auto failures = pair.a().connect(ends);
   ASSERT_EQ(failures.size(), 2u);
   EXPECT_EQ(failures[0].connection, ConnectionId(0));

@@ -8,7 +8,6 @@
 //                                 failed CONNECTION INDEX REASON for each
 //   (a message arrives)           -> received CONNECTION INDEX BYTES KEY; the complement of KEY when the payload is
 //   wrong counters                      -> counters NAME=VALUE ... (end of input)                the end
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -53,17 +52,25 @@ MacAddress parse_mac(const std::string& text) {
   return mac;
 }
 
-Ipv4Address parse_ip(const std::string& text) {
-  in_addr address;
-  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) fail_input("'{}' is no IPv4 address", text);
-  return {ntohl(address.s_addr)};
+IpAddress address_of(const std::string& text) {
+  const std::optional<IpAddress> address = parse_ip(text);
+  if (!address) fail_input("'{}' is no IP address", text);
+  return *address;
 }
 
 // The NICs are 0, here, and 1, which no port of ours leads to. One connection a message size.
 TransportPlan plan_of(const PeerOptions& options) {
   TransportPlan plan;
-  plan.nics = {{NicId(0), PortId(0), parse_mac(options.local_mac), parse_ip(options.local_ip)},
-               {NicId(1), PortId(1), parse_mac(options.remote_mac), parse_ip(options.remote_ip)}};
+  plan.nics = {{.id = NicId(0),
+                .port = PortId(0),
+                .mac = parse_mac(options.local_mac),
+                .ip = address_of(options.local_ip),
+                .prefix_length = 24},
+               {.id = NicId(1),
+                .port = PortId(1),
+                .mac = parse_mac(options.remote_mac),
+                .ip = address_of(options.remote_ip),
+                .prefix_length = 24}};
   const uint32_t source = options.role == Role::kInitiator ? 0 : 1;
   for (const int64_t size : options.sizes) {
     Connection connection;

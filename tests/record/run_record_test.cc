@@ -83,7 +83,7 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
              .messages_duplicated = 1,
              .core_busy = {0.25, 1.0}};
   uint64_t value = 1;
-  for (const NamedCounter& counter : transport_counters()) end.counters.*counter.field = value++;
+  for (const CounterField& counter : transport_counters()) end.counters.*counter.field = value++;
   end.counters.worst_stall = Duration(77);
   end.counters.slipped = Duration(78);
   end.ports = {{.port = PortId(0),
@@ -112,7 +112,7 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
   EXPECT_EQ(run.end.messages_lost, 2u);
   EXPECT_THAT(run.end.core_busy, ElementsAre(0.25, 1.0));
   value = 1;
-  for (const NamedCounter& counter : transport_counters()) {
+  for (const CounterField& counter : transport_counters()) {
     EXPECT_EQ(run.end.counters.*counter.field, value++) << counter.name;
   }
   EXPECT_EQ(run.end.counters.worst_stall, Duration(77));
