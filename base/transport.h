@@ -125,8 +125,9 @@ struct PortCounters {
   uint64_t dropped = 0;        ///< by a switch: no room in the output queue, or random loss
   uint64_t marked = 0;         ///< by a switch: changed to ECN CE
   bool hardware_time = false;  ///< frames are stamped by the port's hardware; otherwise they arrive when the loop looks
-  Duration arrival_error;      ///< without hardware stamps: how late an arrival can have been noticed, at the median of
-                               ///< the intervals between two looks at the port
+  Duration arrival_error;      ///< with hardware stamps, the error of their conversion to the run's clock; otherwise
+                               ///< how late an arrival can have been noticed, at the median of the intervals between
+                               ///< two looks at the port
 };
 
 /// A counter that only one kind of transport has.

@@ -12,11 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cstring>
-#include <thread>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
+#include "dataplane/dpdk_device.h"
+#include "dataplane/dpdk_time.h"
 #include "dataplane/dpdk_vdev.h"
 #include "dataplane/payload.h"
 
@@ -116,19 +118,17 @@ rte_mbuf* finished_mbuf(const PatternInPlace& pattern, const Frame& frame) noexc
 
 class DpdkPort final : public FramePort {
  public:
-  DpdkPort(uint16_t id, rte_mempool* pool, uint32_t frame_capacity, const std::string& name,
-           std::shared_ptr<RingPair> rings)
-      : id_(id), frame_capacity_(frame_capacity), pool_(pool), rings_(std::move(rings)) {
+  /// The device has been started.
+  DpdkPort(std::shared_ptr<const DpdkDevice> device, uint16_t queue, rte_mempool* pool, uint32_t frame_capacity,
+           const std::string& name, std::shared_ptr<RingPair> rings)
+      : id_(device->id()),
+        queue_(queue),
+        frame_capacity_(frame_capacity),
+        pool_(pool),
+        rings_(std::move(rings)),
+        device_(std::move(device)),
+        stamps_(ReceiveStamps::of_device(id_)) {
     counters_.name = name;
-  }
-
-  ~DpdkPort() override {
-    char name[RTE_ETH_NAME_MAX_LEN] = "";
-    ::rte_eth_dev_get_name_by_port(id_, name);
-    ::rte_eth_dev_stop(id_);
-    ::rte_eth_dev_close(id_);
-    // Closing leaves a virtual device on its bus, and its name taken.
-    if (!is_pci_address(name)) ::rte_eal_hotplug_remove("vdev", name);
   }
 
   size_t allocate(std::span<Frame> frames) noexcept override {
@@ -155,7 +155,7 @@ class DpdkPort final : public FramePort {
     while (sent < frames.size()) {
       const auto burst = frames.subspan(sent, std::min(kBurst, frames.size() - sent));
       for (size_t i = 0; i < burst.size(); ++i) mbufs[i] = finished_mbuf(pattern_, burst[i]);
-      const size_t taken = ::rte_eth_tx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(burst.size()));
+      const size_t taken = ::rte_eth_tx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(burst.size()));
       for (const Frame& frame : burst.first(taken)) counters_.tx_bytes += frame.length();
       sent += taken;
       if (taken < burst.size()) break;
@@ -168,7 +168,8 @@ class DpdkPort final : public FramePort {
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     std::array<rte_mbuf*, kBurst> mbufs;
     const size_t wanted = std::min(kBurst, frames.size());
-    const size_t n = ::rte_eth_rx_burst(id_, 0, mbufs.data(), static_cast<uint16_t>(wanted));
+    if (stamps_) stamps_->read_clock(now);
+    const size_t n = ::rte_eth_rx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(wanted));
     size_t kept = 0;
     for (rte_mbuf* mbuf : std::span(mbufs).first(n)) {
       if (mbuf->nb_segs != 1) {
@@ -179,7 +180,7 @@ class DpdkPort final : public FramePort {
       make_empty({&mbuf, 1}, frames.subspan(kept));
       Frame& frame = frames[kept++];
       frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
-      frame.arrival = now;
+      frame.arrival = stamps_ ? stamps_->arrival(*mbuf, now) : now;
       frame.head_length = mbuf->data_len;
       counters_.rx_bytes += mbuf->data_len;
     }
@@ -200,21 +201,27 @@ class DpdkPort final : public FramePort {
   Time next_event() const noexcept override { return Time::never(); }
 
   Capabilities capabilities() const noexcept override {
-    return {.frame_capacity = frame_capacity_, .payload_by_reference = false, .hardware_time = false};
+    return {.frame_capacity = frame_capacity_, .payload_by_reference = false, .hardware_time = stamps_.has_value()};
   }
 
   PortCounters counters() const override {
     PortCounters counters = counters_;
+    if (stamps_) stamps_->describe(counters);
     rte_eth_stats stats;
-    if (::rte_eth_stats_get(id_, &stats) == 0) counters.rx_missed += stats.imissed + stats.ierrors + stats.rx_nombuf;
+    // The device's own counters are of all its queues: the first one's port tells them.
+    if (queue_ == 0 && ::rte_eth_stats_get(id_, &stats) == 0) {
+      counters.rx_missed += stats.imissed + stats.ierrors + stats.rx_nombuf;
+    }
     return counters;
   }
 
  private:
-  const uint16_t id_;
+  const uint16_t id_, queue_;
   const uint32_t frame_capacity_;
   rte_mempool* const pool_;
-  const std::shared_ptr<RingPair> rings_;
+  const std::shared_ptr<RingPair> rings_;  // outlives the device
+  const std::shared_ptr<const DpdkDevice> device_;
+  std::optional<ReceiveStamps> stamps_;
   const PatternInPlace pattern_;
   PortCounters counters_;
 };
@@ -233,11 +240,11 @@ uint16_t probe(const DpdkEnvironment& environment, const std::string& device, co
   if (!interface.empty() && ::if_nametoindex(interface.c_str()) == 0) {
     fail_input("device {}: there is no network interface {}", device, interface);
   }
-  if (is_packet_socket(device)) check_packet_socket(device, options.mtu);
-  if (::rte_dev_probe(vdev_string(device, options.mtu).c_str()) != 0 ||
-      ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
-    fail_input("device {} cannot be created{}: {}", device,
-               interface.empty() ? "" : " (raw sockets need root or CAP_NET_RAW)", environment.log_tail());
+  const std::string created = vdev_string(device, options.mtu, options.queues);
+  if (is_packet_socket(device)) check_packet_socket(created, options.mtu);
+  if (::rte_dev_probe(created.c_str()) != 0 || ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
+    const std::string log = environment.log_tail();
+    fail_input("device {} cannot be created{}: {}", device, packet_socket_advice(created, log), log);
   }
   return id;
 }
@@ -273,31 +280,26 @@ void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& e
              mtu, ::rte_strerror(-result), environment.log_tail());
 }
 
-void wait_for_link(uint16_t id, const std::string& device, Duration deadline) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::nanoseconds(deadline.ps / 1000);
-  for (;;) {
-    rte_eth_link link;
-    if (::rte_eth_link_get_nowait(id, &link) != 0 || link.link_status == RTE_ETH_LINK_UP) return;
-    if (Clock::now() >= end) fail_run("device {}: its link is down; check the cable and the other end", device);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
-void start(uint16_t id, rte_mempool* pool, const DpdkEnvironment& environment, const std::string& device,
-           const DpdkPortOptions& options) {
+/// Each receive queue takes its frames from a pool of its own.
+void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironment& environment,
+           const std::string& device, const DpdkPortOptions& options) {
   rte_eth_dev_info info;
   check(::rte_eth_dev_info_get(id, &info), environment, device, "reading its capabilities");
-  if (info.max_rx_queues < 1 || info.max_tx_queues < 1) fail_input("device {} cannot both send and receive", device);
-
-  const rte_eth_conf configuration{};
-  check(::rte_eth_dev_configure(id, 1, 1, &configuration), environment, device, "configuring it");
+  const auto queues = static_cast<uint16_t>(pools.size());
+  if (info.max_rx_queues < queues || info.max_tx_queues < queues) {
+    fail_input("device {} has {} receive and {} transmit queues, not {} of each", device, info.max_rx_queues,
+               info.max_tx_queues, queues);
+  }
+  const rte_eth_conf configuration = receive_configuration(info, queues);
+  check(::rte_eth_dev_configure(id, queues, queues, &configuration), environment, device, "configuring it");
   if (!is_packet_socket(device)) set_mtu(id, info, environment, device, options.mtu);
   auto receive = static_cast<uint16_t>(options.descriptors), transmit = receive;
   check(::rte_eth_dev_adjust_nb_rx_tx_desc(id, &receive, &transmit), environment, device, "sizing its queues");
   const auto socket = static_cast<unsigned>(::rte_eth_dev_socket_id(id));
-  check(::rte_eth_rx_queue_setup(id, 0, receive, socket, nullptr, pool), environment, device, "its receive queue");
-  check(::rte_eth_tx_queue_setup(id, 0, transmit, socket, nullptr), environment, device, "its transmit queue");
+  for (uint16_t q = 0; q < queues; ++q) {
+    check(::rte_eth_rx_queue_setup(id, q, receive, socket, nullptr, pools[q]), environment, device, "a receive queue");
+    check(::rte_eth_tx_queue_setup(id, q, transmit, socket, nullptr), environment, device, "a transmit queue");
+  }
   check(::rte_eth_dev_start(id), environment, device, "starting it");
   if (const int result = ::rte_eth_promiscuous_enable(id); result != -ENOTSUP) {
     check(result, environment, device, "promiscuous mode");
@@ -320,27 +322,42 @@ std::unique_ptr<FramePort> make_ring_port(const DpdkEnvironment& environment, co
   const int id = ::rte_eth_from_rings(name.c_str(), &receive, 1, &transmit, 1, 0);
   if (id < 0)
     fail_run("ring port {} cannot be created ({}): {}", name, ::rte_strerror(rte_errno), environment.log_tail());
-  auto port = std::make_unique<DpdkPort>(static_cast<uint16_t>(id), pool, kSmallestCapacity, name, std::move(rings));
-  start(static_cast<uint16_t>(id), pool, environment, name, {});
-  return port;
+  const auto device = std::make_shared<DpdkDevice>(static_cast<uint16_t>(id));
+  start(device->id(), {&pool, 1}, environment, name, {});
+  return std::make_unique<DpdkPort>(device, 0, pool, kSmallestCapacity, name, std::move(rings));
 }
 
 }  // namespace
 
-std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const std::string& device,
-                                          const DpdkPortOptions& options) {
+std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& environment, const std::string& device,
+                                                         const DpdkPortOptions& options) {
+  if (options.queues < 1 || options.queues > 16) {
+    fail_input("device {}: {} queues are not within 1 .. 16", device, options.queues);
+  }
   if (options.mtu < RTE_ETHER_MIN_MTU || options.mtu > 9600) {
     fail_input("device {}: an MTU of {} bytes is not within 68 .. 9600", device, options.mtu);
   }
-  const uint16_t id = probe(environment, device, options);
+  const auto opened = std::make_shared<DpdkDevice>(probe(environment, device, options));
   const uint32_t capacity = frame_capacity(options.mtu);
-  const int socket = ::rte_eth_dev_socket_id(id);
-  rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
-  // Frames to send never come from a pool that the device writes to: what stands in them stays.
-  rte_mempool* received = make_pool(environment, options.descriptors + kReceivedFrames, capacity, socket);
-  auto port = std::make_unique<DpdkPort>(id, pool, capacity, device, nullptr);
-  start(id, received, environment, device, options);
-  return port;
+  const int socket = ::rte_eth_dev_socket_id(opened->id());
+  std::vector<rte_mempool*> received;
+  for (uint16_t q = 0; q < options.queues; ++q) {
+    received.push_back(make_pool(environment, options.descriptors + kReceivedFrames, capacity, socket));
+  }
+  start(opened->id(), received, environment, device, options);
+  std::vector<std::unique_ptr<FramePort>> ports;
+  for (uint16_t q = 0; q < options.queues; ++q) {
+    // Frames to send never come from a pool that the device writes to: what stands in them stays.
+    rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
+    const std::string name = options.queues == 1 ? device : fmt::format("{} queue {}", device, q);
+    ports.push_back(std::make_unique<DpdkPort>(opened, q, pool, capacity, name, nullptr));
+  }
+  return ports;
+}
+
+std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const std::string& device,
+                                          const DpdkPortOptions& options) {
+  return std::move(open_dpdk_queues(environment, device, options).front());
 }
 
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,

@@ -1,5 +1,6 @@
-// The wire format of RoCEv2 over untagged IPv4: InfiniBand Architecture Specification Vol. 1 (IBTA) chapter 9 and Annex
-// A17, RFC 791, RFC 768, RFC 826. Every struct has alignment 1 and exactly its size on the wire.
+// The wire format of RoCEv2 over IPv4 and IPv6, untagged or with one VLAN tag: InfiniBand Architecture Specification
+// Vol. 1 (IBTA) chapter 9 and Annex A17, IEEE 802.1Q-2018 section 9, RFC 791, RFC 8200, RFC 768. Every struct has
+// alignment 1 and exactly its size on the wire.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <type_traits>
 
 #include "base/address.h"
+#include "dataplane/opcode.h"
 
 namespace rankwire {
 
@@ -44,7 +46,10 @@ constexpr uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr uint16_t kEtherTypeArp = 0x0806;
 constexpr uint16_t kEtherTypeVlan = 0x8100;
 constexpr uint16_t kEtherTypeServiceVlan = 0x88A8;
+constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
+constexpr uint8_t kIpProtocolIcmp = 1;
 constexpr uint8_t kIpProtocolUdp = 17;
+constexpr uint8_t kIpProtocolIcmpv6 = 58;
 constexpr uint16_t kRoceUdpPort = 4791;
 constexpr uint16_t kDefaultPartitionKey = 0xFFFF;
 constexpr size_t kIcrcBytes = 4;
@@ -55,10 +60,21 @@ struct EthernetHeader {
 };
 static_assert(sizeof(EthernetHeader) == 14 && alignof(EthernetHeader) == 1);
 
+/// What follows an EthernetHeader with kEtherTypeVlan.
+struct VlanTag {
+  static constexpr int kPriorityShift = 13;
+  static constexpr uint16_t kIdentifierMask = 0x0FFF;
+
+  Be16 control;  ///< PCP (3 bits), DEI (1), VID (12; 0: a priority tag, the frame belongs to no VLAN)
+  Be16 ether_type;
+};
+static_assert(sizeof(VlanTag) == 4 && alignof(VlanTag) == 1);
+
 struct Ipv4Header {
   static constexpr uint8_t kVersionAndLength = 0x45;  ///< version 4, five words: options are not used
   static constexpr uint16_t kDontFragment = 0x4000;
   static constexpr uint16_t kFragmentBits = 0x3FFF;  ///< more-fragments flag and fragment offset
+  static constexpr uint16_t kOffsetBits = 0x1FFF;
 
   uint8_t version_length = kVersionAndLength;
   uint8_t type_of_service = 0;  ///< DSCP in the upper six bits, ECN in the lower two
@@ -72,6 +88,25 @@ struct Ipv4Header {
 };
 static_assert(sizeof(Ipv4Header) == 20 && alignof(Ipv4Header) == 1);
 
+struct Ipv6Header {
+  static constexpr int kClassShift = 20;
+  static constexpr uint32_t kFlowLabelMask = 0xFFFFF;
+
+  /// The first word: version 6, traffic class (DSCP and ECN as in IPv4), flow label (20 bits).
+  static constexpr Be32 word(uint8_t traffic_class, uint32_t flow_label) {
+    return Be32(uint32_t{6} << 28 | uint32_t{traffic_class} << kClassShift | flow_label);
+  }
+  constexpr uint8_t version() const { return static_cast<uint8_t>(version_class_flow.value() >> 28); }
+  constexpr uint8_t traffic_class() const { return static_cast<uint8_t>(version_class_flow.value() >> kClassShift); }
+
+  Be32 version_class_flow;
+  Be16 payload_length;  ///< of what follows this header
+  uint8_t next_header = kIpProtocolUdp;
+  uint8_t hop_limit = 0;
+  IpAddress source, destination;
+};
+static_assert(sizeof(Ipv6Header) == 40 && alignof(Ipv6Header) == 1);
+
 /// Values of the ECN field (RFC 3168 section 5).
 enum class Ecn : uint8_t { kNotCapable = 0, kCapable1 = 1, kCapable0 = 2, kCongestionExperienced = 3 };
 
@@ -82,26 +117,6 @@ struct UdpHeader {
 };
 static_assert(sizeof(UdpHeader) == 8 && alignof(UdpHeader) == 1);
 
-/// BTH opcodes (IBTA 9.2.1 table 38; CNP: Annex A17.9.3): those of the Reliable Connection service that a queue pair
-/// can name in an answer, and the congestion notification packet.
-enum class Opcode : uint8_t {
-  kSendFirst = 0x00,
-  kSendMiddle = 0x01,
-  kSendLast = 0x02,
-  kSendLastImmediate = 0x03,
-  kSendOnly = 0x04,
-  kSendOnlyImmediate = 0x05,
-  kWriteFirst = 0x06,
-  kWriteMiddle = 0x07,
-  kWriteLast = 0x08,
-  kWriteLastImmediate = 0x09,
-  kWriteOnly = 0x0A,
-  kWriteOnlyImmediate = 0x0B,
-  kReadRequest = 0x0C,
-  kAcknowledge = 0x11,
-  kCongestionNotification = 0x81,
-};
-
 /// Base Transport Header (IBTA 9.2).
 struct Bth {
   static constexpr uint8_t kSolicited = 0x80;
@@ -109,6 +124,7 @@ struct Bth {
   static constexpr int kPadShift = 4;
   static constexpr uint8_t kPadMask = 0x30;
   static constexpr uint8_t kVersionMask = 0x0F;
+  static constexpr uint8_t kBackwardCongestion = 0x40;
   static constexpr uint8_t kAckRequest = 0x80;
 
   Opcode opcode = Opcode::kWriteOnlyImmediate;
@@ -136,9 +152,11 @@ struct Aeth {
 };
 static_assert(sizeof(Aeth) == 4 && alignof(Aeth) == 1);
 
-/// AETH syndromes (IBTA 9.7.5.2). An acknowledgement that carries no credits ends in 0x1F.
+/// AETH syndromes (IBTA 9.7.5.2). An acknowledgement that carries no credits ends in 0x1F; the lower five bits of an
+/// RNR NAK are a timer code.
 enum class Syndrome : uint8_t {
   kAck = 0x1F,
+  kNakNotReady = 0x20,
   kNakSequence = 0x60,
   kNakInvalidRequest = 0x61,
   kNakRemoteAccess = 0x62,
@@ -146,6 +164,8 @@ enum class Syndrome : uint8_t {
 };
 constexpr uint8_t kSyndromeTypeMask = 0xE0;
 constexpr uint8_t kSyndromeTypeAck = 0x00;
+constexpr uint8_t kSyndromeTypeNotReady = 0x20;
+constexpr uint8_t kSyndromeTypeNak = 0x60;
 
 /// Immediate Extended Transport Header (IBTA 9.3.6).
 struct ImmediateHeader {
@@ -153,32 +173,21 @@ struct ImmediateHeader {
 };
 static_assert(sizeof(ImmediateHeader) == 4 && alignof(ImmediateHeader) == 1);
 
-/// What every RoCEv2 packet begins with.
-struct BaseHeader {
-  EthernetHeader ethernet;
-  Ipv4Header ip;
+/// What stands behind the IP header of every RoCEv2 packet.
+struct TransportHeader {
   UdpHeader udp;
   Bth bth;
 };
-static_assert(sizeof(BaseHeader) == 54 && alignof(BaseHeader) == 1 && std::is_trivially_copyable_v<BaseHeader>);
+static_assert(sizeof(TransportHeader) == 20 && alignof(TransportHeader) == 1);
 
-/// ARP over Ethernet and IPv4 (RFC 826).
-struct ArpPacket {
-  static constexpr uint16_t kHardwareEthernet = 1;
-  static constexpr uint16_t kRequest = 1;
-
-  Be16 hardware_type, protocol_type;
-  uint8_t hardware_length = 6, protocol_length = 4;
-  Be16 operation;
-  MacAddress sender_mac;
-  Be32 sender_ip;
-  MacAddress target_mac;
-  Be32 target_ip;
-};
-static_assert(sizeof(ArpPacket) == 28 && alignof(ArpPacket) == 1);
+/// The least and the most bytes up to and with BTH: untagged IPv4, tagged IPv6.
+constexpr size_t kMinBaseHeaderBytes = sizeof(EthernetHeader) + sizeof(Ipv4Header) + sizeof(TransportHeader);
+constexpr size_t kMaxBaseHeaderBytes =
+    sizeof(EthernetHeader) + sizeof(VlanTag) + sizeof(Ipv6Header) + sizeof(TransportHeader);
+static_assert(kMinBaseHeaderBytes == 54 && kMaxBaseHeaderBytes == 78);
 
 /// The most header bytes in front of a payload: RETH and immediate (WRITE_ONLY_IMM).
-constexpr size_t kMaxHeaderBytes = sizeof(BaseHeader) + sizeof(Reth) + sizeof(ImmediateHeader);
+constexpr size_t kMaxHeaderBytes = kMaxBaseHeaderBytes + sizeof(Reth) + sizeof(ImmediateHeader);
 
 /// RFC 1071 over the header as if its checksum field were 0.
 constexpr Be16 ipv4_checksum(const Ipv4Header& ip) {
@@ -190,17 +199,6 @@ constexpr Be16 ipv4_checksum(const Ipv4Header& ip) {
   sum = (sum & 0xFFFF'FFFF) + (sum >> 32);
   for (int i = 0; i < 3; ++i) sum = (sum & 0xFFFF) + (sum >> 16);
   return std::bit_cast<Be16>(static_cast<uint16_t>(~sum));
-}
-
-/// The UDP source port of a queue pair, which spreads queue pairs over equal-cost paths: Linux's rule when the flow
-/// label is 0 (rdma_calc_flow_label and rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h). 0xC000 .. 0xFFFF, the
-/// same in both directions.
-constexpr uint16_t udp_source_port(uint32_t local_qp, uint32_t remote_qp) {
-  uint64_t v = static_cast<uint64_t>(local_qp) * remote_qp;
-  v ^= v >> 20;
-  v ^= v >> 40;
-  const uint32_t flow_label = v & 0xFFFFF;
-  return static_cast<uint16_t>(0xC000 | ((flow_label & 0x3FFF) ^ (flow_label >> 14)));
 }
 
 }  // namespace rankwire

@@ -169,17 +169,19 @@ const Update kUpdate = has_wide_carryless_multiply() ? crc32_update_wide_folding
 using Multiply = uint32_t (*)(uint32_t, uint32_t) noexcept;
 const Multiply kMultiply = has_carryless_multiply() ? multiply_carryless : crc32_multiply_bitwise;
 
-constexpr size_t kIpv4Covered = sizeof(Ipv4Header) + sizeof(UdpHeader) + sizeof(Bth);
-constexpr size_t kIpv6HeaderBytes = 40;
+constexpr size_t kIpv4Headers = sizeof(Ipv4Header) + sizeof(TransportHeader);
+constexpr size_t kIpv6Headers = sizeof(Ipv6Header) + sizeof(TransportHeader);
+
+// The word that has ones where the listed bytes are.
+constexpr uint64_t ones_at(std::initializer_list<int> bytes) {
+  uint64_t mask = 0;
+  for (const int byte : bytes) mask |= uint64_t{0xFF} << (8 * byte);
+  return mask;
+}
 
 // Eight bytes of ones stand for the local routing header that RoCEv2 does not have. Masked as words: bytes written to
 // memory and read back as words would wait for the stores.
 uint32_t masked_ipv4_headers(const uint8_t* ip) noexcept {
-  constexpr auto ones_at = [](std::initializer_list<int> bytes) {
-    uint64_t mask = 0;
-    for (const int byte : bytes) mask |= uint64_t{0xFF} << (8 * byte);
-    return mask;
-  };
   constexpr uint64_t kMasks[] = {
       ones_at({1}),        // type of service
       ones_at({0, 2, 3}),  // time to live, header checksum
@@ -187,7 +189,7 @@ uint32_t masked_ipv4_headers(const uint8_t* ip) noexcept {
       ones_at({2, 3}),  // UDP checksum
       ones_at({0}),     // BTH FECN, BECN, reserved
   };
-  static_assert(sizeof kMasks == kIpv4Covered);
+  static_assert(sizeof kMasks == kIpv4Headers);
   uint64_t words[std::size(kMasks)];
 #pragma GCC unroll 5
   for (size_t i = 0; i < std::size(kMasks); ++i) words[i] = load_word(ip + 8 * i) | kMasks[i];
@@ -197,17 +199,28 @@ uint32_t masked_ipv4_headers(const uint8_t* ip) noexcept {
 }
 
 uint32_t masked_ipv6_headers(const uint8_t* ip) noexcept {
-  uint8_t bytes[8 + kIpv6HeaderBytes + sizeof(UdpHeader) + sizeof(Bth)];
-  std::memset(bytes, 0xFF, 8);
-  uint8_t* const p = bytes + 8;
-  std::memcpy(p, ip, sizeof bytes - 8);
-  p[0] |= 0x0F;  // traffic class and flow label
-  p[1] = p[2] = p[3] = 0xFF;
-  p[7] = 0xFF;  // hop limit
-  p[kIpv6HeaderBytes + 6] = p[kIpv6HeaderBytes + 7] = 0xFF;
-  p[kIpv6HeaderBytes + 12] = 0xFF;
-  return crc32_update_tables(kCrcStart, bytes);
+  constexpr uint64_t kTrafficClassAndFlowLabel = 0xFFFF'FF0F;  // but not the version, the upper half of byte 0
+  constexpr uint64_t kFirstMask = kTrafficClassAndFlowLabel | ones_at({7});  // hop limit
+  uint32_t crc = sixteen_bytes(kCrcStart, ~uint64_t{0}, load_word(ip) | kFirstMask);
+  crc = sixteen_bytes(crc, ip + 8);
+  crc = sixteen_bytes(crc, ip + 24);
+  // UDP checksum; BTH FECN, BECN, reserved.
+  crc = sixteen_bytes(crc, load_word(ip + 40) | ones_at({6, 7}), load_word(ip + 48) | ones_at({4}));
+  return four_bytes(crc, ip + 56);
 }
+
+// By bit of the source port: its byte, and the rest of UDP and BTH behind it.
+constexpr auto kSourcePortChanges = [] {
+  std::array<std::array<uint32_t, 256>, 2> changes{};
+  for (size_t byte = 0; byte < 2; ++byte) {
+    for (size_t value = 0; value < 256; ++value) {
+      uint32_t crc = kTables[0][value];
+      for (size_t i = byte + 1; i < sizeof(TransportHeader); ++i) crc = (crc >> 8) ^ kTables[0][crc & 0xFF];
+      changes[byte][value] = crc;
+    }
+  }
+  return changes;
+}();
 
 }  // namespace
 
@@ -260,27 +273,30 @@ uint32_t crc32_multiply(uint32_t a, uint32_t b) noexcept {
   return kMultiply(a, b);
 }
 
-uint32_t icrc_register(const BaseHeader& header) noexcept {
-  return masked_ipv4_headers(reinterpret_cast<const uint8_t*>(&header.ip));
+uint32_t icrc_register(const uint8_t* ip) noexcept {
+  return ip[0] >> 4 == 6 ? masked_ipv6_headers(ip) : masked_ipv4_headers(ip);
+}
+
+uint32_t icrc_source_port_change(uint16_t change) noexcept {
+  return kSourcePortChanges[0][change >> 8] ^ kSourcePortChanges[1][change & 0xFF];
 }
 
 uint32_t icrc(std::span<const uint8_t> ip_packet) noexcept {
-  if (ip_packet[0] >> 4 == 6) {
-    const size_t headers = kIpv6HeaderBytes + sizeof(UdpHeader) + sizeof(Bth);
-    return ~crc32_update(masked_ipv6_headers(ip_packet.data()), ip_packet.subspan(headers));
-  }
-  return ~crc32_update(masked_ipv4_headers(ip_packet.data()), ip_packet.subspan(kIpv4Covered));
+  const size_t headers = ip_packet[0] >> 4 == 6 ? kIpv6Headers : kIpv4Headers;
+  return ~crc32_update(icrc_register(ip_packet.data()), ip_packet.subspan(headers));
 }
 
-uint32_t icrc(const Frame& frame, uint32_t covered) noexcept {
-  uint32_t crc = masked_ipv4_headers(frame.head + sizeof(EthernetHeader));
-  uint32_t left = covered - sizeof(BaseHeader);
+uint32_t icrc(const Frame& frame, uint32_t ip_offset, uint32_t covered) noexcept {
+  const uint8_t* const ip = frame.head + ip_offset;
+  const auto headers = ip_offset + static_cast<uint32_t>(ip[0] >> 4 == 6 ? kIpv6Headers : kIpv4Headers);
+  uint32_t crc = icrc_register(ip);
+  uint32_t left = covered - headers;
   const auto take = [&](const uint8_t* bytes, uint32_t size) {
     size = std::min(size, left);
     if (size > 0) crc = crc32_update(crc, {bytes, size});
     left -= size;
   };
-  take(frame.head + sizeof(BaseHeader), frame.head_length - uint32_t{sizeof(BaseHeader)});
+  take(frame.head + headers, frame.head_length - headers);
   take(frame.payload, frame.payload_length);
   take(frame.tail, frame.tail_length);
   return ~crc;

@@ -29,16 +29,18 @@ bool has_wide_carryless_multiply() noexcept;
 uint32_t crc32_multiply(uint32_t a, uint32_t b) noexcept;
 uint32_t crc32_multiply_bitwise(uint32_t a, uint32_t b) noexcept;
 
-struct BaseHeader;
-/// The register behind the BTH of an untagged IPv4 packet.
-uint32_t icrc_register(const BaseHeader& header) noexcept;
+/// The register behind the BTH of an IPv4 or IPv6 packet that begins at `ip` and is at least that long: 40 or 60 bytes.
+uint32_t icrc_register(const uint8_t* ip) noexcept;
+
+/// What the register behind BTH changes by when the bits of `change` in the UDP source port do.
+uint32_t icrc_source_port_change(uint16_t change) noexcept;
 
 /// The ICRC of a contiguous IPv4 or IPv6 packet that begins with its IP header and ends before the ICRC. The packet
 /// must hold its IP, UDP and BTH headers (40 or 60 bytes).
 uint32_t icrc(std::span<const uint8_t> ip_packet) noexcept;
 
-/// The ICRC of the first `covered` bytes of an untagged IPv4 frame, Ethernet header included in the count but not in
-/// the CRC. `head` must hold the headers up to BTH.
-uint32_t icrc(const Frame& frame, uint32_t covered) noexcept;
+/// The ICRC of the first `covered` bytes of a frame whose IP header stands at `ip_offset`. What is in front of it
+/// counts in `covered` but is not in the ICRC. `head` must hold the headers up to BTH.
+uint32_t icrc(const Frame& frame, uint32_t ip_offset, uint32_t covered) noexcept;
 
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,8 @@ class IndexQueue {
  public:
   explicit IndexQueue(uint32_t capacity = 0) : items_(capacity), queued_(capacity) {}
 
+  /// Memory of the queue.
+  size_t bytes() const noexcept { return items_.size() * (sizeof(uint32_t) + sizeof(uint8_t)); }
   bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
   uint32_t front() const noexcept { return items_[head_]; }

@@ -8,26 +8,38 @@
 #include "base/event.h"
 #include "base/id.h"
 #include "base/units.h"
+#include "dataplane/queue_pair.h"
 
 namespace rankwire {
 
-/// A message at its source. Touched when a message is posted, starts, ends or is acknowledged, and by its packets.
+/// A message at its source; of a READ: at the end that asks for it. Touched when a message is posted, starts, ends or
+/// is acknowledged, and when its packets are sent again.
 struct OutboundMessage {
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  // Set by whoever posts it.
   Time posted;
+  uint64_t payload_key = 0;
+  uint64_t remote_address = 0;  ///< WRITE, READ: where at the other end
+  uint32_t rkey = 0;            ///< WRITE, READ
+  uint32_t bytes = 0;           ///< 0 .. 2^31 - 1; of a READ at most kMaxReadPackets packets
+  uint32_t immediate = 0;
+  uint32_t queue_pair = 0;  ///< the poster's own, as the next two
+  uint32_t index = 0;
+  uint32_t context = 0;
+  Verb verb = Verb::kWriteImmediate;
+  bool solicited = false;  ///< SEND, WRITE with immediate: the last packet raises an event at the receiver
+
+  // Kept by the requester.
+  Failure failure = Failure::kNone;
+  uint32_t packets = 1;
+  uint32_t first_psn = 0;  ///< valid once first_tx is
+  uint32_t sequence = 0;   ///< SSN, 24 bits (IBTA 9.7.7.2)
+  uint32_t retransmissions = 0;
+  uint32_t next = kNone;  ///< the message behind it in the list that holds it
   Time first_tx = Time::never();
   Time last_tx = Time::never();
   Time acked = Time::never();
-  uint64_t payload_key = 0;
-  ConnectionId connection;
-  uint32_t index = 0;
-  uint32_t bytes = 0;
-  uint32_t packets = 1;
-  uint32_t first_psn = 0;  ///< valid once first_tx is
-  uint32_t retransmissions = 0;
-  uint32_t next = kNone;  ///< the message behind it in the list that holds it
-  Failure failure = Failure::kNone;
 
   bool started() const { return first_tx != Time::never(); }
 };

@@ -54,7 +54,7 @@ class Pacer {
   Duration slipped() const noexcept { return slipped_; }
 
  private:
-  Time schedule_;
+  Time schedule_ = Time::long_ago();
   Bandwidth rate_;
   Duration catch_up_;
   // Divisions done. Modulo 29 the lengths of full packets of every kind and of acknowledgements differ, at any path

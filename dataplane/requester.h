@@ -1,7 +1,9 @@
 // The sending half of a Reliable Connection queue pair (IBTA 9.7, 9.9.2): a state machine without I/O, clock or
-// allocation, driven by posted messages, acknowledgements and the time.
+// allocation, driven by posted messages, acknowledgements, READ responses and the time.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "base/event.h"
@@ -23,36 +25,82 @@ struct RequesterPool {
   MessageList finished;
 };
 
-/// Data packets of one message to be sent now, one behind the other: alike but for their sequence numbers and, by
-/// `length` each, the offset of their payload.
+/// Packets of one message to be sent now, one behind the other: alike but for their sequence numbers and, by `length`
+/// each, the offset of their payload.
 struct RequestRun {
   Opcode opcode = Opcode::kWriteOnlyImmediate;
   bool ack_request = false;
+  bool solicited = false;
   bool retransmission = false;
-  uint32_t count = 1;    ///< more only of kWriteMiddle without AckReq
-  uint32_t psn = 0;      ///< of the first
-  uint32_t message = 0;  ///< slot
-  uint32_t offset = 0;   ///< of the first one's payload in the message
-  uint32_t length = 0;   ///< of the payload of each
+  uint32_t count = 1;       ///< more only of SEND_MIDDLE and WRITE_MIDDLE without AckReq
+  uint32_t psn = 0;         ///< of the first
+  uint32_t message = 0;     ///< slot
+  uint32_t offset = 0;      ///< of the first one's payload in the message; of a READ, of what it asks for
+  uint32_t length = 0;      ///< of the payload of each; a READ request has none
+  uint32_t dma_length = 0;  ///< where there is a RETH: bytes from `offset` to the end of the message
 };
 
 enum class AckOutcome : uint8_t {
-  kProgress,  ///< acknowledges at least one packet
-  kRewind,    ///< a sequence NAK: going back to its PSN
-  kFailed,    ///< the queue pair is in the error state, its messages in `finished`
-  kStale,     ///< everything it says was known: a late or repeated ACK, or a NAK already answered
-  kGhost,     ///< a PSN never sent, or a syndrome without meaning here; ignored
+  kProgress,    ///< acknowledges at least one packet
+  kRewind,      ///< a sequence NAK or time-out: going back to the oldest unacknowledged packet
+  kImpliedNak,  ///< shows that a READ response was lost (IBTA 9.7.5): going back to it
+  kNotReady,    ///< an RNR NAK: going back to its PSN when the receiver's timer has run out
+  kResumed,     ///< that timer has run out
+  kFailed,      ///< the queue pair is in the error state, its messages in `finished`
+  kStale,       ///< everything it says was known: late, repeated, or a NAK already answered
+  kGhost,       ///< a PSN never sent, or a syndrome without meaning here; ignored
 };
 
-/// Each message is one RDMA WRITE with the message's index as immediate in its last packet. At most `window` packets
-/// are unacknowledged. AckReq is set on the last packet of a message, on one of every `ack_every`, and on the packet
-/// that closes the window, so that whenever the requester stops, an acknowledgement is on its way or the timer runs.
+struct AckReception {
+  AckOutcome outcome = AckOutcome::kGhost;
+  /// From the sending of a packet with AckReq to the acknowledgement of just this packet, when it was sent once only
+  /// (Karn's rule); max(): no measurement.
+  Duration round_trip = Duration::max();
+};
+
+enum class ResponseOutcome : uint8_t {
+  kAccepted,    ///< the payload that was missing next
+  kDuplicate,   ///< had arrived before
+  kImpliedNak,  ///< responses before it are missing: going back to the first of them
+  kStale,       ///< the same, and already answered
+  kFailed,      ///< as with AckOutcome
+  kMalformed,   ///< not of the length or place in its message that was asked for; ignored
+  kGhost,       ///< answers nothing that was asked; ignored
+};
+
+struct ReadReception {
+  ResponseOutcome outcome = ResponseOutcome::kGhost;
+  bool last = false;                          ///< kAccepted: the message is complete, and stands in `finished`
+  uint32_t message = OutboundMessage::kNone;  ///< kAccepted: slot, valid until it is given back
+  uint32_t offset = 0;                        ///< kAccepted: of the payload in the message
+};
+
+/// Sends messages in the order of posting. At most `window` packets are unacknowledged; a READ request counts as many
+/// packets as its response has. AckReq is set on the last packet of a message, on one of every `ack_every`, and on the
+/// packet that closes the window, so that whenever the requester stops, an answer is on its way or the timer runs.
 ///
 /// Loss is repaired by going back: a sequence NAK with PSN p acknowledges what is before p and everything from p on is
-/// sent again; a restart inside a message does not repeat the RETH. One cache line.
+/// sent again; a restart inside a SEND or WRITE goes on with its MIDDLE or LAST, a restart inside a READ asks for the
+/// remainder. An acknowledgement never completes a READ: one beyond a READ whose responses are missing is an implied
+/// NAK. What a NAK or implied NAK has started is not started again by others before there is progress or a time-out.
+///
+/// Credits (IBTA 9.7.7.2): unlimited until an ACK grants some. A message that consumes a receive and whose sequence
+/// number (SSN) is behind the limit (LSN = MSN + credits) waits, but for the first behind it, of which one packet, for
+/// a SEND the first, goes out as a probe.
+///
+/// Two cache lines; those packets that are neither first nor last in their message nor ask for an acknowledgement touch
+/// only the first, and not their message.
 class alignas(64) Requester {
  public:
   enum class State : uint8_t { kReady, kError };
+
+  /// Why nothing can be sent, as bits; a full window apart.
+  enum Hold : uint8_t {
+    kNothingToSend = 1,
+    kReceiverNotReady = 2,  ///< until `deadline`
+    kReadsOutstanding = 4,  ///< max_reads
+    kOutOfCredits = 8,
+  };
 
   /// In the error state: what is posted is flushed.
   Requester() = default;
@@ -62,27 +110,37 @@ class alignas(64) Requester {
   /// Queues the message in `slot` behind those posted before.
   void post(RequesterPool& pool, uint32_t slot) noexcept;
 
-  bool can_send(const ReliableOptions& options) const noexcept {
-    return cursor_ != OutboundMessage::kNone && in_flight() < options.window;
-  }
+  bool can_send(const ReliableOptions& options) const noexcept { return holds_ == 0 && in_flight() < options.window; }
   /// What is to be sent next: at most `limit` packets, >= 1. Only when `can_send`.
   RequestRun next_run(const RequesterPool& pool, uint32_t limit) const noexcept;
   /// The leading packets of `next_run`, all or fewer, were sent at `now`.
   void sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
 
-  AckOutcome acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
+  AckReception acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
+  /// `packet` is a READ response.
+  ReadReception respond(RequesterPool& pool, Time now, const ParsedPacket& packet) noexcept;
 
-  /// When the oldest packet whose acknowledgement was asked for counts as lost: one time-out after the request or the
-  /// last progress, whichever is later. never() while no acknowledgement is due.
+  /// When the requester does something by itself: the oldest packet whose acknowledgement was asked for counts as lost,
+  /// one time-out after the request or the last progress, whichever is later; or the receiver's RNR timer has run out.
+  /// never() while no answer is due. Not in order among queue pairs: time-outs in a row and RNR timers differ.
   Time deadline() const noexcept { return deadline_; }
-  /// The deadline has passed: goes back to the oldest unacknowledged packet (kRewind), or gives up (kFailed).
+  /// The deadline has passed: goes back (kRewind), gives up (kFailed) or ends the wait for the receiver (kResumed).
   AckOutcome expire(RequesterPool& pool) noexcept;
 
+  /// Enters the error state: the oldest message fails with `failure`, all others, and those posted later, with `rest`.
+  void fail(RequesterPool& pool, Failure failure, Failure rest = Failure::kFlushed) noexcept;
+
   State state() const noexcept { return state_; }
+  uint8_t holds() const noexcept { return holds_; }
   uint32_t oldest_unacknowledged() const noexcept { return unacked_; }
   uint32_t next_psn() const noexcept { return next_; }
   uint32_t in_flight() const noexcept { return static_cast<uint32_t>(psn_distance(unacked_, next_)); }
+  /// One behind the highest PSN ever sent.
+  uint32_t end_psn() const noexcept { return end_; }
+  /// Used of retry_count since the last progress.
   uint32_t retries() const noexcept { return retries_; }
+  uint32_t not_ready_retries() const noexcept { return not_ready_retries_; }
+  uint32_t reads_outstanding() const noexcept { return reads_; }
   bool idle() const noexcept { return messages_.empty(); }
   /// Slot of the message that the next packet is of, or kNone.
   uint32_t next_message() const noexcept { return cursor_; }
@@ -90,26 +148,80 @@ class alignas(64) Requester {
   uint32_t oldest_message() const noexcept { return messages_.head; }
 
  private:
-  void advance(RequesterPool& pool, Time now, uint32_t psn) noexcept;
-  void seek(const RequesterPool& pool, uint32_t psn) noexcept;
-  AckOutcome sequence_nak(RequesterPool& pool, Time now, uint32_t psn) noexcept;
-  AckOutcome retry_from(RequesterPool& pool, uint32_t psn) noexcept;
-  void fail(RequesterPool& pool, Failure failure) noexcept;
+  static constexpr uint32_t kNoSample = UINT32_MAX;
 
-  uint32_t unacked_ = 0;        // oldest PSN that is not acknowledged
-  uint32_t next_ = 0;           // PSN of the next packet; behind end_ while packets are sent again
-  uint32_t end_ = 0;            // one behind the highest PSN ever sent
-  uint32_t ack_requested_ = 0;  // the last PSN sent with AckReq since going back
-  uint32_t since_ack_request_ = 0;
-  uint32_t nak_psn_ = 0;                      // the NAK that was answered last, while answered_nak_
+  RequestRun boundary_run(const RequesterPool& pool, uint32_t until_ack_request) const noexcept;
+  void boundary_sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
+  void ask_for_answer(const ReliableOptions& options, const RequestRun& run, Time now) noexcept;
+  void arm(const ReliableOptions& options, Time now) noexcept;
+  void load_cursor(const RequesterPool& pool, uint32_t slot, uint32_t packet) noexcept;
+  void update_holds(const RequesterPool& pool) noexcept;
+  bool is_beyond_credits(const RequesterPool& pool) const noexcept;
+  bool may_probe(const RequesterPool& pool) const noexcept;
+  void take_credits(const RequesterPool& pool, uint8_t syndrome, uint32_t msn) noexcept;
+  AckOutcome negative(RequesterPool& pool, Time now, const Acknowledgement& nak) noexcept;
+  AckOutcome wait_for_receiver(RequesterPool& pool, Time now, uint8_t code) noexcept;
+  AckOutcome repair(RequesterPool& pool, AckOutcome outcome) noexcept;
+  void rewind(const RequesterPool& pool) noexcept;
+  bool advance(RequesterPool& pool, Time now, uint32_t psn) noexcept;
+  void finish_oldest(RequesterPool& pool, Time now) noexcept;
+  void progress(RequesterPool& pool, Time now, uint32_t psn) noexcept;
+  void seek(const RequesterPool& pool, uint32_t psn) noexcept;
+
+  uint32_t unacked_ = 0;                      // oldest PSN that is not acknowledged
+  uint32_t next_ = 0;                         // PSN of the next packet; behind end_ while packets are sent again
+  uint32_t end_ = 0;                          // one behind the highest PSN ever sent
   uint32_t cursor_ = OutboundMessage::kNone;  // the message of the next packet
   uint32_t cursor_packet_ = 0;                // its position in that message
-  MessageList messages_;                      // not finished, oldest first
-  Time deadline_ = Time::never();
-  uint8_t retries_ = 0;
-  bool answered_nak_ = false;
+  uint32_t cursor_packets_ = 0;               // packets of that message
+  uint32_t since_ack_request_ = 0;
+  uint32_t ack_requested_ = 0;  // the last PSN whose answer was asked for since going back
+  uint32_t sample_psn_ = kNoSample;
+  Opcode cursor_middle_ = Opcode::kWriteMiddle;  // of that message; kReadRequest of a READ
+  uint8_t holds_ = kNothingToSend;
+  bool repairing_ = false;  // a NAK was answered, and there was no progress since
   State state_ = State::kError;
+  Time deadline_ = Time::never();
+  Time sample_sent_;
+  MessageList messages_;  // not finished, oldest first
+
+  uint32_t posted_ = 0;  // SSN of the message posted last
+  uint32_t limit_ = 0;   // LSN, while credits are limited
+  uint8_t retries_ = 0, timeouts_ = 0, not_ready_retries_ = 0;
+  uint8_t reads_ = 0;  // READs sent and not complete
+  bool credits_limited_ = false;
+  Failure later_ = Failure::kFlushed;  // of what is posted in the error state
 };
-static_assert(sizeof(Requester) == 64);
+static_assert(sizeof(Requester) == 128);
+
+inline RequestRun Requester::next_run(const RequesterPool& pool, uint32_t limit) const noexcept {
+  assert(can_send(pool.options));
+  const ReliableOptions& options = pool.options;
+  const uint32_t until_ack_request = std::min(options.ack_every - since_ack_request_, options.window - in_flight());
+  const uint32_t left = cursor_packets_ - cursor_packet_;
+  if (cursor_packet_ == 0 || left == 1 || until_ack_request == 1 || cursor_middle_ == Opcode::kReadRequest)
+    return boundary_run(pool, until_ack_request);
+
+  RequestRun run;
+  run.opcode = cursor_middle_;
+  run.psn = next_;
+  run.message = cursor_;
+  run.offset = cursor_packet_ * options.mtu;
+  run.length = options.mtu;
+  run.count = std::min({limit, left - 1, until_ack_request - 1});
+  if (next_ != end_) {
+    run.retransmission = true;
+    run.count = std::min(run.count, static_cast<uint32_t>(psn_distance(next_, end_)));
+  }
+  return run;
+}
+
+inline void Requester::sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept {
+  if (run.opcode != cursor_middle_ || run.ack_request || run.retransmission || run.opcode == Opcode::kReadRequest)
+    return boundary_sent(pool, run, now);
+  next_ = end_ = psn_add(next_, run.count);
+  cursor_packet_ += run.count;
+  since_ack_request_ += run.count;
+}
 
 }  // namespace rankwire

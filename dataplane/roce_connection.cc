@@ -1,263 +1,284 @@
-// RoceTransport's setting up and description of connections.
+// RoceTransport's setting up of queue pairs.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
+#include <set>
 
 #include "base/error.h"
 #include "base/message.h"
 #include "dataplane/roce_transport.h"
+#include "dataplane/source_port.h"
 
 namespace rankwire {
 namespace {
 
-// Where the memory regions begin: page-aligned like a process's, and far from 0.
+// Where the memory begins that a peer may reach, in each queue pair's own address space: page-aligned like a process's,
+// and far from 0.
 constexpr uint64_t kRegionBase = 0x7F00'0000'0000;
-constexpr uint64_t kRegionAlignment = 4096;
 
-void check_options(const RoceOptions& options) {
-  if (!std::has_single_bit(options.mtu) || options.mtu < 256 || options.mtu > kMaxMtu)
-    fail_input("the path MTU is {} bytes; it must be 256, 512, 1024, 2048 or 4096", options.mtu);
-  if (options.window < 1 || options.window > 1u << 22)
-    fail_input("the window is {} packets; it must be 1 to {}", options.window, 1u << 22);
-  if (options.ack_every < 1) fail_input("ack_every is 0 packets; it must be at least 1");
-  if (options.timeout_exponent < 1 || options.timeout_exponent > 31)
-    fail_input("the time-out exponent is {}; it must be 1 to 31", options.timeout_exponent);
-  if (options.retry_count > 7) fail_input("retry_count is {}; it must be 0 to 7", options.retry_count);
-  if (options.dscp > 63) fail_input("the DSCP is {}; it must be 0 to 63", options.dscp);
-  if (options.time_to_live == 0) fail_input("the time to live is 0; it must be at least 1");
-  if (options.catch_up < Duration()) fail_input("catch_up is negative");
+// Both ends derive what only they need to know of a queue pair from the seed alone.
+uint64_t draw(uint64_t seed, const QueuePairEnd& end, uint64_t purpose) {
+  const uint64_t name = uint64_t{end.connection.value} << 16 | uint64_t{end.member} << 4 | purpose;
+  return mix64(mix64(seed + 0x9E3779B97F4A7C15u) + name);
 }
 
-// Both ends derive what only they need to know of a connection from the seed alone.
-uint64_t draw(uint64_t seed, ConnectionId connection, uint64_t purpose) {
-  return mix64(mix64(seed + 0x9E3779B97F4A7C15u) + (uint64_t{connection.value} << 8) + purpose);
-}
-
-enum Purpose : uint64_t { kSourcePsn, kDestinationPsn, kRkey };
+enum Purpose : uint64_t { kSourcePsn, kDestinationPsn, kSourceKey, kDestinationKey };
 
 }  // namespace
 
-void RoceTransport::check_ports(const TransportPlan& plan) const {
-  for (const PortBinding& binding : bindings_) {
-    if (binding.rate.bits_per_second <= 0) fail_input("port {} has no rate", binding.id.value);
-    const FramePort::Capabilities capabilities = binding.port->capabilities();
-    const bool by_reference = capabilities.payload_by_reference && options_.payload == PayloadMode::kPattern;
-    // A payload is at most the MTU, which needs no pad.
-    const size_t needed = kHeaderRoom + (by_reference ? 0 : options_.mtu + kIcrcBytes);
-    if (capabilities.frame_capacity < needed)
-      fail_input("port {} has frames of {} bytes; a path MTU of {} needs {}", binding.id.value,
-                 capabilities.frame_capacity, options_.mtu, needed);
-  }
-  for (const Connection& connection : plan.connections)
-    if (connection.largest_message > Bytes(INT32_MAX))
-      fail_input("connection {} has messages of {} bytes; RoCEv2 carries at most {}", connection.id.value,
-                 connection.largest_message.count, INT32_MAX);
-}
-
-uint32_t RoceTransport::lane_of(NicId nic) const {
-  const auto found = std::ranges::find(bindings_, plan_.nics[nic.value].port, &PortBinding::id);
-  return found == bindings_.end() ? kNone : static_cast<uint32_t>(found - bindings_.begin());
-}
-
 std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   check_options(options_);
-  check_ports(plan);
   plan_ = plan;
-  sources_.clear();
-  destinations_.clear();
-  source_of_.assign(plan.connections.size(), kNone);
-  destination_of_.assign(plan.connections.size(), kNone);
-  flows_.assign(plan.connections.size(), FlowCounters{});
-  for (const Connection& connection : plan.connections) {
-    flows_[connection.id.value].connection = connection.id;
-    if (connection.path == Path::kWire) place_ends(connection);
-  }
-  if (sources_.size() + destinations_.size() > kQueuePairMask - kFirstQueuePair)
-    fail_input("{} queue pairs do not fit into 24-bit numbers", sources_.size() + destinations_.size());
+  check_plan();
+  ends_.clear();
+  connections_.assign(plan.connections.size(), ConnectionEnds{});
+  for (const Side side : {Side::kSource, Side::kDestination})
+    for (const Connection& connection : plan.connections) place_ends(connection, side);
+  for (const Connection& connection : plan.connections) share_ends(connection);
+  if (ends_.size() > kQueuePairMask - kFirstQueuePair)
+    fail_input("{} queue pairs do not fit into 24-bit numbers", ends_.size());
   make_queue_pairs();
+  make_message_memory();
+  make_ports();
 
   std::vector<EndPoint> ends;
-  for (uint32_t i = 0; i < sources_.size(); ++i) ends.push_back(source_end_point(i));
-  for (uint32_t i = 0; i < destinations_.size(); ++i) ends.push_back(destination_end_point(i));
+  for (uint32_t i = 0; i < ends_.size(); ++i) ends.push_back(end_point(i));
   return ends;
 }
 
-void RoceTransport::place_ends(const Connection& connection) {
-  const ConnectionId id = connection.id;
-  if (const uint32_t lane = lane_of(connection.source_nic); lane != kNone) {
-    source_of_[id.value] = static_cast<uint32_t>(sources_.size());
-    sources_.push_back({.connection = id, .lane = lane, .memory = {}});
+std::vector<uint32_t> RoceTransport::lanes_of(NicId nic) const {
+  std::vector<uint32_t> lanes;
+  for (uint32_t lane = 0; lane < bindings_.size(); ++lane)
+    if (bindings_[lane].id == plan_.nics[nic.value].port) lanes.push_back(lane);
+  return lanes;
+}
+
+void RoceTransport::place_ends(const Connection& connection, Side side) {
+  const bool at_source = side == Side::kSource;
+  ConnectionEnds& ends = connections_[connection.id.value];
+  ends.control = connection.control;
+  if (connection.path != Path::kWire || connection.reverse_of.valid()) return;
+  const std::vector<uint32_t> lanes = lanes_of(at_source ? connection.source_nic : connection.destination_nic);
+  if (lanes.empty()) return;
+  (at_source ? ends.source : ends.destination) = static_cast<uint32_t>(ends_.size());
+  for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
+    QueuePairEnd& end = ends_.emplace_back();
+    end.connection = connection.id;
+    (at_source ? end.outbound : end.inbound) = connection.id;
+    end.member = static_cast<uint16_t>(member);
+    end.at_source = at_source;
+    // The queues of a port share its queue pairs.
+    end.lane = lanes[(ends_.size() - 1) % lanes.size()];
   }
-  if (const uint32_t lane = lane_of(connection.destination_nic); lane != kNone) {
-    destination_of_[id.value] = static_cast<uint32_t>(destinations_.size());
-    DestinationEnd end;
-    end.connection = id;
-    end.lane = lane;
-    end.region.address = kRegionBase;
-    if (!destinations_.empty()) {
-      const MemoryRegion& last = destinations_.back().region;
-      end.region.address = last.address + (last.bytes / kRegionAlignment + 1) * kRegionAlignment;
-    }
-    end.region.bytes = static_cast<uint64_t>(connection.largest_message.count);
-    end.region.rkey = static_cast<uint32_t>(draw(options_.seed, id, kRkey));
-    destinations_.push_back(end);
+}
+
+// A reverse connection's messages travel on the queue pairs of the other, the other way.
+void RoceTransport::share_ends(const Connection& connection) {
+  if (connection.path != Path::kWire || !connection.reverse_of.valid()) return;
+  const ConnectionEnds& shared = connections_[connection.reverse_of.value];
+  ConnectionEnds& ends = connections_[connection.id.value];
+  ends.source = shared.destination;
+  ends.destination = shared.source;
+  for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
+    if (ends.source != kNone) ends_[ends.source + member].outbound = connection.id;
+    if (ends.destination != kNone) ends_[ends.destination + member].inbound = connection.id;
   }
 }
 
 void RoceTransport::make_queue_pairs() {
-  const auto sources = static_cast<uint32_t>(sources_.size());
-  const auto destinations = static_cast<uint32_t>(destinations_.size());
-  requesters_.assign(sources, Requester());
-  request_headers_.assign(sources, HeaderTemplate());
-  responders_.assign(destinations, Responder());
-  reply_headers_.assign(destinations, HeaderTemplate());
-  writer_.emplace(options_.mtu, options_.payload);
-  pool_.emplace(reliable_, plan_.messages_in_flight);
-  deadlines_ = RecencyList(sources);
+  const auto queue_pairs = static_cast<uint32_t>(ends_.size());
+  requesters_.assign(queue_pairs, Requester());
+  responders_.assign(queue_pairs, Responder());
+  templates_.assign(queue_pairs, HeaderTemplate());
+  flow_counters_.assign(queue_pairs, QueuePairCounters());
+  deadlines_ = DeadlineLists(queue_pairs);
+  const auto readable = std::ranges::count_if(ends_, [this](const QueuePairEnd& end) { return is_readable(end); });
+  read_resources_.assign(static_cast<size_t>(readable) * options_.profile.max_responder_reads, ReadResource());
+  writer_.emplace(options_.mtu, options_.payload, options_.source_port);
   lanes_.clear();
   for (const PortBinding& binding : bindings_)
-    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), sources, destinations);
+    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), queue_pairs,
+                        readable > 0 ? queue_pairs : 0);
 }
 
-EndPoint RoceTransport::source_end_point(uint32_t source) const {
-  const ConnectionId id = sources_[source].connection;
-  const Nic& nic = plan_.nics[plan_.connections[id.value].source_nic.value];
-  return {.connection = id,
-          .at_source = true,
-          .mac = nic.mac,
-          .ip = nic.ip,
-          .queue_pair = kFirstQueuePair + source,
-          .psn = static_cast<uint32_t>(draw(options_.seed, id, kSourcePsn)) & kPsnMask};
+bool RoceTransport::is_readable(const QueuePairEnd& end) const {
+  if (options_.read_access == ReadAccess::kAlways) return true;
+  return options_.verb == DataVerb::kRead && end.outbound.valid() && !connections_[end.outbound.value].control;
 }
 
-EndPoint RoceTransport::destination_end_point(uint32_t destination) const {
-  const DestinationEnd& end = destinations_[destination];
-  const Nic& nic = plan_.nics[plan_.connections[end.connection.value].destination_nic.value];
-  return {.connection = end.connection,
-          .at_source = false,
-          .mac = nic.mac,
-          .ip = nic.ip,
-          .queue_pair = kFirstQueuePair + static_cast<uint32_t>(sources_.size()) + destination,
-          .psn = static_cast<uint32_t>(draw(options_.seed, end.connection, kDestinationPsn)) & kPsnMask,
-          .rkey = end.region.rkey,
-          .address = end.region.address};
+// Of as many messages as the plan may have in flight, every part, and what is needed for it.
+void RoceTransport::make_message_memory() {
+  const uint64_t messages = plan_.messages_in_flight;
+  const bool split = options_.queue_pairs > 1 && options_.spread == Spread::kSplit;
+  const bool read = options_.verb == DataVerb::kRead;
+  const uint64_t parts = messages * (split ? options_.queue_pairs : 1);
+  // A fetched part's READ may not have been settled yet when the peer is told.
+  const uint64_t requests = read ? 3 * parts : options_.verb == DataVerb::kWriteThenImm ? 2 * parts : parts;
+  if (requests > RequestContext::kMaxSubject)
+    fail_input("{} messages in flight are {} requests; at most {} are possible", messages, requests,
+               RequestContext::kMaxSubject);
+  pool_.emplace(reliable_, static_cast<uint32_t>(requests));
+  messages_taken_ = 0;
+  const auto whole = static_cast<uint32_t>(messages);
+  const bool transfers = split || read || options_.verb == DataVerb::kWriteThenImm;
+  transfers_ = SlotPool<Transfer>(transfers ? whole : 0);
+  ended_transfers_ = IndexQueue(transfers ? whole : 0);
+  offers_ = SlotPool<Offer>(read ? static_cast<uint32_t>(parts) : 0);
+  gets_ = SlotPool<Get>(read ? static_cast<uint32_t>(parts) : 0);
+  assembly_ = MessageAssembly(split ? whole : 0);
 }
 
-PacketPath RoceTransport::path_between(const EndPoint& local, const EndPoint& remote) const {
-  return {.source_mac = local.mac,
-          .destination_mac = remote.mac,
-          .source_ip = local.ip,
-          .destination_ip = remote.ip,
-          .source_qp = local.queue_pair,
-          .destination_qp = remote.queue_pair,
-          .dscp = options_.dscp,
-          .ecn = options_.ecn,
-          .time_to_live = options_.time_to_live,
-          .migration = options_.migration};
+void RoceTransport::make_ports() {
+  ports_.clear();
+  port_of_lane_.clear();
+  for (uint32_t lane = 0; lane < bindings_.size(); ++lane) {
+    const PortId id = bindings_[lane].id;
+    const auto known = std::ranges::find(ports_, id, [](const auto& port) { return port->id; });
+    port_of_lane_.push_back(static_cast<uint32_t>(known - ports_.begin()));
+    if (known != ports_.end()) continue;
+    std::vector<Nic> nics;
+    std::ranges::copy_if(plan_.nics, std::back_inserter(nics), [id](const Nic& nic) { return nic.port == id; });
+    const NeighbourOptions neighbours{.interval = options_.resolve_interval,
+                                      .deadline = options_.resolve_deadline,
+                                      .next_hops = count_next_hops(id),
+                                      .frame_capacity = bindings_[lane].port->capabilities().frame_capacity};
+    ports_.push_back(std::make_unique<Port>(id, lane, neighbours, nics));
+  }
+}
+
+uint32_t RoceTransport::count_next_hops(PortId port) const {
+  if (options_.neighbours == NeighbourMode::kStatic) return 0;
+  std::set<std::pair<uint16_t, IpAddress>> hops;
+  for (const QueuePairEnd& end : ends_) {
+    const Nic& nic = nic_of(end);
+    if (nic.port != port) continue;
+    if (const auto hop = next_hop_of(nic, peer_nic_of(end).ip)) hops.insert({nic.vlan.value_or(0), *hop});
+  }
+  return static_cast<uint32_t>(hops.size());
+}
+
+const Nic& RoceTransport::nic_of(const QueuePairEnd& end) const {
+  const Connection& connection = plan_.connections[end.connection.value];
+  return plan_.nics[(end.at_source ? connection.source_nic : connection.destination_nic).value];
+}
+
+const Nic& RoceTransport::peer_nic_of(const QueuePairEnd& end) const {
+  const Connection& connection = plan_.connections[end.connection.value];
+  return plan_.nics[(end.at_source ? connection.destination_nic : connection.source_nic).value];
+}
+
+EndPoint RoceTransport::end_point(uint32_t queue_pair) const {
+  const QueuePairEnd& end = ends_[queue_pair];
+  const Nic& nic = nic_of(end);
+  return {
+      .connection = end.connection,
+      .member = end.member,
+      .at_source = end.at_source,
+      .mac = nic.mac,
+      .ip = nic.ip,
+      .queue_pair = kFirstQueuePair + queue_pair,
+      .psn = static_cast<uint32_t>(draw(options_.seed, end, end.at_source ? kSourcePsn : kDestinationPsn)) & kPsnMask,
+      .rkey = static_cast<uint32_t>(draw(options_.seed, end, end.at_source ? kSourceKey : kDestinationKey)),
+      .address = kRegionBase};
+}
+
+// The longest message that is written there, or all that is offered to be read.
+uint64_t RoceTransport::region_bytes(const QueuePairEnd& end) const {
+  if (options_.verb == DataVerb::kRead && end.at_source) return offers_.size() * kOfferStride;
+  if (!end.inbound.valid()) return 0;
+  return static_cast<uint64_t>(plan_.connections[end.inbound.value].largest_message.count);
+}
+
+std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
+  std::vector<const EndPoint*> peers(ends_.size());
+  for (const EndPoint& peer : remote) {
+    if (peer.connection.value >= connections_.size())
+      fail_run("an end point names connection {}; the plan has {}", peer.connection.value, connections_.size());
+    if (peer.member >= options_.queue_pairs)
+      fail_run("an end point names queue pair {} of connection {}; it has {}", peer.member, peer.connection.value,
+               options_.queue_pairs);
+    const ConnectionEnds& ends = connections_[peer.connection.value];
+    const uint32_t first = peer.at_source ? ends.destination : ends.source;
+    if (first != kNone) peers[first + peer.member] = &peer;
+  }
+  std::vector<ConnectFailure> failures;
+  std::span<ReadResource> resources = read_resources_;
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    const size_t reads = is_readable(ends_[i]) ? options_.profile.max_responder_reads : 0;
+    std::string reason = connect_queue_pair(i, peers[i], resources.first(reads));
+    resources = resources.subspan(reads);
+    if (reason.empty() || (!failures.empty() && failures.back().connection == ends_[i].connection)) continue;
+    failures.push_back({ends_[i].connection, std::move(reason)});
+  }
+  return failures;
 }
 
 namespace {
 
-std::string check_remote(const EndPoint* remote, const Nic& nic) {
-  if (remote == nullptr) return "its other end is not known";
-  if (remote->queue_pair < 2 || remote->queue_pair > kQueuePairMask)
-    return fmt::format("the other end's queue pair number {:#x} is not 2 to 0xffffff", remote->queue_pair);
-  if (remote->psn > kPsnMask) return fmt::format("the other end's first PSN {:#x} has more than 24 bits", remote->psn);
-  if (remote->mac != nic.mac || remote->ip != nic.ip)
-    return fmt::format("the other end is {} {}, the plan has {} {}", to_string(remote->mac), to_string(remote->ip),
-                       to_string(nic.mac), to_string(nic.ip));
+std::string check_peer(const EndPoint* peer, const Nic& own, const Nic& planned, NeighbourMode mode) {
+  if (peer == nullptr) return "its other end is not known";
+  if (peer->queue_pair < 2 || peer->queue_pair > kQueuePairMask)
+    return fmt::format("the other end's queue pair number {:#x} is not 2 to 0xffffff", peer->queue_pair);
+  if (peer->psn > kPsnMask) return fmt::format("the other end's first PSN {:#x} has more than 24 bits", peer->psn);
+  if (peer->ip != planned.ip || (mode == NeighbourMode::kStatic && peer->mac != planned.mac))
+    return fmt::format("the other end is {} {}, the plan has {} {}", to_string(peer->mac), to_string(peer->ip),
+                       to_string(planned.mac), to_string(planned.ip));
+  if (own.ip.is_ipv4() != peer->ip.is_ipv4())
+    return fmt::format("{} and {} are not of one IP version", to_string(own.ip), to_string(peer->ip));
   return {};
 }
 
 }  // namespace
 
-std::string RoceTransport::connect_source(uint32_t source, const EndPoint* remote) {
-  const EndPoint local = source_end_point(source);
-  const NicId nic = plan_.connections[local.connection.value].destination_nic;
-  if (std::string reason = check_remote(remote, plan_.nics[nic.value]); !reason.empty()) return reason;
-  request_headers_[source] = writer_->make_template(path_between(local, *remote));
-  requesters_[source] = Requester(local.psn);
-  sources_[source].memory = {.address = remote->address, .rkey = remote->rkey};
+std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoint* peer,
+                                              std::span<ReadResource> reads) {
+  QueuePairEnd& end = ends_[queue_pair];
+  if (std::string reason = check_peer(peer, nic_of(end), peer_nic_of(end), options_.neighbours); !reason.empty())
+    return reason;
+  const EndPoint local = end_point(queue_pair);
+  end.remote_queue_pair = peer->queue_pair;
+  end.remote_address = peer->address;
+  end.remote_rkey = peer->rkey;
+  end.peer = local_peer(end, *peer);
+  templates_[queue_pair] = writer_->make_template(path_between(local, *peer));
+  requesters_[queue_pair] = Requester(local.psn);
+  responders_[queue_pair] =
+      Responder(peer->psn, {.address = local.address, .bytes = region_bytes(end), .rkey = local.rkey},
+                {.reads = reads,
+                 .receives = options_.receive_queue.value_or(ResponderResources::kUnlimited),
+                 .grants_credits = options_.profile.grants_credits});
+  if (options_.neighbours == NeighbourMode::kResolve) return resolve_next_hop(queue_pair);
+  end.link = LinkState::kOpen;
   return {};
 }
 
-std::string RoceTransport::connect_destination(uint32_t destination, const EndPoint* remote) {
-  const EndPoint local = destination_end_point(destination);
-  const NicId nic = plan_.connections[local.connection.value].source_nic;
-  if (std::string reason = check_remote(remote, plan_.nics[nic.value]); !reason.empty()) return reason;
-  reply_headers_[destination] = make_template(path_between(local, *remote));
-  responders_[destination] = Responder(remote->psn, destinations_[destination].region);
-  return {};
+uint32_t RoceTransport::local_peer(const QueuePairEnd& end, const EndPoint& peer) const {
+  const ConnectionEnds& ends = connections_[end.connection.value];
+  const uint32_t first = end.at_source ? ends.destination : ends.source;
+  return first != kNone && kFirstQueuePair + first + end.member == peer.queue_pair ? first + end.member : kNone;
 }
 
-std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
-  std::vector<const EndPoint*> source_ends(plan_.connections.size()), destination_ends(plan_.connections.size());
-  for (const EndPoint& end : remote) {
-    if (end.connection.value >= plan_.connections.size())
-      fail_run("an end point names connection {}; the plan has {}", end.connection.value, plan_.connections.size());
-    (end.at_source ? source_ends : destination_ends)[end.connection.value] = &end;
-  }
-  std::vector<ConnectFailure> failures;
-  const auto note = [&](ConnectionId connection, std::string reason) {
-    if (!reason.empty()) failures.push_back({connection, std::move(reason)});
-  };
-  for (uint32_t i = 0; i < sources_.size(); ++i) {
-    const ConnectionId id = sources_[i].connection;
-    note(id, connect_source(i, destination_ends[id.value]));
-  }
-  for (uint32_t i = 0; i < destinations_.size(); ++i) {
-    const ConnectionId id = destinations_[i].connection;
-    note(id, connect_destination(i, source_ends[id.value]));
-  }
-  if (options_.announcement == Announcement::kGratuitousArp) announce();
-  return failures;
+PacketPath RoceTransport::path_between(const EndPoint& local, const EndPoint& peer) const {
+  const bool linux_port = options_.source_port != SourcePortPolicy::kFixed;
+  return {.source_mac = local.mac,
+          .destination_mac = options_.neighbours == NeighbourMode::kStatic ? peer.mac : MacAddress{},
+          .source_ip = local.ip,
+          .destination_ip = peer.ip,
+          .vlan = nic_of(ends_[local.queue_pair - kFirstQueuePair]).vlan,
+          .source_port = linux_port ? linux_source_port(local.queue_pair, peer.queue_pair) : options_.fixed_source_port,
+          .destination_qp = peer.queue_pair,
+          .time_to_live = options_.profile.hop_limit,
+          .migration = options_.profile.migration,
+          .markings = options_.markings};
 }
 
-// A switch that misses an announcement floods until it has seen a packet, so a port that takes none is no error.
-void RoceTransport::announce() noexcept {
-  for (const Nic& nic : plan_.nics) {
-    const uint32_t lane = lane_of(nic.id);
-    if (lane == kNone) continue;
-    FramePort& port = lanes_[lane].port();
-    Frame frame;
-    if (port.allocate({&frame, 1}) == 0) continue;
-    write_arp_announcement(nic.mac, nic.ip.ipv4(), frame);
-    if (port.transmit(last_now_, {&frame, 1}) == 0) port.release({&frame, 1});
-  }
-}
-
-std::string RoceTransport::describe_source(uint32_t source) const {
-  const Requester& requester = requesters_[source];
-  std::string text = fmt::format("source QP {:#x} psn {:#x} unacked {} window {} retries {}/{}",
-                                 kFirstQueuePair + source, requester.next_psn(), requester.in_flight(), options_.window,
-                                 requester.retries(), options_.retry_count);
-  if (requester.state() == Requester::State::kError) return text + " in the error state";
-  if (requester.idle()) return text + " idle";
-  if (requester.deadline() == Time::never())
-    return text +
-           fmt::format(" waiting for its turn to send message {}", pool_->messages[requester.oldest_message()].index);
-  const Duration waited = last_now_ - (requester.deadline() - reliable_.timeout);
-  return text + fmt::format(" waiting for ACK of psn {:#x} since {:.3f} ms", requester.oldest_unacknowledged(),
-                            static_cast<double>(waited.ps) / 1e9);
-}
-
-std::string RoceTransport::describe_destination(uint32_t destination) const {
-  const Responder& responder = responders_[destination];
-  std::string text = fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered",
-                                 kFirstQueuePair + sources_.size() + destination, responder.expected_psn(),
-                                 destinations_[destination].delivered);
-  if (responder.state() == Responder::State::kError) text += ", in the error state";
-  return text;
-}
-
-std::string RoceTransport::describe(ConnectionId connection) const {
-  const uint32_t source = source_of_[connection.value];
-  const uint32_t destination = destination_of_[connection.value];
-  std::string text;
-  if (source != kNone) text = describe_source(source);
-  if (destination != kNone) text += (text.empty() ? "" : "; ") + describe_destination(destination);
-  return text.empty() ? "not on this transport" : text;
+size_t RoceTransport::bytes_per_queue_pair() const noexcept {
+  if (ends_.empty()) return 0;
+  size_t shared = read_resources_.size() * sizeof(ReadResource);
+  for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
+  return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
+         sizeof(QueuePairCounters) + DeadlineLists::kBytesEach + shared / ends_.size();
 }
 
 }  // namespace rankwire

@@ -1,37 +1,30 @@
 // RoceTransport's receiving side.
-#include <cstring>
-
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
-namespace {
 
-// A frame belongs to the queue pair that sends with `own` headers when its addresses are those the other way round.
-bool is_addressed_to(const BaseHeader& own, const BaseHeader& received) {
-  return std::memcmp(&received.ethernet.destination, &own.ethernet.source, sizeof(MacAddress)) == 0 &&
-         received.ip.destination.value() == own.ip.source.value() &&
-         received.ip.source.value() == own.ip.destination.value();
-}
-
-constexpr bool has_immediate(Opcode opcode) {
-  return opcode == Opcode::kWriteLastImmediate || opcode == Opcode::kWriteOnlyImmediate;
-}
-
-}  // namespace
-
-void RoceTransport::receive(uint32_t lane, Time now) noexcept {
-  // A frame delivers at most one message. Frames that find no room wait in the port.
-  if (received_.capacity() - received_.size() < TransmitLane::kBurst) return;
+void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
+  TransmitLane& lane = lanes_[lane_index];
+  Port& port = *ports_[port_of_lane_[lane_index]];
+  if (port.first_lane == lane_index) {
+    if (port.looked != Time::never()) port.look_intervals.add(now - port.looked);
+    port.looked = now;
+  }
+  // A frame delivers at most one message and is answered at most once. Frames that find no room wait in the port.
+  if (delivered_.capacity() - delivered_.size() < TransmitLane::kBurst || lane.answers.room() < TransmitLane::kBurst)
+    return;
   std::array<Frame, TransmitLane::kBurst> frames;
-  FramePort& port = lanes_[lane].port();
-  const size_t n = port.receive(now, frames);
-  for (size_t i = 0; i < n; ++i) accept(lane, frames[i], now);
-  if (n > 0) port.release({frames.data(), n});
+  const size_t n = lane.port().receive(now, frames);
+  for (size_t i = 0; i < n; ++i) accept(port, frames[i], now);
+  if (n > 0) lane.port().release({frames.data(), n});
 }
 
-void RoceTransport::accept(uint32_t lane, const Frame& frame, Time now) noexcept {
+void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
   const ParsedPacket packet = parse(frame);
-  if (is_foreign(packet.reject)) return count_reject(packet.reject);
+  if (is_foreign(packet.reject)) {
+    if (is_for_neighbours(packet.reject)) port.neighbours.receive(frame);
+    return count_reject(packet.reject);
+  }
   ++counters_.packets_rx;
   counters_.bytes_rx += frame.length();
   if (packet.reject != Reject::kNone) return count_reject(packet.reject);
@@ -39,68 +32,113 @@ void RoceTransport::accept(uint32_t lane, const Frame& frame, Time now) noexcept
     ++counters_.icrc_errors;
     return;
   }
-  switch (packet.opcode) {
-    case Opcode::kCongestionNotification:
-      ++counters_.cnp_rx;
-      return;
-    case Opcode::kAcknowledge:
-      return on_acknowledgement(lane, packet, now);
-    default:
-      return on_request(lane, packet, frame.arrival);
+  const uint32_t queue_pair = packet.destination_qp - kFirstQueuePair;
+  if (queue_pair >= ends_.size()) {
+    ++counters_.unknown_qp;
+    return;
+  }
+  if (&port_of(ends_[queue_pair]) != &port || !is_addressed_to(templates_[queue_pair], packet)) {
+    ++details_.misdirected;
+    return;
+  }
+  if (packet.ecn == Ecn::kCongestionExperienced) ++counters_.ecn_ce_rx;
+  if (packet.opcode == Opcode::kAcknowledge) return on_acknowledgement(queue_pair, packet, now);
+  if (is_read_response(packet.opcode)) return on_response(queue_pair, packet, frame.arrival, now);
+  if (packet.opcode == Opcode::kCongestionNotification) {
+    ++counters_.cnp_rx;
+  } else if (is_response(packet.opcode)) {
+    ++details_.ghost_acks;
+  } else {
+    on_request(queue_pair, packet, frame.arrival);
   }
 }
 
 void RoceTransport::count_reject(Reject reject) noexcept {
-  ++roce_.rejects[static_cast<size_t>(reject)];
-  if (reject == Reject::kArp) {
-    ++roce_.arp_rx;
-  } else if (is_foreign(reject)) {
-    ++roce_.foreign;
-  } else {
-    ++counters_.malformed;
-  }
+  ++rejects_[static_cast<size_t>(reject)];
+  if (!is_foreign(reject)) ++counters_.malformed;
 }
 
-void RoceTransport::on_acknowledgement(uint32_t lane, const ParsedPacket& packet, Time now) noexcept {
-  const uint32_t source = packet.destination_qp - kFirstQueuePair;
-  if (source >= requesters_.size()) {
-    ++counters_.unknown_qp;
-    return;
-  }
-  if (sources_[source].lane != lane || !is_addressed_to(request_headers_[source].header, *packet.header)) {
-    ++roce_.misdirected;
-    return;
-  }
-  if (packet.ecn == Ecn::kCongestionExperienced) ++counters_.ecn_ce_rx;
+void RoceTransport::on_acknowledgement(uint32_t queue_pair, const ParsedPacket& packet, Time now) noexcept {
+  QueuePairCounters& flow = flow_counters_[queue_pair];
   if (packet.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
     ++counters_.naks;
-    ++flows_[sources_[source].connection.value].naks;
+    ++flow.naks;
+  } else if ((packet.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
+    ++counters_.rnr_naks;
+    ++flow.not_ready_naks;
   }
-  const Time deadline = requesters_[source].deadline();
-  const Acknowledgement acknowledgement{.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome};
-  const AckOutcome outcome = requesters_[source].acknowledge(*pool_, now, acknowledgement);
-  if (outcome == AckOutcome::kStale) ++roce_.stale_acks;
-  if (outcome == AckOutcome::kGhost) ++roce_.ghost_acks;
-  after_step(source, deadline);
+  Requester& requester = requesters_[queue_pair];
+  const Time deadline = requester.deadline();
+  const AckReception reception =
+      requester.acknowledge(*pool_, now, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome});
+  if (reception.round_trip != Duration::max()) port_of(ends_[queue_pair]).round_trips.add(reception.round_trip);
+  switch (reception.outcome) {
+    case AckOutcome::kStale:
+      ++details_.stale_acks;
+      break;
+    case AckOutcome::kGhost:
+      ++details_.ghost_acks;
+      break;
+    case AckOutcome::kImpliedNak:
+      ++counters_.implied_naks;
+      break;
+    case AckOutcome::kProgress:
+    case AckOutcome::kRewind:
+    case AckOutcome::kNotReady:
+    case AckOutcome::kResumed:
+    case AckOutcome::kFailed:
+      break;
+  }
+  after_step(queue_pair, now, deadline);
 }
 
-void RoceTransport::on_request(uint32_t lane, const ParsedPacket& packet, Time arrival) noexcept {
-  const uint32_t destination = packet.destination_qp - kFirstQueuePair - static_cast<uint32_t>(requesters_.size());
-  if (destination >= responders_.size()) {
-    ++counters_.unknown_qp;
-    return;
-  }
-  DestinationEnd& end = destinations_[destination];
-  if (end.lane != lane || !is_addressed_to(reply_headers_[destination].header, *packet.header)) {
-    ++roce_.misdirected;
-    return;
-  }
+void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
   ++counters_.data_packets_rx;
-  if (packet.ecn == Ecn::kCongestionExperienced) ++counters_.ecn_ce_rx;
-  const Reception reception = responders_[destination].receive(packet, options_.mtu);
+  Requester& requester = requesters_[queue_pair];
+  const Time deadline = requester.deadline();
+  const ReadReception reception = requester.respond(*pool_, now, packet);
+  switch (reception.outcome) {
+    case ResponseOutcome::kAccepted:
+      on_fetched(queue_pair, packet, reception, arrival);
+      break;
+    case ResponseOutcome::kDuplicate:
+      ++counters_.duplicate_packets;
+      break;
+    case ResponseOutcome::kImpliedNak:
+      ++counters_.implied_naks;
+      [[fallthrough]];
+    case ResponseOutcome::kStale:
+      ++counters_.out_of_sequence;
+      break;
+    case ResponseOutcome::kMalformed:
+      ++details_.malformed_responses;
+      break;
+    case ResponseOutcome::kGhost:
+      ++details_.ghost_acks;
+      break;
+    case ResponseOutcome::kFailed:
+      break;
+  }
+  after_step(queue_pair, now, deadline);
+}
+
+void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
+  const QueuePairEnd& end = ends_[queue_pair];
+  ++(packet.opcode == Opcode::kReadRequest ? counters_.read_requests_rx : counters_.data_packets_rx);
+  if (end.failed) return;
+  if (!admits(end, packet)) {
+    ++details_.not_admitted;
+    return;
+  }
+  Responder& responder = responders_[queue_pair];
+  const Reception reception = responder.receive(responder_options_, packet);
   switch (reception.arrival) {
     case Arrival::kAccepted:
-      on_payload(destination, packet, reception, arrival);
+      if (reception.verb == Verb::kRead) {
+        on_read(queue_pair, reception, arrival);
+      } else {
+        on_payload(queue_pair, packet, reception, arrival);
+      }
       break;
     case Arrival::kDuplicate:
       ++counters_.duplicate_packets;
@@ -110,47 +148,29 @@ void RoceTransport::on_request(uint32_t lane, const ParsedPacket& packet, Time a
       ++counters_.out_of_sequence;
       break;
     case Arrival::kRefused:
-      ++roce_.refused;
+      ++details_.refused;
       break;
+    case Arrival::kNotReady:
     case Arrival::kDropped:
       break;
   }
-  if (responders_[destination].reply_owed()) lanes_[lane].repliers.push(destination);
+  owe_answer(queue_pair);
+  if (reception.arrival == Arrival::kRefused) fail_queue_pair(queue_pair);
 }
 
-void RoceTransport::on_payload(uint32_t destination, const ParsedPacket& packet, const Reception& reception,
-                               Time arrival) noexcept {
-  DestinationEnd& end = destinations_[destination];
-  if (reception.first) {
-    end.first_rx = arrival;
-    end.marks = 0;
+// Queues what the responder owes, if the peer can be reached.
+void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
+  const QueuePairEnd& end = ends_[queue_pair];
+  if (end.link != LinkState::kOpen) return;
+  Responder& responder = responders_[queue_pair];
+  TransmitLane& lane = lanes_[end.lane];
+  if (responder.response_pending()) {
+    lane.readers.push(queue_pair);
+  } else if (responder.reply_due(responder_options_) && lane.answers.room() > 0) {
+    lane.answers.push({queue_pair, responder.take_reply()});
+  } else if (responder.reply_owed()) {
+    lane.repliers.push(queue_pair);
   }
-  if (packet.ecn == Ecn::kCongestionExperienced) {
-    ++end.marks;
-    ++flows_[end.connection.value].marks;
-  }
-  if (options_.payload == PayloadMode::kChecking)
-    end.check.add(reception.offset, {packet.payload, packet.payload_length});
-  if (reception.last && has_immediate(packet.opcode)) deliver(destination, packet, reception, arrival);
-}
-
-void RoceTransport::deliver(uint32_t destination, const ParsedPacket& packet, const Reception& reception,
-                            Time arrival) noexcept {
-  DestinationEnd& end = destinations_[destination];
-  Event event;
-  event.kind = EventKind::kReceived;
-  event.at_source = false;
-  event.connection = end.connection;
-  event.index = packet.immediate;
-  event.bytes = Bytes(reception.message_bytes);
-  event.received = {.first_rx = end.first_rx, .delivered = arrival, .payload_key = 0, .marks = end.marks};
-  if (options_.payload == PayloadMode::kChecking) {
-    event.received.payload_key = end.check.matches() ? end.check.key() : ~end.check.key();
-    if (!end.check.matches()) ++counters_.payload_errors;
-  }
-  received_.push({&event, 1});
-  ++end.delivered;
-  ++counters_.messages_delivered;
 }
 
 }  // namespace rankwire

@@ -1,76 +1,44 @@
-// Messages as RDMA WRITE with immediate over RoCEv2 Reliable Connections, on any frame ports.
+// Messages over RoCEv2 Reliable Connections, on any frame ports.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/spsc_ring.h"
 #include "base/transport.h"
+#include "dataplane/deadline_lists.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
+#include "dataplane/message_assembly.h"
+#include "dataplane/neighbours.h"
 #include "dataplane/packet.h"
-#include "dataplane/payload.h"
+#include "dataplane/rendezvous.h"
 #include "dataplane/request_writer.h"
 #include "dataplane/requester.h"
 #include "dataplane/responder.h"
+#include "dataplane/roce_options.h"
+#include "dataplane/roce_queue_pair.h"
 #include "dataplane/transmit_lane.h"
 
 namespace rankwire {
 
-enum class Announcement : uint8_t {
-  kGratuitousArp,  ///< `connect` sends one a NIC, unpaced, so that switches learn where the addresses are
-  kNone,
-};
-
-struct RoceOptions {
-  uint32_t mtu = 4096;             ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
-  uint32_t window = 64;            ///< unacknowledged packets a queue pair, 1 .. 2^22
-  uint32_t ack_every = 32;         ///< packets up to and with an AckReq, at most; >= 1
-  uint32_t timeout_exponent = 14;  ///< t of 4.096 us x 2^t, 1 .. 31
-  uint32_t retry_count = 7;        ///< 0 .. 7
-  uint8_t dscp = 26;               ///< 0 .. 63
-  Ecn ecn = Ecn::kCapable0;        ///< of all packets sent
-  uint8_t time_to_live = 64;       ///< >= 1
-  Migration migration = Migration::kMigrated;
-  PayloadMode payload = PayloadMode::kPattern;
-  Announcement announcement = Announcement::kGratuitousArp;
-  Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up; >= 0
-  /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
-  /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle
-  /// time.
-  Duration standstill = Duration::max();
-  uint64_t seed = 1;  ///< of first PSNs and keys
-};
-
-/// A port of the plan; it must outlive the transport. `rate` is the line rate at which it is paced. Up to
-/// 2 x TransmitLane::kBurst frames of the port's pool are in the transport's hands.
-struct PortBinding {
-  PortId id;
-  FramePort* port = nullptr;
-  Bandwidth rate;
-};
-
-/// What RoCEv2 knows beyond TransportCounters.
-struct RoceCounters {
-  uint64_t arp_rx = 0;       ///< ignored
-  uint64_t foreign = 0;      ///< other frames that are not RoCEv2 over untagged IPv4; ignored
-  uint64_t misdirected = 0;  ///< a queue pair's number but not its addresses or port: flooded frames, as a rule
-  uint64_t stale_acks = 0;   ///< acknowledgements that said nothing new
-  uint64_t ghost_acks = 0;   ///< acknowledgements of packets never sent, or without meaning
-  uint64_t refused = 0;      ///< requests answered by a NAK that ends the queue pair
-  std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects{};  ///< by Reject
-};
-
-/// Has the ends of those Path::kWire connections whose NICs stand behind the given ports: at the source a requester, at
-/// the destination a responder, each a queue pair with its own number. Ports are paced at line rate: a frame starts in
-/// its slot, acknowledgements before data, data of the queue pairs in turns. Received packets always have their ICRC
-/// verified. Errors: prepare throws kInput for options and ports that cannot work together.
+/// Has the ends of those Path::kWire connections whose NICs stand behind the given ports. A queue pair's end is a
+/// requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or uses those of
+/// the connection that it is the reverse of. Ports are paced at line rate: a frame starts in its slot, neighbour
+/// discovery before acknowledgements, those before READ responses and data, queue pairs in turns. Received packets
+/// always have their ICRC verified.
 ///
-/// A destination whose queue pair fails reports nothing itself, since it cannot name the message: the source, which
-/// gets the NAK, does. Messages posted to a queue pair in the error state, or never connected, fail with kFlushed.
+/// Errors: prepare throws kInput for options, ports and plans that cannot work together.
+///
+/// Messages fail at their source; at the destination only those that it fetches (DataVerb::kRead). When a responder
+/// refuses a request it cannot name the message, and only `describe` says so. A queue pair that fails in one direction
+/// is in the error state in both (IBTA 10.3.1). Messages posted to a queue pair in the error state, or never connected,
+/// fail with kFlushed, those to a peer without link address with kUnreachable.
 class RoceTransport final : public Transport {
  public:
   static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
@@ -82,6 +50,8 @@ class RoceTransport final : public Transport {
 
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+  bool ready() const noexcept override;
+  std::vector<ConnectFailure> not_ready() const override;
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
@@ -89,93 +59,193 @@ class RoceTransport final : public Transport {
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;
+  std::vector<NamedCounter> details() const override;
+  std::vector<PortLatency> latencies() const override;
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override;
 
-  const RoceCounters& roce_counters() const { return roce_; }
+  /// Memory that a queue pair takes, messages apart. 0 without queue pairs.
+  size_t bytes_per_queue_pair() const noexcept;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kMaxControlBytes = 256;
+  /// From one offered message to the next in the memory that the peer reads; no message is as long.
+  static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
-  struct SourceEnd {
-    ConnectionId connection;
-    uint32_t lane = 0;
-    RemoteMemory memory;
+  /// A port of the plan, whatever the number of its queues.
+  struct Port {
+    Port(PortId port, uint32_t lane, const NeighbourOptions& options, std::span<const Nic> nics)
+        : id(port), first_lane(lane), neighbours(options, nics) {}
+
+    PortId id;
+    uint32_t first_lane;
+    Neighbours neighbours;
+    std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
+    std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
+    uint32_t unresolved = kNone;         ///< next hops, when that was last looked at
+    uint64_t moved = 0;                  ///< the same, times that next hops have moved
+    Time looked = Time::never();         ///< when it was last asked for frames
+    Histogram look_intervals, round_trips, one_ways;
   };
-  // The message that is being received.
-  struct DestinationEnd {
-    ConnectionId connection;
-    uint32_t lane = 0;
-    MemoryRegion region;
-    Time first_rx;
-    uint64_t marks = 0;
-    uint64_t delivered = 0;
-    PayloadCheck check;
+  struct ConnectionEnds {
+    uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
+    uint32_t destination = kNone;  ///< first of those that receive them
+    bool control = false;
   };
+  /// What is counted beside TransportCounters.
+  struct Details {
+    uint64_t misdirected = 0;  ///< a queue pair's number but not its addresses or port: flooded frames, as a rule
+    uint64_t stale_acks = 0, ghost_acks = 0, malformed_responses = 0;
+    uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
+    uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
+    uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
+    uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
+  };
+
+  Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
+
+  // roce_options.cc
+  void check_plan() const;
+  void check_message_size(const Connection& connection) const;
+  void check_reverse(const Connection& connection) const;
 
   // roce_connection.cc
-  void check_ports(const TransportPlan& plan) const;
-  uint32_t lane_of(NicId nic) const;
-  void place_ends(const Connection& connection);
+  std::vector<uint32_t> lanes_of(NicId nic) const;
+  void place_ends(const Connection& connection, Side side);
+  void share_ends(const Connection& connection);
   void make_queue_pairs();
-  EndPoint source_end_point(uint32_t source) const;
-  EndPoint destination_end_point(uint32_t destination) const;
-  PacketPath path_between(const EndPoint& local, const EndPoint& remote) const;
-  std::string connect_source(uint32_t source, const EndPoint* remote);
-  std::string connect_destination(uint32_t destination, const EndPoint* remote);
-  void announce() noexcept;
-  std::string describe_source(uint32_t source) const;
-  std::string describe_destination(uint32_t destination) const;
+  bool is_readable(const QueuePairEnd& end) const;
+  void make_message_memory();
+  void make_ports();
+  uint32_t count_next_hops(PortId port) const;
+  const Nic& nic_of(const QueuePairEnd& end) const;
+  const Nic& peer_nic_of(const QueuePairEnd& end) const;
+  EndPoint end_point(uint32_t queue_pair) const;
+  uint64_t region_bytes(const QueuePairEnd& end) const;
+  std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer, std::span<ReadResource> reads);
+  uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
+  PacketPath path_between(const EndPoint& local, const EndPoint& peer) const;
+
+  // roce_neighbours.cc
+  std::string resolve_next_hop(uint32_t queue_pair);
+  void follow_next_hops() noexcept;
+  void update_links(Port& port, uint32_t hop) noexcept;
+  std::string next_hop_state(const QueuePairEnd& end) const;
+
+  // roce_describe.cc
+  std::string describe_sender(uint32_t queue_pair) const;
+  std::string describe_receiver(uint32_t queue_pair) const;
+  std::string describe_wait(uint32_t queue_pair) const;
+  std::string describe_side(uint32_t first, Side side) const;
+
+  // roce_post.cc
+  bool is_split(const ConnectionEnds& ends) const noexcept;
+  void take(Time now, const Message& message) noexcept;
+  void post_parts(OutboundMessage part, uint32_t parts) noexcept;
+  void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
+  void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
+  void post_data(OutboundMessage request, uint32_t offset) noexcept;
+  void post_request(const OutboundMessage& request) noexcept;
+  size_t report_finished(std::span<Event> events) noexcept;
+  std::optional<Event> settle(uint32_t slot) noexcept;
+  void count_sent(const OutboundMessage& request) noexcept;
+  const Event& end_message(const Event& event) noexcept;
+  void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
+  void end_part(uint32_t transfer) noexcept;
+  void close_offer(uint32_t offer, Failure failure) noexcept;
 
   // roce_receive.cc
   void receive(uint32_t lane, Time now) noexcept;
-  void accept(uint32_t lane, const Frame& frame, Time now) noexcept;
+  void accept(Port& port, const Frame& frame, Time now) noexcept;
   void count_reject(Reject reject) noexcept;
-  void on_acknowledgement(uint32_t lane, const ParsedPacket& packet, Time now) noexcept;
-  void on_request(uint32_t lane, const ParsedPacket& packet, Time arrival) noexcept;
-  void on_payload(uint32_t destination, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
-  void deliver(uint32_t destination, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
+  void on_acknowledgement(uint32_t queue_pair, const ParsedPacket& packet, Time now) noexcept;
+  void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
+  void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  void owe_answer(uint32_t queue_pair) noexcept;
+
+  // roce_deliver.cc
+  bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
+  void on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
+  void on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
+  void on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
+  void end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept;
+  ReceivedPart end_reception(uint32_t queue_pair, Time arrival) noexcept;
+  void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  void on_rendezvous(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
+  bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
+  void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
+                  Time arrival) noexcept;
+  std::optional<Event> fail_get(const OutboundMessage& request) noexcept;
+  void deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept;
+  std::optional<Event> complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept;
+  void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
+  void add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept;
+  size_t take_delivered(std::span<Event> events) noexcept;
 
   // roce_transport.cc
   void note_standstill(Time now) noexcept;
-  Time expiry(uint32_t source) const noexcept;
+  Time expiry(uint32_t queue_pair) const noexcept;
+  uint32_t next_to_expire() const noexcept;
   void expire(Time now) noexcept;
-  void transmit(TransmitLane& lane, Time now) noexcept;
+  void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
+  void fail_queue_pair(uint32_t queue_pair) noexcept;
+
+  // roce_transmit.cc
+  void transmit(uint32_t lane, Time now) noexcept;
+  void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
+  bool transmit_response(TransmitLane& lane, Time now) noexcept;
   bool transmit_data(TransmitLane& lane, Time now) noexcept;
+  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<Frame> frames) noexcept;
+  void write_request(const HeaderTemplate& path, const RequestRun& run, std::span<Frame> frames) const noexcept;
+  void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
   void prefetch_turns(const IndexQueue& senders) const noexcept;
-  void count_requests(uint32_t source, const RequestRun& run) noexcept;
-  void after_step(uint32_t source, Time deadline_before) noexcept;
-  size_t report_finished(std::span<Event> events) noexcept;
+  void count_answer(uint8_t syndrome) noexcept;
+  void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
+  void count_data(uint32_t queue_pair, uint32_t packets, uint32_t length) noexcept;
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
+  const ResponderOptions responder_options_;
   const std::vector<PortBinding> bindings_;
   TransportPlan plan_;
-  std::vector<TransmitLane> lanes_;  // in the order of bindings_
+  std::vector<TransmitLane> lanes_;           // in the order of bindings_
+  std::vector<uint32_t> port_of_lane_;        // the same
+  std::vector<std::unique_ptr<Port>> ports_;  // in the order in which bindings_ name them first
+  std::vector<ConnectionEnds> connections_;   // by connection
 
-  // Queue pair kFirstQueuePair + i is requester i, or responder i - requesters_.size().
+  // By queue pair: i has the number kFirstQueuePair + i.
   std::vector<Requester> requesters_;
-  std::vector<HeaderTemplate> request_headers_;
-  std::vector<SourceEnd> sources_;
   std::vector<Responder> responders_;
-  std::vector<HeaderTemplate> reply_headers_;
-  std::vector<DestinationEnd> destinations_;
-  std::vector<uint32_t> source_of_, destination_of_;  // by connection
+  std::vector<HeaderTemplate> templates_;
+  std::vector<QueuePairEnd> ends_;
+  std::vector<QueuePairCounters> flow_counters_;
+  std::vector<ReadResource> read_resources_;  // profile.max_responder_reads for each that may be read
+  DeadlineLists deadlines_;
 
+  // Messages.
   std::optional<RequestWriter> writer_;
   std::optional<RequesterPool> pool_;
-  RecencyList deadlines_;  // requesters whose time-out runs
-  SpscRing<Event> received_;
-  Time last_now_;
-  Time last_poll_;
-  Time hold_until_;           // no time-out fires earlier
-  uint32_t standstills_ = 0;  // in a row
+  uint32_t messages_taken_ = 0;  // posted and not reported
+  SlotPool<Transfer> transfers_;
+  IndexQueue ended_transfers_;  // not reported
+  SlotPool<Offer> offers_;
+  SlotPool<Get> gets_;
+  MessageAssembly assembly_{0};
+  SpscRing<Delivery> delivered_;
+  uint32_t one_way_turn_ = 0;
+
+  Time last_now_ = Time::long_ago();
+  Time last_poll_ = Time::long_ago();
+  Time hold_until_ = Time::long_ago();  // no time-out fires earlier
+  uint32_t standstills_ = 0;            // in a row
 
   TransportCounters counters_;
   uint64_t reported_ = 0;  // events
-  RoceCounters roce_;
-  std::vector<FlowCounters> flows_;  // by connection
+  Details details_;
+  std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
 };
 
 }  // namespace rankwire

@@ -6,7 +6,7 @@ namespace rankwire {
 
 bool TransmitLane::begin(Time now) noexcept {
   if (!flush(now)) return false;
-  if (!has_work()) {
+  if (!has_work() && discovery_due > now) {
     was_busy_ = false;
   } else if (was_busy_) {
     pacer_.keep_up(now);
@@ -86,8 +86,8 @@ void TransmitLane::block(Time now, uint32_t length) noexcept {
 
 Time TransmitLane::wake() const noexcept {
   if (staged_begin_ < staged_end_) return blocked_until_;
-  if (!has_work()) return Time::never();
-  return std::max(blocked_until_, pacer_.schedule());
+  const Time due = has_work() ? Time::long_ago() : discovery_due;
+  return std::max({due, blocked_until_, pacer_.schedule()});
 }
 
 void TransmitLane::close() noexcept {

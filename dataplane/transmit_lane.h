@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "base/units.h"
+#include "dataplane/answer_queue.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/pacer.h"
@@ -21,23 +22,30 @@ class TransmitLane {
   /// Packets that a queue pair sends in a row before the next has its turn: a visit costs more than a packet.
   static constexpr uint32_t kRun = 16;
 
-  TransmitLane(PortId id, FramePort& port, const Pacer& pacer, uint32_t sources, uint32_t destinations)
-      : senders(sources),
-        repliers(destinations),
+  /// `queue_pairs` may send, `readable` of them, or none, may be read from.
+  TransmitLane(PortId id, FramePort& port, const Pacer& pacer, uint32_t queue_pairs, uint32_t readable)
+      : senders(queue_pairs),
+        repliers(queue_pairs),
+        readers(readable),
         id_(id),
         port_(&port),
         pacer_(pacer),
         capabilities_(port.capabilities()) {}
 
-  IndexQueue senders;   ///< source queue pairs that may send, in the order of their turns
-  IndexQueue repliers;  ///< destination queue pairs that owe an answer
-  uint32_t run = 0;     ///< packets that the first of `senders` has sent in this turn
+  IndexQueue senders;                  ///< queue pairs that may send requests, in the order of their turns
+  IndexQueue repliers;                 ///< queue pairs that owe an answer: what it says is decided when it is sent
+  AnswerQueue answers;                 ///< answers that were decided before; sent before those of `repliers`
+  IndexQueue readers;                  ///< queue pairs that owe READ responses, in the order of their turns
+  Time discovery_due = Time::never();  ///< when neighbour discovery has something to send
+  uint32_t run = 0;                    ///< packets that the first of `senders` has sent in this turn
 
   PortId id() const noexcept { return id_; }
   FramePort& port() const noexcept { return *port_; }
   const FramePort::Capabilities& capabilities() const noexcept { return capabilities_; }
   const Pacer& pacer() const noexcept { return pacer_; }
-  bool has_work() const noexcept { return !senders.empty() || !repliers.empty(); }
+  bool has_work() const noexcept {
+    return !senders.empty() || !repliers.empty() || !answers.empty() || !readers.empty();
+  }
 
   /// Begins the transmissions of `now`. False when frames from before still wait for the port.
   bool begin(Time now) noexcept;
@@ -67,7 +75,7 @@ class TransmitLane {
   FramePort::Capabilities capabilities_;
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_
-  Time blocked_until_;
+  Time blocked_until_ = Time::long_ago();
   Duration slot_;  // of each frame that next_frames gave last
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
   // allocated and empty.

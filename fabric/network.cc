@@ -9,6 +9,23 @@ Bytes padded(Bytes n) {
   return Bytes((n.count + 3) & ~int64_t{3});
 }
 
+/// What one queue pair sends of a message.
+Bytes part_size(Bytes part, const Framing& framing) {
+  const int64_t frames = part.count == 0 ? 1 : (part.count + framing.payload.count - 1) / framing.payload.count;
+  return padded(part) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
+}
+
+Bytes largest_part(Bytes message, const Framing& framing) {
+  const int64_t share = (message.count + framing.parts - 1) / framing.parts;
+  return Bytes((share + 127) / 128 * 128);
+}
+
+Framing framing_of(const Nic& nic, Framing framing) {
+  if (!nic.ip.is_none() && !nic.ip.is_ipv4()) framing.overhead_per_frame += Bytes(40 - 20);
+  if (nic.vlan) framing.overhead_per_frame += Bytes(4);
+  return framing;
+}
+
 }  // namespace
 
 Framing rocev2_framing(Bytes mtu) {
@@ -20,12 +37,18 @@ Framing rocev2_framing(Bytes mtu) {
 
 Bytes line_size(Bytes message, const Framing& framing) {
   if (framing.payload.count == 0) return message;
-  const int64_t frames = message.count == 0 ? 1 : (message.count + framing.payload.count - 1) / framing.payload.count;
-  return padded(message) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
+  if (framing.parts == 1) return part_size(message, framing);
+  const Bytes part = largest_part(message, framing);
+  const int64_t whole = part.count == 0 ? 0 : message.count / part.count;
+  const Bytes rest(message.count - whole * part.count);
+  const int64_t empty = framing.parts - whole - (rest.count > 0 ? 1 : 0);
+  return Bytes(whole * part_size(part, framing).count) + (rest.count > 0 ? part_size(rest, framing) : Bytes(0)) +
+         Bytes(empty * part_size(Bytes(0), framing).count);
 }
 
 Bytes last_frame_size(Bytes message, const Framing& framing) {
   if (framing.payload.count == 0) return Bytes(0);
+  if (framing.parts > 1) message = largest_part(message, framing);
   const int64_t rest = message.count == 0 ? 0 : (message.count - 1) % framing.payload.count + 1;
   const Bytes extra = message > framing.payload ? framing.overhead_of_last : framing.overhead_per_message;
   return padded(Bytes(rest)) + framing.overhead_per_frame + extra;
@@ -50,7 +73,8 @@ Network star_network(const StarOptions& options, const TransportPlan& plan) {
     } else {
       const uint32_t from = plan.nics[c.source_nic.value].port.value,
                      to = plan.nics[c.destination_nic.value].port.value;
-      network.routes.push_back({{LinkId(2 * from), LinkId(2 * to + 1)}, options.framing});
+      network.routes.push_back(
+          {{LinkId(2 * from), LinkId(2 * to + 1)}, framing_of(plan.nics[c.source_nic.value], options.framing)});
     }
   }
   return network;

@@ -16,6 +16,9 @@ struct Framing {
   Bytes overhead_per_frame;    ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
   Bytes overhead_per_message;  ///< headers that only the first or the last frame of a message carries
   Bytes overhead_of_last;      ///< the part of them that the last frame carries
+  /// Queue pairs over which a message is split, each part framed by itself: ceil(ceil(bytes / parts) / 128) x 128 bytes
+  /// a part until none are left, the others empty (NCCL 2.30.7, net_ib/p2p.cc: NCCL_IB_SPLIT_DATA_ON_QPS).
+  uint32_t parts = 1;
 };
 
 /// RoCEv2 over untagged IPv4: a frame costs preamble 8 + Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4 + FCS 4 +
@@ -57,7 +60,8 @@ struct StarOptions {
   Duration local_latency;     ///< one way
 };
 
-/// Links: an up and a down link a port, then an out and an in link a rank.
+/// Links: an up and a down link a port, then an out and an in link a rank. A frame of a NIC with an IPv6 address or a
+/// VLAN is 20 or 4 bytes longer than `options.framing` says.
 Network star_network(const StarOptions& options, const TransportPlan& plan);
 
 }  // namespace rankwire

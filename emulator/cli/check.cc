@@ -45,7 +45,10 @@ std::vector<PortLoad> port_loads(const Setup& setup) {
     if (c.path != Path::kWire) continue;
     PortLoad& from = loads[setup.placement.nics[c.source_nic.value].port.value];
     PortLoad& to = loads[setup.placement.nics[c.destination_nic.value].port.value];
-    ++from.queue_pairs, ++to.queue_pairs;
+    if (!c.control) {
+      from.queue_pairs += setup.config.transport.queue_pairs;
+      to.queue_pairs += setup.config.transport.queue_pairs;
+    }
     from.messages_tx += c.messages_per_iteration, to.messages_rx += c.messages_per_iteration;
     from.bytes_tx += c.bytes_per_iteration.count, to.bytes_rx += c.bytes_per_iteration.count;
   }
@@ -63,7 +66,10 @@ nlohmann::ordered_json as_json(const Setup& setup) {
                      {"nic", place.nic},
                      {"port", setup.config.ports[place.port.value].name},
                      {"mac", to_string(nic.mac)},
-                     {"ip", to_string(nic.ip)}});
+                     {"ip", to_string(nic.ip)},
+                     {"prefix_length", nic.prefix_length},
+                     {"vlan", nic.vlan ? nlohmann::ordered_json(*nic.vlan) : nullptr},
+                     {"gateway", nic.gateway.is_none() ? nullptr : nlohmann::ordered_json(to_string(nic.gateway))}});
   }
   const std::vector<PortLoad> loads = port_loads(setup);
   for (size_t p = 0; p < loads.size(); ++p) {
@@ -80,6 +86,8 @@ nlohmann::ordered_json as_json(const Setup& setup) {
           {"ports", ports},
           {"iterations", setup.config.workload.iterations},
           {"messages_per_iteration", setup.plan.messages_per_iteration},
+          {"control_messages_per_iteration", setup.plan.control_messages},
+          {"control_bytes_per_iteration", setup.plan.control_bytes.count},
           {"bytes_wire_per_iteration", setup.plan.bytes_wire.count},
           {"bytes_local_per_iteration", setup.plan.bytes_local.count},
           {"warnings", setup.warnings}};
@@ -88,9 +96,12 @@ nlohmann::ordered_json as_json(const Setup& setup) {
 void print_tables(const nlohmann::ordered_json& j) {
   fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
   for (const auto& r : j["ranks"]) {
-    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
+    const std::string ip = fmt::format("{}/{}", r["ip"].get<std::string>(), r["prefix_length"].get<uint32_t>());
+    const std::string vlan = r["vlan"].is_null() ? "" : fmt::format(" vlan {}", r["vlan"].get<uint16_t>());
+    const std::string gateway = r["gateway"].is_null() ? "" : fmt::format(" via {}", r["gateway"].get<std::string>());
+    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}{}{}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
                r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>(),
-               r["mac"].get<std::string>(), r["ip"].get<std::string>());
+               r["mac"].get<std::string>(), ip, vlan, gateway);
   }
   fmt::print("\nan iteration:\n{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", "port", "device", "QPs",
              "messages tx", "messages rx", "bytes tx", "bytes rx");
@@ -99,6 +110,8 @@ void print_tables(const nlohmann::ordered_json& j) {
                p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
                p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
   }
+  if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
+    fmt::print("\n{} of the messages clear others to be sent", control);
   fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {} iteration(s)\n",
              j["messages_per_iteration"].get<uint64_t>(), j["bytes_wire_per_iteration"].get<int64_t>(),
              j["bytes_local_per_iteration"].get<int64_t>(), j["iterations"].get<uint32_t>());

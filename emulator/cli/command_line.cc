@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/peer.h"
 
 namespace rankwire {
 namespace {
@@ -14,6 +15,7 @@ constexpr int kUsage = 2;
 struct Line {
   CLI::App app{"rankwire: the network traffic of AI jobs on real wires, beside a reference model."};
   RunRequest request;
+  PeerRequest peer;
   bool quiet = false, twin = false;
   std::string folder, formats, specification, prefix;
   int status = 0;
@@ -30,6 +32,37 @@ struct Line {
         ->allow_extra_args(false);
     add_json_flag(verb, "print the summary as JSON");
     verb.add_flag("--quiet", quiet, "print errors only");
+  }
+
+  void add_peer() {
+    CLI::App& verb = *app.add_subcommand("peer", "an emulated NIC that answers the perftest of another");
+    verb.add_flag("--perftest")->required()->description("answer ib_write_bw, ib_send_bw, ib_read_bw, ib_write_lat");
+    verb.add_option("--device", peer.device, "DPDK device: PCI address or vdev string")->required();
+    verb.add_option("--ip", peer.ip, "address of the emulated NIC with its prefix, IPv4 or IPv6")->required();
+    verb.add_option("--mac", peer.mac, "default: 02:00 and the end of the address");
+    verb.add_option("--vlan", peer.vlan, "802.1Q VLAN of its frames")->check(CLI::Range(1, 4094));
+    verb.add_option("--gateway", peer.gateway, "next hop to other subnets");
+    verb.add_option("--rate", peer.rate, "line rate")->capture_default_str();
+    verb.add_option("--mtu", peer.mtu, "largest path MTU, 256B to 4096B")->capture_default_str();
+    verb.add_option("--profile", peer.profile, "whose behaviour: rankwire, mlx5, rxe")->capture_default_str();
+    verb.add_option("--queue-pairs", peer.queue_pairs, "most of one client")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    verb.add_option("--listen", peer.listen, "ADDRESS:PORT of this host for the clients' TCP")->capture_default_str();
+    verb.add_option("--count", peer.clients, "end after so many clients; default: when interrupted");
+    verb.add_option("--deadline", peer.deadline, "end after this time, such as 600s");
+    verb.add_option("--patience", peer.patience, "drop a client that is silent for so long")->capture_default_str();
+    verb.add_option("--message", peer.message, "ib_write_lat: its option -s")->capture_default_str();
+    verb.add_option("--iterations", peer.iterations, "ib_write_lat: its option -n, with --all")
+        ->check(CLI::PositiveNumber);
+    verb.add_flag("--all", peer.all_sizes, "ib_write_lat: its option -a");
+    verb.add_flag("--bandwidth-only", peer.bandwidth_only, "never begin a latency test");
+    verb.add_flag_callback(
+        "--json", [this] { peer.form = OutputForm::kJson; }, "print JSON at the end");
+    verb.footer(
+        "Example: rankwire peer --perftest --device 0000:3b:00.0 --ip 10.5.0.9/24 --count 1\n"
+        "     and on the other host: ib_write_bw -d mlx5_0 -x 3 THIS_HOST");
+    verb.callback([this] { status = answer_perftest(peer); });
   }
 
   void add_verbs() {
@@ -60,6 +93,8 @@ struct Line {
     add_json_flag(devices, "print JSON");
     devices.footer("Example: rankwire devices --json");
     devices.callback([this] { status = list_devices(request.form); });
+
+    add_peer();
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();

@@ -9,13 +9,24 @@
 namespace rankwire {
 namespace {
 
-void connect(const Setup& setup, Transport& transport) {
-  const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
-  const std::vector<ConnectFailure> failures = transport.connect(ends);
+void check_connections(const Setup& setup, std::span<const ConnectFailure> failures) {
   if (failures.empty()) return;
   const Connection& c = setup.plan.transport.connections[failures.front().connection.value];
   fail_run("{} of {} connections failed; the first, from rank {} to rank {}: {}", failures.size(),
            setup.plan.transport.connections.size(), c.source.value, c.destination.value, failures.front().reason);
+}
+
+/// Brings all connections up.
+void connect(const Setup& setup, const Execution& execution, const std::atomic<bool>& interrupted) {
+  Transport& transport = execution.transport;
+  const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
+  check_connections(setup, transport.connect(ends));
+  const std::span<Device* const> devices =
+      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
+  const std::vector<ConnectFailure> failures =
+      establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted);
+  // A stopped run has nothing to say about connections that it did not wait for.
+  if (!interrupted.load()) check_connections(setup, failures);
 }
 
 std::vector<FlowRow> flow_rows(const Setup& setup, const Transport& transport) {
@@ -26,6 +37,21 @@ std::vector<FlowRow> flow_rows(const Setup& setup, const Transport& transport) {
                     connection.group.valid() ? setup.workload.groups[connection.group.value].name : std::string(),
                     counters});
   }
+  return rows;
+}
+
+std::vector<RankNic> rank_nics(const Setup& setup) {
+  std::vector<RankNic> nics;
+  for (const NicId id : setup.placement.nic) {
+    const Nic& nic = setup.placement.nics[id.value];
+    nics.push_back({nic.id, nic.port, to_string(nic.mac), to_string(nic.ip)});
+  }
+  return nics;
+}
+
+std::vector<DetailRow> detail_rows(const Transport& transport) {
+  std::vector<DetailRow> rows;
+  for (const NamedCounter& counter : transport.details()) rows.push_back({std::string(counter.name), counter.value});
   return rows;
 }
 
@@ -44,8 +70,11 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
       .messages_lost = messages.sent > messages.delivered ? messages.sent - messages.delivered : 0,
       .messages_duplicated = messages.duplicated,
       .counters = transport.counters(),
+      .details = detail_rows(transport),
       .flows = flow_rows(setup, transport),
+      .rank_nics = rank_nics(setup),
       .ports = transport.ports()};
+  end.latencies = latency_rows(transport.latencies(), end.ports);
   for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
   // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
   end.counters.messages_sent = messages.sent;
@@ -93,12 +122,12 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                                      .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                                      .seed = setup.config.seed});
   Engine engine(setup.workload, setup.plan, engine_options(setup.config), sink);
-  connect(setup, execution.transport);
+  connect(setup, execution, interrupted);
   const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
-  const std::span<Device* const> devices =
-      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
   execution.clock.start();
   if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
+  const std::span<Device* const> devices =
+      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
   RunResult result = run(engine, execution.transport, devices, execution.clock, run_options(setup.config), interrupted);
   RunEnd end = run_end(setup, result, engine, execution.transport);
   judge(result, end);

@@ -10,6 +10,7 @@
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/run_folder.h"
 #include "emulator/cli/testbed.h"
+#include "emulator/cli/transport_options.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/report.h"
@@ -46,12 +47,12 @@ void open_session(Session& session, const RunRequest& request) {
   for (const std::string& warning : session.setup.warnings) log_warning(warning);
 
   // What an earlier run left would not be this run's.
-  for (const char* file :
-       {"summary.json", "operations.csv", "flows.csv", "ports.csv", "timeline.json", "report.html", "report.md"}) {
+  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
+                           "timeline.json", "report.html", "report.md"}) {
     std::filesystem::remove(folder / file);
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
-  session.recorder->configuration(resolved_json(config), RANKWIRE_VERSION, config.dut);
+  session.recorder->configuration(resolved_json(session.setup.config), RANKWIRE_VERSION, config.dut);
   session.recorder->nodes(node_table(session.setup.workload));
   for (const std::string& warning : session.setup.warnings) session.recorder->warning(warning);
 }
@@ -65,7 +66,7 @@ RunResult emulate(Session& session) {
   RealClock clock;
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
   RoceOptions options = roce_options(session.setup);
-  options.standstill = Duration(ack_timeout(options.timeout_exponent).ps / 2);
+  options.standstill = Duration(reliable_options(options.profile, options.mtu).timeout.ps / 2);
   const std::unique_ptr<Transport> transport = wire_and_local(session.setup, options, *testbed);
   return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());

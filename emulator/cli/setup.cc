@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "emulator/cli/transport_options.h"
 #include "emulator/simulator/roofline.h"
 
 namespace rankwire {
@@ -90,6 +91,49 @@ void warn_of_local_traffic(Setup& setup) {
   }
 }
 
+NcclProtocol nccl_protocol(ProtocolName protocol) {
+  switch (protocol) {
+    case ProtocolName::kAuto:
+      return NcclProtocol::kAuto;
+    case ProtocolName::kLl:
+      return NcclProtocol::kLl;
+    case ProtocolName::kLl128:
+      return NcclProtocol::kLl128;
+    case ProtocolName::kSimple:
+      return NcclProtocol::kSimple;
+  }
+  return NcclProtocol::kAuto;
+}
+
+ScheduleOptions schedule_options(const RunConfig& config) {
+  ScheduleOptions options{.channels = config.collectives.channels, .chunk = config.collectives.chunk};
+  if (config.collectives.profile == CollectivesProfile::kPlain) return options;
+  const Bandwidth nic = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
+  const NcclConfig& nccl = config.collectives.nccl;
+  options.nccl = {.channels = nccl.channels.value_or(nccl_channels(nic)),
+                  .p2p_channels = nccl.p2p_channels.value_or(nccl_p2p_channels(nic)),
+                  .protocol = nccl_protocol(nccl.protocol),
+                  .steps_in_flight = nccl.steps_in_flight,
+                  .clear_to_send = nccl.clear_to_send,
+                  .buffer = nccl.buffer,
+                  .p2p_chunk = nccl.p2p_chunk,
+                  .network = nic};
+  return options;
+}
+
+AddressPool address_pool(const SubnetConfig& ip, std::optional<uint16_t> vlan, std::optional<IpAddress> gateway) {
+  return {.first = ip.first, .prefix_length = ip.prefix_length, .vlan = vlan, .gateway = gateway.value_or(IpAddress())};
+}
+
+std::vector<std::optional<AddressPool>> port_addresses(const RunConfig& config) {
+  std::vector<std::optional<AddressPool>> pools;
+  for (const PortConfig& port : config.ports) {
+    std::optional<AddressPool>& pool = pools.emplace_back();
+    if (port.ip) pool = address_pool(*port.ip, port.vlan, port.gateway);
+  }
+  return pools;
+}
+
 }  // namespace
 
 TransformerModel transformer_model(const TransformerConfig& c) {
@@ -108,13 +152,12 @@ TransformerModel transformer_model(const TransformerConfig& c) {
 
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder) {
   setup.config = config;
+  apply_profile(setup.config.transport);
   setup.workload = load_workload(workload_options(config, folder), setup.warnings);
   apply_compute_model(setup.workload, config);
   const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
-  setup.plan = make_plan(setup.workload, setup.placement,
-                         {.channels = config.collectives.channels, .chunk = config.collectives.chunk},
-                         config.workload.iterations);
+  setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
   warn_of_local_traffic(setup);
 }
 
@@ -128,9 +171,9 @@ PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
           .nics = nics,
           .ports = ports,
           .places = explicit_places(config),
-          .first_ip = config.mapping.first_ip,
-          .prefix_length = config.mapping.prefix_length,
-          .first_mac = config.mapping.first_mac};
+          .addresses = address_pool(config.addresses.ip, config.addresses.vlan, config.addresses.gateway),
+          .port_addresses = port_addresses(config),
+          .first_mac = config.addresses.first_mac};
 }
 
 EngineOptions engine_options(const RunConfig& config) {
@@ -148,53 +191,12 @@ RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }
 
-uint32_t default_timeout(const Setup& setup) {
-  // A switch in the loop stands still only when the loop does, which it notices. One in a thread of its own may wait
-  // for a core without anybody noticing.
-  constexpr uint32_t kSwitchInLoop = 8, kSwitchInThread = 12, kForeignDevice = 14;
-  const RunConfig& config = setup.config;
-  std::vector<Bytes> queued(config.ports.size());
-  const Framing framing = rocev2_framing(Bytes(config.transport.mtu));
-  for (const Connection& c : setup.plan.transport.connections) {
-    if (c.path != Path::kWire) continue;
-    const Bytes window(int64_t{config.transport.window} * config.transport.mtu);
-    queued[setup.placement.nics[c.destination_nic.value].port.value] +=
-        line_size(std::min(window, c.bytes_per_iteration), framing);
-  }
-  Duration longest;
-  for (size_t p = 0; p < queued.size(); ++p) {
-    const Bytes most = std::min(queued[p], config.embedded_switch.buffer);
-    longest = std::max(longest, serialization_time(most, config.ports[p].rate));
-  }
-  uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
-                      : config.embedded_switch.own_core ? kSwitchInThread
-                                                        : kSwitchInLoop;
-  while (exponent < 31 && ack_timeout(exponent) < longest * 2) ++exponent;
-  return exponent;
-}
-
-RoceOptions roce_options(const Setup& setup) {
-  const RunConfig& config = setup.config;
-  const TransportConfig& t = config.transport;
-  return {.mtu = t.mtu,
-          .window = t.window,
-          .ack_every = t.ack_every,
-          .timeout_exponent = t.timeout ? *t.timeout : default_timeout(setup),
-          .retry_count = t.retry_count,
-          .dscp = static_cast<uint8_t>(t.dscp),
-          .ecn = t.ecn ? Ecn::kCapable0 : Ecn::kNotCapable,
-          .time_to_live = static_cast<uint8_t>(t.ttl),
-          .payload = t.checking ? PayloadMode::kChecking : PayloadMode::kPattern,
-          .catch_up = t.catch_up,
-          .seed = config.seed};
-}
-
 Network reference_network(const Setup& setup) {
   const RunConfig& config = setup.config;
   StarOptions options{.port_bandwidth = {},
                       .port_latency = config.embedded_switch.link_latency,
                       .switch_latency = config.embedded_switch.latency,
-                      .framing = rocev2_framing(Bytes(config.transport.mtu)),
+                      .framing = framing_of(config.transport),
                       .local_bandwidth = config.hosts.local_bandwidth,
                       .local_latency = config.hosts.local_latency};
   for (const PortConfig& port : config.ports) options.port_bandwidth.push_back(port.rate);

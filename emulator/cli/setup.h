@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "converters/transformer.h"
-#include "dataplane/roce_transport.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/run.h"
@@ -41,13 +40,6 @@ TransformerModel transformer_model(const TransformerConfig& config);
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
-/// For virtual time; `run` adds what only real time needs.
-RoceOptions roce_options(const Setup& setup);
-/// The exponent t of the acknowledgement time-out that `transport.timeout: auto` stands for: 8 on embedded ports, 12
-/// with the embedded switch in a thread of its own, 14 on other ports, or the smallest that is twice the longest time
-/// that a frame can wait in front of a port when all queue pairs that lead there have a whole window on the way. A
-/// shorter one would take its own queue for loss.
-uint32_t default_timeout(const Setup& setup);
 /// What the reference model believes of the network: one switch, the ports' rates, the modelled interconnect.
 Network reference_network(const Setup& setup);
 std::vector<NodeInfo> node_table(const Workload& workload);

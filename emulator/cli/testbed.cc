@@ -16,7 +16,6 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kHeaderBytes = 64;     // most of IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4
 constexpr uint32_t kQueueFrames = 4096;   // of a link to the embedded switch, each direction
 constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and acknowledgements
 
@@ -25,9 +24,9 @@ constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and ackn
 uint32_t frames_of_port(const Setup& setup, PortId port) {
   uint64_t queue_pairs = 0;
   for (const Connection& c : setup.plan.transport.connections) {
-    queue_pairs += c.path == Path::kWire && setup.placement.nics[c.source_nic.value].port == port;
+    queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
   }
-  const uint64_t windows = queue_pairs * setup.config.transport.window;
+  const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
   const uint64_t buffer = static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / setup.config.transport.mtu;
   return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
 }
@@ -40,14 +39,6 @@ SwitchOptions switch_options(const Setup& setup) {
           .ecn_threshold = config.ecn_threshold,
           .loss_ppm = config.loss_ppm,
           .seed = setup.config.seed};
-}
-
-std::vector<PortBinding> bindings(const Setup& setup, const std::vector<std::unique_ptr<FramePort>>& ports) {
-  std::vector<PortBinding> result;
-  for (uint32_t p = 0; p < ports.size(); ++p) {
-    result.push_back({PortId(p), ports[p].get(), setup.config.ports[p].rate});
-  }
-  return result;
 }
 
 /// Steps the switch on a thread of its own until it is destroyed.
@@ -98,12 +89,19 @@ class EmbeddedTestbed final : public Testbed {
     return testbed;
   }
 
-  void give_own_thread() { devices_.clear(); }
+  void give_own_thread() { own_thread_ = true; }
 
-  std::vector<PortBinding> ports() override { return bindings(setup_, ports_); }
+  std::vector<PortBinding> ports() override {
+    std::vector<PortBinding> bindings;
+    for (uint32_t p = 0; p < ports_.size(); ++p)
+      bindings.push_back({PortId(p), ports_[p].get(), setup_.config.ports[p].rate});
+    return bindings;
+  }
   std::span<Device* const> devices() override { return devices_; }
   void start(Clock& clock) override {
-    if (devices_.empty()) thread_.emplace(*switch_, clock, environment_.has_value());
+    if (!own_thread_) return;
+    devices_.clear();
+    thread_.emplace(*switch_, clock, environment_.has_value());
   }
 
   std::vector<PortCounters> finish() override {
@@ -146,21 +144,32 @@ class EmbeddedTestbed final : public Testbed {
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
   std::optional<VirtualSwitch> switch_;
   std::vector<Device*> devices_;
+  bool own_thread_ = false;
   std::optional<SwitchThread> thread_;
 };
 
-/// DPDK devices that lead to a device under test outside this process.
+/// DPDK devices that lead to a device under test outside this process. The queues of one share its line.
 class DeviceTestbed final : public Testbed {
  public:
   explicit DeviceTestbed(const Setup& setup) : setup_(setup), environment_(options(setup)) {
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
-      ports_.push_back(open_dpdk_port(
-          environment_, setup.config.ports[p].device,
-          {.mtu = setup.config.transport.mtu + kHeaderBytes, .frames = frames_of_port(setup, PortId(p))}));
+      const PortConfig& port = setup.config.ports[p];
+      queues_.push_back(open_dpdk_queues(environment_, port.device,
+                                         {.mtu = setup.config.transport.mtu + header_bytes(setup.config),
+                                          .frames = frames_of_port(setup, PortId(p)),
+                                          .queues = port.queues}));
     }
   }
 
-  std::vector<PortBinding> ports() override { return bindings(setup_, ports_); }
+  std::vector<PortBinding> ports() override {
+    std::vector<PortBinding> bindings;
+    for (uint32_t p = 0; p < queues_.size(); ++p) {
+      const PortConfig& port = setup_.config.ports[p];
+      const Bandwidth share(port.rate.bits_per_second / port.queues);
+      for (const std::unique_ptr<FramePort>& queue : queues_[p]) bindings.push_back({PortId(p), queue.get(), share});
+    }
+    return bindings;
+  }
   std::span<Device* const> devices() override { return {}; }
   void start(Clock&) override {}
   std::vector<PortCounters> finish() override { return {}; }
@@ -172,9 +181,12 @@ class DeviceTestbed final : public Testbed {
     return options;
   }
 
+  /// Most of IPv4 20 or IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+  static uint32_t header_bytes(const RunConfig& config) { return config.addresses.ip.first.is_ipv4() ? 64 : 84; }
+
   const Setup& setup_;
   DpdkEnvironment environment_;
-  std::vector<std::unique_ptr<FramePort>> ports_;
+  std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
 };
 
 }  // namespace

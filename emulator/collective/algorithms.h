@@ -9,17 +9,25 @@
 
 namespace rankwire {
 
-/// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69 (2009): steps
-/// 0 .. n-2 reduce-scatter, steps n-1 .. 2n-3 all-gather. Sends 2(n-1)/n of the input.
-void ring_all_reduce(ScheduleBuilder& builder);
+/// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69 (2009), of one
+/// block a member: steps first_step .. first_step+n-2 reduce-scatter, the n-1 next ones all-gather. Starts when `after`
+/// is complete; returns what completes the last block. Sends 2(n-1)/n of the input.
+Producers ring_all_reduce(ScheduleBuilder& builder, std::span<const Extent> blocks, uint32_t first_step,
+                          const Producers& after);
 
-/// Steps 0 .. n-2. Block b travels from member b+1 once around the ring to member b, gathering sums. Returns what
-/// completes the member's own block. Sends all blocks but the member's own: (n-1)/n of their sum.
-Producers ring_reduce_scatter(ScheduleBuilder& builder, std::span<const Extent> blocks);
+/// Steps first_step .. first_step+n-2. Block b travels from member b+1 once around the ring to member b, gathering
+/// sums. Starts when `after` is complete; returns what completes the member's own block. Sends all blocks but the
+/// member's own: (n-1)/n of their sum.
+Producers ring_reduce_scatter(ScheduleBuilder& builder, std::span<const Extent> blocks, uint32_t first_step,
+                              const Producers& after);
 
 /// Steps first_step .. first_step+n-2. Block b starts at member b, complete when `own` is, and is passed on around the
-/// ring. Sends n-1 blocks.
-void ring_all_gather(ScheduleBuilder& builder, std::span<const Extent> blocks, uint32_t first_step, Producers own);
+/// ring. Returns what completes the last block. Sends n-1 blocks.
+Producers ring_all_gather(ScheduleBuilder& builder, std::span<const Extent> blocks, uint32_t first_step, Producers own);
+
+/// All-reduce, reduce-scatter or all-gather in passes: chunk by chunk of the channel's blocks, as Slicing::chunk says.
+/// As in NCCL's kernels, a member begins a pass when it has received the last block of the one before.
+void ring_passes(ScheduleBuilder& builder);
 
 /// A pipeline of slices from the root along the ring; step d is the message that the member at distance d from the root
 /// sends. All members but the last send the whole input.

@@ -4,10 +4,10 @@
 
 namespace rankwire {
 
-void ring_all_reduce(ScheduleBuilder& builder) {
-  const std::vector<Extent> blocks = builder.parts();
-  Producers own = ring_reduce_scatter(builder, blocks);
-  ring_all_gather(builder, blocks, builder.members() - 1, std::move(own));
+Producers ring_all_reduce(ScheduleBuilder& builder, std::span<const Extent> blocks, uint32_t first_step,
+                          const Producers& after) {
+  Producers own = ring_reduce_scatter(builder, blocks, first_step, after);
+  return ring_all_gather(builder, blocks, first_step + builder.members() - 1, std::move(own));
 }
 
 }  // namespace rankwire

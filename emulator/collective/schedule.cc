@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "emulator/collective/algorithms.h"
+#include "emulator/collective/clear_to_send.h"
+#include "emulator/collective/slicing.h"
 
 namespace rankwire {
 namespace {
@@ -16,24 +18,29 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
                request.members);
   if (request.operation == Operation::kPointToPoint && request.members != 2)
     fail_input("a point-to-point operation has 2 members, not {}", request.members);
-  if (options.channels < 1 || options.channels > MessageId::kMaxChannels)
-    fail_input("channels must be 1 .. {}, not {}", MessageId::kMaxChannels, options.channels);
   if (request.element.count < 1 || request.bytes.count < 0 || request.bytes.count % request.element.count != 0)
     fail_input("{} bytes are not a whole number of elements of {} bytes", request.bytes.count, request.element.count);
+  if (options.nccl) {
+    validate(*options.nccl);
+    constexpr Bytes kLargestElement(4096);
+    if (request.element > kLargestElement)
+      fail_input("NCCL divides data in elements of at most {} bytes, not {}", kLargestElement.count,
+                 request.element.count);
+    return;
+  }
+  if (options.channels < 1 || options.channels > MessageId::kMaxChannels)
+    fail_input("channels must be 1 .. {}, not {}", MessageId::kMaxChannels, options.channels);
   if (options.chunk < request.element || options.chunk.count > kLargestMessage)
     fail_input("chunk must be from one element ({} bytes) to {} bytes, not {}", request.element.count, kLargestMessage,
                options.chunk.count);
 }
 
-void add_channel(Operation operation, ScheduleBuilder& builder) {
-  switch (operation) {
+void add_channel(ScheduleBuilder& builder) {
+  switch (builder.operation()) {
     case Operation::kAllReduce:
-      return ring_all_reduce(builder);
     case Operation::kReduceScatter:
-      ring_reduce_scatter(builder, builder.parts());
-      return;
     case Operation::kAllGather:
-      return ring_all_gather(builder, builder.inputs(), 0, {});
+      return ring_passes(builder);
     case Operation::kBroadcast:
       return ring_broadcast(builder);
     case Operation::kReduce:
@@ -55,13 +62,15 @@ void add_channel(Operation operation, ScheduleBuilder& builder) {
 
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options) {
   validate(request, options);
-  ScheduleBuilder builder(request, options);
-  const uint32_t channels = request.operation == Operation::kBarrier ? 1 : options.channels;
-  for (uint32_t channel = 0; channel < channels && request.members > 1; ++channel) {
+  const Slicing slicing = options.nccl ? nccl_slicing(request, *options.nccl) : plain_slicing(request, options);
+  ScheduleBuilder builder(request, slicing);
+  for (uint32_t channel = 0; channel < slicing.channels && request.members > 1; ++channel) {
     builder.begin_channel(static_cast<uint8_t>(channel));
-    add_channel(request.operation, builder);
+    add_channel(builder);
   }
-  return builder.finish();
+  Schedule schedule = builder.finish();
+  if (!options.nccl || !options.nccl->clear_to_send) return schedule;
+  return with_clear_to_send(schedule, slicing.messages_in_flight, request.local);
 }
 
 }  // namespace rankwire

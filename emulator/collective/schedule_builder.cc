@@ -7,13 +7,31 @@
 
 namespace rankwire {
 
-ScheduleBuilder::ScheduleBuilder(const ScheduleRequest& request, const ScheduleOptions& options)
-    : request_(request),
-      options_(options),
-      slice_size_(options.chunk.count / request.element.count * request.element.count) {}
+Schedule make_schedule(std::vector<Step> steps, std::span<const StepEdge> edges) {
+  Schedule schedule{.steps = std::move(steps)};
+  const size_t count = schedule.steps.size();
+  schedule.predecessors.resize(count);
+  schedule.successor_begin.resize(count + 1);
+  schedule.successors.resize(edges.size());
+  for (const auto& [predecessor, successor] : edges) {
+    ++schedule.predecessors[successor];
+    ++schedule.successor_begin[predecessor + 1];
+  }
+  for (size_t i = 0; i < count; ++i) schedule.successor_begin[i + 1] += schedule.successor_begin[i];
+  std::vector<uint32_t> place(schedule.successor_begin.begin(), schedule.successor_begin.end() - 1);
+  for (const auto& [predecessor, successor] : edges) schedule.successors[place[predecessor]++] = successor;
+  return schedule;
+}
+
+ScheduleBuilder::ScheduleBuilder(const ScheduleRequest& request, const Slicing& slicing)
+    : request_(request), slicing_(slicing) {}
 
 Extent ScheduleBuilder::share(Extent whole) const {
-  return partition(whole, channel_, options_.channels, request_.element);
+  if (slicing_.channel_share == Bytes(0)) return partition(whole, channel_, slicing_.channels, request_.element);
+  const Bytes begin = std::min(Bytes(channel_ * slicing_.channel_share.count), whole.bytes);
+  const bool last = channel_ + 1u == slicing_.channels;
+  const Bytes end = last ? whole.bytes : std::min(begin + slicing_.channel_share, whole.bytes);
+  return {whole.offset + begin, end - begin};
 }
 
 std::vector<Extent> ScheduleBuilder::parts() const {
@@ -32,6 +50,10 @@ std::vector<Extent> ScheduleBuilder::inputs() const {
 Extent ScheduleBuilder::part_between(uint32_t source, uint32_t destination) const {
   const Extent input{Bytes(source * request_.bytes.count), request_.bytes};
   return share(partition(input, destination, members(), request_.element));
+}
+
+Producers ScheduleBuilder::after_all(const Producers& steps, Extent extent) const {
+  return steps.empty() ? Producers() : Producers(slices(extent), steps.back());
 }
 
 void ScheduleBuilder::send(uint32_t peer, uint32_t step, Extent extent, const Producers& after) {
@@ -64,47 +86,38 @@ uint32_t ScheduleBuilder::await_signal(uint32_t peer, uint32_t step) {
 }
 
 uint32_t ScheduleBuilder::slices(Extent extent) const {
-  const int64_t count = (extent.bytes.count + slice_size_.count - 1) / slice_size_.count;
+  const Bytes size = slicing_.slice_of(extent, request_.element);
+  const int64_t count = (extent.bytes.count + size.count - 1) / size.count;
   if (count > static_cast<int64_t>(MessageId::kMaxSlices))
     fail_input("a step of {} bytes needs {} slices of {} bytes, but at most {} can be named: use a larger chunk",
-               extent.bytes.count, count, slice_size_.count, MessageId::kMaxSlices);
+               extent.bytes.count, count, size.count, MessageId::kMaxSlices);
   return static_cast<uint32_t>(count);
 }
 
 Extent ScheduleBuilder::slice(Extent extent, uint32_t index) const {
-  const Bytes begin(index * slice_size_.count);
-  return {extent.offset + begin, std::min(slice_size_, extent.bytes - begin)};
+  const Bytes size = slicing_.slice_of(extent, request_.element);
+  const Bytes begin(index * size.count);
+  return {extent.offset + begin, std::min(size, extent.bytes - begin)};
 }
 
 uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,
                               std::span<const uint32_t> after) {
   if (step >= MessageId::kMaxSteps)
-    fail_input("a group of {} members needs more than the {} steps that can be named", members(), MessageId::kMaxSteps);
+    fail_input(
+        "{} bytes among {} members need more than the {} steps that can be named: use larger chunks or fewer members",
+        request_.bytes.count, members(), MessageId::kMaxSteps);
   const uint32_t index = static_cast<uint32_t>(steps_.size());
   for (const uint32_t predecessor : after) edges_.emplace_back(predecessor, index);
-  steps_.push_back({.kind = kind,
-                    .channel = channel_,
-                    .step = static_cast<uint16_t>(step),
-                    .slice = static_cast<uint16_t>(slice),
-                    .peer = peer,
-                    .offset = extent.offset,
-                    .bytes = extent.bytes});
+  steps_.push_back(
+      {.kind = kind,
+       .channel = channel_,
+       .step = static_cast<uint16_t>(step),
+       .slice = static_cast<uint16_t>(slice),
+       .peer = peer,
+       .offset = extent.offset,
+       .bytes = extent.bytes,
+       .message = kind == StepKind::kReduce ? Bytes() : nccl_message_size(slicing_.protocol, extent.bytes)});
   return index;
-}
-
-Schedule ScheduleBuilder::finish() const {
-  Schedule schedule{.steps = steps_,
-                    .predecessors = std::vector<uint16_t>(steps_.size()),
-                    .successor_begin = std::vector<uint32_t>(steps_.size() + 1),
-                    .successors = std::vector<uint32_t>(edges_.size())};
-  for (const auto& [predecessor, successor] : edges_) {
-    ++schedule.predecessors[successor];
-    ++schedule.successor_begin[predecessor + 1];
-  }
-  for (size_t i = 0; i < steps_.size(); ++i) schedule.successor_begin[i + 1] += schedule.successor_begin[i];
-  std::vector<uint32_t> place(schedule.successor_begin.begin(), schedule.successor_begin.end() - 1);
-  for (const auto& [predecessor, successor] : edges_) schedule.successors[place[predecessor]++] = successor;
-  return schedule;
 }
 
 }  // namespace rankwire

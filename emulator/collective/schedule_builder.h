@@ -8,21 +8,31 @@
 
 #include "emulator/collective/partition.h"
 #include "emulator/collective/schedule.h"
+#include "emulator/collective/slicing.h"
 
 namespace rankwire {
 
 /// For each slice of an extent, the step that completes the slice at this member. Empty: it is there from the start.
 using Producers = std::vector<uint32_t>;
 
+/// (predecessor, successor).
+using StepEdge = std::pair<uint32_t, uint32_t>;
+
+/// The schedule of these steps and edges.
+Schedule make_schedule(std::vector<Step> steps, std::span<const StepEdge> edges);
+
 /// Every step is added after its predecessors, so a schedule is acyclic by construction. Throws Error(kInput) when a
 /// step or slice number does not fit a MessageId.
 class ScheduleBuilder {
  public:
-  ScheduleBuilder(const ScheduleRequest& request, const ScheduleOptions& options);
+  ScheduleBuilder(const ScheduleRequest& request, const Slicing& slicing);
 
   uint32_t members() const { return request_.members; }
   uint32_t position() const { return request_.position; }
   uint32_t root() const { return request_.root; }
+  Operation operation() const { return request_.operation; }
+  Bytes element() const { return request_.element; }
+  const Slicing& slicing() const { return slicing_; }
   Bytes bytes() const { return request_.bytes; }
   uint8_t channel() const { return channel_; }
   /// The position `distance` places further on the ring, 0 <= distance <= members.
@@ -43,6 +53,9 @@ class ScheduleBuilder {
   /// after another.
   Extent part_between(uint32_t source, uint32_t destination) const;
 
+  /// For each slice of the extent, the last of `steps`: what comes after all of them. Empty when there are none.
+  Producers after_all(const Producers& steps, Extent extent) const;
+
   /// Cuts the extent into slices and sends each as soon as its producer is complete. An empty extent sends nothing.
   void send(uint32_t peer, uint32_t step, Extent extent, const Producers& after);
   Producers receive(uint32_t peer, uint32_t step, Extent extent);
@@ -54,20 +67,19 @@ class ScheduleBuilder {
   /// Receives such a message and returns the step that does so.
   uint32_t await_signal(uint32_t peer, uint32_t step);
 
-  Schedule finish() const;
+  Schedule finish() const { return make_schedule(steps_, edges_); }
 
  private:
   uint32_t slices(Extent extent) const;
-  Extent slice(Extent extent, uint32_t index) const;
+  Extent slice(Extent extent, uint32_t index) const;  ///< the index-th
   uint32_t add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,
                std::span<const uint32_t> after);
 
   ScheduleRequest request_;
-  ScheduleOptions options_;
-  Bytes slice_size_;
+  Slicing slicing_;
   uint8_t channel_ = 0;
   std::vector<Step> steps_;
-  std::vector<std::pair<uint32_t, uint32_t>> edges_;  ///< (predecessor, successor), ordered by successor
+  std::vector<StepEdge> edges_;
 };
 
 }  // namespace rankwire

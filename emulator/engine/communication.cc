@@ -79,7 +79,7 @@ void Communication::send(const Slot& slot, uint32_t step) noexcept {
   const EdgePlan& edge = plan_.edges[plan_of(slot).first_edge + schedule.edge_of[step]];
   const uint32_t messages = plan_.transport.connections[edge.connection.value].messages_per_iteration;
   outgoing_.push_back({.id = message_id(workload_, slot.rank, slot.node, schedule.schedule.steps[step], slot.iteration),
-                       .bytes = schedule.schedule.steps[step].bytes,
+                       .bytes = schedule.schedule.steps[step].message,
                        .connection = edge.connection,
                        .index = slot.iteration * messages + edge.first_index + schedule.ordinal_of[step]});
 }
@@ -160,8 +160,10 @@ void Communication::on_received(const Event& event) noexcept {
     return;
   }
   ++counters_.delivered;
-  counters_.bytes_delivered += event.bytes;
-  if (options_.payload_keys == PayloadKeys::kCompared && event.bytes.count > 0) {
+  // The payload of a clear-to-send begins with its index, by which it has been recognised, not with a key.
+  const bool control = plan_.transport.connections[event.connection.value].control;
+  if (!control) counters_.bytes_delivered += event.bytes;
+  if (options_.payload_keys == PayloadKeys::kCompared && event.bytes.count > 0 && !control) {
     const uint64_t mask = event.bytes.count >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * event.bytes.count)) - 1;
     const uint64_t difference = event.received.payload_key ^ payload_key(destination_id(event));
     counters_.payload_errors += (difference & mask) != 0;

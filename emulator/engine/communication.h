@@ -35,7 +35,7 @@ struct CommunicationCounters {
   uint64_t posted = 0, sent = 0, delivered = 0, failed = 0;
   uint64_t duplicated = 0;      ///< delivered more than once
   uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
-  Bytes bytes_delivered;
+  Bytes bytes_delivered;        ///< payload of data messages
 };
 
 /// A message that an operation waits for.

@@ -250,9 +250,10 @@ std::string Engine::describe_waiting(const Waiting& w) const {
       node.kind == NodeKind::kCollective
           ? fmt::format("{} of group '{}'", to_string(node.collective), workload_.groups[node.group.value].name)
           : std::string(to_string(node.kind));
-  return fmt::format("rank {} in '{}' (node {}, {}, iteration {}) waits for rank {} {} step {} slice {}", w.rank.value,
-                     node.name, node.id, what, w.iteration, peer, sends ? "to acknowledge" : "to send",
-                     static_cast<uint64_t>(w.message.step), static_cast<uint64_t>(w.message.slice));
+  return fmt::format("rank {} in '{}' (node {}, {}, iteration {}) waits for rank {} {} {}step {} slice {}",
+                     w.rank.value, node.name, node.id, what, w.iteration, peer, sends ? "to acknowledge" : "to send",
+                     w.message.control ? "the clear-to-send of " : "", static_cast<uint64_t>(w.message.step),
+                     static_cast<uint64_t>(w.message.slice));
 }
 
 std::vector<std::string> Engine::idle_reasons() const {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -10,36 +12,40 @@
 namespace rankwire {
 namespace {
 
-PlannedSchedule sort_by_edge(Schedule schedule) {
-  PlannedSchedule planned;
-  const size_t steps = schedule.steps.size();
-  planned.edge_of.resize(steps);
-  planned.ordinal_of.resize(steps);
-  std::map<std::tuple<StepKind, uint32_t, uint8_t>, uint32_t> known;
-  for (size_t i = 0; i < steps; ++i) {
-    const Step& step = schedule.steps[i];
-    planned.channels = std::max<uint32_t>(planned.channels, step.channel + 1u);
-    if (step.kind == StepKind::kReduce) continue;
-    auto [entry, added] =
-        known.try_emplace({step.kind, step.peer, step.channel}, static_cast<uint32_t>(planned.edges.size()));
-    if (added) planned.edges.push_back({.peer = step.peer, .channel = step.channel, .kind = step.kind});
-    PlannedSchedule::Edge& edge = planned.edges[entry->second];
-    planned.edge_of[i] = entry->second;
-    planned.ordinal_of[i] = edge.count++;
-    edge.bytes += step.bytes;
-    edge.largest = std::max(edge.largest, step.bytes);
-    planned.sends += step.kind == StepKind::kSend;
+PlannedSchedule planned(Schedule schedule) {
+  PlannedSchedule result{edges_of(schedule)};
+  for (const Step& step : schedule.steps) {
+    result.channels = std::max<uint32_t>(result.channels, step.channel + 1u);
+    result.sends += step.kind == StepKind::kSend;
   }
-  uint32_t offset = 0;
-  for (PlannedSchedule::Edge& edge : planned.edges) offset += edge.count, edge.first_step = offset - edge.count;
-  planned.edge_steps.resize(offset);
-  for (size_t i = 0; i < steps; ++i) {
-    if (schedule.steps[i].kind == StepKind::kReduce) continue;
-    planned.edge_steps[planned.edges[planned.edge_of[i]].first_step + planned.ordinal_of[i]] = static_cast<uint32_t>(i);
-  }
-  planned.schedule = std::move(schedule);
-  return planned;
+  result.schedule = std::move(schedule);
+  return result;
 }
+
+/// Where the other members of a group stand, seen from one of them.
+struct Surroundings {
+  uint32_t nodes = 0;       ///< hosts, all together
+  std::vector<bool> local;  ///< by position
+
+  auto operator<=>(const Surroundings&) const = default;
+};
+
+struct ConnectionKey {
+  GroupId group;
+  RankId source, destination;
+  uint8_t channel;
+  bool control;
+
+  bool operator==(const ConnectionKey&) const = default;
+};
+
+struct ConnectionHash {
+  size_t operator()(const ConnectionKey& key) const noexcept {
+    const uint64_t ends = uint64_t{key.source.value} << 32 | key.destination.value;
+    const uint64_t owner = uint64_t{key.group.value} << 16 | uint64_t{key.channel} << 1 | uint64_t{key.control};
+    return mix64(ends + 0x9E3779B97F4A7C15u * owner);
+  }
+};
 
 class Planner {
  public:
@@ -55,7 +61,10 @@ class Planner {
     lay_out_messages();
     for (const Connection& c : plan_.transport.connections) {
       plan_.messages_per_iteration += c.messages_per_iteration;
-      (c.path == Path::kWire ? plan_.bytes_wire : plan_.bytes_local) += c.bytes_per_iteration;
+      plan_.control_messages += c.control ? c.messages_per_iteration : 0;
+      (c.control               ? plan_.control_bytes
+       : c.path == Path::kWire ? plan_.bytes_wire
+                               : plan_.bytes_local) += c.bytes_per_iteration;
       if (uint64_t{c.messages_per_iteration} * iterations > UINT32_MAX) {
         fail_input(
             "workload.iterations: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a "
@@ -148,7 +157,8 @@ class Planner {
       const RankId peer =
           node.kind == NodeKind::kCollective ? workload_.groups[node.group.value].members[edge.peer] : node.peer;
       const bool sends = edge.kind == StepKind::kSend;
-      const ConnectionId id = connection(node.group, sends ? rank : peer, sends ? peer : rank, edge.channel);
+      const ConnectionId id =
+          connection({node.group, sends ? rank : peer, sends ? peer : rank, edge.channel, edge.control});
       uint32_t& counter = sends ? plan_.transport.connections[id.value].messages_per_iteration : received_[id.value];
       plan_.edges.push_back({id, counter});
       counter += edge.count;
@@ -162,41 +172,64 @@ class Planner {
 
   uint32_t schedule_for(RankId rank, const Node& node) {
     ScheduleRequest request{.operation = operation_of(node), .bytes = node.bytes, .element = workload_.element};
-    if (node.kind == NodeKind::kCollective) {
-      const std::vector<RankId>& members = workload_.groups[node.group.value].members;
-      const auto position_of = [&](RankId r) {
-        return static_cast<uint32_t>(std::find(members.begin(), members.end(), r) - members.begin());
-      };
-      request.members = static_cast<uint32_t>(members.size());
-      request.position = position_of(rank);
-      request.root = node.peer.valid() ? position_of(node.peer) : 0;
-    } else {
-      request.members = 2;
-      request.position = node.kind == NodeKind::kSend ? 0 : 1;
-    }
-    const auto key = std::make_tuple(request.operation, request.members, request.position, request.root, request.bytes);
+    const bool sends = node.kind == NodeKind::kSend;
+    const RankId pair[] = {sends ? rank : node.peer, sends ? node.peer : rank};
+    std::span<const RankId> members = pair;
+    if (node.kind == NodeKind::kCollective) members = workload_.groups[node.group.value].members;
+    const auto position_of = [&](RankId r) {
+      return static_cast<uint32_t>(std::find(members.begin(), members.end(), r) - members.begin());
+    };
+    request.members = static_cast<uint32_t>(members.size());
+    request.position = position_of(rank);
+    request.root = node.kind == NodeKind::kCollective && node.peer.valid() ? position_of(node.peer) : 0;
+    const Surroundings& around = options_.nccl ? surroundings(node.group, rank, members) : nowhere_;
+    const auto key =
+        std::make_tuple(request.operation, request.members, request.position, request.root, request.bytes, &around);
     auto [entry, added] = known_schedules_.try_emplace(key, static_cast<uint32_t>(plan_.schedules.size()));
-    if (added) plan_.schedules.push_back(sort_by_edge(make_schedule(request, options_)));
+    if (!added) return entry->second;
+    request.nodes = around.nodes;
+    request.local = around.local;
+    plan_.schedules.push_back(planned(make_schedule(request, options_)));
     return entry->second;
   }
 
-  ConnectionId connection(GroupId group, RankId source, RankId destination, uint8_t channel) {
-    const auto key = std::make_tuple(group, source, destination, channel);
-    auto [entry, added] =
-        known_connections_.try_emplace(key, ConnectionId(static_cast<uint32_t>(known_connections_.size())));
-    if (added) {
-      plan_.transport.connections.push_back({.id = entry->second,
-                                             .job = group.valid() ? workload_.groups[group.value].job : JobId(0),
-                                             .group = group,
-                                             .source = source,
-                                             .destination = destination,
-                                             .source_nic = placement_.nic[source.value],
-                                             .destination_nic = placement_.nic[destination.value],
-                                             .path = placement_.path(source, destination),
-                                             .channel = channel});
-      received_.push_back(0);
+  /// Equal ones are one object, so that members who see the same share a schedule.
+  const Surroundings& surroundings(GroupId group, RankId rank, std::span<const RankId> members) {
+    if (group.valid()) {
+      const auto known = surroundings_of_.find({group, rank});
+      if (known != surroundings_of_.end()) return *known->second;
     }
-    return entry->second;
+    Surroundings around;
+    std::set<uint32_t> hosts;
+    for (const RankId member : members) {
+      around.local.push_back(placement_.path(rank, member) == Path::kLocal);
+      hosts.insert(placement_.ranks[member.value].host);
+    }
+    around.nodes = static_cast<uint32_t>(hosts.size());
+    const Surroundings& result = *known_surroundings_.insert(std::move(around)).first;
+    if (group.valid()) surroundings_of_[{group, rank}] = &result;
+    return result;
+  }
+
+  ConnectionId connection(const ConnectionKey& key) {
+    if (const auto known = known_connections_.find(key); known != known_connections_.end()) return known->second;
+    ConnectionId reverse_of;
+    if (key.control) reverse_of = connection({key.group, key.destination, key.source, key.channel, false});
+    const ConnectionId id(static_cast<uint32_t>(known_connections_.size()));
+    known_connections_.emplace(key, id);
+    plan_.transport.connections.push_back({.id = id,
+                                           .job = key.group.valid() ? workload_.groups[key.group.value].job : JobId(0),
+                                           .group = key.group,
+                                           .source = key.source,
+                                           .destination = key.destination,
+                                           .source_nic = placement_.nic[key.source.value],
+                                           .destination_nic = placement_.nic[key.destination.value],
+                                           .path = placement_.path(key.source, key.destination),
+                                           .channel = key.channel,
+                                           .reverse_of = reverse_of,
+                                           .control = key.control});
+    received_.push_back(0);
+    return id;
   }
 
   void check_both_ends_agree() const {
@@ -212,8 +245,11 @@ class Planner {
   const ScheduleOptions& options_;
   Plan plan_;
   std::vector<uint32_t> received_;  // by connection: messages that the destination expects an iteration
-  std::map<std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes>, uint32_t> known_schedules_;
-  std::map<std::tuple<GroupId, RankId, RankId, uint8_t>, ConnectionId> known_connections_;
+  std::map<std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Surroundings*>, uint32_t> known_schedules_;
+  const Surroundings nowhere_;  // what schedules of no profile know of it
+  std::set<Surroundings> known_surroundings_;
+  std::map<std::pair<GroupId, RankId>, const Surroundings*> surroundings_of_;
+  std::unordered_map<ConnectionKey, ConnectionId, ConnectionHash> known_connections_;
   std::map<std::pair<RankId, GroupId>, uint32_t> collective_slots_;
   std::vector<uint32_t> slot_sends_;  // by slot: the most sends of a schedule that runs in it
 };
@@ -261,6 +297,7 @@ MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const
   id.destination = sends ? peer.value : rank.value;
   id.step = collective ? step.step : n.tag_ordinal;
   id.slice = step.slice;
+  id.control = step.control;
   return id;
 }
 

@@ -7,30 +7,16 @@
 
 #include "base/message.h"
 #include "base/transport.h"
+#include "emulator/collective/edges.h"
 #include "emulator/collective/schedule.h"
 #include "emulator/workload/placement.h"
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
 
-/// A schedule with its traffic sorted by edge. An edge is (peer, channel, direction); the n-th send of an edge is the
-/// n-th receive of the peer's edge.
-struct PlannedSchedule {
-  struct Edge {
-    uint32_t peer = 0;  ///< position in the group
-    uint8_t channel = 0;
-    StepKind kind = StepKind::kSend;  ///< kSend or kReceive
-    uint32_t first_step = 0;          ///< offset of the edge's steps in `edge_steps`
-    uint32_t count = 0;
-    Bytes bytes;
-    Bytes largest;
-  };
-
+/// A schedule with its messages sorted by connection.
+struct PlannedSchedule : Edges {
   Schedule schedule;
-  std::vector<Edge> edges;
-  std::vector<uint32_t> edge_steps;  ///< step indexes, edge by edge, in order
-  std::vector<uint32_t> edge_of;     ///< by step; meaningless for kReduce
-  std::vector<uint32_t> ordinal_of;  ///< by step: n-th of its edge
   uint32_t sends = 0;
   uint32_t channels = 0;
 };
@@ -64,13 +50,16 @@ struct Plan {
   std::vector<uint64_t> first_message;  ///< by connection: offset of its messages in `messages`
   std::vector<MessageEnds> messages;    ///< of one iteration, connection by connection, in index order
   std::vector<uint32_t> slot_steps;     ///< by slot: the most steps of a schedule that runs in it
-  uint64_t messages_per_iteration = 0;
-  Bytes bytes_wire, bytes_local;  ///< payload an iteration
+  uint64_t messages_per_iteration = 0;  ///< clear-to-send included
+  Bytes bytes_wire, bytes_local;        ///< payload an iteration, of data messages
+  uint64_t control_messages = 0;        ///< clear-to-send an iteration, always on the wire
+  Bytes control_bytes;                  ///< their payload
 };
 
-/// Expands every communication node. Both ends number the messages of a connection alike: collectives in the group's
-/// file order, point-to-point by (tag, n-th). Throws Error(kInput) when a MessageId cannot name what the trace asks
-/// for.
+/// Expands every communication node. A clear-to-send travels on a connection of its own that shares the queue pairs of
+/// the data that it grants (Connection::reverse_of). Both ends number the messages of a connection alike: collectives
+/// in the group's file order, point-to-point by (tag, n-th). Throws Error(kInput) when a MessageId cannot name what the
+/// trace asks for.
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
                uint32_t iterations);
 

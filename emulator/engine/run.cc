@@ -30,8 +30,8 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   return moved || done() != before;
 }
 
-Time next_event(const Engine& engine, const Transport& transport, std::span<Device* const> devices) noexcept {
-  Time next = std::min(engine.next_event(), transport.next_event());
+Time next_event(const Transport& transport, std::span<Device* const> devices) noexcept {
+  Time next = transport.next_event();
   for (const Device* device : devices) next = std::min(next, device->next_event());
   return next;
 }
@@ -52,6 +52,21 @@ const char* to_string(Verdict verdict) {
   return "unknown";
 }
 
+std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
+                                      Duration deadline, const std::atomic<bool>& interrupted) {
+  std::array<Event, 64> events;
+  // The last turn may end late: as much time again is left before the run begins.
+  const Time begin = clock.now(), origin = Time() - deadline * 2;
+  const auto run_time = [&] { return origin + (clock.now() - begin); };
+  for (Time now = origin; !transport.ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
+    for (Device* device : devices) device->step(now);
+    transport.poll(now, events);
+    const Time next = std::min(next_event(transport, devices), origin + deadline);
+    clock.idle_until(begin + (next - origin));
+  }
+  return transport.not_ready();
+}
+
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted) {
   RunResult result;
@@ -69,7 +84,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
     if (engine.finished()) break;
 
-    const Time next = next_event(engine, transport, devices);
+    const Time next = std::min(engine.next_event(), next_event(transport, devices));
     if (next == Time::never() && !clock.runs_by_itself()) {
       return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
     }

@@ -29,6 +29,12 @@ struct RunResult {
   Duration busy, total;              ///< run time in which a turn of the loop did something, and all of it
 };
 
+/// Polls the connected transport until every connection is ready or has failed, `deadline` has passed, or `interrupted`
+/// becomes true, and returns the connections that cannot carry messages. What happens here happens at negative run
+/// times; the caller starts the clock afterwards.
+std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
+                                      Duration deadline, const std::atomic<bool>& interrupted);
+
 /// Drives the engine over the transport until every rank has finished, something failed, nothing moves any more, the
 /// deadline has passed, or `interrupted` becomes true (set by a signal handler). `devices` share the loop's core.
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,

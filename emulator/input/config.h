@@ -60,7 +60,24 @@ struct ConcurrencyConfig {
   uint32_t communication = 0;  ///< collectives a rank runs at once; 0: one a group, no other limit
 };
 
+enum class CollectivesProfile : uint8_t { kPlain, kNccl };
+enum class ProtocolName : uint8_t { kAuto, kLl, kLl128, kSimple };
+
+/// With CollectivesProfile::kNccl, instead of `channels` and `chunk`.
+struct NcclConfig {
+  std::optional<uint32_t> channels, p2p_channels;  ///< 1 .. 32; absent: follow from the ports' rate
+  ProtocolName protocol = ProtocolName::kAuto;
+  uint32_t steps_in_flight = 8;  ///< 1 .. 8
+  bool clear_to_send = true;
+  Bytes buffer = Bytes(4 << 20);
+  Bytes p2p_chunk = Bytes(128 << 10);
+
+  bool operator==(const NcclConfig&) const = default;
+};
+
 struct CollectivesConfig {
+  CollectivesProfile profile = CollectivesProfile::kPlain;
+  NcclConfig nccl;
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);
   std::optional<Bandwidth> reduce_bandwidth;  ///< absent: reducing takes reduce_latency only
@@ -84,8 +101,18 @@ struct PlacementEntry {
 struct MappingConfig {
   MappingPolicy policy = MappingPolicy::kRoundRobin;
   std::vector<PlacementEntry> ranks;  ///< kExplicit: every rank once
-  Ipv4Address first_ip{0xC6120001};   ///< 198.18.0.1
+};
+
+/// The first address to give away and the length of its subnet's prefix.
+struct SubnetConfig {
+  IpAddress first = Ipv4Address{0xC6120001};  ///< 198.18.0.1
   uint32_t prefix_length = 15;
+};
+
+struct AddressesConfig {
+  SubnetConfig ip;
+  std::optional<uint16_t> vlan;      ///< 1 .. 4094
+  std::optional<IpAddress> gateway;  ///< next hop to other subnets
   MacAddress first_mac{{0x02, 0x52, 0x57, 0, 0, 1}};
 };
 
@@ -95,6 +122,10 @@ struct PortConfig {
   /// PCI address or a vdev string such as "net_af_packet0,iface=veth0".
   std::string device = "ring";
   Bandwidth rate = Bandwidth(10'000'000'000);
+  uint32_t queues = 1;               ///< receive and transmit queues of a DPDK device, each
+  std::optional<SubnetConfig> ip;    ///< of the port's NICs, instead of `addresses`
+  std::optional<uint16_t> vlan;      ///< with `ip`
+  std::optional<IpAddress> gateway;  ///< with `ip`
   bool embedded() const { return device == "ring" || device == "memory"; }
 };
 
@@ -108,15 +139,52 @@ struct SwitchConfig {
   bool own_core = false;               ///< a thread of its own instead of the run loop's
 };
 
+enum class ProfileName : uint8_t { kRankwire, kMlx5, kRxe };
+enum class AckPolicy : uint8_t { kMerged, kPerRequest };
+enum class VerbName : uint8_t { kWriteImm, kWriteThenImm, kSendImm, kRead };
+enum class SpreadName : uint8_t { kSplit, kDeal };
+enum class NeighbourChoice : uint8_t { kAuto, kStatic, kResolve };
+enum class ReceiveCheckName : uint8_t { kWholeFrame, kHeaderAndTrailer };
+
+/// The UDP source port: a rule, or always `fixed`.
+struct SourcePortConfig {
+  enum class Rule : uint8_t { kLinux, kPerMessage, kPerPacket, kFixed };
+  Rule rule = Rule::kLinux;
+  uint16_t fixed = 0;  ///< with kFixed: 49152 .. 65535
+};
+
+/// How one kind of packet is marked.
+struct MarkingConfig {
+  std::optional<uint32_t> dscp;  ///< absent: `dscp` of the transport
+  std::optional<bool> ecn;       ///< absent: `ecn` of the transport
+  uint32_t priority = 0;         ///< 802.1p, in frames with a VLAN tag
+};
+
+/// Absent values are the profile's.
 struct TransportConfig {
-  uint32_t mtu = 4096;              ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
-  uint32_t window = 64;             ///< unacknowledged packets a queue pair, 1 .. 2^22
-  std::optional<uint32_t> timeout;  ///< exponent t of 4.096 us x 2^t; absent: follows from the ports
-  uint32_t retry_count = 7;         ///< 1 .. 7
-  uint32_t ack_every = 32;          ///< packets without an AckReq, at most; default min(32, window)
+  ProfileName profile = ProfileName::kRankwire;
+  uint32_t mtu = 4096;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
+  VerbName verb = VerbName::kWriteImm;
+  uint32_t queue_pairs = 1;  ///< a connection, 1 .. 256
+  SpreadName spread = SpreadName::kSplit;
+  SourcePortConfig source_port;
+  std::optional<uint32_t> window;       ///< unacknowledged packets a queue pair, 1 .. 2^22
+  std::optional<uint32_t> timeout;      ///< exponent t of 4.096 us x 2^t; absent: follows from the ports
+  std::optional<uint32_t> retry_count;  ///< 1 .. 7
+  std::optional<uint32_t> ack_every;    ///< packets without an AckReq, at most; at most `window`
+  std::optional<AckPolicy> acks;
+  std::optional<uint32_t> rnr_retry;      ///< 0 .. 7; 7: without end
+  std::optional<uint32_t> rnr_timer;      ///< code of the time that a receiver not ready asks for, 0 .. 31
+  std::optional<uint32_t> receive_queue;  ///< receives posted a queue pair; absent: there is always one
+  std::optional<uint32_t> read_depth;     ///< READs outstanding a queue pair, 1 .. 16
   uint32_t dscp = 26;
-  bool ecn = true;  ///< data packets are ECN-capable, ECT(0)
-  uint32_t ttl = 64;
+  std::optional<bool> ecn;  ///< packets are ECN-capable, ECT(0)
+  MarkingConfig data, ack, nak, cnp;
+  std::optional<uint32_t> ttl;
+  NeighbourChoice neighbours = NeighbourChoice::kAuto;
+  Duration resolve_interval = milliseconds(250);
+  Duration resolve_deadline = seconds(3);
+  ReceiveCheckName receive_check = ReceiveCheckName::kWholeFrame;
   bool checking = false;                  ///< payload is a function of the message and is compared at the receiver
   Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up
 };
@@ -144,6 +212,7 @@ struct RunConfig {
   CollectivesConfig collectives;
   HostsConfig hosts;
   MappingConfig mapping;
+  AddressesConfig addresses;
   std::vector<PortConfig> ports;
   SwitchConfig embedded_switch;  ///< key `switch`
   TransportConfig transport;

@@ -14,7 +14,7 @@ void include_description(Tree& root) {
   Tree* workload = root.find("workload");
   Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
   if (generate == nullptr || generate->kind != Tree::Kind::kScalar) return;
-  const std::filesystem::path file = Path().parse(*generate);
+  const std::filesystem::path file = FilePath().parse(*generate);
   if (!std::filesystem::exists(file))
     fail_at(generate->origin, "workload.generate: there is no file {}", file.string());
   *generate = read_yaml_file(file);
@@ -69,9 +69,6 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   describe_config(keys, config);
   keys.finish();
   fill_names(config);
-  if (nearest(root, "transport").find("ack_every") == nullptr) {
-    config.transport.ack_every = std::min(config.transport.ack_every, config.transport.window);
-  }
   validate(config, root);
   return config;
 }

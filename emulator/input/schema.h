@@ -50,8 +50,8 @@ template <class Visitor>
 void describe_workload(Visitor& visit, WorkloadConfig& workload) {
   visit.optional_section("generate", workload.generate,
                          [](auto& keys, TransformerConfig& model) { describe_transformer(keys, model); });
-  visit.list("traces", workload.traces, Path{});
-  visit.field("groups", workload.groups_file, PathOrNone{});
+  visit.list("traces", workload.traces, FilePath{});
+  visit.field("groups", workload.groups_file, FilePathOrNone{});
   visit.field("element_size", workload.element_size, Size{Bytes(1), Bytes(64)});
   visit.field("dependencies", workload.dependencies,
               Choice<DependencyChoice>{{{"auto", DependencyChoice::kAuto},
@@ -71,6 +71,21 @@ void describe_workload(Visitor& visit, WorkloadConfig& workload) {
 }
 
 template <class Visitor>
+void describe_nccl(Visitor& visit, NcclConfig& nccl) {
+  visit.field("channels", nccl.channels, Or{"auto", Integer<uint32_t>{1, 32}});
+  visit.field("p2p_channels", nccl.p2p_channels, Or{"auto", Integer<uint32_t>{1, 32}});
+  visit.field("protocol", nccl.protocol,
+              Choice<ProtocolName>{{{"auto", ProtocolName::kAuto},
+                                    {"ll", ProtocolName::kLl},
+                                    {"ll128", ProtocolName::kLl128},
+                                    {"simple", ProtocolName::kSimple}}});
+  visit.field("steps_in_flight", nccl.steps_in_flight, Integer<uint32_t>{1, 8});
+  visit.field("clear_to_send", nccl.clear_to_send, on_or_off());
+  visit.field("buffer", nccl.buffer, Size{Bytes(64 << 10), Bytes(1 << 30)});
+  visit.field("p2p_chunk", nccl.p2p_chunk, Size{Bytes(4 << 10), Bytes(1 << 30)});
+}
+
+template <class Visitor>
 void describe_resources(Visitor& visit, RunConfig& config) {
   visit.section("compute", [&](auto& keys) {
     keys.field("source", config.compute.source,
@@ -86,11 +101,20 @@ void describe_resources(Visitor& visit, RunConfig& config) {
     keys.field("communication", config.concurrency.communication, Integer<uint32_t>{0, 65'535});
   });
   visit.section("collectives", [&](auto& keys) {
+    keys.field(
+        "profile", config.collectives.profile,
+        Choice<CollectivesProfile>{{{"plain", CollectivesProfile::kPlain}, {"nccl", CollectivesProfile::kNccl}}});
+    keys.section("nccl", [&](auto& nccl) { describe_nccl(nccl, config.collectives.nccl); });
     keys.field("channels", config.collectives.channels, Integer<uint32_t>{1, 32});
     keys.field("chunk", config.collectives.chunk, Size{Bytes(1), Bytes((1LL << 31) - 1)});
     keys.field("reduce_bandwidth", config.collectives.reduce_bandwidth, Or{"none", Rate{}});
     keys.field("reduce_latency", config.collectives.reduce_latency, Interval{Duration(), seconds(1)});
   });
+}
+
+/// 802.1Q: 0 and 4095 are no VLANs.
+inline Or<Integer<uint16_t>> vlan() {
+  return {"none", Integer<uint16_t>{1, 4094}};
 }
 
 template <class Visitor>
@@ -118,11 +142,10 @@ void describe_placement(Visitor& visit, RunConfig& config) {
     });
   });
   visit.section("addresses", [&](auto& keys) {
-    Subnet::Value subnet{config.mapping.first_ip, config.mapping.prefix_length};
-    keys.field("ip", subnet, Subnet{});
-    config.mapping.first_ip = subnet.first;
-    config.mapping.prefix_length = subnet.prefix_length;
-    keys.field("mac", config.mapping.first_mac, Mac{});
+    keys.field("ip", config.addresses.ip, Subnet{});
+    keys.field("vlan", config.addresses.vlan, vlan());
+    keys.field("gateway", config.addresses.gateway, Or{"none", Ip{}});
+    keys.field("mac", config.addresses.first_mac, Mac{});
   });
 }
 
@@ -132,6 +155,10 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("name", port.name, Text{});
     keys.field("device", port.device, Text{});
     keys.field("rate", port.rate, Rate{});
+    keys.field("queues", port.queues, Integer<uint32_t>{1, 16});
+    keys.field("ip", port.ip, Or{"shared", Subnet{}});
+    keys.field("vlan", port.vlan, vlan());
+    keys.field("gateway", port.gateway, Or{"none", Ip{}});
   });
   visit.section("switch", [&](auto& keys) {
     SwitchConfig& device = config.embedded_switch;
@@ -145,15 +172,61 @@ void describe_network(Visitor& visit, RunConfig& config) {
 }
 
 template <class Visitor>
-void describe_transport(Visitor& visit, TransportConfig& transport) {
-  visit.field("mtu", transport.mtu, PathMtu{});
-  visit.field("window", transport.window, Integer<uint32_t>{1, 1 << 22});
+void describe_marking(Visitor& visit, MarkingConfig& marking) {
+  visit.field("dscp", marking.dscp, Or{"same", Integer<uint32_t>{0, 63}});
+  visit.field("ecn", marking.ecn, Or{"same", on_or_off()});
+  visit.field("priority", marking.priority, Integer<uint32_t>{0, 7});
+}
+
+template <class Visitor>
+void describe_reliability(Visitor& visit, TransportConfig& transport) {
+  visit.field("window", transport.window, Or{"profile", Integer<uint32_t>{1, 1 << 22}});
   visit.field("timeout", transport.timeout, Or{"auto", Integer<uint32_t>{1, 31}});
-  visit.field("retry_count", transport.retry_count, Integer<uint32_t>{1, 7});
-  visit.field("ack_every", transport.ack_every, Integer<uint32_t>{1, 1 << 22});
+  visit.field("retry_count", transport.retry_count, Or{"profile", Integer<uint32_t>{1, 7}});
+  visit.field("ack_every", transport.ack_every, Or{"profile", Integer<uint32_t>{1, 1 << 22}});
+  visit.field(
+      "acks", transport.acks,
+      Or{"profile", Choice<AckPolicy>{{{"merged", AckPolicy::kMerged}, {"per_request", AckPolicy::kPerRequest}}}});
+  visit.field("rnr_retry", transport.rnr_retry, Or{"profile", Integer<uint32_t>{0, 7}});
+  visit.field("rnr_timer", transport.rnr_timer, Or{"profile", Integer<uint32_t>{0, 31}});
+  visit.field("receive_queue", transport.receive_queue, Or{"unlimited", Integer<uint32_t>{1, 65'535}});
+  visit.field("read_depth", transport.read_depth, Or{"profile", Integer<uint32_t>{1, 16}});
+}
+
+template <class Visitor>
+void describe_transport(Visitor& visit, TransportConfig& transport) {
+  visit.field("profile", transport.profile,
+              Choice<ProfileName>{
+                  {{"rankwire", ProfileName::kRankwire}, {"mlx5", ProfileName::kMlx5}, {"rxe", ProfileName::kRxe}}});
+  visit.field("mtu", transport.mtu, PathMtu{});
+  visit.field("verb", transport.verb,
+              Choice<VerbName>{{{"write_imm", VerbName::kWriteImm},
+                                {"write_then_imm", VerbName::kWriteThenImm},
+                                {"send_imm", VerbName::kSendImm},
+                                {"read", VerbName::kRead}}});
+  visit.field("queue_pairs", transport.queue_pairs, Integer<uint32_t>{1, 256});
+  visit.field("spread", transport.spread,
+              Choice<SpreadName>{{{"split", SpreadName::kSplit}, {"deal", SpreadName::kDeal}}});
+  visit.field("source_port", transport.source_port, SourcePort{});
+  describe_reliability(visit, transport);
   visit.field("dscp", transport.dscp, Integer<uint32_t>{0, 63});
-  visit.field("ecn", transport.ecn, on_or_off());
-  visit.field("ttl", transport.ttl, Integer<uint32_t>{1, 255});
+  visit.field("ecn", transport.ecn, Or{"profile", on_or_off()});
+  visit.section("markings", [&](auto& keys) {
+    keys.section("data", [&](auto& kind) { describe_marking(kind, transport.data); });
+    keys.section("ack", [&](auto& kind) { describe_marking(kind, transport.ack); });
+    keys.section("nak", [&](auto& kind) { describe_marking(kind, transport.nak); });
+    keys.section("cnp", [&](auto& kind) { describe_marking(kind, transport.cnp); });
+  });
+  visit.field("ttl", transport.ttl, Or{"profile", Integer<uint32_t>{1, 255}});
+  visit.field("neighbours", transport.neighbours,
+              Choice<NeighbourChoice>{{{"auto", NeighbourChoice::kAuto},
+                                       {"static", NeighbourChoice::kStatic},
+                                       {"resolve", NeighbourChoice::kResolve}}});
+  visit.field("resolve_interval", transport.resolve_interval, Interval{milliseconds(1), seconds(60)});
+  visit.field("resolve_deadline", transport.resolve_deadline, Interval{milliseconds(1), seconds(600)});
+  visit.field("receive_check", transport.receive_check,
+              Choice<ReceiveCheckName>{{{"whole_frame", ReceiveCheckName::kWholeFrame},
+                                        {"header_and_trailer", ReceiveCheckName::kHeaderAndTrailer}}});
   visit.field("checking", transport.checking, on_or_off());
   visit.field("catch_up", transport.catch_up, Interval{Duration(), seconds(1)});
 }

@@ -17,26 +17,65 @@ bool take(std::string_view& text, int base, uint32_t maximum, std::string_view f
 
 }  // namespace
 
-Subnet::Value Subnet::parse(const Tree& scalar) const {
-  std::string_view rest = scalar.text;
-  uint32_t octet[4] = {}, prefix = 0;
-  const bool read = take(rest, 10, 255, ".", octet[0]) && take(rest, 10, 255, ".", octet[1]) &&
-                    take(rest, 10, 255, ".", octet[2]) && take(rest, 10, 255, "/", octet[3]) &&
-                    take(rest, 10, 30, "", prefix) && rest.empty() && prefix >= 1;
-  if (!read) {
-    throw ValueError(fmt::format(
-        "'{}' is not an IPv4 address with a prefix of 1 .. 30; write for example 198.18.0.1/15", scalar.text));
+SubnetConfig Subnet::parse(const Tree& scalar) const {
+  const std::string_view text = scalar.text;
+  const size_t slash = std::min(text.find('/'), text.size());
+  const std::optional<IpAddress> first = parse_ip(text.substr(0, slash));
+  std::string_view length = text.substr(std::min(slash + 1, text.size()));
+  const bool ipv4 = first && first->is_ipv4();
+  uint32_t prefix = 0;
+  if (!first || !take(length, 10, ipv4 ? 31 : 126, "", prefix) || !length.empty() || prefix == 0) {
+    throw ValueError(
+        fmt::format("'{}' is not an IPv4 address with a prefix of 1 .. 31 or an IPv6 address with one of 1 .. 126; "
+                    "write for example 198.18.0.1/15 or 2001:db8::1/64",
+                    text));
   }
-  const Ipv4Address first{octet[0] << 24 | octet[1] << 16 | octet[2] << 8 | octet[3]};
-  const uint32_t host_mask = UINT32_MAX >> prefix;
-  if ((first.value & host_mask) == 0 || (first.value & host_mask) == host_mask) {
-    throw ValueError(fmt::format("'{}' is the network or the broadcast address, not a host's", scalar.text));
+  if (ipv4 && prefix < 31) {
+    const uint32_t host_mask = UINT32_MAX >> prefix, host = first->ipv4().value & host_mask;
+    if (host == 0 || host == host_mask)
+      throw ValueError(fmt::format("'{}' is the network or the broadcast address, not a host's", text));
   }
-  return {first, prefix};
+  return {*first, prefix};
 }
 
-Json Subnet::print(const Value& value) const {
+Json Subnet::print(const SubnetConfig& value) const {
   return fmt::format("{}/{}", to_string(value.first), value.prefix_length);
+}
+
+IpAddress Ip::parse(const Tree& scalar) const {
+  const std::optional<IpAddress> address = parse_ip(scalar.text);
+  if (!address || address->is_none())
+    throw ValueError(fmt::format("'{}' is not an IP address; write for example 198.18.0.1", scalar.text));
+  return *address;
+}
+
+namespace {
+
+using SourcePortRule = SourcePortConfig::Rule;
+constexpr std::pair<std::string_view, SourcePortRule> kSourcePortRules[] = {
+    {"linux", SourcePortRule::kLinux},
+    {"per_message", SourcePortRule::kPerMessage},
+    {"per_packet", SourcePortRule::kPerPacket},
+};
+
+}  // namespace
+
+SourcePortConfig SourcePort::parse(const Tree& scalar) const {
+  for (const auto& [word, rule] : kSourcePortRules)
+    if (word == scalar.text) return {.rule = rule};
+  std::string_view rest = scalar.text;
+  uint32_t port = 0;
+  // RoCEv2 leaves the dynamic range of RFC 6335 to entropy.
+  if (!take(rest, 10, 65'535, "", port) || !rest.empty() || port < 49'152)
+    throw ValueError(
+        fmt::format("'{}' is not one of linux, per_message, per_packet, or a port of 49152 .. 65535", scalar.text));
+  return {.rule = SourcePortRule::kFixed, .fixed = static_cast<uint16_t>(port)};
+}
+
+Json SourcePort::print(const SourcePortConfig& value) const {
+  for (const auto& [word, rule] : kSourcePortRules)
+    if (rule == value.rule) return std::string(word);
+  return value.fixed;
 }
 
 MacAddress Mac::parse(const Tree& scalar) const {

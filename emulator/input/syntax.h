@@ -15,6 +15,7 @@
 
 #include "base/address.h"
 #include "base/units.h"
+#include "emulator/input/config.h"
 #include "emulator/input/tree.h"
 #include "emulator/input/units.h"
 
@@ -133,7 +134,7 @@ struct Text {
 };
 
 /// A file name or prefix, made absolute from the folder of the file in which it is written.
-struct Path {
+struct FilePath {
   std::string parse(const Tree& scalar) const {
     if (scalar.text.empty()) throw ValueError("is empty");
     return (scalar.origin.folder / scalar.text).lexically_normal().string();
@@ -142,8 +143,8 @@ struct Path {
 };
 
 /// A path; "none" is the empty one.
-struct PathOrNone {
-  std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Path().parse(scalar); }
+struct FilePathOrNone {
+  std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : FilePath().parse(scalar); }
   Json print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 
@@ -159,14 +160,22 @@ struct PathMtu {
   Json print(uint32_t bytes) const { return fmt::format("{}B", bytes); }
 };
 
-/// "198.18.0.1/15": the first address to give away and the length of the network's prefix.
+/// "198.18.0.1/15" or "2001:db8::1/64": the first address to give away and the length of its subnet's prefix.
 struct Subnet {
-  struct Value {
-    Ipv4Address first;
-    uint32_t prefix_length;
-  };
-  Value parse(const Tree& scalar) const;
-  Json print(const Value& value) const;
+  SubnetConfig parse(const Tree& scalar) const;
+  Json print(const SubnetConfig& value) const;
+};
+
+/// An IPv4 or IPv6 address.
+struct Ip {
+  IpAddress parse(const Tree& scalar) const;
+  Json print(const IpAddress& value) const { return to_string(value); }
+};
+
+/// A rule for UDP source ports, or the port itself.
+struct SourcePort {
+  SourcePortConfig parse(const Tree& scalar) const;
+  Json print(const SourcePortConfig& value) const;
 };
 
 /// A unicast address that is not zero.

@@ -1,6 +1,7 @@
 #include "emulator/input/validate.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <utility>
@@ -59,9 +60,37 @@ void check_ports(const Source& source) {
                   "'{}' cannot be mixed with '{}' of ports[0]: all ports are 'ring', all 'memory', or none",
                   ports[i].device, ports[0].device);
     }
+    if (ports[i].embedded() && ports[i].queues > 1)
+      source.fail(key + ".queues", "is for DPDK devices; a port of the embedded switch has one");
     if (!ports[i].embedded() && !devices.insert(ports[i].device).second) {
       source.fail(key + ".device", "'{}' is the device of another port", ports[i].device);
     }
+  }
+}
+
+/// One family everywhere, gateways on their own subnets, and for other subnets a gateway, which a bridge is not.
+void check_addresses(const Source& source) {
+  const RunConfig& config = source.config;
+  const AddressesConfig& common = config.addresses;
+  const auto check_gateway = [&](const std::string& key, const SubnetConfig& ip,
+                                 const std::optional<IpAddress>& gateway) {
+    if (gateway && !in_same_subnet(ip.first, *gateway, ip.prefix_length))
+      source.fail(key, "{} is not in {}/{}", to_string(*gateway), to_string(ip.first), ip.prefix_length);
+  };
+  check_gateway("addresses.gateway", common.ip, common.gateway);
+  for (size_t i = 0; i < config.ports.size(); ++i) {
+    const PortConfig& port = config.ports[i];
+    const std::string key = fmt::format("ports[{}]", i);
+    if (!port.ip) {
+      if (port.vlan) source.fail(key + ".vlan", "needs 'ip'");
+      if (port.gateway) source.fail(key + ".gateway", "needs 'ip'");
+      continue;
+    }
+    if (port.ip->first.is_ipv4() != common.ip.first.is_ipv4())
+      source.fail(key + ".ip", "is of another family than addresses.ip {}", to_string(common.ip.first));
+    check_gateway(key + ".gateway", *port.ip, port.gateway);
+    if (config.ports[0].embedded())
+      source.fail(key + ".ip", "needs a device that routes; the embedded switch is a bridge and takes addresses.ip");
   }
 }
 
@@ -130,6 +159,18 @@ void check_mapping(const Source& source) {
   check_every_rank(source, ranks);
 }
 
+void check_collectives(const Source& source) {
+  const CollectivesConfig& collectives = source.config.collectives;
+  const bool nccl = collectives.profile == CollectivesProfile::kNccl;
+  const CollectivesConfig defaults;
+  constexpr const char* kContradicts = "contradicts 'profile: nccl'; see collectives.nccl";
+  if (nccl && collectives.channels != defaults.channels) source.fail("collectives.channels", "{}", kContradicts);
+  if (nccl && collectives.chunk != defaults.chunk) source.fail("collectives.chunk", "{}", kContradicts);
+  if (!nccl && collectives.nccl != defaults.nccl) source.fail("collectives.nccl", "needs 'profile: nccl'");
+  const std::optional<uint32_t> p2p = collectives.nccl.p2p_channels;
+  if (p2p && !std::has_single_bit(*p2p)) source.fail("collectives.nccl.p2p_channels", "{} is no power of 2", *p2p);
+}
+
 void check_switch(const Source& source) {
   const SwitchConfig& device = source.config.embedded_switch;
   constexpr int64_t kFrameOverhead = 82;  // RoCEv2 over untagged IPv4 with FCS, preamble and gap
@@ -144,13 +185,18 @@ void check_switch(const Source& source) {
 
 void check_transport(const Source& source) {
   const TransportConfig& transport = source.config.transport;
-  if (transport.ack_every > transport.window) {
+  if (transport.ack_every && transport.window && *transport.ack_every > *transport.window) {
     source.fail("transport.ack_every",
                 "{} is above transport.window {}: the window would close before an "
                 "acknowledgement is asked for",
-                transport.ack_every, transport.window);
+                *transport.ack_every, *transport.window);
   }
-  if (!transport.ecn && source.config.embedded_switch.ecn_threshold) {
+  if (transport.receive_check == ReceiveCheckName::kHeaderAndTrailer && transport.checking) {
+    source.fail("transport.receive_check", "'header_and_trailer' does not look at payloads, which 'checking' compares");
+  }
+  if (transport.resolve_interval > transport.resolve_deadline)
+    source.fail("transport.resolve_interval", "is above transport.resolve_deadline");
+  if (transport.ecn == false && source.config.embedded_switch.ecn_threshold) {
     source.fail("switch.ecn_threshold", "needs 'transport.ecn: on': packets that are not ECN-capable are not marked");
   }
 }
@@ -161,8 +207,10 @@ void validate(const RunConfig& config, const Tree& root) {
   const Source source{config, root};
   check_workload(source);
   check_ports(source);
+  check_addresses(source);
   check_hosts(source);
   check_mapping(source);
+  check_collectives(source);
   check_switch(source);
   check_transport(source);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");

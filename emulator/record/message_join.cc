@@ -11,8 +11,8 @@ MessageLatency latency_of(const Histogram& h) {
 }
 
 FlowKey flow_of(const MessageId& id) {
-  return {static_cast<uint32_t>(id.job), static_cast<uint32_t>(id.group), static_cast<uint32_t>(id.source),
-          static_cast<uint32_t>(id.destination), static_cast<uint32_t>(id.channel)};
+  return {static_cast<uint32_t>(id.job),         static_cast<uint32_t>(id.group),   static_cast<uint32_t>(id.source),
+          static_cast<uint32_t>(id.destination), static_cast<uint32_t>(id.channel), id.control != 0};
 }
 
 bool slower(const JoinedMessage& a, const JoinedMessage& b) {
@@ -37,7 +37,8 @@ void merge(JoinedMessage& message, const MessageRecord& half) {
 
 size_t MessageJoin::FlowHash::operator()(const FlowKey& key) const noexcept {
   const uint64_t ends = uint64_t{key.source} << 32 | key.destination;
-  const uint64_t owner = uint64_t{key.job} << 48 | uint64_t{key.channel} << 32 | key.group;
+  const uint64_t owner =
+      uint64_t{key.job} << 48 | uint64_t{key.channel} << 32 | uint64_t{key.control} << 31 | key.group;
   return mix64(ends + 0x9E3779B97F4A7C15u * owner);
 }
 
@@ -66,9 +67,10 @@ const JoinedMessage* MessageJoin::add(const MessageRecord& half) {
 void MessageJoin::keep(const JoinedMessage& message) {
   if (message.failed && failed_.size() < limits_.kept) failed_.push_back(message);
   if (!message.complete()) return;
-  total_.add(message.completion());
   const FlowKey flow = flow_of(message.id);
   if (histograms_.size() < kMaxFlows || histograms_.contains(flow)) histograms_[flow].add(message.completion());
+  if (flow.control) return;
+  total_.add(message.completion());
   if (limits_.kept == 0) return;
   if (slowest_.size() == limits_.kept) {
     if (!slower(message, slowest_.front())) return;
@@ -105,7 +107,9 @@ std::vector<std::pair<FlowKey, MessageLatency>> MessageJoin::flows() const {
   std::vector<std::pair<FlowKey, MessageLatency>> rows;
   rows.reserve(histograms_.size());
   for (const auto& [key, histogram] : histograms_) rows.emplace_back(key, latency_of(histogram));
-  const auto order = [](const FlowKey& k) { return std::tie(k.job, k.group, k.source, k.destination, k.channel); };
+  const auto order = [](const FlowKey& k) {
+    return std::tie(k.job, k.group, k.source, k.destination, k.channel, k.control);
+  };
   std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return order(a.first) < order(b.first); });
   return rows;
 }

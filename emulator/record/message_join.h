@@ -15,12 +15,14 @@ namespace rankwire {
 /// What distinguishes flows in message identities: those of one directed connection share it.
 struct FlowKey {
   uint32_t job = 0, group = 0, source = 0, destination = 0, channel = 0;
+  bool control = false;  ///< MessageId::control
   bool operator==(const FlowKey&) const = default;
 };
 
 /// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
 /// flows have a histogram of their own (later flows count in the total only), and `kept_limit` slowest and as many
-/// failed messages are kept.
+/// failed messages are kept. Control messages count in their flow alone, and of them only those that failed are kept:
+/// they carry no data, and there is one for each message that does.
 class MessageJoin {
  public:
   static constexpr size_t kMaxFlows = 4096;

@@ -2,14 +2,11 @@
 #include <tuple>
 #include <utility>
 
+#include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
 namespace {
-
-uint32_t small(const Statement& row, int column) {
-  return static_cast<uint32_t>(row.integer(column));
-}
 
 constexpr const char* kNodeColumns = "rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job";
 
@@ -17,7 +14,7 @@ constexpr const char* kNodeColumns = "rank, node, id, name, kind, \"group\", gro
 void assign(NodeInfo& info, const Statement& row) {
   info.rank = RankId(small(row, 0));
   info.node = small(row, 1);
-  info.id = static_cast<uint64_t>(row.integer(2));
+  info.id = count(row, 2);
   info.name = row.text_view(3);
   info.kind = row.text_view(4);
   info.group = row.text_view(5);

@@ -1,5 +1,6 @@
 #include "emulator/record/reader.h"
 
+#include "emulator/record/columns.h"
 #include "emulator/record/counters.h"
 #include "emulator/record/schema.h"
 
@@ -20,23 +21,6 @@ Fidelity fidelity_of(const std::string& text) {
 
 Time time_or_never(std::optional<int64_t> ps) {
   return ps ? Time(*ps) : Time::never();
-}
-
-uint32_t small(const Statement& row, int column) {
-  return static_cast<uint32_t>(row.integer(column));
-}
-
-uint64_t count(const Statement& row, int column) {
-  return static_cast<uint64_t>(row.integer(column));
-}
-
-MessageLatency latency_at(const Statement& row, int column) {
-  return {count(row, column),
-          Duration(row.integer(column + 1)),
-          Duration(row.integer(column + 2)),
-          Duration(row.integer(column + 3)),
-          Duration(row.integer(column + 4)),
-          Duration(row.integer(column + 5))};
 }
 
 }  // namespace
@@ -131,6 +115,9 @@ void RunReader::read_end(RecordedRun& run, const Statement& row) const {
   Statement cores = database_.prepare("SELECT busy FROM cores WHERE run=? ORDER BY worker");
   cores.bind(run.run);
   while (cores.step()) end.core_busy.push_back(cores.real(0));
+  Statement details = database_.prepare("SELECT name, value FROM details WHERE run=? ORDER BY rowid");
+  details.bind(run.run);
+  while (details.step()) end.details.push_back({details.text(0), count(details, 1)});
 }
 
 TransportCounters RunReader::read_counters(uint32_t run) const {
@@ -156,66 +143,10 @@ std::string RunReader::interruption(const RecordedRun& run) const {
                      to_string(run.start.fidelity), rows.integer(0));
 }
 
-std::vector<RecordedFlow> RunReader::flows(const RecordedRun& run) const {
-  Statement rows = database_.prepare(
-      "SELECT f.connection, f.job, f.group_id, f.\"group\", f.source, f.destination, f.channel, f.path, f.messages, "
-      "f.bytes, f.packets, f.retransmitted, f.naks, f.timeouts, f.marks, l.count, l.p50_ps, l.p95_ps, l.p99_ps, "
-      "l.p999_ps, l.max_ps FROM flows f LEFT JOIN message_latency l ON l.run=f.run AND l.job=f.job AND "
-      "l.\"group\"=ifnull(f.group_id, ?) AND l.source=f.source AND l.destination=f.destination AND l.channel=f.channel "
-      "WHERE f.run=? ORDER BY f.connection");
-  rows.bind(MessageId::kPointToPoint, run.run);
-  std::vector<RecordedFlow> flows;
-  while (rows.step()) {
-    RecordedFlow row;
-    Connection& c = row.flow.connection;
-    c.id = ConnectionId(small(rows, 0));
-    c.job = JobId(small(rows, 1));
-    if (const auto group = rows.optional_integer(2)) c.group = GroupId(static_cast<uint32_t>(*group));
-    row.flow.group = rows.text(3);
-    c.source = RankId(small(rows, 4));
-    c.destination = RankId(small(rows, 5));
-    c.channel = static_cast<uint8_t>(rows.integer(6));
-    c.path = rows.text(7) == "wire" ? Path::kWire : Path::kLocal;
-    row.flow.counters = {.connection = c.id,
-                         .messages = count(rows, 8),
-                         .bytes = count(rows, 9),
-                         .packets = count(rows, 10),
-                         .retransmitted = count(rows, 11),
-                         .naks = count(rows, 12),
-                         .timeouts = count(rows, 13),
-                         .marks = count(rows, 14)};
-    if (rows.optional_integer(15)) row.latency = latency_at(rows, 15);
-    flows.push_back(std::move(row));
-  }
-  return flows;
-}
-
-std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
-  Statement rows = database_.prepare(
-      "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed, dropped, marked FROM ports "
-      "WHERE run=? "
-      "ORDER BY port");
-  rows.bind(run.run);
-  std::vector<PortCounters> ports;
-  while (rows.step()) {
-    ports.push_back({.port = PortId(small(rows, 0)),
-                     .name = rows.text(1),
-                     .tx_frames = count(rows, 2),
-                     .tx_bytes = count(rows, 3),
-                     .rx_frames = count(rows, 4),
-                     .rx_bytes = count(rows, 5),
-                     .tx_refused = count(rows, 6),
-                     .rx_missed = count(rows, 7),
-                     .dropped = count(rows, 8),
-                     .marked = count(rows, 9)});
-  }
-  return ports;
-}
-
 std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, uint32_t limit) const {
   Statement rows = database_.prepare(
       "SELECT job, \"group\", sequence, iteration, source, destination, step, channel, slice, bytes, posted_ps, "
-      "acked_ps, first_rx_ps, delivered_ps, retransmissions, marks FROM messages WHERE run=? AND failed=0 AND "
+      "acked_ps, first_rx_ps, delivered_ps, retransmissions, marks, control FROM messages WHERE run=? AND failed=0 AND "
       "posted_ps IS NOT NULL AND delivered_ps IS NOT NULL ORDER BY delivered_ps - posted_ps DESC, rowid LIMIT ?");
   rows.bind(run.run, limit);
   std::vector<JoinedMessage> messages;
@@ -237,6 +168,7 @@ std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, u
     m.delivered = time_or_never(rows.optional_integer(13));
     m.retransmissions = small(rows, 14);
     m.marks = small(rows, 15);
+    m.id.control = count(rows, 16);
     messages.push_back(m);
   }
   return messages;

@@ -23,9 +23,9 @@ struct RecordedRun {
   uint32_t run = 0;
   RunStart start;
   bool ended = false;
-  RunEnd end;  ///< without `flows` and `ports`, which have functions of their own
+  RunEnd end;  ///< without what a function of RunReader reads: flows, ports, latencies, NICs
   RecordLoss loss;
-  std::optional<MessageLatency> latency;  ///< of all messages
+  std::optional<MessageLatency> latency;  ///< of all messages but control messages
 };
 
 struct OperationTimes {
@@ -43,7 +43,7 @@ struct OperationRow {
 
 struct RecordedFlow {
   FlowRow flow;
-  std::optional<MessageLatency> latency;
+  std::optional<MessageLatency> latency;  ///< of the whole connection
 };
 
 /// A consistent view of one record. Throws Error(kInput), naming the file, for anything that it cannot read.
@@ -65,8 +65,14 @@ class RunReader {
   const RecordedRun* emulated() const { return emulated_; }
   const RecordedRun* reference() const { return reference_; }
 
-  std::vector<RecordedFlow> flows(const RecordedRun& run) const;
+  /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
+  /// only.
+  void for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const;
+  /// Those of the generator before those of the switch.
   std::vector<PortCounters> ports(const RecordedRun& run) const;
+  /// By RankId; empty when the record does not say.
+  std::vector<RankNic> rank_nics(const RecordedRun& run) const;
+  std::vector<LatencyRow> latencies(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 

@@ -159,7 +159,7 @@ void RunRecorder::Writer::commit_when_due() {
 void RunRecorder::Writer::write_kept_messages() {
   const bool all = options_.messages == MessageDetail::kAll;
   for (const JoinedMessage& message : all ? join_->remaining() : join_->kept()) store_.message(run_, message);
-  store_.latencies(run_, *join_);
+  store_.message_latencies(run_, *join_);
 }
 
 void RunRecorder::Writer::give_up() noexcept {

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/id.h"
 #include "base/transport.h"
 #include "base/units.h"
@@ -17,6 +19,10 @@ enum class Fidelity : uint8_t { kEmulated, kReference, kTwin };
 
 /// "emulated", "reference", "twin": the values of `runs.fidelity`.
 const char* to_string(Fidelity fidelity);
+/// "round_trip", "one_way": the values of `latency.kind`.
+const char* to_string(LatencyKind kind);
+/// "wire", "local": the values of `flows.path`.
+const char* to_string(Path path);
 
 /// A node of one rank's trace. `kind` is a node kind ("compute", "host", "memory", "send", "receive") or, for a
 /// collective, the collective's ("all_reduce", ...). A node of kind "none" is never in a report.
@@ -42,11 +48,39 @@ struct RunStart {
   uint32_t shards = 1;  ///< engine shards, each with a sink of its own
 };
 
-/// A connection with what it carried.
+/// A queue pair of a connection with what it carried.
 struct FlowRow {
   Connection connection;
   std::string group;  ///< name; empty for point-to-point
   FlowCounters counters;
+};
+
+/// A counter of the transport beyond TransportCounters.
+struct DetailRow {
+  std::string name;
+  uint64_t value = 0;
+};
+
+/// Packet latencies of one kind, of one port or of all ports together. Quantiles are at most 1/32 above the true value
+/// (base/histogram.h), the other figures exact but for the clock.
+struct LatencyRow {
+  PortId port;  ///< invalid: all ports
+  LatencyKind kind = LatencyKind::kRoundTrip;
+  uint64_t count = 0;
+  Duration min, mean, p50, p90, p99, p999, max;
+  bool hardware_time = false;              ///< arrivals are stamped by the hardware of every port
+  Duration error;                          ///< of the clock that arrivals are read from; the largest of the ports
+  std::vector<Histogram::Bucket> buckets;  ///< those that are not empty, smallest values first
+};
+
+/// The rows of what a transport measured: for each kind all ports together, then each port that has values.
+std::vector<LatencyRow> latency_rows(std::span<const PortLatency> latencies, std::span<const PortCounters> ports);
+
+/// The NIC that a rank uses; several ranks may share one.
+struct RankNic {
+  NicId nic;
+  PortId port;
+  std::string mac, ip;
 };
 
 struct RunEnd {
@@ -58,7 +92,10 @@ struct RunEnd {
   Bytes bytes, bytes_wire, bytes_local;
   uint64_t messages_lost = 0, messages_duplicated = 0;
   TransportCounters counters;
+  std::vector<DetailRow> details;
+  std::vector<LatencyRow> latencies;
   std::vector<FlowRow> flows;
+  std::vector<RankNic> rank_nics;  ///< by RankId; may be empty
   std::vector<PortCounters> ports;
   std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
 };

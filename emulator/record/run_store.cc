@@ -23,8 +23,9 @@ std::optional<int64_t> known(Time time) {
   return time == Time::never() ? std::nullopt : std::optional<int64_t>(time.ps);
 }
 
-std::optional<int64_t> known(GroupId group) {
-  return group.valid() ? std::optional<int64_t>(group.value) : std::nullopt;
+template <class Tag>
+std::optional<int64_t> known(Id<Tag> id) {
+  return id.valid() ? std::optional<int64_t>(id.value) : std::nullopt;
 }
 
 }  // namespace
@@ -41,10 +42,14 @@ const char* to_string(Fidelity fidelity) {
   return "";
 }
 
+const char* to_string(Path path) {
+  return path == Path::kWire ? "wire" : "local";
+}
+
 RunStore::RunStore(const std::filesystem::path& file)
     : database_(created(file)),
       insert_operation_(database_.prepare("INSERT INTO operations VALUES(?,?,?,?,?,?)")),
-      insert_message_(database_.prepare("INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")) {}
+      insert_message_(database_.prepare("INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")) {}
 
 void RunStore::open() {
   if (open_) return;
@@ -112,20 +117,19 @@ void RunStore::message(uint32_t run, const JoinedMessage& m) {
       .bind(run, uint64_t{m.id.job}, uint64_t{m.id.group}, uint64_t{m.id.sequence}, uint64_t{m.id.iteration},
             uint64_t{m.id.source}, uint64_t{m.id.destination}, uint64_t{m.id.step}, uint64_t{m.id.channel},
             uint64_t{m.id.slice}, m.bytes.count, known(m.posted), known(m.acked), known(m.first_rx), known(m.delivered),
-            m.retransmissions, m.marks, int{m.failed})
+            m.retransmissions, m.marks, int{m.failed}, uint64_t{m.id.control})
       .execute();
 }
 
-void RunStore::latencies(uint32_t run, const MessageJoin& messages) {
+void RunStore::message_latencies(uint32_t run, const MessageJoin& messages) {
   open();
-  Statement insert = database_.prepare("INSERT INTO message_latency VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO message_latency VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto add = [&](const std::optional<FlowKey>& key, const MessageLatency& l) {
-    const auto part = [&](uint32_t FlowKey::*field) {
-      return key ? std::optional<uint32_t>((*key).*field) : std::nullopt;
-    };
+    const auto part = [&](auto field) { return key ? std::optional<uint32_t>((*key).*field) : std::nullopt; };
     insert
         .bind(run, part(&FlowKey::job), part(&FlowKey::group), part(&FlowKey::source), part(&FlowKey::destination),
-              part(&FlowKey::channel), l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps)
+              part(&FlowKey::channel), part(&FlowKey::control), l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps,
+              l.max.ps)
         .execute();
   };
   if (messages.total().count != 0) add(std::nullopt, messages.total());
@@ -151,39 +155,67 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   for (size_t worker = 0; worker < end.core_busy.size(); ++worker) {
     insert_core.bind(run, uint64_t{worker}, end.core_busy[worker]).execute();
   }
-  counters(run, end.counters);
+  counters(run, end);
+  packet_latencies(run, end.latencies);
   flows(run, end.flows);
+  rank_nics(run, end.rank_nics);
   ports(run, end.ports);
 }
 
-void RunStore::counters(uint32_t run, const TransportCounters& counters) {
+void RunStore::counters(uint32_t run, const RunEnd& end) {
+  const TransportCounters& counters = end.counters;
   Statement insert = database_.prepare("INSERT INTO counters VALUES(?,?,?)");
   for (const CounterField& counter : transport_counters()) {
     insert.bind(run, counter.name, counters.*counter.field).execute();
   }
   insert.bind(run, "worst_stall_ps", counters.worst_stall.ps).execute();
   insert.bind(run, "slipped_ps", counters.slipped.ps).execute();
+  Statement insert_detail = database_.prepare("INSERT INTO details VALUES(?,?,?)");
+  for (const DetailRow& detail : end.details) insert_detail.bind(run, detail.name, detail.value).execute();
+}
+
+void RunStore::packet_latencies(uint32_t run, std::span<const LatencyRow> latencies) {
+  Statement insert = database_.prepare(
+      "INSERT INTO latency(run, port, kind, count, min_ps, mean_ps, p50_ps, p90_ps, p99_ps, p999_ps, max_ps, "
+      "hardware_time, error_ps) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert_bucket = database_.prepare("INSERT INTO latency_buckets VALUES(?,?,?,?)");
+  for (const LatencyRow& l : latencies) {
+    insert
+        .bind(run, known(l.port), to_string(l.kind), l.count, l.min, l.mean, l.p50, l.p90, l.p99, l.p999, l.max,
+              int{l.hardware_time}, l.error)
+        .execute();
+    const int64_t latency = database_.last_row();
+    for (const Histogram::Bucket& b : l.buckets) insert_bucket.bind(latency, b.low, b.high, b.count).execute();
+  }
 }
 
 void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
-  Statement insert = database_.prepare("INSERT INTO flows VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO flows VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const FlowRow& flow : flows) {
     const Connection& c = flow.connection;
     const FlowCounters& n = flow.counters;
     insert
         .bind(run, c.id.value, c.job.value, known(c.group), flow.group, c.source.value, c.destination.value,
-              uint32_t{c.channel}, c.path == Path::kWire ? "wire" : "local", n.messages, n.bytes, n.packets,
-              n.retransmitted, n.naks, n.timeouts, n.marks)
+              uint32_t{c.channel}, to_string(c.path), int{c.control}, uint32_t{n.member}, n.source_qp, n.destination_qp,
+              n.messages, n.bytes, n.packets, n.retransmitted, n.naks, n.rnr_naks, n.timeouts, n.marks)
         .execute();
   }
 }
 
+void RunStore::rank_nics(uint32_t run, std::span<const RankNic> nics) {
+  Statement insert = database_.prepare("INSERT INTO rank_nics VALUES(?,?,?,?,?,?)");
+  for (size_t rank = 0; rank < nics.size(); ++rank) {
+    const RankNic& nic = nics[rank];
+    insert.bind(run, uint64_t{rank}, nic.nic.value, nic.port.value, nic.mac, nic.ip).execute();
+  }
+}
+
 void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
-  Statement insert = database_.prepare("INSERT INTO ports VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO ports VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const PortCounters& p : ports) {
     insert
         .bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
-              p.dropped, p.marked)
+              p.dropped, p.marked, int{p.hardware_time}, p.arrival_error)
         .execute();
   }
 }

@@ -27,7 +27,7 @@ class RunStore {
   uint32_t begin(const RunStart& start);
   void operations(uint32_t run, std::span<const OperationRecord> rows);
   void message(uint32_t run, const JoinedMessage& message);
-  void latencies(uint32_t run, const MessageJoin& messages);
+  void message_latencies(uint32_t run, const MessageJoin& messages);
   void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
 
   bool uncommitted() const { return open_; }
@@ -37,9 +37,11 @@ class RunStore {
 
  private:
   void open();
+  void counters(uint32_t run, const RunEnd& end);
+  void packet_latencies(uint32_t run, std::span<const LatencyRow> latencies);
   void flows(uint32_t run, std::span<const FlowRow> flows);
+  void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
-  void counters(uint32_t run, const TransportCounters& counters);
 
   Database database_;
   Statement insert_operation_, insert_message_;

@@ -24,12 +24,12 @@ CREATE TABLE messages(
   iteration INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL, step INTEGER NOT NULL,
   channel INTEGER NOT NULL, slice INTEGER NOT NULL, bytes INTEGER NOT NULL, posted_ps INTEGER, acked_ps INTEGER,
   first_rx_ps INTEGER, delivered_ps INTEGER, retransmissions INTEGER NOT NULL, marks INTEGER NOT NULL,
-  failed INTEGER NOT NULL);
+  failed INTEGER NOT NULL, control INTEGER NOT NULL);
 CREATE TABLE message_latency(
   run INTEGER NOT NULL, job INTEGER, "group" INTEGER, source INTEGER, destination INTEGER, channel INTEGER,
-  count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL, p99_ps INTEGER NOT NULL,
+  control INTEGER, count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL, p99_ps INTEGER NOT NULL,
   p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL);
-CREATE INDEX message_latency_by_flow ON message_latency(run, job, "group", source, destination, channel);
+CREATE INDEX message_latency_by_flow ON message_latency(run, job, "group", source, destination, channel, control);
 CREATE TABLE rank_completion(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, completion_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
 CREATE TABLE counters(
@@ -37,15 +37,27 @@ CREATE TABLE counters(
 CREATE TABLE flows(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, job INTEGER NOT NULL, group_id INTEGER, "group" TEXT NOT NULL,
   source INTEGER NOT NULL, destination INTEGER NOT NULL, channel INTEGER NOT NULL, path TEXT NOT NULL,
+  control INTEGER NOT NULL, member INTEGER NOT NULL, source_qp INTEGER NOT NULL, destination_qp INTEGER NOT NULL,
   messages INTEGER NOT NULL, bytes INTEGER NOT NULL, packets INTEGER NOT NULL, retransmitted INTEGER NOT NULL,
-  naks INTEGER NOT NULL, timeouts INTEGER NOT NULL, marks INTEGER NOT NULL,
-  PRIMARY KEY(run, connection)) WITHOUT ROWID;
+  naks INTEGER NOT NULL, rnr_naks INTEGER NOT NULL, timeouts INTEGER NOT NULL, marks INTEGER NOT NULL,
+  PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
+CREATE TABLE rank_nics(
+  run INTEGER NOT NULL, rank INTEGER NOT NULL, nic INTEGER NOT NULL, port INTEGER NOT NULL, mac TEXT NOT NULL,
+  ip TEXT NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
 CREATE TABLE ports(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, tx_frames INTEGER NOT NULL,
   tx_bytes INTEGER NOT NULL, rx_frames INTEGER NOT NULL, rx_bytes INTEGER NOT NULL, tx_refused INTEGER NOT NULL,
-  rx_missed INTEGER NOT NULL,
-  dropped INTEGER NOT NULL,
-  marked INTEGER NOT NULL);
+  rx_missed INTEGER NOT NULL, dropped INTEGER NOT NULL, marked INTEGER NOT NULL, hardware_time INTEGER NOT NULL,
+  arrival_error_ps INTEGER NOT NULL);
+CREATE TABLE details(run INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL);
+CREATE TABLE latency(
+  latency INTEGER PRIMARY KEY, run INTEGER NOT NULL, port INTEGER, kind TEXT NOT NULL, count INTEGER NOT NULL,
+  min_ps INTEGER NOT NULL, mean_ps INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p90_ps INTEGER NOT NULL,
+  p99_ps INTEGER NOT NULL, p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL, hardware_time INTEGER NOT NULL,
+  error_ps INTEGER NOT NULL);
+CREATE TABLE latency_buckets(
+  latency INTEGER NOT NULL, low_ps INTEGER NOT NULL, high_ps INTEGER NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY(latency, low_ps)) WITHOUT ROWID;
 CREATE TABLE cores(
   run INTEGER NOT NULL, worker INTEGER NOT NULL, busy REAL NOT NULL, PRIMARY KEY(run, worker)) WITHOUT ROWID;
 )sql";

@@ -15,6 +15,7 @@
 #include "emulator/report/html_details.h"
 #include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/html_transport.h"
 #include "emulator/report/picture.h"
 
 namespace rankwire {
@@ -323,7 +324,12 @@ std::string head(const RunReader& record) {
 
 }  // namespace
 
-std::string report_html(const RunReader& record, const OperationStatistics& operations) {
+std::string report_html(const RunReader& record, const OperationStatistics& operations,
+                        std::span<const FlowStatistics> flows) {
+  const FlowStatistics no_flows(0);
+  const RecordedRun* principal = principal_run(record);
+  const FlowStatistics& queue_pairs =
+      principal == nullptr ? no_flows : flows[static_cast<size_t>(principal - record.runs().data())];
   const RecordActivity activity = read_activity(record);
   std::string html = head(record);
   html += cards(record);
@@ -332,9 +338,12 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += operations_section(record, operations);
   html += section("Ranks", ranks_table(record, activity));
   html += section("Timeline", timeline(record, activity));
+  html += section("Latency", html_latency(record));
   html += section("Operations", html_groups(operations));
   html += section("Slowest messages", html_messages(record));
-  html += section("Flows", html_flows(record));
+  html += section("Transport", html_counters(record));
+  html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
+  html += section("Slowest queue pairs", html_flows(queue_pairs));
   html += section("Ports", html_ports(record));
   html += section("Device under test", dut_table(record));
   html += section("Configuration", configuration(record));

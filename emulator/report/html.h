@@ -1,16 +1,20 @@
 // `report.html`: one file that opens offline, on a screen in light or dark, or on paper.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/flow_statistics.h"
 #include "emulator/report/operation_statistics.h"
 
 namespace rankwire {
 
 /// The page: verdict, times and who set the pace on the first screen, then the operations that deviate most, the ranks,
-/// the timeline and the tables. All are bounded: 50 operations, 16 ranks, 200 patterns of operations, 500 flows and 100
-/// messages; the CSV files have the rest.
-std::string report_html(const RunReader& record, const OperationStatistics& operations);
+/// the timeline, packet latencies and the tables. All are bounded: 50 operations, 16 ranks by time and 64 by traffic,
+/// 200 patterns of operations, 500 queue pairs and 100 messages; the CSV files have the rest. `flows` are those of
+/// RunReader::runs, in that order.
+std::string report_html(const RunReader& record, const OperationStatistics& operations,
+                        std::span<const FlowStatistics> flows);
 
 }  // namespace rankwire

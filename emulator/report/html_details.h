@@ -1,5 +1,5 @@
-// The tables of `report.html` beneath its first screen. Each function returns an empty text when there is nothing to
-// show.
+// The tables of `report.html` about operations and messages. Each function returns an empty text when there is nothing
+// to show.
 #pragma once
 
 #include <string>
@@ -13,8 +13,5 @@ namespace rankwire {
 std::string html_groups(const OperationStatistics& operations);
 /// The 100 slowest messages that were kept.
 std::string html_messages(const RunReader& record);
-/// Flows of the emulated side, else of the reference, those with the slowest message first, at most 500.
-std::string html_flows(const RunReader& record);
-std::string html_ports(const RunReader& record);
 
 }  // namespace rankwire

@@ -41,7 +41,7 @@ details { margin: .5rem 0; } summary { cursor: pointer; color: var(--soft); }
 pre { background: var(--card); padding: 1rem; overflow-x: auto; }
 svg { width: 100%; min-width: 45rem; max-width: 80rem; display: block; }
 svg text { font-size: 11px; fill: var(--text); } svg line { stroke: var(--line); }
-svg .tick { fill: var(--soft); text-anchor: middle; }
+svg .tick { fill: var(--soft); text-anchor: middle; } svg .quantile { stroke: var(--bad); }
 .key { display: inline-block; width: .9rem; height: .7rem; border-radius: .15rem; margin: 0 .3rem 0 .8rem; }
 .key:first-child { margin-left: 0; }
 .ec { fill: var(--compute); background: var(--compute); }

@@ -2,9 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/flow_statistics.h"
 #include "emulator/report/html.h"
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
@@ -16,7 +18,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kListedOperations = 200;
+constexpr size_t kListedOperations = 200, kListedQueuePairs = 500;
 
 struct FormatName {
   const char* name;
@@ -54,6 +56,23 @@ OperationStatistics read_operations(const RunReader& record, const ReportFormats
   return statistics;
 }
 
+/// One pass over the queue pairs of each run, in the order of RunReader::runs.
+std::vector<FlowStatistics> read_flows(const RunReader& record, const ReportFormats& formats) {
+  std::vector<FlowStatistics> statistics;
+  if (!formats.contains(ReportFormat::kCsv) && !formats.contains(ReportFormat::kHtml)) return statistics;
+  std::optional<FlowsCsv> csv;
+  if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "flows.csv");
+  for (const RecordedRun& run : record.runs()) {
+    FlowStatistics& of_run = statistics.emplace_back(kListedQueuePairs);
+    record.for_each_flow(run, [&](const RecordedFlow& flow) {
+      of_run.add(flow);
+      if (csv) csv->add(run, flow);
+    });
+  }
+  if (csv) csv->commit();
+  return statistics;
+}
+
 }  // namespace
 
 ReportFormats standard_formats() {
@@ -75,11 +94,15 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   write_whole(run_folder / "summary.json",
               summary(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const OperationStatistics operations = read_operations(record, formats);
+  const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
-    write_whole(run_folder / "flows.csv", flows_csv(record));
+    write_whole(run_folder / "ranks.csv", ranks_csv(record, flows));
+    write_whole(run_folder / "latency.csv", latency_csv(record));
     write_whole(run_folder / "ports.csv", ports_csv(record));
   }
-  if (formats.contains(ReportFormat::kHtml)) write_whole(run_folder / "report.html", report_html(record, operations));
+  if (formats.contains(ReportFormat::kHtml)) {
+    write_whole(run_folder / "report.html", report_html(record, operations, flows));
+  }
   if (formats.contains(ReportFormat::kMarkdown)) {
     write_whole(run_folder / "report.md", report_markdown(record, operations));
   }

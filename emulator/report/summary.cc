@@ -5,6 +5,7 @@
 #include "emulator/record/counters.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/latency.h"
 
 namespace rankwire {
 namespace {
@@ -46,7 +47,31 @@ Json generator_json(const RecordedRun* run) {
           {"core_busy", run->end.core_busy}};
 }
 
-Json latency_json(const RecordedRun* run) {
+Json details_json(const RecordedRun* run) {
+  if (run == nullptr || !run->ended) return nullptr;
+  Json json = Json::object();
+  for (const DetailRow& detail : run->end.details) json[detail.name] = detail.value;
+  return json;
+}
+
+/// All ports together.
+Json packet_latency_json(const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  const auto latencies = run == nullptr ? std::vector<LatencyRow>() : record.latencies(*run);
+  Json json;
+  for (const LatencyKind kind : {LatencyKind::kRoundTrip, LatencyKind::kOneWay}) {
+    Json& of_kind = json[to_string(kind)] = nullptr;
+    const LatencyRow* l = latency_of_all_ports(latencies, kind);
+    if (l == nullptr) continue;
+    of_kind = {{"count", l->count},      {"min_ps", l->min.ps}, {"mean_ps", l->mean.ps},
+               {"p50_ps", l->p50.ps},    {"p90_ps", l->p90.ps}, {"p99_ps", l->p99.ps},
+               {"p999_ps", l->p999.ps},  {"max_ps", l->max.ps}, {"hardware_time", l->hardware_time},
+               {"error_ps", l->error.ps}};
+  }
+  return json;
+}
+
+Json completion_time_json(const RecordedRun* run) {
   if (run == nullptr || !run->latency) return nullptr;
   const MessageLatency& l = *run->latency;
   return {{"count", l.count},   {"p50_ps", l.p50.ps},   {"p95_ps", l.p95.ps},
@@ -114,6 +139,15 @@ void add_transport(std::string& text, const RunEnd& end) {
     text += fmt::format("{:<14}{} lost, {} duplicated, {} with wrong payload\n", "messages", end.messages_lost,
                         end.messages_duplicated, end.counters.payload_errors);
   }
+}
+
+void add_round_trip(std::string& text, const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  const auto latencies = run == nullptr ? std::vector<LatencyRow>() : record.latencies(*run);
+  const LatencyRow* l = latency_of_all_ports(latencies, LatencyKind::kRoundTrip);
+  if (l == nullptr) return;
+  text += fmt::format("{:<14}P50 {}, P99 {} of {} packets; {}\n", readable(l->kind), readable(l->p50), readable(l->p99),
+                      l->count, describe_clock(*run, *l));
 }
 
 std::string operation_label(const NodeInfo& node) {
@@ -189,8 +223,10 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["reference"] = completion_json(record.reference());
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["transport"] = transport_json(record.emulated());
+  json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());
-  json["message_completion_time"] = latency_json(record.emulated());
+  json["latency"] = packet_latency_json(record);
+  json["message_completion_time"] = completion_time_json(record.emulated());
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);
   return json;
@@ -214,6 +250,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
+  add_round_trip(text, record);
   add_operations(text, record, operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());
   return text;

@@ -14,12 +14,6 @@ bool has_bytes(const NodeInfo& node) {
   return node.kind != "compute" && node.kind != "host" && node.kind != "unknown";
 }
 
-std::string latency_fields(const std::optional<MessageLatency>& latency) {
-  if (!latency) return ",,,,,";
-  return fmt::format("{},{},{},{},{},{}", latency->count, latency->p50.ps, latency->p95.ps, latency->p99.ps,
-                     latency->p999.ps, latency->max.ps);
-}
-
 }  // namespace
 
 OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
@@ -76,30 +70,88 @@ void OperationsCsv::commit() {
   out_.commit();
 }
 
-std::string flows_csv(const RunReader& record) {
+FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
+  out_ << "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
+          "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
+          "max_ps\n";
+}
+
+void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
+  const Connection& c = row.flow.connection;
+  const FlowCounters& n = row.flow.counters;
+  const auto end = std::back_inserter(buffer_);
+  fmt::format_to(end, "{},{},{},{},{},{},{},{},{},{},{},{},", to_string(run.start.fidelity), c.id.value, c.job.value,
+                 csv_field(row.flow.group), c.source.value, c.destination.value, c.channel, to_string(c.path),
+                 int{c.control}, n.member, n.source_qp, n.destination_qp);
+  fmt::format_to(end, "{},{},{},{},{},{},{},{},", n.messages, n.bytes, n.packets, n.retransmitted, n.naks, n.rnr_naks,
+                 n.timeouts, n.marks);
+  if (const auto& l = row.latency) {
+    fmt::format_to(end, "{},{},{},{},{},{}\n", l->count, l->p50.ps, l->p95.ps, l->p99.ps, l->p999.ps, l->max.ps);
+  } else {
+    fmt::format_to(end, ",,,,,\n");
+  }
+  if (buffer_.size() > kFlushAt) flush();
+}
+
+void FlowsCsv::flush() {
+  out_ << std::string_view(buffer_.data(), buffer_.size());
+  buffer_.clear();
+}
+
+void FlowsCsv::commit() {
+  flush();
+  out_.commit();
+}
+
+std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> flows) {
+  std::string csv = "fidelity,rank,port,ip";
+  for (const char* end : {"source", "destination"}) {
+    for (const char* name :
+         {"messages", "bytes", "packets", "retransmitted", "naks", "rnr_naks", "timeouts", "marks"}) {
+      csv += fmt::format(",{}_{}", end, name);
+    }
+  }
+  csv += '\n';
+  for (size_t r = 0; r < record.runs().size(); ++r) {
+    const RecordedRun& run = record.runs()[r];
+    const std::vector<RankNic> nics = record.rank_nics(run);
+    const std::vector<RankTraffic>& ranks = flows[r].ranks();
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      csv += fmt::format("{},{},", to_string(run.start.fidelity), rank);
+      csv += rank < nics.size() ? fmt::format("{},{}", nics[rank].port.value, nics[rank].ip) : ",";
+      for (const FlowTotals& t : {ranks[rank].source, ranks[rank].destination}) {
+        csv += fmt::format(",{},{},{},{},{},{},{},{}", t.messages, t.bytes, t.packets, t.retransmitted, t.naks,
+                           t.rnr_naks, t.timeouts, t.marks);
+      }
+      csv += '\n';
+    }
+  }
+  return csv;
+}
+
+std::string latency_csv(const RunReader& record) {
   std::string csv =
-      "fidelity,connection,job,group,source,destination,channel,path,messages,bytes,packets,retransmitted,naks,"
-      "timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,max_ps\n";
+      "fidelity,port,kind,count,min_ps,mean_ps,p50_ps,p90_ps,p99_ps,p999_ps,max_ps,hardware_time,error_ps\n";
   for (const RecordedRun& run : record.runs()) {
-    for (const RecordedFlow& row : record.flows(run)) {
-      const Connection& c = row.flow.connection;
-      const FlowCounters& n = row.flow.counters;
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), c.id.value,
-                         c.job.value, csv_field(row.flow.group), c.source.value, c.destination.value, c.channel,
-                         c.path == Path::kWire ? "wire" : "local", n.messages, n.bytes, n.packets, n.retransmitted,
-                         n.naks, n.timeouts, n.marks, latency_fields(row.latency));
+    for (const LatencyRow& l : record.latencies(run)) {
+      csv +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity),
+                      l.port.valid() ? fmt::to_string(l.port.value) : "", to_string(l.kind), l.count, l.min.ps,
+                      l.mean.ps, l.p50.ps, l.p90.ps, l.p99.ps, l.p999.ps, l.max.ps, int{l.hardware_time}, l.error.ps);
     }
   }
   return csv;
 }
 
 std::string ports_csv(const RunReader& record) {
-  std::string csv = "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked\n";
+  std::string csv =
+      "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,hardware_time,"
+      "arrival_error_ps\n";
   for (const RecordedRun& run : record.runs()) {
     for (const PortCounters& p : record.ports(run)) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), p.port.value,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), p.port.value,
                          csv_field(p.name), p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
-                         p.dropped, p.marked);
+                         p.dropped, p.marked, int{p.hardware_time}, p.arrival_error.ps);
     }
   }
   return csv;

@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/flow_statistics.h"
 #include "emulator/report/output_file.h"
 
 namespace rankwire {
@@ -30,8 +32,25 @@ class OperationsCsv {
   fmt::memory_buffer buffer_;
 };
 
-/// `flows.csv` and `ports.csv` whole: every run of the record, told apart by the first column.
-std::string flows_csv(const RunReader& record);
+/// `flows.csv`, row by row: a row for each queue pair.
+class FlowsCsv {
+ public:
+  /// Throws as OutputFile does.
+  explicit FlowsCsv(const std::filesystem::path& file);
+  void add(const RecordedRun& run, const RecordedFlow& row);
+  void commit();
+
+ private:
+  void flush();
+
+  OutputFile out_;
+  fmt::memory_buffer buffer_;
+};
+
+/// `ranks.csv`, `latency.csv` and `ports.csv` whole: every run of the record, told apart by the first column. `flows`
+/// are those of RunReader::runs, in that order.
+std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> flows);
+std::string latency_csv(const RunReader& record);
 std::string ports_csv(const RunReader& record);
 
 }  // namespace rankwire

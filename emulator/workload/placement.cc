@@ -1,5 +1,6 @@
 #include "emulator/workload/placement.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -16,16 +17,52 @@ MacAddress nth_mac(MacAddress first, uint64_t n) {
   return mac;
 }
 
-Ipv4Address nth_ip(const PlacementOptions& options, uint32_t n) {
-  const uint32_t mask = options.prefix_length == 0 ? 0 : ~uint32_t{0} << (32 - options.prefix_length);
-  const uint64_t value = uint64_t{options.first_ip.value} + n;
-  const uint32_t broadcast = options.first_ip.value | ~mask;
-  if (value >= broadcast) {
-    fail_input("addresses.ip: the pool {}/{} is too small for NIC {}; use a shorter prefix",
-               to_string(options.first_ip), options.prefix_length, n);
-  }
-  return Ipv4Address{static_cast<uint32_t>(value)};
+/// The bits of an address behind its prefix, as far as they fit into 64.
+uint64_t host_mask(const AddressPool& pool) {
+  const uint32_t host_bits = (pool.first.is_ipv4() ? 32 : 128) - pool.prefix_length;
+  return host_bits >= 64 ? UINT64_MAX : (uint64_t{1} << host_bits) - 1;
 }
+
+IpAddress nth_ip(const AddressPool& pool, uint32_t n) {
+  uint64_t low = 0;
+  for (size_t i = 8; i < 16; ++i) low = low << 8 | pool.first.bytes[i];
+  const uint64_t mask = host_mask(pool);
+  // The last address of an IPv4 subnet is its broadcast address; neither a subnet of two (RFC 3021) nor IPv6 has one.
+  const uint64_t last = pool.first.is_ipv4() && mask > 1 ? mask - 1 : mask;
+  if (n > last - std::min(low & mask, last)) {
+    fail_input("the address pool {}/{} is too small for its NIC {}; use a shorter prefix", to_string(pool.first),
+               pool.prefix_length, n);
+  }
+  IpAddress result = pool.first;
+  low += n;
+  for (size_t i = 15; i >= 8; --i, low >>= 8) result.bytes[i] = static_cast<uint8_t>(low);
+  return result;
+}
+
+/// Gives addresses to NICs in the order of their numbers.
+class AddressPlan {
+ public:
+  explicit AddressPlan(const PlacementOptions& options)
+      : options_(options), used_of_port_(options.port_addresses.size(), 0) {}
+
+  Nic next(NicId id, PortId port) {
+    const bool own = port.value < options_.port_addresses.size() && options_.port_addresses[port.value];
+    const AddressPool& pool = own ? *options_.port_addresses[port.value] : options_.addresses;
+    uint32_t& used = own ? used_of_port_[port.value] : used_;
+    return {.id = id,
+            .port = port,
+            .mac = nth_mac(options_.first_mac, id.value),
+            .ip = nth_ip(pool, used++),
+            .prefix_length = static_cast<uint8_t>(pool.prefix_length),
+            .vlan = pool.vlan,
+            .gateway = pool.gateway};
+  }
+
+ private:
+  const PlacementOptions& options_;
+  uint32_t used_ = 0;
+  std::vector<uint32_t> used_of_port_;
+};
 
 Place place_of(uint32_t rank, const PlacementOptions& o) {
   if (o.policy == PlacementPolicy::kExplicit) return o.places[rank];
@@ -51,17 +88,13 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
   }
 
   Placement placement;
+  AddressPlan addresses(options);
   std::map<std::pair<uint32_t, uint32_t>, NicId> known;  // (host, nic)
   for (uint32_t r = 0; r < ranks; ++r) {
     const Place place = place_of(r, options);
     auto [entry, added] = known.try_emplace({place.host, place.nic}, NicId(static_cast<uint32_t>(known.size())));
     if (added) {
-      const uint32_t n = entry->second.value;
-      placement.nics.push_back({.id = entry->second,
-                                .port = place.port,
-                                .mac = nth_mac(options.first_mac, n),
-                                .ip = nth_ip(options, n),
-                                .prefix_length = static_cast<uint8_t>(options.prefix_length)});
+      placement.nics.push_back(addresses.next(entry->second, place.port));
     } else if (placement.nics[entry->second.value].port != place.port) {
       fail_input("mapping.ranks: NIC {} of host {} stands behind two ports; a NIC has one", place.nic, place.host);
     }

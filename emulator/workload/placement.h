@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
@@ -22,6 +23,14 @@ enum class PlacementPolicy : uint8_t {
   kExplicit,    ///< as `places` says
 };
 
+/// Where NICs get their IP addresses: consecutive ones from `first` on, within its subnet.
+struct AddressPool {
+  IpAddress first;
+  uint32_t prefix_length = 15;
+  std::optional<uint16_t> vlan;
+  IpAddress gateway;
+};
+
 struct PlacementOptions {
   PlacementPolicy policy = PlacementPolicy::kRoundRobin;
   uint32_t hosts = 1;
@@ -29,8 +38,8 @@ struct PlacementOptions {
   uint32_t nics = 1;          ///< a host; NPU i uses NIC i * nics / npus
   uint32_t ports = 1;         ///< NIC n of the run (host by host) stands behind port n mod ports
   std::vector<Place> places;  ///< kExplicit: by rank
-  Ipv4Address first_ip;
-  uint32_t prefix_length = 15;
+  AddressPool addresses;      ///< of all NICs but those behind a port that has its own
+  std::vector<std::optional<AddressPool>> port_addresses;  ///< by port; may be shorter
   MacAddress first_mac;
 };
 
@@ -46,7 +55,7 @@ struct Placement {
   }
 };
 
-/// Throws Error(kInput) when the ranks do not fit into hosts x NPUs, or the NICs do not fit into the address pool.
+/// Throws Error(kInput) when the ranks do not fit into hosts x NPUs, or the NICs do not fit into an address pool.
 Placement place_ranks(uint32_t ranks, const PlacementOptions& options);
 
 }  // namespace rankwire

@@ -46,7 +46,7 @@ Workload chain_with_all_reduces() {
 /// Nodes a second of the loop alone; reading, planning and building are not in it.
 double nodes_a_second(const Workload& workload) {
   const Placement placement =
-      place_ranks(kRanks, {.hosts = kRanks, .ports = kRanks, .first_ip = Ipv4Address{0xC6120001}});
+      place_ranks(kRanks, {.hosts = kRanks, .ports = kRanks, .addresses = {.first = Ipv4Address{0xC6120001}}});
   const Plan plan = make_plan(workload, placement, {}, 1);
   const Bandwidth rate(100'000'000'000);
   NetworkModel model(star_network({.port_bandwidth = std::vector<Bandwidth>(kRanks, rate),

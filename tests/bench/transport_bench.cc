@@ -24,6 +24,7 @@ constexpr uint32_t kConnections = 4096;
 constexpr uint32_t kMessagesEach = 2;
 constexpr Bytes kMessage(64 << 10);
 constexpr uint32_t kFirstRemoteQueuePair = 0x10000;
+constexpr size_t kUntaggedIpv4 = sizeof(EthernetHeader) + sizeof(Ipv4Header);  // bytes in front of UDP
 constexpr uint32_t kWindow = 128;  // packets: more than a message, so that there is one acknowledgement a message
 constexpr uint64_t kFramesPerCheck = 1'000'000;
 
@@ -85,7 +86,7 @@ class AcknowledgingPort final : public FramePort {
   }
 
   void answer(const Frame& frame) noexcept {
-    const Bth& bth = reinterpret_cast<const BaseHeader*>(frame.head)->bth;
+    const Bth& bth = reinterpret_cast<const TransportHeader*>(frame.head + kUntaggedIpv4)->bth;
     if ((bth.ack_request & Bth::kAckRequest) == 0) return;
     const uint32_t connection = bth.destination_qp.value() - kFirstRemoteQueuePair;
     if (connection >= answers_.size()) return;
@@ -147,7 +148,6 @@ std::vector<HeaderTemplate> answer_headers(const TransportPlan& plan) {
     path.destination_mac = plan.nics[0].mac;
     path.source_ip = plan.nics[1].ip;
     path.destination_ip = plan.nics[0].ip;
-    path.source_qp = kFirstRemoteQueuePair + connection.id.value;
     path.destination_qp = RoceTransport::kFirstQueuePair + connection.id.value;
     headers.push_back(make_template(path));
   }
@@ -160,9 +160,8 @@ constexpr Bandwidth kUnlimited(100'000'000'000'000);
 RoceOptions stream_options(uint32_t mtu) {
   RoceOptions options;
   options.mtu = mtu;
-  options.window = kWindow;
-  options.ack_every = kWindow;
-  options.announcement = Announcement::kNone;
+  options.profile.window = kWindow;
+  options.profile.ack_every = kWindow;
   return options;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/cli/setup.h"
+#include "emulator/cli/transport_options.h"
 #include "tests/test_data.h"
 
 namespace rankwire {

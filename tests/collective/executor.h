@@ -100,7 +100,8 @@ class Executor {
   static Extent extent_of(const Step& step) { return {step.offset, step.bytes}; }
 
   static uint64_t key(uint64_t source, uint64_t destination, const Step& step) {
-    return source << 48 | destination << 40 | uint64_t{step.channel} << 32 | uint64_t{step.step} << 16 | step.slice;
+    return source << 48 | destination << 40 | uint64_t{step.channel} << 32 | uint64_t{step.step} << 16 |
+           uint64_t{step.control} << 15 | step.slice;
   }
 
   void make_ready(uint32_t m, uint32_t s) {

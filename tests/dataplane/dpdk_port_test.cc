@@ -18,50 +18,19 @@
 #include "dataplane/dpdk_environment.h"
 #include "dataplane/payload.h"
 #include "dataplane/virtual_switch.h"
+#include "tests/dataplane/dpdk_fixture.h"
 #include "tests/test_data.h"
 
 namespace rankwire {
 namespace {
 
 using ::testing::AllOf;
+using testing::Dpdk;
+using testing::enter_namespace_with_veth_pair;
+using testing::filled;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-DpdkOptions small_environment() {
-  DpdkOptions options;
-  options.memory = Bytes(320 << 20);
-  options.extra = {"--no-huge"};
-  return options;
-}
-
-/// DPDK starts once in a process, so the cases share it.
-class Dpdk : public ::testing::Test {
- protected:
-  static DpdkEnvironment& environment() {
-    static DpdkEnvironment shared(small_environment());
-    return shared;
-  }
-
-  static RingLinkOptions small_link() { return {.queue_frames = 64, .frames = 255}; }
-
-  static std::string error_of(const std::string& device, const DpdkPortOptions& options = {}) {
-    try {
-      open_dpdk_port(environment(), device, options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
-  }
-};
-
-Frame filled(FramePort& port, uint32_t number, uint16_t length) {
-  std::array<Frame, 1> frame;
-  EXPECT_EQ(port.allocate(frame), 1u);
-  std::memset(frame[0].head, static_cast<int>(number), length);
-  std::memcpy(frame[0].head + 20, &number, sizeof number);
-  frame[0].head_length = length;
-  return frame[0];
-}
+using testing::small_environment;
 
 TEST_F(Dpdk, LeavesTheThreadsAffinityAsItWas) {
   cpu_set_t before, after;
@@ -245,7 +214,7 @@ TEST_F(Dpdk, ErrorsNameTheDeviceAndWhatIsWrong) {
   large.mtu = 9601;
   EXPECT_THAT(error_of("net_null2", large), AllOf(HasSubstr("net_null2"), HasSubstr("9601")));
   DpdkPortOptions many;
-  many.frames = 1 << 17;  // 600 MB of the environment's 320 MiB
+  many.frames = 1 << 17;  // 600 MB of the environment's 512 MiB
   EXPECT_THAT(error_of("net_null3", many), HasSubstr("raise dpdk.memory"));
 }
 
@@ -288,16 +257,6 @@ TEST_F(Dpdk, AThreadOfItsOwnMaySwitchFrames) {
   thread.join();
   EXPECT_EQ(received, kFrames);
   EXPECT_EQ(misplaced, 0u);
-}
-
-/// Moves the calling thread, and the processes that it starts, to a network namespace of its own with a veth pair, rwv0
-/// and rwv1. The namespace begins with nothing but a loopback interface, so no interface of the machine is in reach,
-/// and it goes with its last user. Returns whether it succeeded, which needs root and iproute2.
-bool enter_namespace_with_veth_pair() {
-  if (::unshare(CLONE_NEWNET) != 0) return false;
-  return std::system(
-             "(ip link add rwv0 mtu 1500 type veth peer name rwv1 mtu 9000 && ip link set rwv0 up && "
-             "ip link set rwv1 up) >/dev/null 2>&1") == 0;
 }
 
 /// Receives until a frame of `length` bytes comes: the kernel sends frames of its own on a new interface.

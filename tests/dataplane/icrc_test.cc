@@ -78,7 +78,7 @@ TEST(Icrc, FrameInPiecesEqualsContiguousPacket) {
   Frame whole;
   whole.head = bytes.data();
   whole.head_length = static_cast<uint16_t>(covered);
-  EXPECT_EQ(icrc(whole, covered), expected);
+  EXPECT_EQ(icrc(whole, 14, covered), expected);
 
   Frame pieces;
   pieces.head = bytes.data();
@@ -87,7 +87,7 @@ TEST(Icrc, FrameInPiecesEqualsContiguousPacket) {
   pieces.payload_length = 101;
   pieces.tail_length = 3;
   std::memcpy(pieces.tail, bytes.data() + 175, 3);
-  EXPECT_EQ(icrc(pieces, covered), expected);
+  EXPECT_EQ(icrc(pieces, 14, covered), expected);
 }
 
 TEST(Icrc, CoversEverythingButWhatRoutersChange) {
@@ -99,12 +99,34 @@ TEST(Icrc, CoversEverythingButWhatRoutersChange) {
   frame.head = bytes.data();
   frame.head_length = static_cast<uint16_t>(bytes.size());
   const auto covered = static_cast<uint32_t>(bytes.size());
-  const uint32_t before = icrc(frame, covered);
+  const uint32_t before = icrc(frame, 14, covered);
   for (size_t i = 0; i < bytes.size(); ++i) {
     const bool masked = i < 14 || i == 15 || i == 22 || i == 24 || i == 25 || i == 40 || i == 41 || i == 46;
     bytes[i] ^= 0x10;
-    EXPECT_EQ(icrc(frame, covered) == before, masked) << "byte " << i;
+    EXPECT_EQ(icrc(frame, 14, covered) == before, masked) << "byte " << i;
     bytes[i] ^= 0x10;
+  }
+}
+
+TEST(Icrc, CoversEverythingButWhatRoutersChangeOverIpv6) {
+  // The same for the traffic class and flow label, and the hop limit; behind a VLAN tag, which is not covered either.
+  std::vector<uint8_t> bytes = random_bytes(78 + 64, 6);
+  bytes[18] = 0x6A;
+  Frame frame;
+  frame.head = bytes.data();
+  frame.head_length = static_cast<uint16_t>(bytes.size());
+  const auto covered = static_cast<uint32_t>(bytes.size());
+  const uint32_t before = icrc(frame, 18, covered);
+  EXPECT_EQ(before, icrc(std::span<const uint8_t>(bytes).subspan(18)));
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    const size_t i = bit / 8;
+    // The upper half of the first byte is the version, by which the reader knows the masks.
+    if (i == 18 && bit % 8 >= 4) continue;
+    // UDP begins at 18 + 40 = 58, BTH at 66.
+    const bool masked = i < 18 || (i >= 18 && i <= 21) || i == 25 || i == 64 || i == 65 || i == 70;
+    bytes[i] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_EQ(icrc(frame, 18, covered) == before, masked) << "bit " << bit % 8 << " of byte " << i;
+    bytes[i] ^= static_cast<uint8_t>(1 << bit % 8);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/headers.h"
+#include "tests/dataplane/wire_bytes.h"
 
 namespace rankwire::testing {
 
@@ -79,7 +80,7 @@ class ImpairedPort final : public FramePort {
   }
   // As a router does under congestion (RFC 3168): CE, and the header checksum made right.
   static void mark(const Frame& frame) {
-    auto& ip = reinterpret_cast<BaseHeader*>(frame.head)->ip;
+    auto& ip = reinterpret_cast<UntaggedIpv4*>(frame.head)->ip;
     ip.type_of_service |= static_cast<uint8_t>(Ecn::kCongestionExperienced);
     ip.checksum = ipv4_checksum(ip);
   }

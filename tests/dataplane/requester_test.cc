@@ -37,7 +37,7 @@ class RequesterTest : public ::testing::Test {
   AckOutcome ack(uint32_t psn, Time now = Time()) { return acknowledge(psn, 0x1F, now); }
   AckOutcome nak(uint32_t psn, Time now = Time()) { return acknowledge(psn, 0x60, now); }
   AckOutcome acknowledge(uint32_t psn, uint8_t syndrome, Time now = Time()) {
-    return requester_.acknowledge(pool_, now, {.psn = psn, .msn = 0, .syndrome = syndrome});
+    return requester_.acknowledge(pool_, now, {.psn = psn, .msn = 0, .syndrome = syndrome}).outcome;
   }
   /// The oldest finished message, or kNone.
   uint32_t finished() {

@@ -6,6 +6,7 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kMtu = 1024;
+constexpr ResponderOptions kOptions{.mtu = kMtu};
 constexpr uint32_t kFirstPsn = 0xFFFFFE;  // the third packet wraps
 constexpr MemoryRegion kRegion{.address = 0x10000, .bytes = 8192, .rkey = 0x77};
 
@@ -32,7 +33,7 @@ class ResponderTest : public ::testing::Test {
     result.ack_request = true;
     return result;
   }
-  Reception receive(const ParsedPacket& p) { return responder_.receive(p, kMtu); }
+  Reception receive(const ParsedPacket& p) { return responder_.receive(kOptions, p); }
 
   void expect_nothing_owed() { EXPECT_FALSE(responder_.reply_owed()); }
   void expect_reply(Syndrome syndrome, uint32_t psn, uint32_t msn) {
@@ -155,8 +156,11 @@ TEST_F(ResponderTest, OpcodeOutOfSequence) {
   expect_refused(only(0xFFFFFF), Syndrome::kNakInvalidRequest);
 }
 
-TEST_F(ResponderTest, OnlyWritesAreAllowed) {
-  expect_refused(packet(Opcode::kSendOnly, kFirstPsn, 4), Syndrome::kNakInvalidRequest);
+TEST_F(ResponderTest, WhatTheRegionDoesNotAllowIsInvalid) {
+  responder_ = Responder(kFirstPsn, {.address = kRegion.address, .bytes = kRegion.bytes, .rkey = kRegion.rkey,
+                                     .remote_write = false});
+  expect_refused(only(kFirstPsn), Syndrome::kNakInvalidRequest);
+  // Allowed, but there is no room to remember a READ.
   expect_refused(packet(Opcode::kReadRequest, kFirstPsn, 0), Syndrome::kNakInvalidRequest);
 }
 

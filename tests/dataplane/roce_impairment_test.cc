@@ -17,12 +17,11 @@ TEST(RoceTransport, ImpairedLinkDeliversEveryMessageOnce) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     RoceOptions options;
-    options.announcement = Announcement::kNone;
     options.payload = PayloadMode::kChecking;
     options.mtu = random.chance(500'000) ? 256 : 1024;
-    options.window = 1 + static_cast<uint32_t>(random.below(16));
-    options.ack_every = 1 + static_cast<uint32_t>(random.below(8));
-    options.timeout_exponent = 3;  // 32.768 us
+    options.profile.window = 1 + static_cast<uint32_t>(random.below(16));
+    options.profile.ack_every = 1 + static_cast<uint32_t>(random.below(8));
+    options.profile.timeout_exponent = 3;  // 32.768 us
     options.seed = seed;
     Impairments bad;
     bad.loss_ppm = bad.duplicate_ppm = bad.corrupt_ppm = bad.reorder_ppm = static_cast<uint32_t>(random.below(40'000));

@@ -14,28 +14,42 @@
 
 namespace rankwire::testing {
 
-/// Connections 0 .. n-1 lead from a to b, n .. 2n-1 from b to a.
+/// A plan for a RocePair: NIC 0 stands behind a, NIC 1 behind b. Connections 0 .. n-1 lead from a to b, n .. 2n-1 from
+/// b to a.
+inline TransportPlan pair_plan(uint32_t connections_each_way = 1) {
+  TransportPlan plan;
+  plan.messages_in_flight = 256;
+  for (uint32_t i = 0; i < 2; ++i)
+    plan.nics.push_back({.id = NicId(i),
+                         .port = PortId(i),
+                         .mac = {{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
+                         .ip = Ipv4Address{0xC6120001 + i},
+                         .prefix_length = 15});
+  for (uint32_t i = 0; i < 2 * connections_each_way; ++i) {
+    const uint32_t source = i < connections_each_way ? 0 : 1;
+    Connection connection;
+    connection.id = ConnectionId(i);
+    connection.source_nic = NicId(source);
+    connection.destination_nic = NicId(1 - source);
+    connection.largest_message = Bytes(1 << 20);
+    plan.connections.push_back(connection);
+  }
+  return plan;
+}
+
 class RocePair {
  public:
   static constexpr uint32_t kMessagesInFlight = 256;
 
   RocePair(const RoceOptions& options, const Impairments& impairments, uint32_t connections_each_way = 1)
+      : RocePair(options, impairments, pair_plan(connections_each_way)) {}
+  RocePair(const RoceOptions& options, const Impairments& impairments, const TransportPlan& plan)
       : links_(make_memory_link(pool_, 1024, "link")),
         port_a_(*links_.first, impairments),
         port_b_(*links_.second, other_seed(impairments)),
         a_(options, {{PortId(0), &port_a_, impairments.rate}}),
-        b_(options, {{PortId(1), &port_b_, impairments.rate}}) {
-    plan_.messages_in_flight = kMessagesInFlight;
-    plan_.nics = {nic(0), nic(1)};
-    for (uint32_t i = 0; i < 2 * connections_each_way; ++i) {
-      const uint32_t source = i < connections_each_way ? 0 : 1;
-      Connection connection;
-      connection.id = ConnectionId(i);
-      connection.source_nic = NicId(source);
-      connection.destination_nic = NicId(1 - source);
-      connection.largest_message = Bytes(1 << 20);
-      plan_.connections.push_back(connection);
-    }
+        b_(options, {{PortId(1), &port_b_, impairments.rate}}),
+        plan_(plan) {
     ends_ = a_.prepare(plan_);
     std::ranges::copy(b_.prepare(plan_), std::back_inserter(ends_));
   }
@@ -44,9 +58,15 @@ class RocePair {
     b_.close();
   }
 
+  /// Everything is over by time 0: next hops are known, announcements have arrived.
   void connect() {
     ASSERT_TRUE(a_.connect(ends_).empty());
     ASSERT_TRUE(b_.connect(ends_).empty());
+    now_ = Time() - seconds(100);
+    run_until();
+    ASSERT_LT(now_, Time());
+    now_ = Time();
+    run_until();
   }
 
   static Message message(uint32_t connection, uint32_t index, int64_t bytes) {
@@ -61,6 +81,13 @@ class RocePair {
   void post(const Message& message) {
     RoceTransport& source = plan_.connections[message.connection.value].source_nic == NicId(0) ? a_ : b_;
     ASSERT_EQ(source.post(now_, {&message, 1}), 1u);
+  }
+
+  /// One of the transport's details; 0 when it is not among them.
+  static uint64_t detail(const RoceTransport& transport, std::string_view name) {
+    for (const NamedCounter& counter : transport.details())
+      if (counter.name == name) return counter.value;
+    return 0;
   }
 
   /// Polls both sides at every event until none is left or `end` has passed.
@@ -87,19 +114,13 @@ class RocePair {
   RoceTransport& b() { return b_; }
   ImpairedPort& port_a() { return port_a_; }
   ImpairedPort& port_b() { return port_b_; }
+  const TransportPlan& plan() const { return plan_; }
   std::vector<EndPoint>& ends() { return ends_; }
   FramePool& pool() { return pool_; }
   Time now() const { return now_; }
   void set_now(Time now) { now_ = now; }
 
  private:
-  static Nic nic(uint32_t i) {
-    return {.id = NicId(i),
-            .port = PortId(i),
-            .mac = {{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
-            .ip = Ipv4Address{0xC6120001 + i},
-            .prefix_length = 15};
-  }
   static Impairments other_seed(Impairments impairments) {
     impairments.seed = ~impairments.seed;
     return impairments;

@@ -19,11 +19,10 @@ constexpr Duration kByte(80);
 constexpr Duration kLatency = nanoseconds(500);
 constexpr Duration kAckTime = kByte * 86;
 
-RoceOptions options_without_arp() {
+RoceOptions checking_options() {
   RoceOptions options;
   options.mtu = 1024;
-  options.timeout_exponent = 8;  // 1.048576 ms
-  options.announcement = Announcement::kNone;
+  options.profile.timeout_exponent = 8;  // 1.048576 ms
   options.payload = PayloadMode::kChecking;
   return options;
 }
@@ -33,7 +32,7 @@ constexpr Duration only_time(int64_t bytes) {
 }
 
 TEST(RoceTransport, OnePacketMessageTakesItsClosedForm) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   const Message message = RocePair::message(0, 5, 1000);
   pair.post(message);
@@ -56,7 +55,7 @@ TEST(RoceTransport, OnePacketMessageTakesItsClosedForm) {
 }
 
 TEST(RoceTransport, LongMessageTakesItsClosedForm) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   // 10 packets: the line carries 10 x 82 + 16 + 4 + 10000 bytes, and the window of 64 never closes.
   pair.post(RocePair::message(0, 0, 10'000));
@@ -71,8 +70,8 @@ TEST(RoceTransport, LongMessageTakesItsClosedForm) {
 }
 
 TEST(RoceTransport, WindowLimitsThroughputToItsClosedForm) {
-  RoceOptions options = options_without_arp();
-  options.window = 4;
+  RoceOptions options = checking_options();
+  options.profile.window = 4;
   Impairments slow;
   slow.latency = microseconds(10);
   RocePair pair(options, slow);
@@ -87,7 +86,7 @@ TEST(RoceTransport, WindowLimitsThroughputToItsClosedForm) {
 }
 
 TEST(RoceTransport, EveryFrameStartsInItsSlot) {
-  RocePair pair(options_without_arp(), {}, 3);
+  RocePair pair(checking_options(), {}, 3);
   pair.connect();
   constexpr uint32_t kMessages = 3 * 2 * TransmitLane::kRun;
   for (uint32_t i = 0; i < kMessages; ++i) pair.post(RocePair::message(i % 3, i / 3, 500));
@@ -102,7 +101,7 @@ TEST(RoceTransport, EveryFrameStartsInItsSlot) {
 }
 
 TEST(RoceTransport, AcknowledgementsGoBeforeData) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   for (uint32_t i = 0; i < 50; ++i) pair.post(RocePair::message(1, i, 1024));
   pair.post(RocePair::message(0, 0, 1024));
@@ -116,8 +115,8 @@ TEST(RoceTransport, AcknowledgementsGoBeforeData) {
 }
 
 TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
-  RoceOptions options = options_without_arp();
-  options.window = 128;
+  RoceOptions options = checking_options();
+  options.profile.window = 128;
   RocePair pair(options, {});
   pair.connect();
   for (uint32_t i = 0; i < 128; ++i) pair.post(RocePair::message(0, i, 1024));
@@ -133,7 +132,7 @@ TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
   // A burst went out, all within the 100 us that may be made good: 64 x 90.08 ns.
   EXPECT_EQ(counters.data_packets_tx, 1u + TransmitLane::kBurst);
   // A port without frames to send is not late.
-  RocePair idle(options_without_arp(), {});
+  RocePair idle(checking_options(), {});
   idle.connect();
   idle.a().poll(Time(), events);
   idle.set_now(late);
@@ -143,7 +142,7 @@ TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
 }
 
 TEST(RoceTransport, LostTailIsRepairedByTheTimeOut) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   pair.port_b().lose(0);
   pair.post(RocePair::message(0, 0, 100));
@@ -157,7 +156,7 @@ TEST(RoceTransport, LostTailIsRepairedByTheTimeOut) {
 }
 
 TEST(RoceTransport, StandstillOfTheLoopIsNoTimeOut) {
-  RoceOptions options = options_without_arp();
+  RoceOptions options = checking_options();
   options.standstill = microseconds(500);
   RocePair pair(options, {});
   pair.connect();
@@ -172,7 +171,7 @@ TEST(RoceTransport, StandstillOfTheLoopIsNoTimeOut) {
 }
 
 TEST(RoceTransport, LoopThatAlwaysStandsStillStillTimesOut) {
-  RoceOptions options = options_without_arp();
+  RoceOptions options = checking_options();
   options.standstill = microseconds(500);
   RocePair pair(options, {});
   pair.connect();
@@ -188,7 +187,7 @@ TEST(RoceTransport, LoopThatAlwaysStandsStillStillTimesOut) {
 }
 
 TEST(RoceTransport, LostPacketIsRepairedByOneNak) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   pair.port_b().lose(1);
   pair.post(RocePair::message(0, 0, 4 * 1024));
@@ -203,7 +202,7 @@ TEST(RoceTransport, LostPacketIsRepairedByOneNak) {
 }
 
 TEST(RoceTransport, LostAckIsRepairedByADuplicate) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   pair.port_a().lose(0);
   pair.post(RocePair::message(0, 0, 100));
@@ -214,8 +213,8 @@ TEST(RoceTransport, LostAckIsRepairedByADuplicate) {
 }
 
 TEST(RoceTransport, DeadPathFailsAfterAllRetries) {
-  RoceOptions options = options_without_arp();
-  options.retry_count = 2;
+  RoceOptions options = checking_options();
+  options.profile.retry_count = 2;
   Impairments dead;
   dead.loss_ppm = 1'000'000;
   RocePair pair(options, dead);
@@ -235,7 +234,7 @@ TEST(RoceTransport, DeadPathFailsAfterAllRetries) {
 }
 
 TEST(RoceTransport, WrongKeyFailsTheMessage) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   for (EndPoint& end : pair.ends()) ++end.rkey;
   pair.connect();
   pair.post(RocePair::message(0, 0, 100));
@@ -243,12 +242,12 @@ TEST(RoceTransport, WrongKeyFailsTheMessage) {
   const auto failed = pair.events(EventKind::kFailed);
   ASSERT_EQ(failed.size(), 1u);
   EXPECT_EQ(failed[0].failure, Failure::kRemoteAccess);
-  EXPECT_EQ(pair.b().roce_counters().refused, 1u);
+  EXPECT_EQ(RocePair::detail(pair.b(), "refused"), 1u);
 }
 
 TEST(RoceTransport, PortThatRefusesFramesLosesNone) {
   for (const uint32_t n : {2, 3, 7}) {
-    RocePair pair(options_without_arp(), {});
+    RocePair pair(checking_options(), {});
     pair.connect();
     pair.port_a().refuse_every(n);
     pair.port_b().refuse_every(n);
@@ -264,7 +263,7 @@ TEST(RoceTransport, PortThatRefusesFramesLosesNone) {
 TEST(RoceTransport, CongestionMarksAreCountedByMessage) {
   Impairments marking;
   marking.mark_ppm = 1'000'000;
-  RocePair pair(options_without_arp(), marking);
+  RocePair pair(checking_options(), marking);
   pair.connect();
   pair.post(RocePair::message(0, 0, 5 * 1024));
   pair.post(RocePair::message(0, 1, 1));
@@ -278,7 +277,7 @@ TEST(RoceTransport, CongestionMarksAreCountedByMessage) {
 }
 
 TEST(RoceTransport, PatternPayloadTravelsByReference) {
-  RoceOptions options = options_without_arp();
+  RoceOptions options = checking_options();
   options.payload = PayloadMode::kPattern;
   RocePair pair(options, {});
   pair.connect();
@@ -294,7 +293,7 @@ TEST(RoceTransport, PatternPayloadTravelsByReference) {
 }
 
 TEST(RoceTransport, PostRefusesWhenThePoolIsEmpty) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   pair.connect();
   std::vector<Message> messages;
   for (uint32_t i = 0; i < RocePair::kMessagesInFlight + 3; ++i) messages.push_back(RocePair::message(0, i, 8));
@@ -304,20 +303,18 @@ TEST(RoceTransport, PostRefusesWhenThePoolIsEmpty) {
   EXPECT_EQ(pair.a().post(pair.now(), std::span(messages).last(3)), 3u);
 }
 
-TEST(RoceTransport, AnnouncementsAreIgnoredAndCountedApart) {
-  RoceOptions options = options_without_arp();
-  options.announcement = Announcement::kGratuitousArp;
-  RocePair pair(options, {});
+TEST(RoceTransport, AnnouncementsAreCountedApart) {
+  RocePair pair(checking_options(), {});
   pair.connect();
-  pair.run_until();
-  EXPECT_EQ(pair.a().roce_counters().arp_rx, 1u);
-  EXPECT_EQ(pair.b().roce_counters().arp_rx, 1u);
+  EXPECT_EQ(RocePair::detail(pair.a(), "arp_rx"), 1u);
+  EXPECT_EQ(RocePair::detail(pair.b(), "arp_rx"), 1u);
+  EXPECT_EQ(RocePair::detail(pair.b(), "announcements_tx"), 1u);
   EXPECT_EQ(pair.b().counters().malformed, 0u);
   EXPECT_EQ(pair.b().counters().packets_rx, 0u);
 }
 
 TEST(RoceTransport, ConnectReportsWhatIsMissingOrWrong) {
-  RocePair pair(options_without_arp(), {});
+  RocePair pair(checking_options(), {});
   auto ends = pair.ends();
   // a's source end of connection 0 needs b's destination end of it, a's destination end of 1 needs b's source end.
   std::erase_if(ends, [](const EndPoint& e) { return e.connection == ConnectionId(0) && !e.at_source; });
@@ -332,8 +329,8 @@ TEST(RoceTransport, ConnectReportsWhatIsMissingOrWrong) {
 }
 
 TEST(RoceTransport, QueuePairsAreNumberedDenselyWithSeededFirstPsns) {
-  RocePair one(options_without_arp(), {}, 2), same(options_without_arp(), {}, 2);
-  RoceOptions options = options_without_arp();
+  RocePair one(checking_options(), {}, 2), same(checking_options(), {}, 2);
+  RoceOptions options = checking_options();
   options.seed = 2;
   RocePair other(options, {}, 2);
   ASSERT_EQ(one.ends().size(), 8u);
@@ -348,7 +345,7 @@ TEST(RoceTransport, QueuePairsAreNumberedDenselyWithSeededFirstPsns) {
 TEST(RoceTransport, DescribesAConnectionThatStandsStill) {
   Impairments dead;
   dead.loss_ppm = 1'000'000;
-  RocePair pair(options_without_arp(), dead);
+  RocePair pair(checking_options(), dead);
   pair.connect();
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), HasSubstr("source QP 0x10"));
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), HasSubstr("idle"));
@@ -361,18 +358,18 @@ TEST(RoceTransport, DescribesAConnectionThatStandsStill) {
 
 TEST(RoceTransport, OptionsOutOfRangeAreInputErrors) {
   const auto fails = [](auto change) {
-    RoceOptions options = options_without_arp();
+    RoceOptions options = checking_options();
     change(options);
     EXPECT_THROW(RocePair(options, {}), Error);
   };
   fails([](RoceOptions& o) { o.mtu = 1500; });
   fails([](RoceOptions& o) { o.mtu = 8192; });
-  fails([](RoceOptions& o) { o.window = 0; });
-  fails([](RoceOptions& o) { o.ack_every = 0; });
-  fails([](RoceOptions& o) { o.timeout_exponent = 0; });
-  fails([](RoceOptions& o) { o.retry_count = 8; });
-  fails([](RoceOptions& o) { o.dscp = 64; });
-  fails([](RoceOptions& o) { o.time_to_live = 0; });
+  fails([](RoceOptions& o) { o.profile.window = 0; });
+  fails([](RoceOptions& o) { o.profile.ack_every = 0; });
+  fails([](RoceOptions& o) { o.profile.timeout_exponent = 32; });
+  fails([](RoceOptions& o) { o.profile.retry_count = 8; });
+  fails([](RoceOptions& o) { o.markings.ack.dscp = 64; });
+  fails([](RoceOptions& o) { o.profile.hop_limit = 0; });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/frame_port.h"
+#include "dataplane/headers.h"
 
 namespace rankwire::testing {
 
@@ -21,6 +22,15 @@ inline FrameBytes from_hex(const std::string& text) {
     bytes.push_back(static_cast<uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
   return bytes;
 }
+
+/// The fields of an untagged frame over IPv4, to be read and changed in place.
+struct UntaggedIpv4 {
+  EthernetHeader ethernet;
+  Ipv4Header ip;
+  UdpHeader udp;
+  Bth bth;
+};
+static_assert(sizeof(UntaggedIpv4) == kMinBaseHeaderBytes && alignof(UntaggedIpv4) == 1);
 
 /// A frame wholly in `head`, over bytes that must outlive it.
 inline Frame frame_over(FrameBytes& bytes) {

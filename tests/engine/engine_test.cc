@@ -43,7 +43,8 @@ class RowsOfARun final : public RecordSink {
 struct Bench {
   explicit Bench(Workload w, EngineOptions options = {}, ScheduleOptions schedule = {})
       : workload(std::move(w)),
-        placement(place_ranks(ranks(), {.hosts = ranks(), .ports = ranks(), .first_ip = Ipv4Address{0xC6120001}})),
+        placement(place_ranks(ranks(),
+                              {.hosts = ranks(), .ports = ranks(), .addresses = {.first = Ipv4Address{0xC6120001}}})),
         plan(make_plan(workload, placement, schedule, options.iterations)),
         engine(workload, plan, options, rows) {}
 
@@ -395,7 +396,8 @@ TEST(SplitTransport, SendsLocalTrafficToTheLocalTransport) {
   const GroupId world = builder.group("world", {0, 1, 2, 3});
   for (uint32_t r = 0; r < 4; ++r) builder.collective(r, CollectiveKind::kAllToAll, world, 4'000);
   Bench bench(builder.build());
-  bench.placement = place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .first_ip = Ipv4Address{1}});
+  bench.placement =
+      place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .addresses = {.first = Ipv4Address{1}}});
   bench.plan = make_plan(bench.workload, bench.placement, {}, 1);
   auto wire = std::make_unique<NetworkModel>(bench.network()), local = std::make_unique<NetworkModel>(bench.network());
   const NetworkModel &on_wire = *wire, &inside = *local;

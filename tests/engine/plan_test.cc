@@ -12,7 +12,7 @@ namespace rankwire {
 namespace {
 
 Placement one_rank_a_port(uint32_t ranks) {
-  return place_ranks(ranks, {.hosts = ranks, .ports = ranks, .first_ip = Ipv4Address{0xC6120001}});
+  return place_ranks(ranks, {.hosts = ranks, .ports = ranks, .addresses = {.first = Ipv4Address{0xC6120001}}});
 }
 
 Workload mixed_workload(uint32_t ranks) {
@@ -91,7 +91,7 @@ TEST(Plan, CountsWireAndLocalBytes) {
   const Workload workload = builder.build();
   // Ranks 0 and 2 on host 0, 1 and 3 on host 1: of each rank's three peers one is local. 1000 bytes to each peer.
   const Placement placement =
-      place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .first_ip = Ipv4Address{0xC6120001}});
+      place_ranks(4, {.hosts = 2, .npus = 2, .nics = 2, .ports = 4, .addresses = {.first = Ipv4Address{0xC6120001}}});
   const Plan plan = make_plan(workload, placement, {}, 1);
   EXPECT_EQ(plan.bytes_local, Bytes(4 * 1 * 1'000));
   EXPECT_EQ(plan.bytes_wire, Bytes(4 * 2 * 1'000));
@@ -102,7 +102,7 @@ TEST(Plan, RanksBehindOnePortAreLocal) {
   builder.send(0, 1, 0, 100);
   builder.receive(1, 0, 0, 100);
   const Workload workload = builder.build();
-  const Placement placement = place_ranks(2, {.hosts = 2, .ports = 1, .first_ip = Ipv4Address{0xC6120001}});
+  const Placement placement = place_ranks(2, {.hosts = 2, .ports = 1, .addresses = {.first = Ipv4Address{0xC6120001}}});
   EXPECT_EQ(make_plan(workload, placement, {}, 1).bytes_wire, Bytes(0));
 }
 

@@ -28,7 +28,8 @@ class NoRows final : public RecordSink {
 struct Bench {
   explicit Bench(Workload w)
       : workload(std::move(w)),
-        placement(place_ranks(ranks(), {.hosts = ranks(), .ports = ranks(), .first_ip = Ipv4Address{0xC6120001}})),
+        placement(place_ranks(ranks(),
+                              {.hosts = ranks(), .ports = ranks(), .addresses = {.first = Ipv4Address{0xC6120001}}})),
         plan(make_plan(workload, placement, {.chunk = Bytes(std::numeric_limits<int32_t>::max())}, 1)),
         engine(workload, plan, {}, rows) {}
 

@@ -7,6 +7,31 @@ namespace {
 
 // Wire bytes of a middle packet over IPv4 including preamble and gap: MTU + 82 (1106, 2130, 4178). A message adds RETH
 // 16 on the first and ImmDt 4 on the last.
+TEST(Framing, SplitMessagesAreFramedPartByPart) {
+  Framing framing = rocev2_framing(Bytes(1024));
+  framing.parts = 4;
+  // 5000 bytes: ceil(5000 / 4) = 1250, in units of 128 bytes 1280: three parts of 1280 and one of 1160, two frames
+  // each.
+  EXPECT_EQ(line_size(Bytes(5000), framing), Bytes(5000 + 4 * (2 * 82 + 20)));
+  // 100 bytes: one part of 100, in one frame, and three empty ones.
+  EXPECT_EQ(line_size(Bytes(100), framing), Bytes(100 + 4 * (82 + 20)));
+  EXPECT_EQ(line_size(Bytes(0), framing), Bytes(4 * (82 + 20)));
+  // The last frame of a part of 1280 bytes has 256.
+  EXPECT_EQ(last_frame_size(Bytes(5000), framing), Bytes(256 + 82 + 4));
+}
+
+TEST(LongFrames, IPv6AndVlanMakeFramesLonger) {
+  TransportPlan plan;
+  plan.nics = {{.id = NicId(0), .port = PortId(0), .ip = *parse_ip("2001:db8::1"), .vlan = 100},
+               {.id = NicId(1), .port = PortId(1), .ip = *parse_ip("198.18.0.1")}};
+  plan.connections = {{.id = ConnectionId(0), .source_nic = NicId(0), .destination_nic = NicId(1)},
+                      {.id = ConnectionId(1), .source_nic = NicId(1), .destination_nic = NicId(0)}};
+  const Network network =
+      star_network({.port_bandwidth = {Bandwidth(1), Bandwidth(1)}, .framing = rocev2_framing(Bytes(1024))}, plan);
+  EXPECT_EQ(network.routes[0].framing.overhead_per_frame, Bytes(82 + 20 + 4));
+  EXPECT_EQ(network.routes[1].framing.overhead_per_frame, Bytes(82));
+}
+
 TEST(Framing, CountsEverythingOnTheLine) {
   for (const int64_t mtu : {1024, 2048, 4096}) {
     const Framing framing = rocev2_framing(Bytes(mtu));

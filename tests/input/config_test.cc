@@ -63,11 +63,11 @@ TEST_F(Config, DefaultsAreThoseOfTheHeader) {
   EXPECT_FALSE(config.hosts.count);
   EXPECT_FALSE(config.transport.timeout);
   EXPECT_EQ(config.transport.mtu, 4096u);
-  EXPECT_TRUE(config.transport.ecn);
+  EXPECT_FALSE(config.transport.ecn);  // the profile's
   EXPECT_FALSE(config.transport.checking);
   EXPECT_EQ(config.embedded_switch.buffer, Bytes(16 << 20));
   EXPECT_EQ(config.run.deadline, seconds(600));
-  EXPECT_EQ(config.mapping.first_ip, Ipv4Address{0xC6120001});
+  EXPECT_EQ(config.addresses.ip.first, Ipv4Address{0xC6120001});
 }
 
 TEST_F(Config, EveryKeyReachesItsField) {
@@ -84,7 +84,8 @@ workload:
   select: {names: ["layer*"], groups: [tp_0], kinds: [all_reduce, send]}
 compute: {source: roofline, peak: 312Tflops, memory_bandwidth: 24Tbps}
 concurrency: {compute: 2, host: 3, communication: 4}
-collectives: {channels: 5, chunk: 512KiB, reduce_bandwidth: 800Gbps, reduce_latency: 1.5us}
+collectives: {profile: nccl, reduce_bandwidth: 800Gbps, reduce_latency: 1.5us, nccl: {channels: 5, p2p_channels: 8,
+              protocol: ll128, steps_in_flight: 4, clear_to_send: off, buffer: 1MiB, p2p_chunk: 64KiB}}
 hosts: {count: 2, npus: 1, nics: 1}
 local: {bandwidth: 1Tbps, latency: 700ns}
 mapping:
@@ -92,13 +93,16 @@ mapping:
   ranks:
     - {rank: 0, host: 0, npu: 0, nic: 0, port: left}
     - {rank: 1, host: 1, npu: 0, nic: 0, port: right}
-addresses: {ip: 10.1.0.9/16, mac: 02:00:00:00:0a:FF}
+addresses: {ip: 10.1.0.9/16, vlan: 100, gateway: 10.1.0.1, mac: 02:00:00:00:0a:FF}
 ports:
   - {name: left, device: "0000:01:00.0", rate: 100Gbps}
-  - {name: right, device: "0000:01:00.1", rate: 400Gbps}
+  - {name: right, device: "0000:01:00.1", rate: 400Gbps, queues: 4, ip: 10.2.0.2/24, vlan: 7, gateway: 10.2.0.1}
 switch: {latency: 2us, link_latency: 5ns, buffer: 1MB, ecn_threshold: 100KB, loss: 0.1%, core: own}
-transport: {mtu: 1024B, window: 16, timeout: 14, retry_count: 3, ack_every: 8, dscp: 46, ecn: true, ttl: 7,
-            checking: on, catch_up: 50us}
+transport: {profile: mlx5, mtu: 1024B, verb: read, queue_pairs: 4, spread: deal, source_port: 50000, window: 16,
+            timeout: 14, retry_count: 3, ack_every: 8, acks: per_request, rnr_retry: 2, rnr_timer: 14,
+            receive_queue: 8, read_depth: 2, dscp: 46, ecn: true, ttl: 7, neighbours: resolve, resolve_interval: 10ms,
+            resolve_deadline: 1s, checking: on, catch_up: 50us,
+            markings: {ack: {dscp: 48, ecn: off, priority: 6}, cnp: {dscp: 47}}}
 run: {deadline: 1s, stall_timeout: 20ms, on_failure: continue}
 record: {messages: all}
 dpdk: {memory: 1GiB, eal_arguments: ["--no-pci", -v]}
@@ -116,18 +120,49 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.compute.memory_bandwidth, Bandwidth(24'000'000'000'000));
   EXPECT_EQ(config.concurrency.communication, 4u);
   EXPECT_EQ(config.collectives.reduce_bandwidth, Bandwidth(800'000'000'000));
+  EXPECT_EQ(config.collectives.profile, CollectivesProfile::kNccl);
+  EXPECT_EQ(config.collectives.nccl.channels, 5u);
+  EXPECT_EQ(config.collectives.nccl.p2p_channels, 8u);
+  EXPECT_EQ(config.collectives.nccl.protocol, ProtocolName::kLl128);
+  EXPECT_EQ(config.collectives.nccl.steps_in_flight, 4u);
+  EXPECT_FALSE(config.collectives.nccl.clear_to_send);
+  EXPECT_EQ(config.collectives.nccl.buffer, Bytes(1 << 20));
+  EXPECT_EQ(config.collectives.nccl.p2p_chunk, Bytes(64 << 10));
   EXPECT_EQ(config.collectives.reduce_latency, nanoseconds(1500));
   EXPECT_EQ(config.hosts.local_latency, nanoseconds(700));
   ASSERT_EQ(config.mapping.ranks.size(), 2u);
   EXPECT_EQ(config.mapping.ranks[1].port, "right");
-  EXPECT_EQ(config.mapping.first_ip, Ipv4Address{0x0A010009});
-  EXPECT_EQ(config.mapping.prefix_length, 16u);
-  EXPECT_EQ(to_string(config.mapping.first_mac), "02:00:00:00:0a:ff");
+  EXPECT_EQ(config.addresses.ip.first, Ipv4Address{0x0A010009});
+  EXPECT_EQ(config.addresses.ip.prefix_length, 16u);
+  EXPECT_EQ(to_string(config.addresses.first_mac), "02:00:00:00:0a:ff");
+  EXPECT_EQ(config.addresses.vlan, 100);
+  EXPECT_EQ(config.addresses.gateway, IpAddress(Ipv4Address{0x0A010001}));
   EXPECT_FALSE(config.ports[0].embedded());
+  EXPECT_FALSE(config.ports[0].ip);
+  EXPECT_EQ(config.ports[1].queues, 4u);
+  EXPECT_EQ(config.ports[1].ip->first, IpAddress(Ipv4Address{0x0A020002}));
+  EXPECT_EQ(config.ports[1].vlan, 7);
   EXPECT_EQ(config.embedded_switch.buffer, Bytes(1'000'000));
   EXPECT_EQ(config.embedded_switch.ecn_threshold, Bytes(100'000));
   EXPECT_EQ(config.embedded_switch.loss_ppm, 1'000u);
   EXPECT_TRUE(config.embedded_switch.own_core);
+  EXPECT_EQ(config.transport.profile, ProfileName::kMlx5);
+  EXPECT_EQ(config.transport.verb, VerbName::kRead);
+  EXPECT_EQ(config.transport.queue_pairs, 4u);
+  EXPECT_EQ(config.transport.spread, SpreadName::kDeal);
+  EXPECT_EQ(config.transport.source_port.fixed, 50'000);
+  EXPECT_EQ(config.transport.window, 16u);
+  EXPECT_EQ(config.transport.acks, AckPolicy::kPerRequest);
+  EXPECT_EQ(config.transport.rnr_retry, 2u);
+  EXPECT_EQ(config.transport.receive_queue, 8u);
+  EXPECT_EQ(config.transport.read_depth, 2u);
+  EXPECT_EQ(config.transport.ack.dscp, 48u);
+  EXPECT_EQ(config.transport.ack.ecn, false);
+  EXPECT_EQ(config.transport.ack.priority, 6u);
+  EXPECT_EQ(config.transport.cnp.dscp, 47u);
+  EXPECT_FALSE(config.transport.nak.dscp);
+  EXPECT_EQ(config.transport.neighbours, NeighbourChoice::kResolve);
+  EXPECT_EQ(config.transport.resolve_interval, milliseconds(10));
   EXPECT_EQ(config.transport.timeout, 14u);
   EXPECT_TRUE(config.transport.checking);
   EXPECT_EQ(config.run.stall_timeout, milliseconds(20));
@@ -135,11 +170,6 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.messages, MessageRecording::kAll);
   EXPECT_THAT(config.dpdk.eal_arguments, ElementsAre("--no-pci", "-v"));
   EXPECT_EQ(config.dut.at("ports"), "2");
-}
-
-TEST_F(Config, AcknowledgementsFitTheWindowByDefault) {
-  EXPECT_EQ(load(kMinimal).transport.ack_every, 32u);
-  EXPECT_EQ(load(kMinimal, {"transport.window=8"}).transport.ack_every, 8u);
 }
 
 TEST_F(Config, SettingsReplaceAddAndRemove) {
@@ -216,7 +246,7 @@ TEST_F(Config, ResolvedValuesCarryUnits) {
   const std::string json = resolved_json(load(kMinimal));
   for (const char* line : {R"("mtu": "4096B")", R"("rate": "2Gbps")", R"("chunk": "1MiB")", R"("latency": "1us")",
                            R"("peak": "100Tflops")", R"("ip": "198.18.0.1/15")", R"("reduce_bandwidth": "none")",
-                           R"("timeout": "auto")", R"("data_type": "bf16")", R"("window": 64)", R"("loss": "0%")"}) {
+                           R"("timeout": "auto")", R"("data_type": "bf16")", R"("dscp": 26)", R"("loss": "0%")"}) {
     EXPECT_THAT(json, HasSubstr(line));
   }
 }

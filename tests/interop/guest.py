@@ -1,6 +1,8 @@
 """A guest of QEMU with a soft-RoCE device, and rankwire's end: both are talked to line by line, with deadlines."""
 
 import ctypes
+import dataclasses
+import ipaddress
 import os
 import pathlib
 import select
@@ -18,8 +20,36 @@ LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC: the RDMA device the
 RINGS = "framesz=4352,blocksz=69632,framecnt=256"
 BOOT_DEADLINE = 90  # s; about 4 s on an idle machine
 ANSWER_DEADLINE = 45  # s; longer than the guest's own, so that the guest says what it waits for
+COMMAND_DEADLINE = 60  # s; of a command in the guest
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # sched.h
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A subnet of the line: rankwire's address and the guest's in it, with its prefix."""
+
+    name: str
+    ours: str
+    guests: str
+    vlan: int = 0  # 0: untagged
+    priority: int = 0  # PCP of the guest's frames
+
+    @property
+    def our_ip(self):
+        return str(ipaddress.ip_interface(self.ours).ip)
+
+    @property
+    def guest_ip(self):
+        return str(ipaddress.ip_interface(self.guests).ip)
+
+
+OUR_MAC, GUEST_MAC = "02:00:00:00:00:09", "52:54:00:05:00:01"
+VLAN, PRIORITY = 100, 3
+IPV4 = Network("IPv4", "10.5.0.9/24", "10.5.0.1/24")
+IPV6 = Network("IPv6", "2001:db8:5::9/64", "2001:db8:5::1/64")
+VLAN_IPV4 = Network("VLAN", "10.6.0.9/24", "10.6.0.1/24", VLAN, PRIORITY)
+VLAN_IPV6 = Network("VLAN IPv6", "2001:db8:6::9/64", "2001:db8:6::1/64", VLAN, PRIORITY)
 
 
 class Silence(Exception):
@@ -98,24 +128,27 @@ class Guest:
         self.console = folder / "console.log"
         self.process = self.control = self.verbs = None
 
-    def boot(self, verbs_peer, addresses):
+    def boot(self, verbs_peer, programs=None):
+        """`programs`: further ones of this machine for `run`, with the packages that have them."""
         qemu = shutil.which("qemu-system-x86_64")
         if qemu is None:
             raise Unavailable("no qemu-system-x86_64 (package qemu-system-x86)")
         kernel = guest_image.kernel_folder()
         initramfs = self.folder / "initramfs"
-        guest_image.write_initramfs(initramfs, kernel, pathlib.Path(__file__).with_name("init"), verbs_peer)
+        init = pathlib.Path(__file__).with_name("init")
+        guest_image.write_initramfs(initramfs, kernel, init, verbs_peer, programs)
         enter_network_namespace()
         make_tap()
-        command = [qemu, *self.machine(kernel / "vmlinux", initramfs, addresses)]
+        command = [qemu, *self.machine(kernel / "vmlinux", initramfs)]
         with open(self.folder / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.control = self.connect(time.monotonic() + BOOT_DEADLINE)
         self.verbs = Conversation("guest", self.control.fileno(), self.control.fileno(), self.evidence)
         self.verbs.answer(BOOT_DEADLINE)
 
-    def machine(self, kernel, initramfs, addresses):
-        settings = {"mtu": LINK_MTU, "address": addresses.guest_ip, "peer": addresses.ip, "peer_mac": addresses.mac}
+    def machine(self, kernel, initramfs):
+        settings = {"mtu": LINK_MTU, "vlan": VLAN, "priority": PRIORITY, "ipv4": IPV4.guests, "ipv6": IPV6.guests}
+        settings |= {"vlan_ipv4": VLAN_IPV4.guests, "vlan_ipv6": VLAN_IPV6.guests}
         words = [f"rankwire.{key}={value}" for key, value in settings.items()]
         # Emulation only, so that the result does not depend on the machine's own virtualisation.
         return [
@@ -125,12 +158,25 @@ class Guest:
             *("-append", " ".join(["console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nokaslr", *words])),
             # Without vnet_hdr the capture holds bare frames, and the guest leaves no checksum to the line.
             *("-netdev", f"tap,id=line,ifname={TAP},script=no,downscript=no,vnet_hdr=off"),
-            *("-device", f"virtio-net-pci,netdev=line,mac={addresses.guest_mac},host_mtu={LINK_MTU},romfile="),
+            *("-device", f"virtio-net-pci,netdev=line,mac={GUEST_MAC},host_mtu={LINK_MTU},romfile="),
             *("-object", f"filter-dump,id=capture,netdev=line,file={self.capture},maxlen=65535"),
             *("-device", "virtio-rng-pci", "-device", "virtio-serial-pci"),
             *("-chardev", f"socket,id=control,path={self.folder / 'control'},server=on,wait=off"),
             *("-device", "virtserialport,chardev=control,name=control"),
         ]
+
+    def start(self, command):
+        """Begins a command line of the guest's shell, which has COMMAND_DEADLINE; `finish` tells how it went."""
+        self.verbs.say(f"run timeout {COMMAND_DEADLINE} {command}")
+
+    def finish(self):
+        """The exit status of the command that was begun, and what it wrote."""
+        *lines, status = self.verbs.answer(COMMAND_DEADLINE + ANSWER_DEADLINE)
+        return int(status.removeprefix("status ")), "".join(line.removeprefix("|") + "\n" for line in lines)
+
+    def run(self, command):
+        self.start(command)
+        return self.finish()
 
     def connect(self, end):
         control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -159,24 +205,20 @@ class Guest:
 
 
 class RankwirePeer:
-    """A process of rankwire_peer; `.talk` is the conversation with it."""
+    """A process of rankwire_peer on the guest's line; `.talk` is the conversation with it."""
 
-    def __init__(self, binary, folder, addresses, role, **options):
+    def __init__(self, binary, folder):
         self.log = folder / "rankwire_peer.log"
-        command = [binary, role, "--device", f"net_af_packet0,iface={TAP},{RINGS}"]
-        command += ["--local-mac", addresses.mac, "--local-ip", addresses.ip]
-        command += ["--remote-mac", addresses.guest_mac, "--remote-ip", addresses.guest_ip]
-        for name, value in options.items():
-            for each in value if isinstance(value, (list, tuple)) else [value]:
-                command += [f"--{name.replace('_', '-')}", str(each)]
+        command = [binary, f"net_af_packet0,iface={TAP},{RINGS}"]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         streams = self.process.stdout.fileno(), self.process.stdin.fileno()
         self.talk = Conversation("rankwire_peer", *streams, lambda: self.log.read_text(encoding="utf-8").strip())
+        self.talk.answer()
 
     def counters(self):
-        self.talk.say("counters")
-        return {name: int(value) for name, value in (word.split("=") for word in self.talk.line().split()[1:])}
+        lines = (line.split() for line in self.talk.command("counters"))
+        return {name: int(value) for name, value in lines}
 
     def close(self):
         """Ends at the end of its input; the exit status."""

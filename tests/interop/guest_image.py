@@ -15,8 +15,12 @@ import tarfile
 import tempfile
 
 # rdma_rxe asks for crc32 by name at run time, so it stands in no list of dependencies.
-MODULES = ("crc32_generic", "crc32_pclmul", "rdma_rxe", "virtio_pci", "virtio_net", "virtio_console", "virtio_rng")
-PROGRAMS = ("ip", "rdma")
+MODULES = (
+    *("crc32_generic", "crc32_pclmul", "rdma_rxe", "8021q"),
+    *("virtio_pci", "virtio_net", "virtio_console", "virtio_rng"),
+)
+PROGRAMS = {"ip": "iproute2", "rdma": "iproute2"}  # and the packages that have them
+PERFTEST = dict.fromkeys(("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_write_lat"), "perftest")
 FOLDERS = ("bin", "dev", "etc", "etc/libibverbs.d", "modules", "proc", "run", "sys", "tmp")
 DOWNLOAD_DEADLINE = 120  # s
 
@@ -177,7 +181,8 @@ def provider():
     return announcement, found[0]
 
 
-def write_initramfs(path, kernel, init, verbs_peer):
+def write_initramfs(path, kernel, init, verbs_peer, programs=None):
+    """`programs`: further ones of this machine, with the packages that have them."""
     archive = Archive()
     for folder in FOLDERS:
         archive.folder(folder)
@@ -187,10 +192,10 @@ def write_initramfs(path, kernel, init, verbs_peer):
     archive.program(busybox, "/bin/busybox")
     for applet in output_of(busybox, "--list").decode().split():
         archive.link(f"/bin/{applet}", "busybox")
-    for name in PROGRAMS:
+    for name, package in (PROGRAMS | (programs or {})).items():
         program = shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
         if program is None:
-            raise Unavailable(f"no {name} (package iproute2)")
+            raise Unavailable(f"no {name} (package {package})")
         archive.program(program, f"/usr/bin/{name}")
     announcement, driver = provider()
     archive.program(driver)

@@ -1,20 +1,28 @@
 // rankwire's end of an interoperation test: RoceTransport on a DPDK port, against queue pairs that are not rankwire's.
-// Driven by lines on standard input; answers on standard output. Numbers are decimal, or hexadecimal with 0x.
+// Driven by lines on standard input; every command is answered by lines of results and then `ok`, or by `error TEXT`.
+// Numbers are decimal, or hexadecimal with 0x. Packets are served whatever the conversation is at.
 //
-//   (start)                       -> end QPN PSN RKEY ADDRESS, one for each --size in order
-//   end QPN PSN RKEY ADDRESS      the other ends in the same order; after the last: connected
-//   post FIRST COUNT              as initiator: messages FIRST .. FIRST + COUNT - 1 on every connection, with the same
-//                                 payload, which overwrites the earlier one; -> sent CONNECTION INDEX KEY |
-//                                 failed CONNECTION INDEX REASON for each
-//   (a message arrives)           -> received CONNECTION INDEX BYTES KEY; the complement of KEY when the payload is
-//   wrong counters                      -> counters NAME=VALUE ... (end of input)                the end
+//   open KEY=VALUE...   a transport with the ends of one connection a message size; keys: peer_options.cc
+//                       -> end QPN PSN RKEY ADDRESS for each queue pair
+//   connect {QPN PSN RKEY ADDRESS}...   the other ends in the same order; until next hops are resolved
+//   post FIRST COUNT    as initiator: messages FIRST .. FIRST + COUNT - 1 on every connection, with the same payload
+//                       -> key CONNECTION KEY for each
+//   events COUNT        the next COUNT events -> sent CONNECTION INDEX | failed CONNECTION INDEX REASON |
+//                       received CONNECTION INDEX BYTES KEY for each, with the complement of KEY when the payload is
+//                       wrong
+//   hold                events are not taken from the transport before they are asked for: the receives that their
+//                       messages consumed are not posted again
+//   counters            -> NAME VALUE for each
+//   close
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <map>
+#include <deque>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -22,61 +30,34 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/event.h"
 #include "dataplane/dpdk_port.h"
 #include "dataplane/roce_transport.h"
 #include "tests/interop/lossy_port.h"
+#include "tests/interop/peer_options.h"
 
 namespace rankwire::testing {
 namespace {
 
-enum class Role { kTarget, kInitiator };
+constexpr Duration kDeadline = seconds(30);
+constexpr uint32_t kIpBytes = 4096 + 84;  // the largest packet: IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4
+constexpr Bandwidth kRate(1'000'000'000);
+constexpr NicId kOurs(0), kTheirs(1);  // no port of ours leads to theirs
 
-struct PeerOptions {
-  Role role = Role::kTarget;
-  std::string device, local_mac, local_ip, remote_mac, remote_ip;
-  std::vector<int64_t> sizes;  // of a message, by connection
-  uint32_t depth = 1;          // messages of a connection in flight
-  uint32_t loss_ppm = 0;
-  uint64_t seed = 1;
-  RoceOptions roce;
-};
-
-MacAddress parse_mac(const std::string& text) {
-  MacAddress mac;
-  unsigned bytes[6];
-  if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &bytes[0], &bytes[1], &bytes[2], &bytes[3], &bytes[4],
-                  &bytes[5]) != 6)
-    fail_input("'{}' is no MAC address", text);
-  for (size_t i = 0; i < 6; ++i) mac.bytes[i] = static_cast<uint8_t>(bytes[i]);
-  return mac;
-}
-
-IpAddress address_of(const std::string& text) {
-  const std::optional<IpAddress> address = parse_ip(text);
-  if (!address) fail_input("'{}' is no IP address", text);
-  return *address;
-}
-
-// The NICs are 0, here, and 1, which no port of ours leads to. One connection a message size.
 TransportPlan plan_of(const PeerOptions& options) {
   TransportPlan plan;
-  plan.nics = {{.id = NicId(0),
-                .port = PortId(0),
-                .mac = parse_mac(options.local_mac),
-                .ip = address_of(options.local_ip),
-                .prefix_length = 24},
-               {.id = NicId(1),
-                .port = PortId(1),
-                .mac = parse_mac(options.remote_mac),
-                .ip = address_of(options.remote_ip),
-                .prefix_length = 24}};
-  const uint32_t source = options.role == Role::kInitiator ? 0 : 1;
+  plan.nics = {options.ours, options.theirs};
+  plan.nics[0].id = kOurs;
+  plan.nics[0].port = PortId(0);
+  plan.nics[1].id = kTheirs;
+  plan.nics[1].port = PortId(1);
+  plan.nics[1].vlan = options.ours.vlan;
+  plan.nics[1].prefix_length = options.ours.prefix_length;
+  const bool initiator = options.role == Role::kInitiator;
   for (const int64_t size : options.sizes) {
     Connection connection;
     connection.id = ConnectionId(static_cast<uint32_t>(plan.connections.size()));
-    connection.source_nic = NicId(source);
-    connection.destination_nic = NicId(1 - source);
+    connection.source_nic = initiator ? kOurs : kTheirs;
+    connection.destination_nic = initiator ? kTheirs : kOurs;
     connection.largest_message = Bytes(size);
     plan.connections.push_back(connection);
   }
@@ -84,10 +65,75 @@ TransportPlan plan_of(const PeerOptions& options) {
   return plan;
 }
 
-/// Lines of standard input without blocking the loop that drives the transport.
-class InputLines {
+/// A transport on a port that loses frames, with the ends of the plan's connections.
+struct Testee {
+  Testee(const PeerOptions& o, FramePort& inner)
+      : options(o),
+        plan(plan_of(options)),
+        port(inner, options.loss_ppm, options.seed),
+        transport(options.roce, {{PortId(0), &port, kRate}}),
+        ends(transport.prepare(plan)) {}
+
+  const PeerOptions options;
+  const TransportPlan plan;
+  LossyPort port;
+  RoceTransport transport;
+  const std::vector<EndPoint> ends;
+};
+
+std::string text_of(const Event& event) {
+  const uint32_t connection = event.connection.value;
+  switch (event.kind) {
+    case EventKind::kSent:
+      return fmt::format("sent {} {}", connection, event.index);
+    case EventKind::kReceived:
+      return fmt::format("received {} {} {} {:#x}", connection, event.index, event.bytes.count,
+                         event.received.payload_key);
+    case EventKind::kFailed:
+      return fmt::format("failed {} {} {}", connection, event.index, to_string(event.failure));
+  }
+  return {};
+}
+
+class Peer {
  public:
-  /// Waits up to `patience` for input and takes what there is. False at the end of the input.
+  explicit Peer(FramePort& port) : port_(port) {}
+
+  /// Until the end of standard input.
+  void run() {
+    fmt::print("ok\n");
+    std::fflush(stdout);
+    uint64_t activity = 0;
+    bool busy = true;
+    while (fill(busy ? Duration() : microseconds(100))) {
+      for (std::string line; !waits() && !(line = next_line()).empty();) answer([&] { return obey(line); });
+      if (!testee_) continue;
+      answer([&] { return progress(); });
+      busy = testee_ && testee_->transport.activity() != activity;
+      activity = testee_ ? testee_->transport.activity() : 0;
+    }
+  }
+
+ private:
+  enum class Answer { kLater, kOk };
+
+  bool waits() const { return connecting_ || wanted_events_ > 0; }
+
+  // What the command, or what is left of it, came to.
+  template <class Act>
+  void answer(Act act) {
+    try {
+      if (act() == Answer::kLater) return;
+      fmt::print("ok\n");
+    } catch (const Error& error) {
+      connecting_ = false;
+      wanted_events_ = 0;
+      fmt::print("error {}\n", error.what());
+    }
+    std::fflush(stdout);
+  }
+
+  // Takes what there is of input. False at its end.
   bool fill(Duration patience) {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     const timespec timeout{.tv_sec = 0, .tv_nsec = patience.ps / 1000};
@@ -95,185 +141,184 @@ class InputLines {
     char bytes[4096];
     const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (n <= 0) return false;
-    text_.append(bytes, static_cast<size_t>(n));
+    input_.append(bytes, static_cast<size_t>(n));
     return true;
   }
-  /// The next whole line, or an empty text.
-  std::string next() {
-    const size_t end = text_.find('\n');
+
+  // The next whole line, or an empty text.
+  std::string next_line() {
+    const size_t end = input_.find('\n');
     if (end == std::string::npos) return {};
-    std::string line = text_.substr(0, end);
-    text_.erase(0, end + 1);
+    std::string line = input_.substr(0, end);
+    input_.erase(0, end + 1);
     return line;
   }
 
- private:
-  std::string text_;
-};
-
-class Peer {
- public:
-  Peer(const PeerOptions& options, FramePort& port)
-      : options_(options),
-        plan_(plan_of(options)),
-        port_(port, options.loss_ppm, options.seed),
-        transport_(options.roce, {{PortId(0), &port_, Bandwidth(1'000'000'000)}}) {}
-
-  void run() {
-    for (const EndPoint& end : transport_.prepare(plan_))
-      fmt::print("end {:#x} {:#x} {:#x} {:#x}\n", end.queue_pair, end.psn, end.rkey, end.address);
-    std::fflush(stdout);
-    uint64_t activity = UINT64_MAX;
-    while (input_.fill(activity == transport_.activity() ? microseconds(100) : Duration())) {
-      for (std::string line; !(line = input_.next()).empty();) obey(line);
-      activity = transport_.activity();
-      if (connected_) progress();
-    }
-    transport_.close();
-  }
-
- private:
-  void obey(const std::string& line) {
+  Answer obey(const std::string& line) {
     std::istringstream words(line);
     words.unsetf(std::ios::basefield);
     std::string verb;
     words >> verb;
-    if (verb == "end") {
+    if (verb == "open") return open(words);
+    if (verb == "close") return close();
+    if (!testee_) fail_input("'{}' before 'open'", line);
+    if (verb == "connect") return connect(words);
+    if (verb == "post") return post(words);
+    if (verb == "events") return await_events(words);
+    if (verb == "hold") return hold();
+    if (verb == "counters") return print_counters();
+    fail_input("'{}' is no command", line);
+  }
+
+  Answer open(std::istream& words) {
+    close();
+    testee_ = std::make_unique<Testee>(read_peer_options(words), port_);
+    for (const EndPoint& end : testee_->ends)
+      fmt::print("end {:#x} {:#x} {:#x} {:#x}\n", end.queue_pair, end.psn, end.rkey, end.address);
+    return Answer::kOk;
+  }
+
+  Answer close() {
+    if (testee_) testee_->transport.close();
+    testee_.reset();
+    events_.clear();
+    holding_ = false;
+    return Answer::kOk;
+  }
+
+  Answer connect(std::istream& words) {
+    std::vector<EndPoint> remote;
+    for (const EndPoint& own : testee_->ends) {
       EndPoint end;
-      words >> end.queue_pair >> end.psn >> end.rkey >> end.address;
-      add_remote(end);
-    } else if (verb == "post") {
-      uint32_t first = 0, count = 0;
-      words >> first >> count;
-      post(first, count);
-    } else if (verb == "counters") {
-      print_counters();
-    } else {
-      words.setstate(std::ios::failbit);
+      if (!(words >> end.queue_pair >> end.psn >> end.rkey >> end.address)) fail_input("an end is missing");
+      end.connection = own.connection;
+      end.member = own.member;
+      end.at_source = !own.at_source;
+      end.ip = testee_->options.theirs.ip;
+      remote.push_back(end);
     }
-    if (words.fail()) fail_input("'{}' is no command", line);
+    check_none(testee_->transport.connect(remote));
+    connecting_ = true;
+    deadline_ = clock_.now() + kDeadline;
+    return Answer::kLater;
   }
 
-  void add_remote(EndPoint end) {
-    end.connection = ConnectionId(static_cast<uint32_t>(remote_.size()));
-    end.at_source = options_.role == Role::kTarget;
-    end.mac = plan_.nics[1].mac;
-    end.ip = plan_.nics[1].ip;
-    remote_.push_back(end);
-    if (remote_.size() < plan_.connections.size()) return;
-    for (const ConnectFailure& failure : transport_.connect(remote_))
+  static void check_none(const std::vector<ConnectFailure>& failures) {
+    for (const ConnectFailure& failure : failures)
       fail_run("connection {}: {}", failure.connection.value, failure.reason);
-    connected_ = true;
-    fmt::print("connected\n");
-    std::fflush(stdout);
   }
 
-  void post(uint32_t first, uint32_t count) {
-    for (const Connection& connection : plan_.connections) {
+  Answer post(std::istream& words) {
+    uint32_t first = 0, count = 0;
+    words >> first >> count;
+    for (const Connection& connection : testee_->plan.connections) {
+      Message message;
+      message.id.source = connection.id.value;
+      message.id.sequence = first;
+      message.bytes = connection.largest_message;
+      message.connection = connection.id;
       for (uint32_t i = 0; i < count; ++i) {
-        Message message;
-        message.id = id_of(connection.id, first);
-        message.bytes = connection.largest_message;
-        message.connection = connection.id;
         message.index = first + i;
-        if (transport_.post(clock_.now(), {&message, 1}) != 1) fail_run("more messages than --depth");
+        if (testee_->transport.post(clock_.now(), {&message, 1}) != 1) fail_run("more messages than the depth");
       }
+      fmt::print("key {} {:#x}\n", connection.id.value, payload_key(message.id));
     }
-    posted_first_ = first;
+    return Answer::kOk;
   }
 
-  static MessageId id_of(ConnectionId connection, uint32_t first) {
-    MessageId id;
-    id.source = connection.value;
-    id.sequence = first;
-    return id;
+  Answer hold() {
+    holding_ = true;
+    return Answer::kOk;
   }
 
-  void progress() {
-    Event events[32];
-    const size_t n = transport_.poll(clock_.now(), events);
-    for (size_t i = 0; i < n; ++i) report(events[i]);
-    if (n > 0) std::fflush(stdout);
+  Answer await_events(std::istream& words) {
+    words >> wanted_events_;
+    holding_ = false;
+    deadline_ = clock_.now() + kDeadline;
+    return wanted_events_ == 0 ? Answer::kOk : Answer::kLater;
   }
 
-  void report(const Event& event) const {
-    const uint32_t connection = event.connection.value;
-    switch (event.kind) {
-      case EventKind::kSent:
-        fmt::print("sent {} {} {:#x}\n", connection, event.index, payload_key(id_of(event.connection, posted_first_)));
-        return;
-      case EventKind::kReceived:
-        fmt::print("received {} {} {} {:#x}\n", connection, event.index, event.bytes.count, event.received.payload_key);
-        return;
-      case EventKind::kFailed:
-        fmt::print("failed {} {} {}\n", connection, event.index, to_string(event.failure));
+  // Serves packets, and what the last command waits for.
+  Answer progress() {
+    std::array<Event, 32> room;
+    const size_t n = testee_->transport.poll(clock_.now(), std::span(room).first(holding_ ? 0 : room.size()));
+    events_.insert(events_.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(n));
+    if (!waits()) return Answer::kLater;
+    for (; wanted_events_ > 0 && !events_.empty(); --wanted_events_, events_.pop_front())
+      fmt::print("{}\n", text_of(events_.front()));
+    if (connecting_ && testee_->transport.ready()) {
+      connecting_ = false;
+      check_none(testee_->transport.not_ready());
     }
+    if (!waits()) return Answer::kOk;
+    if (clock_.now() > deadline_) fail_run("nothing for too long, {} events missing; {}", wanted_events_, describe());
+    return Answer::kLater;
   }
 
-  void print_counters() const {
-    const TransportCounters c = transport_.counters();
-    const RoceCounters& roce = transport_.roce_counters();
-    fmt::print(
-        "counters data_packets_tx={} data_packets_rx={} retransmitted={} naks_tx={} naks={} timeouts={} icrc_errors={} "
-        "malformed={} unknown_qp={} duplicate_packets={} out_of_sequence={} payload_errors={} refused={} "
-        "misdirected={} ghost_acks={} lost_tx={} lost_rx={} rx_missed={}\n",
-        c.data_packets_tx, c.data_packets_rx, c.retransmitted, c.naks_tx, c.naks, c.timeouts, c.icrc_errors,
-        c.malformed, c.unknown_qp, c.duplicate_packets, c.out_of_sequence, c.payload_errors, roce.refused,
-        roce.misdirected, roce.ghost_acks, port_.lost_tx(), port_.lost_rx(), port_.counters().rx_missed);
-    std::fflush(stdout);
+  std::string describe() const {
+    std::string text;
+    for (const Connection& connection : testee_->plan.connections)
+      text += fmt::format("{}: {}; ", connection.id.value, testee_->transport.describe(connection.id));
+    return text;
   }
 
-  const PeerOptions& options_;
-  const TransportPlan plan_;
+  Answer print_counters() const {
+    const TransportCounters c = testee_->transport.counters();
+    const std::vector<NamedCounter> details = testee_->transport.details();
+    std::vector<NamedCounter> all = {{"data_packets_tx", c.data_packets_tx},
+                                     {"data_packets_rx", c.data_packets_rx},
+                                     {"retransmitted", c.retransmitted},
+                                     {"naks_tx", c.naks_tx},
+                                     {"naks", c.naks},
+                                     {"timeouts", c.timeouts},
+                                     {"rnr_naks_tx", c.rnr_naks_tx},
+                                     {"rnr_naks", c.rnr_naks},
+                                     {"icrc_errors", c.icrc_errors},
+                                     {"malformed", c.malformed},
+                                     {"unknown_qp", c.unknown_qp},
+                                     {"payload_errors", c.payload_errors},
+                                     {"lost_tx", testee_->port.lost_tx()},
+                                     {"lost_rx", testee_->port.lost_rx()},
+                                     {"rx_missed", testee_->port.counters().rx_missed}};
+    all.insert(all.end(), details.begin(), details.end());
+    for (const NamedCounter& counter : all) fmt::print("{} {}\n", counter.name, counter.value);
+    return Answer::kOk;
+  }
+
+  FramePort& port_;
   RealClock clock_;
-  LossyPort port_;
-  RoceTransport transport_;
-  InputLines input_;
-  std::vector<EndPoint> remote_;
-  uint32_t posted_first_ = 0;
-  bool connected_ = false;
+  std::unique_ptr<Testee> testee_;
+  std::string input_;
+  std::deque<Event> events_;
+  bool holding_ = false;
+  bool connecting_ = false;
+  uint64_t wanted_events_ = 0;
+  Time deadline_;
 };
 
-void run(const PeerOptions& options) {
-  DpdkOptions environment_options;
-  environment_options.memory = Bytes(256 << 20);
-  environment_options.devices = {options.device};
-  environment_options.extra = {"--no-huge"};
-  DpdkEnvironment environment(environment_options);
-  const auto port = open_dpdk_port(environment, options.device, {});
-  Peer(options, *port).run();
+void run(const std::string& device) {
+  DpdkOptions options;
+  options.memory = Bytes(256 << 20);
+  options.devices = {device};
+  options.extra = {"--no-huge"};
+  DpdkEnvironment environment(options);
+  const auto port = open_dpdk_port(environment, device, {.mtu = kIpBytes});
+  Peer(*port).run();
 }
 
 }  // namespace
 }  // namespace rankwire::testing
 
 int main(int argc, char** argv) {
-  using namespace rankwire;
-  testing::PeerOptions options;
-  options.roce.payload = PayloadMode::kChecking;
+  std::string device;
   CLI::App app("rankwire's end of an interoperation test");
-  const std::map<std::string, testing::Role> roles{{"target", testing::Role::kTarget},
-                                                   {"initiator", testing::Role::kInitiator}};
-  const std::map<std::string, Migration> migrations{{"migrated", Migration::kMigrated}, {"armed", Migration::kArmed}};
-  app.add_option("role", options.role)->required()->transform(CLI::CheckedTransformer(roles));
-  app.add_option("--device", options.device, "of DPDK")->required();
-  app.add_option("--local-mac", options.local_mac)->required();
-  app.add_option("--local-ip", options.local_ip)->required();
-  app.add_option("--remote-mac", options.remote_mac)->required();
-  app.add_option("--remote-ip", options.remote_ip)->required();
-  app.add_option("--size", options.sizes, "bytes of a message, once a connection")->required();
-  app.add_option("--depth", options.depth, "messages in flight a connection");
-  app.add_option("--loss-ppm", options.loss_ppm, "frames lost in either direction, of a million");
-  app.add_option("--seed", options.seed, "of the losses");
-  app.add_option("--mtu", options.roce.mtu, "path MTU in bytes");
-  app.add_option("--timeout", options.roce.timeout_exponent, "t of 4.096 us x 2^t");
-  app.add_option("--migration", options.roce.migration)->transform(CLI::CheckedTransformer(migrations));
+  app.add_option("DEVICE", device, "of DPDK")->required();
   CLI11_PARSE(app, argc, argv);
   try {
-    testing::run(options);
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return error.kind() == ErrorKind::kInput ? 2 : 1;
+    rankwire::testing::run(device);
+  } catch (const rankwire::Error& error) {
+    fmt::print("error {}\n", error.what());
+    return 1;
   }
   return 0;
 }

@@ -1,262 +1,142 @@
 // The other end of an interoperation test: Reliable Connection queue pairs of libibverbs on the first RDMA device.
 // Driven by lines on standard input; every command is answered by lines of results and then `ok`, or by `error TEXT`.
 //
-//   open MTU DEPTH SIZE...                     one queue pair a message size -> end QPN PSN RKEY ADDRESS for each
-//   connect IP {QPN PSN RKEY ADDRESS}...       the other ends, in the same order
-//   write FIRST COUNT, write_imm FIRST COUNT   messages FIRST .. FIRST + COUNT - 1 on every queue pair, at most DEPTH,
-//                                              each to the start of the other end's memory, until all are acknowledged
-//   receive COUNT                              COUNT writes with immediate on every queue pair; compares the memory at
-//                                              each completion -> received CONNECTION INDEX BYTES KEY right|wrong
+//   open MTU DEPTH RECEIVES MEMBERS SIZE@OFFSET...   one queue pair for messages of this size, or their parts with this
+//                   offset, MEMBERS in a row of one connection, with RECEIVES posted, at most 2 x DEPTH
+//                   -> end QPN PSN RKEY ADDRESS for each
+//   connect LOCAL REMOTE TRAFFIC_CLASS {QPN PSN RKEY ADDRESS}...   addresses; the other ends, in the same order
+//   write, write_imm, send, send_imm FIRST COUNT
+//                   messages FIRST .. FIRST + COUNT - 1 on every queue pair, at most DEPTH, until all are acknowledged.
+//                   RDMA WRITEs go to the start of the other end's memory, parts to their offset
+//   offer FIRST COUNT   the same messages, which the other end is told of and reads
+//   receive COUNT   COUNT messages on every queue pair, each by a WRITE with immediate or a SEND, or offered and read;
+//                   compared with what they must be -> received QUEUE_PAIR INDEX BYTES KEY right|wrong, with the INDEX
+//                   - where there is no immediate
+//   inspect         what was last written -> memory QUEUE_PAIR KEY right|wrong for each
+//   post_receives COUNT   more receives for every queue pair
 //   close
-//
-// A payload is 64-bit little-endian words: word i is key + i x 0x9E3779B97F4A7C15, the last one cut off.
-#include <arpa/inet.h>
-#include <infiniband/verbs.h>
+//   run COMMAND     by the shell -> |LINE for each line that it writes, then status NUMBER
+#include <endian.h>
 #include <poll.h>
+#include <sys/wait.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
-#include <memory>
+#include <map>
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
+#include "tests/interop/verbs_queue_pair.h"
+
+namespace verbs {
 namespace {
 
-constexpr uint64_t kPayloadStep = 0x9E3779B97F4A7C15u;
-constexpr uint8_t kPort = 1;
-// 4.096 us x 2^17 = 0.54 s: an emulated guest easily takes longer for an answer than the usual 67 ms.
-constexpr uint8_t kAckTimeout = 17;
 constexpr std::chrono::seconds kDeadline{30};
 
-struct Delete {
-  void operator()(ibv_context* p) const { ibv_close_device(p); }
-  void operator()(ibv_pd* p) const { ibv_dealloc_pd(p); }
-  void operator()(ibv_comp_channel* p) const { ibv_destroy_comp_channel(p); }
-  void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
-  void operator()(ibv_mr* p) const { ibv_dereg_mr(p); }
-  void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
+// The offer of a message and the answer that it has been read: dataplane/rendezvous.h. Big-endian.
+struct __attribute__((packed)) Offer {
+  uint32_t index, cookie;
+  uint64_t address;
+  uint32_t rkey, length;
 };
-template <class Object>
-using Owned = std::unique_ptr<Object, Delete>;
-
-template <class Object>
-Owned<Object> made(Object* object, const char* call) {
-  if (object == nullptr) throw std::runtime_error(std::string(call) + ": " + std::strerror(errno));
-  return Owned<Object>(object);
-}
-
-void check(int status, const char* call) {
-  if (status != 0) throw std::runtime_error(std::string(call) + ": " + std::strerror(status));
-}
-
-uint64_t message_key(size_t connection, uint32_t index) {
-  return (uint64_t{connection + 1} << 32 | (index + 1)) * 0xD1342543DE82EF95u;
-}
-
-void write_payload(uint64_t key, uint8_t* out, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += 8, key += kPayloadStep)
-    std::memcpy(out + at, &key, std::min<size_t>(8, bytes - at));
-}
-
-// The first min(8, bytes) bytes, zero-extended.
-uint64_t key_of(const uint8_t* payload, size_t bytes) {
-  uint64_t key = 0;
-  std::memcpy(&key, payload, std::min<size_t>(8, bytes));
-  return key;
-}
-
-bool is_payload(const uint8_t* payload, size_t bytes) {
-  uint64_t word = key_of(payload, bytes);
-  for (size_t at = 0; at < bytes; at += 8, word += kPayloadStep)
-    if (std::memcmp(payload + at, &word, std::min<size_t>(8, bytes - at)) != 0) return false;
-  return true;
-}
-
-struct RemoteEnd {
-  uint32_t queue_pair = 0, psn = 0, rkey = 0;
-  uint64_t address = 0;
-};
-
-struct Device {
-  Device() {
-    ibv_device** const list = ibv_get_device_list(nullptr);
-    if (list == nullptr || *list == nullptr) throw std::runtime_error("no RDMA device");
-    context = made(ibv_open_device(*list), "ibv_open_device");
-    ibv_free_device_list(list);
-    domain = made(ibv_alloc_pd(context.get()), "ibv_alloc_pd");
-    channel = made(ibv_create_comp_channel(context.get()), "ibv_create_comp_channel");
-  }
-  // The index of the IPv4 address ::ffff:a.b.c.d among the port's GIDs.
-  uint8_t ipv4_gid() const {
-    static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-    ibv_gid gid;
-    for (uint8_t i = 0; i < 16 && ibv_query_gid(context.get(), kPort, i, &gid) == 0; ++i)
-      if (std::memcmp(gid.raw, kMapped, sizeof kMapped) == 0) return i;
-    throw std::runtime_error("no IPv4 GID");
-  }
-
-  Owned<ibv_context> context;
-  Owned<ibv_pd> domain;
-  Owned<ibv_comp_channel> channel;
-};
-
-/// A queue pair and its memory: what the other end writes to, then `depth` messages to be sent.
-class QueuePair {
- public:
-  QueuePair(const Device& device, ibv_cq* completions, size_t ordinal, size_t bytes, uint32_t depth)
-      : ordinal_(ordinal), bytes_(bytes), depth_(depth), memory_((depth + 1) * std::max<size_t>(bytes, 8)) {
-    const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    region_ = made(ibv_reg_mr(device.domain.get(), memory_.data(), memory_.size(), access), "ibv_reg_mr");
-    ibv_qp_init_attr attributes{};
-    attributes.send_cq = attributes.recv_cq = completions;
-    attributes.qp_type = IBV_QPT_RC;
-    attributes.cap = {.max_send_wr = depth, .max_recv_wr = 2 * depth, .max_send_sge = 1, .max_recv_sge = 1};
-    qp_ = made(ibv_create_qp(device.domain.get(), &attributes), "ibv_create_qp");
-    ibv_qp_attr init{};
-    init.qp_state = IBV_QPS_INIT;
-    init.port_num = kPort;
-    init.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-    modify(init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-    for (uint32_t i = 0; i < 2 * depth; ++i) post_receive();
-  }
-
-  void connect(const RemoteEnd& remote, in_addr ip, uint32_t mtu, uint8_t gid) {
-    remote_ = remote;
-    ibv_qp_attr receive{};
-    receive.qp_state = IBV_QPS_RTR;
-    receive.path_mtu = static_cast<ibv_mtu>(std::bit_width(mtu) - 8);  // IBV_MTU_256 is 1
-    receive.dest_qp_num = remote.queue_pair;
-    receive.rq_psn = remote.psn;
-    receive.max_dest_rd_atomic = 1;
-    receive.min_rnr_timer = 12;  // 0.64 ms
-    receive.ah_attr.is_global = 1;
-    receive.ah_attr.port_num = kPort;
-    receive.ah_attr.grh.sgid_index = gid;
-    receive.ah_attr.grh.hop_limit = 64;
-    receive.ah_attr.grh.dgid.raw[10] = receive.ah_attr.grh.dgid.raw[11] = 0xFF;
-    std::memcpy(receive.ah_attr.grh.dgid.raw + 12, &ip, sizeof ip);
-    modify(receive,
-           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-               IBV_QP_MIN_RNR_TIMER,
-           "RTR");
-    ibv_qp_attr send{};
-    send.qp_state = IBV_QPS_RTS;
-    send.timeout = kAckTimeout;
-    send.retry_cnt = 7;
-    send.rnr_retry = 7;
-    send.sq_psn = first_psn();
-    send.max_rd_atomic = 1;
-    modify(
-        send,
-        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-        "RTS");
-  }
-
-  void post_write(ibv_wr_opcode opcode, uint32_t index, uint32_t slot) {
-    uint8_t* const payload = memory_.data() + (slot + 1) * std::max<size_t>(bytes_, 8);
-    write_payload(message_key(ordinal_, index), payload, bytes_);
-    ibv_sge piece{reinterpret_cast<uint64_t>(payload), static_cast<uint32_t>(bytes_), region_->lkey};
-    ibv_send_wr request{};
-    request.wr_id = ordinal_;
-    request.sg_list = &piece;
-    request.num_sge = bytes_ > 0 ? 1 : 0;
-    request.opcode = opcode;
-    request.send_flags = IBV_SEND_SIGNALED;
-    request.imm_data = htonl(index);
-    request.wr.rdma.remote_addr = remote_.address;
-    request.wr.rdma.rkey = remote_.rkey;
-    ibv_send_wr* refused = nullptr;
-    check(ibv_post_send(qp_.get(), &request, &refused), "ibv_post_send");
-  }
-
-  void post_receive() {
-    ibv_recv_wr request{};
-    request.wr_id = ordinal_;
-    ibv_recv_wr* refused = nullptr;
-    check(ibv_post_recv(qp_.get(), &request, &refused), "ibv_post_recv");
-  }
-
-  RemoteEnd own_end() const {
-    return {qp_->qp_num, first_psn(), region_->rkey, reinterpret_cast<uint64_t>(memory_.data())};
-  }
-  const uint8_t* memory() const { return memory_.data(); }
-  uint32_t depth() const { return depth_; }
-
- private:
-  // A few packets before the numbers wrap round.
-  uint32_t first_psn() const { return 0xFFFFFC - static_cast<uint32_t>(ordinal_); }
-  void modify(ibv_qp_attr& attributes, int mask, const char* state) {
-    check(ibv_modify_qp(qp_.get(), &attributes, mask), state);
-  }
-
-  size_t ordinal_, bytes_;
-  uint32_t depth_;
-  std::vector<uint8_t> memory_;
-  Owned<ibv_mr> region_;
-  Owned<ibv_qp> qp_;
-  RemoteEnd remote_;
+struct Finished {
+  uint32_t cookie;
 };
 
 class Peer {
  public:
   void open(std::istream& words) {
     close();
-    uint32_t depth = 0;
-    words >> mtu_ >> depth;
+    uint32_t depth = 0, receives = 0;
+    words >> route_.mtu >> depth >> receives >> members_;
     completions_ = made(ibv_create_cq(device_.context.get(), 4096, nullptr, device_.channel.get(), 0), "ibv_create_cq");
     check(ibv_req_notify_cq(completions_.get(), 0), "ibv_req_notify_cq");
-    for (size_t bytes; words >> bytes;)
-      pairs_.push_back(std::make_unique<QueuePair>(device_, completions_.get(), pairs_.size(), bytes, depth));
+    char at = 0;
+    for (Part part; words >> part.bytes >> at >> part.offset;)
+      pairs_.push_back(std::make_unique<QueuePair>(device_, completions_.get(), pairs_.size(), part, depth));
+    receives_ = 0;
+    post_receives(receives);
     for (const auto& pair : pairs_) {
-      const RemoteEnd end = pair->own_end();
+      const End end = pair->own_end();
       std::printf("end 0x%x 0x%x 0x%x 0x%llx\n", end.queue_pair, end.psn, end.rkey,
                   static_cast<unsigned long long>(end.address));
     }
   }
 
   void connect(std::istream& words) {
-    std::string text;
-    words >> text;
-    in_addr ip;
-    if (inet_pton(AF_INET, text.c_str(), &ip) != 1) throw std::runtime_error("no IPv4 address: " + text);
+    std::string local, remote;
+    uint32_t traffic_class = 0;
+    words >> local >> remote >> traffic_class;
+    route_.remote = gid_of(remote);
+    route_.local_gid = device_.gid_index(local);
+    route_.traffic_class = static_cast<uint8_t>(traffic_class);
     words.unsetf(std::ios::basefield);
     for (const auto& pair : pairs_) {
-      RemoteEnd remote;
-      if (!(words >> remote.queue_pair >> remote.psn >> remote.rkey >> remote.address))
+      End end;
+      if (!(words >> end.queue_pair >> end.psn >> end.rkey >> end.address))
         throw std::runtime_error("an end is missing");
-      pair->connect(remote, ip, mtu_, device_.ipv4_gid());
+      pair->connect(end, route_);
     }
   }
 
-  void write(ibv_wr_opcode opcode, std::istream& words) {
+  void send(ibv_wr_opcode opcode, std::istream& words) {
     uint32_t first = 0, count = 0;
     words >> first >> count;
-    for (const auto& pair : pairs_) {
-      if (count > pair->depth()) throw std::runtime_error("more messages than a queue pair has room for");
-      for (uint32_t i = 0; i < count; ++i) pair->post_write(opcode, first + i, i);
+    for (size_t p = 0; p < pairs_.size(); ++p) {
+      QueuePair& pair = *pairs_[p];
+      check_depth(pair, count);
+      for (uint32_t i = 0; i < count; ++i) {
+        write_payload(message_key(p / members_, first + i), pair.outgoing(i), pair.bytes());
+        pair.post(opcode, first + i, i, pair.bytes());
+      }
     }
-    await(count * pairs_.size(), [](const ibv_wc&) {});
+    await(count * pairs_.size(), [](const ibv_wc&) { return true; });
+  }
+
+  void offer(std::istream& words) {
+    uint32_t first = 0, count = 0;
+    words >> first >> count;
+    for (size_t p = 0; p < pairs_.size(); ++p) {
+      QueuePair& pair = *pairs_[p];
+      // The offers stand behind the messages.
+      check_depth(pair, 2 * count);
+      for (uint32_t i = 0; i < count; ++i) {
+        write_payload(message_key(p / members_, first + i), pair.outgoing(i), pair.bytes());
+        const Offer offer{.index = htobe32(first + i),
+                          .cookie = htobe32(i),
+                          .address = htobe64(reinterpret_cast<uint64_t>(pair.outgoing(i))),
+                          .rkey = htobe32(pair.rkey()),
+                          .length = htobe32(static_cast<uint32_t>(pair.bytes()))};
+        std::memcpy(pair.outgoing(count + i), &offer, sizeof offer);
+        pair.post(IBV_WR_SEND, 0, count + i, sizeof offer);
+      }
+    }
+    // The offer is acknowledged and answered.
+    await(2 * count * pairs_.size(), [this](const ibv_wc& completion) {
+      if (completion.opcode == IBV_WC_RECV) take_answer(completion);
+      return true;
+    });
   }
 
   void receive(std::istream& words) {
     uint32_t count = 0;
     words >> count;
-    await(count * pairs_.size(), [this](const ibv_wc& completion) {
-      QueuePair& pair = *pairs_[completion.wr_id];
-      if (completion.opcode != IBV_WC_RECV_RDMA_WITH_IMM) throw std::runtime_error("a completion of another kind");
-      const uint32_t bytes = completion.byte_len;
-      std::printf("received %zu %u %u 0x%llx %s\n", static_cast<size_t>(completion.wr_id), ntohl(completion.imm_data),
-                  bytes, static_cast<unsigned long long>(key_of(pair.memory(), bytes)),
-                  is_payload(pair.memory(), bytes) ? "right" : "wrong");
-      pair.post_receive();
-    });
+    await(count * pairs_.size(), [this](const ibv_wc& completion) { return take(completion); });
+  }
+
+  void inspect() const {
+    for (size_t p = 0; p < pairs_.size(); ++p) {
+      const QueuePair& pair = *pairs_[p];
+      std::printf("memory %zu 0x%llx %s\n", p, static_cast<unsigned long long>(key_of(pair.target(), pair.bytes())),
+                  is_payload(pair.target(), pair.bytes()) ? "right" : "wrong");
+    }
+  }
+
+  void post_receives(uint32_t count) {
+    for (const auto& pair : pairs_)
+      for (uint32_t i = 0; i < count; ++i) pair->post_receive(receives_ + i);
+    receives_ += count;
   }
 
   void close() {
@@ -265,7 +145,74 @@ class Peer {
   }
 
  private:
-  // Sleeps until completions come: with one virtual processor, polling would keep the device itself from working.
+  static void check_depth(const QueuePair& pair, uint32_t count) {
+    if (count > pair.depth()) throw std::runtime_error("more messages than a queue pair has room for");
+  }
+
+  void take_answer(const ibv_wc& completion) {
+    if (completion.byte_len != sizeof(Finished)) throw std::runtime_error("no answer to an offer");
+    pairs_[QueuePair::ordinal_of(completion)]->post_receive(QueuePair::slot_of(completion));
+  }
+
+  // Whether the completion is a message's last.
+  bool take(const ibv_wc& completion) {
+    const size_t ordinal = QueuePair::ordinal_of(completion);
+    const uint32_t slot = QueuePair::slot_of(completion);
+    QueuePair& pair = *pairs_[ordinal];
+    switch (completion.opcode) {
+      case IBV_WC_RECV_RDMA_WITH_IMM:
+        print_received(ordinal, index_of(completion), completion.byte_len, pair.target());
+        pair.post_receive(slot);
+        return true;
+      case IBV_WC_RECV:
+        // No message has the size of an offer.
+        if (completion.byte_len == sizeof(Offer)) {
+          begin_read(pair, ordinal, slot);
+          return false;
+        }
+        print_received(ordinal, index_of(completion), completion.byte_len, pair.incoming(slot));
+        pair.post_receive(slot);
+        return true;
+      case IBV_WC_RDMA_READ:
+        finish_read(pair, ordinal, slot);
+        return true;
+      default:
+        return false;  // an answer to an offer was sent
+    }
+  }
+
+  static std::string index_of(const ibv_wc& completion) {
+    return completion.wc_flags & IBV_WC_WITH_IMM ? std::to_string(ntohl(completion.imm_data)) : "-";
+  }
+
+  void begin_read(QueuePair& pair, size_t ordinal, uint32_t slot) {
+    Offer& offer = offers_[ordinal << 16 | slot];
+    std::memcpy(&offer, pair.incoming(slot), sizeof offer);
+    if (be32toh(offer.length) != pair.bytes()) throw std::runtime_error("an offer of another length");
+    pair.read(be64toh(offer.address), be32toh(offer.rkey), slot, pair.bytes());
+  }
+
+  void finish_read(QueuePair& pair, size_t ordinal, uint32_t slot) {
+    const Offer& offer = offers_.at(ordinal << 16 | slot);
+    print_received(ordinal, std::to_string(be32toh(offer.index)), static_cast<uint32_t>(pair.bytes()),
+                   pair.incoming(slot));
+    const Finished finished{.cookie = offer.cookie};
+    const uint32_t outgoing = slot % pair.depth();
+    std::memcpy(pair.outgoing(outgoing), &finished, sizeof finished);
+    pair.post(IBV_WR_SEND, 0, outgoing, sizeof finished);
+    pair.post_receive(slot);
+  }
+
+  // The contents are those of a whole message even when the last operation carried none of them.
+  void print_received(size_t ordinal, const std::string& index, uint32_t bytes, const uint8_t* payload) const {
+    const size_t whole = pairs_[ordinal]->bytes();
+    std::printf("received %zu %s %u 0x%llx %s\n", ordinal, index.c_str(), bytes,
+                static_cast<unsigned long long>(key_of(payload, whole)),
+                is_payload(payload, whole) ? "right" : "wrong");
+  }
+
+  // Until `take` has called `count` completions the end of a message. Sleeps until completions come: with one virtual
+  // processor, polling would keep the device itself from working.
   template <class Take>
   void await(size_t count, Take take) {
     const auto end = std::chrono::steady_clock::now() + kDeadline;
@@ -275,8 +222,7 @@ class Peer {
       for (int n; (n = ibv_poll_cq(completions_.get(), 1, &completion)) != 0;) {
         if (n < 0) throw std::runtime_error("ibv_poll_cq");
         if (completion.status != IBV_WC_SUCCESS) throw std::runtime_error(ibv_wc_status_str(completion.status));
-        take(completion);
-        ++done;
+        if (take(completion)) ++done;
       }
       if (done >= count) return;
       if (std::chrono::steady_clock::now() > end)
@@ -296,10 +242,27 @@ class Peer {
   }
 
   Device device_;
-  uint32_t mtu_ = 0;
+  Route route_{};
+  size_t members_ = 1;
+  uint32_t receives_ = 0;
   Owned<ibv_cq> completions_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;
+  std::map<size_t, Offer> offers_;  // being read, by queue pair and slot
 };
+
+void run_command(std::istream& words) {
+  std::string command;
+  std::getline(words, command);
+  std::FILE* const output = popen((command + " 2>&1 </dev/null").c_str(), "r");
+  if (output == nullptr) throw std::runtime_error(std::string("popen: ") + std::strerror(errno));
+  char line[4096];
+  while (std::fgets(line, sizeof line, output) != nullptr) {
+    line[std::strcspn(line, "\n")] = '\0';
+    std::printf("|%s\n", line);
+  }
+  const int status = pclose(output);
+  std::printf("status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
 
 void obey(Peer& peer, const std::string& line) {
   std::istringstream words(line);
@@ -307,19 +270,27 @@ void obey(Peer& peer, const std::string& line) {
   words >> verb;
   if (verb == "open") return peer.open(words);
   if (verb == "connect") return peer.connect(words);
-  if (verb == "write") return peer.write(IBV_WR_RDMA_WRITE, words);
-  if (verb == "write_imm") return peer.write(IBV_WR_RDMA_WRITE_WITH_IMM, words);
+  if (verb == "write") return peer.send(IBV_WR_RDMA_WRITE, words);
+  if (verb == "write_imm") return peer.send(IBV_WR_RDMA_WRITE_WITH_IMM, words);
+  if (verb == "send") return peer.send(IBV_WR_SEND, words);
+  if (verb == "send_imm") return peer.send(IBV_WR_SEND_WITH_IMM, words);
+  if (verb == "offer") return peer.offer(words);
   if (verb == "receive") return peer.receive(words);
+  if (verb == "inspect") return peer.inspect();
   if (verb == "close") return peer.close();
+  if (verb == "run") return run_command(words);
+  uint32_t count = 0;
+  if (verb == "post_receives" && words >> count) return peer.post_receives(count);
   throw std::runtime_error("no command: " + line);
 }
 
 }  // namespace
+}  // namespace verbs
 
 int main() {
-  std::unique_ptr<Peer> peer;
+  std::unique_ptr<verbs::Peer> peer;
   try {
-    peer = std::make_unique<Peer>();
+    peer = std::make_unique<verbs::Peer>();
     std::printf("ok\n");
   } catch (const std::exception& error) {
     std::printf("error %s\n", error.what());
@@ -327,7 +298,7 @@ int main() {
   std::fflush(stdout);
   for (std::string line; peer && std::getline(std::cin, line);) {
     try {
-      obey(*peer, line);
+      verbs::obey(*peer, line);
       std::printf("ok\n");
     } catch (const std::exception& error) {
       std::printf("error %s\n", error.what());

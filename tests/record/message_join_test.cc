@@ -104,6 +104,30 @@ TEST(MessageJoin, EachFlowHasItsOwnHistogram) {
   EXPECT_EQ(join.total().max, Duration(20));
 }
 
+// A clear-to-send travels from the data's destination to its source and so has the pair of another data flow: 1 -> 3
+// carries data that completes in 10 and control that completes in 25.
+TEST(MessageJoin, ControlMessagesCountInAFlowOfTheirOwnAlone) {
+  MessageJoin join({});
+  for (const bool control : {false, true}) {
+    MessageId m = id(1, 3);
+    m.control = control;
+    join.add(sent(m, 0, 100));
+    const JoinedMessage* joined = join.add(received(m, 0, control ? 25 : 10));
+    ASSERT_NE(joined, nullptr) << "the identities differ, so the halves do not mix";
+    EXPECT_EQ(joined->completion(), Duration(control ? 25 : 10));
+  }
+  const auto flows = join.flows();
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_FALSE(flows[0].first.control);
+  EXPECT_EQ(flows[0].second.max, Duration(10));
+  EXPECT_TRUE(flows[1].first.control);
+  EXPECT_EQ(flows[1].second.max, Duration(25));
+  EXPECT_EQ(join.total().count, 1u);
+  EXPECT_EQ(join.total().max, Duration(10));
+  ASSERT_EQ(join.kept().size(), 1u);
+  EXPECT_EQ(join.kept()[0].id, id(1, 3));
+}
+
 struct Detail {
   MessageDetail detail;
   size_t rows;
@@ -137,7 +161,8 @@ TEST_P(MessageRows, AreStoredAsConfigured) {
 
   const RunReader reader(folder.path());
   const RecordedRun& run = *reader.emulated();
-  const auto flows = reader.flows(run);
+  std::vector<RecordedFlow> flows;
+  reader.for_each_flow(run, [&](const RecordedFlow& flow) { flows.push_back(flow); });
   ASSERT_EQ(flows.size(), 1u);
   EXPECT_EQ(flows[0].flow.group, "dp");
   EXPECT_EQ(run.loss.messages, 0u);

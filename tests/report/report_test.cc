@@ -64,11 +64,19 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
   {
     RunRecorder recorder(folder.path());
     RunEnd end = testing::sample_end(microseconds(50));
-    end.flows = {
-        {.connection = {.id = ConnectionId(0), .job = JobId(0), .source = RankId(0), .destination = RankId(1)},
-         .group = "",
-         .counters = {
-             .messages = 1, .bytes = 2, .packets = 3, .retransmitted = 4, .naks = 5, .timeouts = 6, .marks = 7}}};
+    end.flows = {{.connection = {.id = ConnectionId(0), .job = JobId(0), .source = RankId(0), .destination = RankId(1)},
+                  .group = "",
+                  .counters = {.member = 1,
+                               .source_qp = 17,
+                               .destination_qp = 18,
+                               .messages = 1,
+                               .bytes = 2,
+                               .packets = 3,
+                               .retransmitted = 4,
+                               .naks = 5,
+                               .rnr_naks = 8,
+                               .timeouts = 6,
+                               .marks = 7}}};
     end.ports = {{.port = PortId(0),
                   .name = "net_ring0",
                   .tx_frames = 1,
@@ -76,7 +84,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                   .rx_frames = 3,
                   .rx_bytes = 4,
                   .dropped = 5,
-                  .marked = 6}};
+                  .marked = 6,
+                  .hardware_time = true,
+                  .arrival_error = Duration(7)}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
     MessageId id;
     id.group = MessageId::kPointToPoint;
@@ -87,12 +97,14 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
   }
   write_report(folder.path(), {ReportFormat::kCsv});
   EXPECT_EQ(file_text(folder / "flows.csv"),
-            "fidelity,connection,job,group,source,destination,channel,path,messages,bytes,packets,retransmitted,naks,"
-            "timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,max_ps\n"
-            "emulated,0,0,,0,1,0,wire,1,2,3,4,5,6,7,1,20,20,20,20,20\n");
+            "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
+            "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
+            "max_ps\n"
+            "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20\n");
   EXPECT_EQ(file_text(folder / "ports.csv"),
-            "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked\n"
-            "emulated,0,net_ring0,1,2,3,4,0,0,5,6\n");
+            "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,"
+            "hardware_time,arrival_error_ps\n"
+            "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7\n");
 }
 
 TEST_F(Report, TheTimelineIsConsistent) {

@@ -77,9 +77,9 @@ class Determinism(RankwireTest):
         first, second = (self.call("simulate", self.CONFIG, "--twin", out=out) for out in ("first", "second"))
         self.assertGreater(first.transport["retransmitted"], 0)
         self.assertGreater(first.transport["ecn_ce_rx"], 0)
-        for table in ("operations.csv", "flows.csv", "ports.csv"):
+        for table in ("operations.csv", "flows.csv", "ports.csv", "ranks.csv", "latency.csv"):
             self.assertEqual((first.folder / table).read_bytes(), (second.folder / table).read_bytes(), table)
-        for table in ("runs", "operations", "messages", "message_latency", "rank_completion", "flows", "ports"):
+        for table in ("runs", "operations", "messages", "message_latency", "rank_completion", "flows", "ports", "details", "latency", "rank_nics"):
             rows = self.rows(first, table)
             self.assertTrue(rows, table)
             self.assertEqual(rows, self.rows(second, table), table)

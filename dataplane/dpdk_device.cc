@@ -1,0 +1,46 @@
+#include "dataplane/dpdk_device.h"
+
+#include <rte_dev.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "dataplane/dpdk_environment.h"
+
+namespace rankwire {
+
+DpdkDevice::~DpdkDevice() {
+  char name[RTE_ETH_NAME_MAX_LEN] = "";
+  ::rte_eth_dev_get_name_by_port(id_, name);
+  ::rte_eth_dev_stop(id_);
+  ::rte_eth_dev_close(id_);
+  // Closing leaves a virtual device on its bus, and its name taken.
+  if (!is_pci_address(name)) ::rte_eal_hotplug_remove("vdev", name);
+}
+
+rte_eth_conf receive_configuration(const rte_eth_dev_info& info, uint16_t queues) {
+  rte_eth_conf configuration{};
+  configuration.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+  if (queues == 1) return configuration;
+  constexpr uint64_t kUdp = RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+  const uint64_t can = info.flow_type_rss_offloads;
+  const uint64_t hash = (can & kUdp) != 0 ? can & kUdp : can & (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6);
+  if (hash == 0) return configuration;
+  configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+  configuration.rx_adv_conf.rss_conf.rss_hf = hash;
+  return configuration;
+}
+
+void wait_for_link(uint16_t id, const std::string& device, Duration deadline) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::nanoseconds(deadline.ps / 1000);
+  for (;;) {
+    rte_eth_link link;
+    if (::rte_eth_link_get_nowait(id, &link) != 0 || link.link_status == RTE_ETH_LINK_UP) return;
+    if (Clock::now() >= end) fail_run("device {}: its link is down; check the cable and the other end", device);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace rankwire

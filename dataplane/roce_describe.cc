@@ -1,0 +1,176 @@
+// What RoceTransport tells of itself: counters, and the state of connections for people.
+#include <fmt/format.h>
+
+#include "dataplane/roce_transport.h"
+
+namespace rankwire {
+namespace {
+
+double milliseconds_of(Duration duration) {
+  return static_cast<double>(duration.ps) / 1e9;
+}
+
+constexpr std::array<std::string_view, static_cast<size_t>(Reject::kScattered) + 1> kRejectNames = {
+    "",
+    "arp_rx",
+    "icmp_rx",
+    "icmpv6_rx",
+    "foreign_vlan_tag",
+    "foreign_ether_type",
+    "foreign_ip_protocol",
+    "foreign_udp_port",
+    "foreign_runt",
+    "rejected_truncated",
+    "rejected_ip_version",
+    "rejected_ip_checksum",
+    "rejected_ip_fragment",
+    "rejected_ip_length",
+    "rejected_udp_length",
+    "rejected_bth_version",
+    "rejected_partition_key",
+    "rejected_opcode",
+    "rejected_extended_header",
+    "rejected_pad",
+    "rejected_scattered",
+};
+
+}  // namespace
+
+std::vector<FlowCounters> RoceTransport::flows() const {
+  std::vector<FlowCounters> flows;
+  for (size_t c = 0; c < connections_.size(); ++c) {
+    const ConnectionEnds& ends = connections_[c];
+    for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
+      FlowCounters& flow = flows.emplace_back();
+      flow.connection = plan_.connections[c].id;
+      flow.member = static_cast<uint16_t>(member);
+      if (ends.source != kNone) {
+        const uint32_t source = ends.source + member;
+        const QueuePairCounters& counters = flow_counters_[source];
+        flow.source_qp = kFirstQueuePair + source;
+        flow.destination_qp = ends_[source].remote_queue_pair;
+        flow.messages = counters.messages;
+        flow.bytes = counters.bytes;
+        flow.packets = counters.packets;
+        flow.retransmitted = counters.retransmitted;
+        flow.naks = counters.naks;
+        flow.rnr_naks = counters.not_ready_naks;
+        flow.timeouts = counters.timeouts;
+      }
+      if (ends.destination != kNone) {
+        const uint32_t destination = ends.destination + member;
+        flow.source_qp = ends_[destination].remote_queue_pair;
+        flow.destination_qp = kFirstQueuePair + destination;
+        flow.marks = flow_counters_[destination].marks;
+      }
+    }
+  }
+  return flows;
+}
+
+std::vector<NamedCounter> RoceTransport::details() const {
+  std::vector<NamedCounter> details = {{"misdirected", details_.misdirected},
+                                       {"stale_acks", details_.stale_acks},
+                                       {"ghost_acks", details_.ghost_acks},
+                                       {"malformed_responses", details_.malformed_responses},
+                                       {"refused", details_.refused},
+                                       {"not_admitted", details_.not_admitted},
+                                       {"unindexed_messages", details_.unindexed},
+                                       {"unknown_offers", details_.unknown_offers}};
+  NeighbourCounters neighbours;
+  for (const auto& port : ports_) neighbours += port->neighbours.counters();
+  for (const NamedCounter& counter : named(neighbours)) details.push_back(counter);
+  uint64_t foreign = 0;
+  for (size_t i = 0; i < rejects_.size(); ++i)
+    if (is_foreign(static_cast<Reject>(i)) && !is_for_neighbours(static_cast<Reject>(i))) foreign += rejects_[i];
+  details.push_back({"foreign", foreign});
+  for (size_t i = 1; i < rejects_.size(); ++i)
+    if (rejects_[i] > 0) details.push_back({kRejectNames[i], rejects_[i]});
+  return details;
+}
+
+// Why the oldest message is not finished.
+std::string RoceTransport::describe_wait(uint32_t queue_pair) const {
+  const Requester& requester = requesters_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  if (end.link == LinkState::kUnconnected) return "not connected";
+  if (end.link == LinkState::kUnreachable) return "in the error state: " + next_hop_state(end);
+  if (requester.state() == Requester::State::kError) return "in the error state";
+  if (end.link == LinkState::kResolving) return "waiting for its next hop: " + next_hop_state(end);
+  if (requester.idle())
+    return end.oldest_offer == kNone
+               ? "idle"
+               : fmt::format("waiting for the peer to fetch message {}", offers_[end.oldest_offer].index);
+  const OutboundMessage& oldest = pool_->messages[requester.oldest_message()];
+  const uint8_t holds = requester.holds();
+  if (holds & Requester::kReceiverNotReady)
+    return fmt::format("waiting for the receiver to be ready until {:.3f} ms",
+                       milliseconds_of(requester.deadline() - Time()));
+  const std::string since = oldest.started() && oldest.last_tx != Time::never()
+                                ? fmt::format(" since {:.3f} ms", milliseconds_of(last_now_ - oldest.last_tx))
+                                : std::string();
+  std::string reason;
+  if (holds & Requester::kOutOfCredits) reason = "out of credits, ";
+  if (requester.in_flight() >= reliable_.window) reason = "window full, ";
+  if (oldest.verb == Verb::kRead && requester.reads_outstanding() > 0)
+    return fmt::format("{}waiting for the READ response with psn {:#x}{}", reason, requester.oldest_unacknowledged(),
+                       since);
+  if (requester.deadline() == Time::never() && requester.in_flight() == 0)
+    return fmt::format("{}waiting for its turn to send message {}", reason, oldest.index);
+  return fmt::format("{}waiting for ACK of psn {:#x}{}", reason, requester.oldest_unacknowledged(), since);
+}
+
+std::string RoceTransport::describe_sender(uint32_t queue_pair) const {
+  const Requester& requester = requesters_[queue_pair];
+  std::string retries = fmt::format("{}/{}", requester.retries(), options_.profile.retry_count);
+  if (requester.not_ready_retries() > 0) retries += fmt::format(", not ready {}", requester.not_ready_retries());
+  return fmt::format("source QP {:#x} psn {:#x} unacked {} window {} retries {} {}", kFirstQueuePair + queue_pair,
+                     requester.next_psn(), requester.in_flight(), reliable_.window, retries, describe_wait(queue_pair));
+}
+
+std::string RoceTransport::describe_receiver(uint32_t queue_pair) const {
+  const Responder& responder = responders_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  std::string text = fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered",
+                                 kFirstQueuePair + queue_pair, responder.expected_psn(), end.delivered);
+  if (responder.receives() == 0) text += ", no receive posted";
+  if (end.link == LinkState::kUnconnected) return text + ", not connected";
+  if (end.failed && responder.state() == Responder::State::kError)
+    return text + ", in the error state: it refused a request";
+  if (end.failed) return text + ", in the error state";
+  if (end.link != LinkState::kOpen) return text + ", its next hop: " + next_hop_state(end);
+  if (!requesters_[queue_pair].idle() && options_.verb == DataVerb::kRead)
+    text += ", fetching: " + describe_wait(queue_pair);
+  return text;
+}
+
+// The first queue pair that is not idle, and how many others are not.
+std::string RoceTransport::describe_side(uint32_t first, Side side) const {
+  uint32_t shown = first, others = 0;
+  bool stuck = false;
+  for (uint32_t i = first; i < first + options_.queue_pairs; ++i) {
+    const bool busy =
+        ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() || ends_[i].oldest_offer != kNone;
+    if (!busy) continue;
+    if (stuck) {
+      ++others;
+    } else {
+      shown = i;
+      stuck = true;
+    }
+  }
+  std::string text = side == Side::kSource ? describe_sender(shown) : describe_receiver(shown);
+  if (others > 0) text += fmt::format(", and {} more of its {} queue pairs are not idle", others, options_.queue_pairs);
+  return text;
+}
+
+std::string RoceTransport::describe(ConnectionId connection) const {
+  const ConnectionEnds& ends = connections_[connection.value];
+  std::string text;
+  if (ends.source != kNone) text = describe_side(ends.source, Side::kSource);
+  if (ends.destination != kNone)
+    text += (text.empty() ? "" : "; ") + describe_side(ends.destination, Side::kDestination);
+  return text.empty() ? "not on this transport" : text;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,99 @@
+// What a RoCEv2 transport can be told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/id.h"
+#include "base/units.h"
+#include "dataplane/frame_port.h"
+#include "dataplane/nic_profile.h"
+#include "dataplane/packet.h"
+#include "dataplane/payload.h"
+#include "dataplane/source_port.h"
+
+namespace rankwire {
+
+/// How a message is carried by a connection of several queue pairs.
+enum class Spread : uint8_t {
+  kSplit,  ///< every queue pair carries a part of ceil(ceil(bytes / n) / 128) x 128 bytes, the last ones less or none;
+           ///< NCCL 2.30 with NCCL_IB_SPLIT_DATA_ON_QPS=1 (ncclIbMultiSend in src/transport/net_ib.cc)
+  kDeal,   ///< message i travels whole on queue pair i mod n
+};
+
+/// By which operations data messages travel.
+enum class DataVerb : uint8_t {
+  kWriteImm,      ///< RDMA WRITE with immediate
+  kWriteThenImm,  ///< RDMA WRITE, then an empty one with immediate, as NCCL does with adaptive routing
+  kSendImm,       ///< SEND with immediate
+  kRead,  ///< SEND that the data is ready, RDMA READ by the destination, SEND that it has them (see rendezvous.h)
+  // For foreign peers only: nothing names the message to its destination.
+  kWrite,  ///< RDMA WRITE alone
+  kSend,   ///< SEND alone
+};
+
+/// What becomes of a foreign peer's SENDs, WRITEs and READs, which name no message.
+enum class UnindexedMessages : uint8_t {
+  kIgnored,
+  kReported,  ///< as kReceived, a READ when it is accepted; the index counts those of the queue pair
+};
+
+/// Whose memory may be read. What stands there is the pattern or, in checking mode, the payload whose key is 0. A queue
+/// pair that may be read from remembers NicProfile::max_responder_reads READs.
+enum class ReadAccess : uint8_t {
+  kForRendezvous,  ///< sources' of DataVerb::kRead
+  kAlways,         ///< everybody's
+};
+
+/// Where the link addresses of next hops come from.
+enum class NeighbourMode : uint8_t {
+  kStatic,   ///< the plan: every peer is on the link
+  kResolve,  ///< ARP and IPv6 neighbour discovery, of the peer or of the gateway to it
+};
+
+constexpr Marking kDefaultMarking{.dscp = 26, .ecn = Ecn::kCapable0, .priority = 0};
+
+struct RoceOptions {
+  uint32_t mtu = 4096;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
+  /// Its data_ecn is the caller's to put into `markings`.
+  NicProfile profile;
+
+  uint32_t queue_pairs = 1;  ///< of each connection that has its own, 1 .. 256
+  Spread spread = Spread::kSplit;
+  DataVerb verb = DataVerb::kWriteImm;
+  UnindexedMessages unindexed = UnindexedMessages::kIgnored;
+  /// Receives that each queue pair has posted when it is connected, 1 .. 65535; each is posted again when the
+  /// application has taken the event of the message that consumed it. Absent: there is always one.
+  std::optional<uint32_t> receive_queue;
+  ReadAccess read_access = ReadAccess::kForRendezvous;
+
+  Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};
+  SourcePortPolicy source_port = SourcePortPolicy::kLinux;
+  uint16_t fixed_source_port = 0xC000;  ///< with SourcePortPolicy::kFixed
+
+  NeighbourMode neighbours = NeighbourMode::kStatic;
+  Duration resolve_interval = milliseconds(250);  ///< between two requests for the same address, > 0
+  Duration resolve_deadline = seconds(3);         ///< after which a next hop is unreachable, > 0
+
+  PayloadMode payload = PayloadMode::kPattern;
+  Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up; >= 0
+  /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
+  /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle
+  /// time.
+  Duration standstill = Duration::max();
+  uint64_t seed = 1;  ///< of first PSNs and keys
+};
+
+/// A port of the plan, or one of several queues of a port: these share its `id`. It must outlive the transport. `rate`
+/// is the line rate at which it is paced. Up to 2 x TransmitLane::kBurst frames of the port's pool are in the
+/// transport's hands.
+struct PortBinding {
+  PortId id;
+  FramePort* port = nullptr;
+  Bandwidth rate;
+};
+
+/// Throws Error(kInput) naming the first value out of its range.
+void check_options(const RoceOptions& options);
+
+}  // namespace rankwire

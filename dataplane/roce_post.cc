@@ -1,0 +1,253 @@
+// RoceTransport's messages at their source: from the posting to the event.
+#include <algorithm>
+#include <cassert>
+
+#include "dataplane/rendezvous.h"
+#include "dataplane/roce_transport.h"
+
+namespace rankwire {
+namespace {
+
+using Purpose = RequestContext::Purpose;
+
+/// Of each part but the last ones; ncclIbMultiSend in NCCL's src/transport/net_ib.cc.
+constexpr uint32_t part_size(uint32_t bytes, uint32_t parts) {
+  constexpr uint32_t kAlignment = 128;
+  const uint32_t even = bytes / parts + (bytes % parts != 0);
+  return (even + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+constexpr Verb final_verb(DataVerb verb) {
+  switch (verb) {
+    case DataVerb::kWriteImm:
+    case DataVerb::kWriteThenImm:
+      return Verb::kWriteImmediate;
+    case DataVerb::kSendImm:
+      return Verb::kSendImmediate;
+    case DataVerb::kWrite:
+      return Verb::kWrite;
+    case DataVerb::kSend:
+    case DataVerb::kRead:
+      return Verb::kSend;
+  }
+  return Verb::kWriteImmediate;
+}
+
+constexpr bool has_one_request(DataVerb verb) {
+  return verb != DataVerb::kWriteThenImm && verb != DataVerb::kRead;
+}
+
+// Either of one message, or of its transfer, which has the same fields.
+template <class Sent>
+Event sent_event(const Sent& message, ConnectionId connection, uint32_t index) {
+  Event event;
+  event.kind = message.failure == Failure::kNone ? EventKind::kSent : EventKind::kFailed;
+  event.failure = message.failure;
+  event.connection = connection;
+  event.index = index;
+  event.retransmissions = message.retransmissions;
+  event.bytes = Bytes(message.bytes);
+  event.sent = {message.posted, message.first_tx, message.last_tx, message.acked};
+  return event;
+}
+
+}  // namespace
+
+bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
+  return options_.queue_pairs > 1 && options_.spread == Spread::kSplit && !ends.control;
+}
+
+size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
+  last_now_ = now;
+  const size_t n = std::min<size_t>(messages.size(), plan_.messages_in_flight - messages_taken_);
+  for (const Message& message : messages.first(n)) take(now, message);
+  messages_taken_ += static_cast<uint32_t>(n);
+  counters_.post_refused += messages.size() - n;
+  return n;
+}
+
+// The pools hold all requests of as many messages as may be posted.
+void RoceTransport::take(Time now, const Message& message) noexcept {
+  const ConnectionEnds& ends = connections_[message.connection.value];
+  assert(ends.source != kNone && "the connection's source is not here");
+  OutboundMessage request;
+  request.posted = now;
+  request.bytes = static_cast<uint32_t>(message.bytes.count);
+  request.immediate = request.index = message.index;
+  request.queue_pair = ends.source;
+  if (options_.payload == PayloadMode::kChecking) request.payload_key = payload_key(message.id);
+  const bool split = is_split(ends);
+  if (!split && options_.queue_pairs > 1) request.queue_pair += message.index % options_.queue_pairs;
+
+  if (ends.control) {
+    request.verb = Verb::kWrite;
+    request.context = RequestContext(Purpose::kControl).bits();
+    post_data(request, 0);
+  } else if (!split && has_one_request(options_.verb)) {
+    request.verb = final_verb(options_.verb);
+    request.context = RequestContext(Purpose::kMessage).bits();
+    post_data(request, 0);
+  } else {
+    post_parts(request, split ? options_.queue_pairs : 1);
+  }
+}
+
+void RoceTransport::post_parts(OutboundMessage part, uint32_t parts) noexcept {
+  const uint32_t transfer = transfers_.take();
+  Transfer& whole = transfers_[transfer];
+  whole.posted = part.posted;
+  whole.connection = ends_[part.queue_pair].outbound;
+  whole.index = part.index;
+  whole.bytes = part.bytes;
+  whole.outstanding = parts * (options_.verb == DataVerb::kWriteThenImm ? 2 : 1);
+  const uint32_t size = part_size(whole.bytes, parts);
+  for (uint32_t offset = 0; parts > 0; --parts, ++part.queue_pair) {
+    part.bytes = std::min(size, whole.bytes - offset);
+    post_part(part, transfer, offset);
+    offset += part.bytes;
+  }
+}
+
+void RoceTransport::post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept {
+  if (options_.verb == DataVerb::kRead) return post_offer(part, transfer);
+  part.context = RequestContext(Purpose::kPart, transfer).bits();
+  if (options_.verb == DataVerb::kWriteThenImm) {
+    part.verb = Verb::kWrite;
+    post_data(part, offset);
+    part.bytes = 0;
+  }
+  part.verb = final_verb(options_.verb);
+  post_data(part, offset);
+}
+
+void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept {
+  const uint32_t offer = offers_.take();
+  offers_[offer].payload_key = part.payload_key;
+  offers_[offer].transfer = transfer;
+  offers_[offer].index = part.index;
+  offers_[offer].bytes = part.bytes;
+  QueuePairEnd& end = ends_[part.queue_pair];
+  if (end.failed) {
+    close_offer(offer, Failure::kFlushed);
+  } else {
+    (end.oldest_offer == kNone ? end.oldest_offer : offers_[end.newest_offer].next) = offer;
+    end.newest_offer = offer;
+  }
+  part.verb = Verb::kSend;
+  part.bytes = sizeof(ReadyToSend);
+  part.context = RequestContext(Purpose::kReadyToSend, offer).bits();
+  post_request(part);
+}
+
+// A SEND, or a WRITE to `offset` in the peer's memory.
+void RoceTransport::post_data(OutboundMessage request, uint32_t offset) noexcept {
+  const QueuePairEnd& end = ends_[request.queue_pair];
+  request.remote_address = end.remote_address + offset;
+  request.rkey = end.remote_rkey;
+  post_request(request);
+}
+
+void RoceTransport::post_request(const OutboundMessage& request) noexcept {
+  const uint32_t slot = pool_->messages.take();
+  assert(slot != OutboundMessage::kNone);
+  pool_->messages[slot] = request;
+  Requester& requester = requesters_[request.queue_pair];
+  const Time deadline = requester.deadline();
+  requester.post(*pool_, slot);
+  after_step(request.queue_pair, last_now_, deadline);
+}
+
+size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
+  if (!pool_) return 0;
+  size_t n = 0;
+  while (n < events.size()) {
+    if (!ended_transfers_.empty()) {
+      const uint32_t transfer = ended_transfers_.pop();
+      Transfer& whole = transfers_[transfer];
+      if (whole.failure != Failure::kNone) whole.acked = Time::never();
+      if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
+      events[n++] = end_message(sent_event(whole, whole.connection, whole.index));
+      transfers_.give_back(transfer);
+    } else if (!pool_->finished.empty()) {
+      if (const auto event = settle(pool_->finished.pop_front(pool_->messages))) events[n++] = *event;
+    } else {
+      break;
+    }
+  }
+  return n;
+}
+
+// A request has finished: its message's event, if that ends with it.
+std::optional<Event> RoceTransport::settle(uint32_t slot) noexcept {
+  const OutboundMessage& request = pool_->messages[slot];
+  const RequestContext context(request);
+  std::optional<Event> event;
+  switch (context.purpose()) {
+    case Purpose::kMessage:
+    case Purpose::kControl:
+      count_sent(request);
+      event = end_message(sent_event(request, ends_[request.queue_pair].outbound, request.index));
+      break;
+    case Purpose::kPart:
+      count_sent(request);
+      add_to_transfer(context.subject(), request);
+      end_part(context.subject());
+      break;
+    case Purpose::kReadyToSend:
+      add_to_transfer(offers_[context.subject()].transfer, request);
+      close_offer(context.subject(), request.failure);
+      break;
+    case Purpose::kGet:
+      if (request.failure != Failure::kNone) event = fail_get(request);
+      break;
+    case Purpose::kGetFinished:
+      gets_.give_back(context.subject());
+      break;
+  }
+  pool_->messages.give_back(slot);
+  return event;
+}
+
+void RoceTransport::count_sent(const OutboundMessage& request) noexcept {
+  if (request.failure != Failure::kNone) return;
+  QueuePairCounters& flow = flow_counters_[request.queue_pair];
+  flow.bytes += request.bytes;
+  const bool followed = options_.verb == DataVerb::kWriteThenImm && !has_immediate(request.verb) &&
+                        RequestContext(request).purpose() == Purpose::kPart;
+  if (!followed) ++flow.messages;
+}
+
+const Event& RoceTransport::end_message(const Event& event) noexcept {
+  --messages_taken_;
+  ++(event.kind == EventKind::kSent ? counters_.messages_sent : counters_.messages_failed);
+  return event;
+}
+
+void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {
+  Transfer& whole = transfers_[transfer];
+  whole.retransmissions += request.retransmissions;
+  whole.fail(request.failure);
+  if (!request.started()) return;
+  whole.first_tx = std::min(whole.first_tx, request.first_tx);
+  whole.last_tx = std::max(whole.last_tx, request.last_tx);
+  whole.acked = std::max(whole.acked, request.acked);
+}
+
+void RoceTransport::end_part(uint32_t transfer) noexcept {
+  Transfer& whole = transfers_[transfer];
+  if (--whole.outstanding > 0) return;
+  ended_transfers_.push(transfer);
+}
+
+// One of the two conditions has come true, or will not.
+void RoceTransport::close_offer(uint32_t offer, Failure failure) noexcept {
+  Offer& closing = offers_[offer];
+  transfers_[closing.transfer].fail(failure);
+  if (--closing.open > 0) return;
+  Transfer& whole = transfers_[closing.transfer];
+  whole.last_tx = std::max(whole.last_tx, closing.last_tx);
+  end_part(closing.transfer);
+  offers_.give_back(offer);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,165 @@
+// What a RoCEv2 transport keeps of a queue pair and of the messages that pass through it, beside the protocol.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/event.h"
+#include "base/id.h"
+#include "base/units.h"
+#include "dataplane/message_pool.h"
+#include "dataplane/payload.h"
+
+namespace rankwire {
+
+/// Of a connection.
+enum class Side : uint8_t { kSource, kDestination };
+
+/// Whether packets can reach a queue pair's peer.
+enum class LinkState : uint8_t {
+  kUnconnected,  ///< the peer is not known
+  kResolving,    ///< the next hop's link address is not known yet
+  kOpen,
+  kUnreachable,  ///< it could not be found in time
+};
+
+/// The end of a queue pair that stands here.
+struct QueuePairEnd {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  ConnectionId connection;         ///< whose end point it is
+  ConnectionId outbound, inbound;  ///< whose messages it sends and receives; invalid: none
+  uint16_t member = 0;
+  bool at_source = false;  ///< of `connection`
+  LinkState link = LinkState::kUnconnected;
+  bool failed = false;  ///< in the error state
+  uint32_t lane = 0;
+  uint32_t next_hop = kNone;     ///< of its port's neighbours
+  uint32_t next_on_hop = kNone;  ///< another queue pair with this next hop
+  uint32_t peer = kNone;         ///< the other end, when it stands here too
+
+  // The memory that the peer lets this end write to.
+  uint32_t remote_rkey = 0;
+  uint64_t remote_address = 0;
+  uint32_t remote_queue_pair = 0;
+
+  // The message that is being received.
+  uint32_t marks = 0;
+  Time first_rx;
+  PayloadCheck check;
+  uint32_t awaited_bytes = 0;                           ///< of a WRITE that came before
+  bool awaits_immediate = false;                        ///< DataVerb::kWriteThenImm: that WRITE's
+  uint32_t unindexed = 0;                               ///< messages without a name that were received
+  uint64_t delivered = 0;                               ///< messages or parts
+  uint32_t oldest_offer = kNone, newest_offer = kNone;  ///< which the peer has not said to have fetched
+};
+
+/// As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
+struct QueuePairCounters {
+  uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0;
+  uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
+};
+
+/// What a request is for: OutboundMessage::context.
+class RequestContext {
+ public:
+  enum class Purpose : uint8_t {
+    kMessage,      ///< a message of its own
+    kControl,      ///< the same, of a control connection: it carries its index
+    kPart,         ///< one of the requests that a message consists of
+    kReadyToSend,  ///< makes an offer
+    kGet,          ///< takes it up
+    kGetFinished,  ///< says that what was offered has been fetched
+  };
+  static constexpr uint32_t kMaxSubject = (1u << 29) - 1;
+
+  constexpr explicit RequestContext(Purpose purpose, uint32_t subject = 0)
+      : bits_(static_cast<uint32_t>(purpose) << 29 | subject) {}
+  constexpr explicit RequestContext(const OutboundMessage& request) : bits_(request.context) {}
+
+  constexpr Purpose purpose() const { return static_cast<Purpose>(bits_ >> 29); }
+  /// The Transfer of a kPart, the Offer of a kReadyToSend, the Get of a kGet and kGetFinished.
+  constexpr uint32_t subject() const { return bits_ & kMaxSubject; }
+  constexpr uint32_t bits() const { return bits_; }
+  /// Whether the payload is neither the pattern nor checked words but bytes of the request's own.
+  constexpr bool own_payload() const {
+    return purpose() == Purpose::kControl || purpose() == Purpose::kReadyToSend || purpose() == Purpose::kGetFinished;
+  }
+
+ private:
+  uint32_t bits_;
+};
+
+/// A message at its source that consists of several requests.
+struct Transfer {
+  Time posted;
+  Time first_tx = Time::never(), last_tx = Time::long_ago(), acked = Time::long_ago();
+  ConnectionId connection;
+  uint32_t index = 0;
+  uint32_t bytes = 0;
+  uint32_t retransmissions = 0;
+  uint32_t outstanding = 0;  ///< requests not finished, and offers not closed
+  Failure failure = Failure::kNone;
+
+  /// The first cause counts: what is flushed has another.
+  void fail(Failure why) noexcept {
+    if (failure == Failure::kNone || (failure == Failure::kFlushed && why != Failure::kNone)) failure = why;
+  }
+};
+
+/// A message, or its part, that the destination is to fetch. It is closed when the request that makes it has finished
+/// and the peer has said that it has fetched everything.
+struct Offer {
+  uint64_t payload_key = 0;
+  Time last_tx = Time::long_ago();  ///< of its READ responses
+  uint32_t transfer = 0;
+  uint32_t index = 0;
+  uint32_t bytes = 0;
+  uint32_t next = UINT32_MAX;  ///< on the same queue pair
+  uint32_t open = 2;           ///< of the two conditions
+};
+
+/// A message, or its part, that a destination fetches.
+struct Get {
+  Time first_rx = Time::never();
+  uint64_t marks = 0;
+  PayloadCheck check;
+  uint32_t cookie = 0;
+};
+
+/// An event that the application has not taken, and whose receives are posted again when it has.
+struct Delivery {
+  Event event;
+  uint32_t queue_pair = 0;  ///< the first of `receives` that consumed one each
+  uint32_t receives = 0;
+};
+
+/// A fixed number of `T`s. No allocation after construction; one thread.
+template <class T>
+class SlotPool {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  explicit SlotPool(uint32_t capacity = 0) : slots_(capacity), free_(capacity) {
+    for (uint32_t i = 0; i < capacity; ++i) free_[i] = capacity - 1 - i;
+  }
+  /// A slot as newly constructed, or kNone when all are taken.
+  uint32_t take() noexcept {
+    if (taken_ == slots_.size()) return kNone;
+    const uint32_t slot = free_[slots_.size() - 1 - taken_++];
+    slots_[slot] = T();
+    return slot;
+  }
+  void give_back(uint32_t slot) noexcept { free_[slots_.size() - taken_--] = slot; }
+  size_t size() const noexcept { return slots_.size(); }
+  bool full() const noexcept { return taken_ == slots_.size(); }
+  T& operator[](uint32_t slot) noexcept { return slots_[slot]; }
+  const T& operator[](uint32_t slot) const noexcept { return slots_[slot]; }
+
+ private:
+  std::vector<T> slots_;
+  std::vector<uint32_t> free_;
+  uint32_t taken_ = 0;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,37 @@
+// How the data of an operation becomes messages: channels, chunks and slices.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "emulator/collective/partition.h"
+#include "emulator/collective/schedule.h"
+
+namespace rankwire {
+
+struct Slicing {
+  uint32_t channels = 1;
+  Bytes channel_share;              ///< a channel's part of a block, the last one's is the rest; 0: equal parts
+  Bytes chunk;                      ///< most of a block that goes round the ring in one pass; 0: all of it
+  Bytes slice;                      ///< most data a message carries: whole elements
+  uint32_t slices_a_chunk = 1;      ///< a chunk is cut into that many equal slices, down to 1/32 of `slice`
+  uint32_t messages_in_flight = 0;  ///< of a connection before the first must be consumed
+  NcclProtocol protocol = NcclProtocol::kSimple;
+
+  /// The data of all slices of an extent but the last, which has the rest.
+  Bytes slice_of(Extent extent, Bytes element) const;
+};
+
+/// The options' channels and chunk as they are.
+Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& options);
+
+/// NCCL 2.30.7. Ring collectives (enqueue.cc, calcCollChunking; collectives.h; prims_simple.h): in protocol Simple
+/// all-reduce, all-gather and reduce-scatter send slices of two steps, two a chunk; the others, and all in protocols LL
+/// and LL128, slices of one step. Small operations use fewer channels (topoGetAlgoInfo, scheduleCollTasksToPlan).
+/// What NCCL does with sends and receives - point-to-point, all-to-all, gather, scatter - goes in chunks of
+/// NCCL_P2P_NET_CHUNKSIZE, half of it below 8 chunks and a quarter below one, over as many channels as the size is
+/// worth (addP2pToPlan), and in protocol Simple, because shared network buffers have no LL
+/// (transport/net.cc, NCCL_ALLOC_P2P_NET_LL_BUFFERS). A barrier, which NCCL does not have, stays what it is.
+Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile);
+
+}  // namespace rankwire

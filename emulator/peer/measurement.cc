@@ -1,0 +1,36 @@
+#include "emulator/peer/measurement.h"
+
+#include <algorithm>
+
+namespace rankwire {
+
+double Throughput::bits_per_second() const {
+  const Duration taken = last_packet - first_packet;
+  if (taken.ps <= 0) return 0;
+  return static_cast<double>(message.count) * 8 * static_cast<double>(messages) * 1e12 / static_cast<double>(taken.ps);
+}
+
+void ThroughputMeter::add(std::string_view verb, Bytes message, Time first_packet, Time last_packet) {
+  if (throughputs_.empty() || throughputs_.back().verb != verb || throughputs_.back().message != message)
+    throughputs_.push_back({verb, message, 0, first_packet, last_packet});
+  Throughput& current = throughputs_.back();
+  ++current.messages;
+  // Those of several queue pairs overlap.
+  current.first_packet = std::min(current.first_packet, first_packet);
+  current.last_packet = std::max(current.last_packet, last_packet);
+}
+
+void ThroughputMeter::extend(Time packet) {
+  if (!throughputs_.empty()) throughputs_.back().last_packet = std::max(throughputs_.back().last_packet, packet);
+}
+
+void TurnAroundMeter::add(Bytes message, Time arrival) {
+  if (turns_.empty() || turns_.back().message != message) {
+    turns_.push_back({message, {}});
+  } else {
+    turns_.back().half_round_trip.add(Duration((arrival - last_).ps / 2));
+  }
+  last_ = arrival;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,29 @@
+// Columns of a row as the types of the record.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/record/database.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+inline uint32_t small(const Statement& row, int column) {
+  return static_cast<uint32_t>(row.integer(column));
+}
+
+inline uint64_t count(const Statement& row, int column) {
+  return static_cast<uint64_t>(row.integer(column));
+}
+
+inline Duration duration(const Statement& row, int column) {
+  return Duration(row.integer(column));
+}
+
+/// Six columns from `column` on: count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps.
+inline MessageLatency latency_at(const Statement& row, int column) {
+  return {count(row, column),        duration(row, column + 1), duration(row, column + 2),
+          duration(row, column + 3), duration(row, column + 4), duration(row, column + 5)};
+}
+
+}  // namespace rankwire

@@ -1,0 +1,132 @@
+// RunReader's view of what the transport counted.
+#include "base/error.h"
+#include "emulator/record/columns.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+namespace {
+
+LatencyKind kind_of(const std::string& text) {
+  for (const LatencyKind kind : {LatencyKind::kRoundTrip, LatencyKind::kOneWay}) {
+    if (text == to_string(kind)) return kind;
+  }
+  fail_input("run record: unknown kind of latency '{}'", text);
+}
+
+/// Overwrites in place, so that the name of the group keeps its memory from row to row.
+void assign(RecordedFlow& row, const Statement& columns) {
+  Connection& c = row.flow.connection;
+  c.id = ConnectionId(small(columns, 0));
+  c.job = JobId(small(columns, 1));
+  const auto group = columns.optional_integer(2);
+  c.group = group ? GroupId(static_cast<uint32_t>(*group)) : GroupId();
+  row.flow.group = columns.text_view(3);
+  c.source = RankId(small(columns, 4));
+  c.destination = RankId(small(columns, 5));
+  c.channel = static_cast<uint8_t>(columns.integer(6));
+  c.path = columns.text_view(7) == to_string(Path::kWire) ? Path::kWire : Path::kLocal;
+  c.control = columns.integer(8) != 0;
+  row.flow.counters = {.connection = c.id,
+                       .member = static_cast<uint16_t>(columns.integer(9)),
+                       .source_qp = small(columns, 10),
+                       .destination_qp = small(columns, 11),
+                       .messages = count(columns, 12),
+                       .bytes = count(columns, 13),
+                       .packets = count(columns, 14),
+                       .retransmitted = count(columns, 15),
+                       .naks = count(columns, 16),
+                       .rnr_naks = count(columns, 17),
+                       .timeouts = count(columns, 18),
+                       .marks = count(columns, 19)};
+}
+
+}  // namespace
+
+void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const {
+  Statement rows = database_.prepare(
+      "SELECT connection, job, group_id, \"group\", source, destination, channel, path, control, member, source_qp, "
+      "destination_qp, messages, bytes, packets, retransmitted, naks, rnr_naks, timeouts, marks FROM flows WHERE run=? "
+      "ORDER BY connection, member");
+  Statement latency = database_.prepare(
+      "SELECT count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps FROM message_latency WHERE run=? AND job=? AND "
+      "\"group\"=? AND source=? AND destination=? AND channel=? AND control=?");
+  rows.bind(run.run);
+  RecordedFlow row;
+  ConnectionId looked_up;
+  while (rows.step()) {
+    assign(row, rows);
+    const Connection& c = row.flow.connection;
+    if (c.id != looked_up) {
+      latency.reset();
+      latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,
+                   c.source.value, c.destination.value, uint32_t{c.channel}, int{c.control});
+      row.latency = latency.step() ? std::optional(latency_at(latency, 0)) : std::nullopt;
+      looked_up = c.id;
+    }
+    visit(row);
+  }
+}
+
+std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
+  Statement rows = database_.prepare(
+      "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed, dropped, marked, "
+      "hardware_time, arrival_error_ps FROM ports WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  std::vector<PortCounters> ports;
+  while (rows.step()) {
+    ports.push_back({.port = PortId(small(rows, 0)),
+                     .name = rows.text(1),
+                     .tx_frames = count(rows, 2),
+                     .tx_bytes = count(rows, 3),
+                     .rx_frames = count(rows, 4),
+                     .rx_bytes = count(rows, 5),
+                     .tx_refused = count(rows, 6),
+                     .rx_missed = count(rows, 7),
+                     .dropped = count(rows, 8),
+                     .marked = count(rows, 9),
+                     .hardware_time = rows.integer(10) != 0,
+                     .arrival_error = duration(rows, 11)});
+  }
+  return ports;
+}
+
+std::vector<RankNic> RunReader::rank_nics(const RecordedRun& run) const {
+  Statement rows = database_.prepare("SELECT nic, port, mac, ip FROM rank_nics WHERE run=? ORDER BY rank");
+  rows.bind(run.run);
+  std::vector<RankNic> nics;
+  while (rows.step()) {
+    nics.push_back(
+        {.nic = NicId(small(rows, 0)), .port = PortId(small(rows, 1)), .mac = rows.text(2), .ip = rows.text(3)});
+  }
+  return nics;
+}
+
+std::vector<LatencyRow> RunReader::latencies(const RecordedRun& run) const {
+  Statement rows = database_.prepare(
+      "SELECT latency, port, kind, count, min_ps, mean_ps, p50_ps, p90_ps, p99_ps, p999_ps, max_ps, hardware_time, "
+      "error_ps FROM latency WHERE run=? ORDER BY latency");
+  Statement buckets =
+      database_.prepare("SELECT low_ps, high_ps, count FROM latency_buckets WHERE latency=? ORDER BY low_ps");
+  rows.bind(run.run);
+  std::vector<LatencyRow> latencies;
+  while (rows.step()) {
+    const auto port = rows.optional_integer(1);
+    LatencyRow& row = latencies.emplace_back(LatencyRow{.port = port ? PortId(static_cast<uint32_t>(*port)) : PortId(),
+                                                        .kind = kind_of(rows.text(2)),
+                                                        .count = count(rows, 3),
+                                                        .min = duration(rows, 4),
+                                                        .mean = duration(rows, 5),
+                                                        .p50 = duration(rows, 6),
+                                                        .p90 = duration(rows, 7),
+                                                        .p99 = duration(rows, 8),
+                                                        .p999 = duration(rows, 9),
+                                                        .max = duration(rows, 10),
+                                                        .hardware_time = rows.integer(11) != 0,
+                                                        .error = duration(rows, 12)});
+    buckets.bind(rows.integer(0));
+    while (buckets.step()) row.buckets.push_back({duration(buckets, 0), duration(buckets, 1), count(buckets, 2)});
+  }
+  return latencies;
+}
+
+}  // namespace rankwire

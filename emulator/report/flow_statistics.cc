@@ -1,0 +1,56 @@
+#include "emulator/report/flow_statistics.h"
+
+#include <algorithm>
+
+namespace rankwire {
+namespace {
+
+Duration slowest_message(const RecordedFlow& flow) {
+  return flow.latency ? flow.latency->max : Duration(-1);
+}
+
+bool before(const RecordedFlow& a, const RecordedFlow& b) {
+  if (slowest_message(a) != slowest_message(b)) return slowest_message(a) > slowest_message(b);
+  const FlowCounters &x = a.flow.counters, &y = b.flow.counters;
+  if (x.retransmitted != y.retransmitted) return x.retransmitted > y.retransmitted;
+  return x.connection != y.connection ? x.connection < y.connection : x.member < y.member;
+}
+
+}  // namespace
+
+void FlowTotals::add(const FlowCounters& flow) {
+  messages += flow.messages;
+  bytes += flow.bytes;
+  packets += flow.packets;
+  retransmitted += flow.retransmitted;
+  naks += flow.naks;
+  rnr_naks += flow.rnr_naks;
+  timeouts += flow.timeouts;
+  marks += flow.marks;
+}
+
+void FlowStatistics::add(const RecordedFlow& flow) {
+  ++queue_pairs_;
+  const Connection& c = flow.flow.connection;
+  if (c.path == Path::kWire) {
+    const size_t needed = std::max(c.source.value, c.destination.value) + size_t{1};
+    if (ranks_.size() < needed) ranks_.resize(needed);
+    ranks_[c.source.value].source.add(flow.flow.counters);
+    ranks_[c.destination.value].destination.add(flow.flow.counters);
+  }
+  if (slowest_.size() == listed_) {
+    if (listed_ == 0 || !before(flow, slowest_.front())) return;
+    std::pop_heap(slowest_.begin(), slowest_.end(), before);
+    slowest_.pop_back();
+  }
+  slowest_.push_back(flow);
+  std::push_heap(slowest_.begin(), slowest_.end(), before);
+}
+
+std::vector<RecordedFlow> FlowStatistics::slowest() const {
+  std::vector<RecordedFlow> flows = slowest_;
+  std::sort(flows.begin(), flows.end(), before);
+  return flows;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,210 @@
+"""Stock perftest in an emulated guest with soft-RoCE against `rankwire peer --perftest`: what perftest says of itself
+and what rankwire measures of its packets are compared.
+
+The guest's RDMA traffic goes to the emulated NIC, whose frames a DPDK af_packet port moves; its TCP connection goes to
+an address that the host's kernel has on the same TAP.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import guest
+import guest_image
+from guest import IPV4, IPV6, VLAN_IPV4, Guest
+from guest_image import Unavailable
+
+BUILD = pathlib.Path(os.environ.get("RANKWIRE_INTEROP_BUILD", pathlib.Path(__file__).parents[2] / "build/release"))
+HOST = "10.5.0.254"
+TCP_PORT = 18515
+DEADLINE = 120  # s, of a server
+TOLERANCE = 0.05
+MIB = 1 << 20
+
+
+def last_row(output):
+    """The numbers of the last line of perftest's table: for bandwidth bytes, iterations, peak and average in MiB/s and
+    10^6 messages/s; for latency bytes, iterations, minimum, maximum, typical, average, ... in us."""
+    rows = [line.split() for line in output.splitlines() if line.strip() and line.split()[0].isdigit()]
+    return [float(word) for word in rows[-1]]
+
+
+class Server:
+    """A process of `rankwire peer` that answers `count` clients."""
+
+    def __init__(self, folder, network, count, *options):
+        self.errors = folder / "peer.log"
+        command = [BUILD / "rankwire", "peer", "--perftest", "--json"]
+        command += ["--device", f"net_af_packet0,iface={guest.TAP},{guest.RINGS}", "--mac", guest.OUR_MAC]
+        command += ["--ip", network.ours, "--rate", "1Gbps", "--listen", f"{HOST}:{TCP_PORT}"]
+        command += ["--count", str(count), "--deadline", f"{DEADLINE}s", *options]
+        if network.vlan:
+            command += ["--vlan", str(network.vlan)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.greeting = self.process.stderr.readline()
+
+    def results(self):
+        """Exit status and what was printed, when all clients have gone."""
+        output, errors = self.process.communicate(timeout=DEADLINE + 30)
+        return self.process.returncode, json.loads(output or "{}"), errors
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+class Perftest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.table = []
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankwire-perftest-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.guest = Guest(cls.folder)
+        cls.addClassCleanup(cls.guest.close)
+        try:
+            cls.guest.boot(BUILD / "verbs_peer", guest_image.PERFTEST)
+        except Unavailable as reason:
+            raise unittest.SkipTest(str(reason)) from reason
+        guest_image.output_of("ip", "address", "add", f"{HOST}/24", "dev", guest.TAP)
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"\n{'client':<44} {'perftest':>12} {'rankwire':>12} {'':<7} ratio")
+        for name, theirs, ours, unit in cls.table:
+            print(f"{name:<44} {theirs:>12.3f} {ours:>12.3f} {unit:<7} {ours / theirs:.3f}")
+
+    @contextlib.contextmanager
+    def server(self, network, count, *options):
+        server = Server(self.folder, network, count, *options)
+        try:
+            yield server
+        finally:
+            server.close()
+
+    def gid_index(self, network):
+        """perftest's option -x for the guest's address in a network."""
+        wanted = guest_gid(network)
+        status, output = self.guest.run("grep -H -i " + wanted + " -r /sys/class/infiniband/rxe0/ports/1/gids")
+        self.assertEqual(status, 0, f"no GID {wanted}")
+        return int(output.split(":")[0].rsplit("/", 1)[1])
+
+    def run_clients(self, network, *commands, options=()):
+        """The output of each client and what the server says of it."""
+        with self.server(network, len(commands), *options) as server:
+            outputs = []
+            for command in commands:
+                status, output = self.guest.run(f"{command} -d rxe0 -F -x {self.gid_index(network)} {HOST}")
+                self.assertEqual(status, 0, f"{command}: {output}")
+                outputs.append(output)
+            status, results, errors = server.results()
+        self.assertEqual((status, results["end"]), (0, "served"), errors)
+        self.assertEqual([client["verdict"] for client in results["clients"]], ["ok"] * len(commands))
+        return zip(commands, outputs, results["clients"])
+
+    def compare_bandwidth(self, command, output, client, verb):
+        size, iterations, _, average, _ = last_row(output)
+        transfer = client["throughput"][-1]
+        self.assertEqual((transfer["verb"], transfer["message_bytes"]), (verb, size))
+        # perftest may count the iterations of all queue pairs or of each.
+        self.assertIn(transfer["messages"], (iterations, iterations * client["queue_pairs"]))
+        ours = transfer["bits_per_second"] / 8 / MIB
+        self.table.append((command, average, ours, "MiB/s"))
+        self.assertAlmostEqual(ours / average, 1, delta=TOLERANCE, msg=f"{output}\n{client}")
+        # What the client reports over TCP, from its messages a second, which it rounds less than its table.
+        if client["client_report"]:
+            self.assertAlmostEqual(client["client_report"]["bits_per_second"] / 8 / MIB / average, 1, delta=0.01)
+
+    def test_bandwidth(self):
+        commands = {"ib_write_bw -n 300": "WRITE", "ib_send_bw -n 300": "SEND", "ib_read_bw -n 300": "READ"}
+        commands |= {"ib_write_bw -n 80 -q 4": "WRITE", "ib_read_bw -n 80 -q 4": "READ", "ib_send_bw -n 80 -q 4": "SEND"}
+        commands |= {"ib_write_bw -n 300 -m 1024": "WRITE"}
+        for command, output, client in self.run_clients(IPV4, *commands):
+            self.compare_bandwidth(command, output, client, commands[command])
+            self.assertEqual(client["queue_pairs"], 4 if "-q" in command else 1)
+            self.assertEqual(client["mtu"], 1024 if "-m" in command else 4096)
+
+    def test_every_message_size(self):
+        for command, output, client in self.run_clients(IPV4, "ib_write_bw -a -n 5"):
+            self.assertEqual([t["message_bytes"] for t in client["throughput"]], [2**i for i in range(1, 24)])
+            self.assertEqual({t["messages"] for t in client["throughput"]}, {5})
+            self.table.append((f"{command}: 8 MiB", last_row(output)[3],
+                               client["throughput"][-1]["bits_per_second"] / 8 / MIB, "MiB/s"))
+
+    def test_ipv6_and_vlan(self):
+        for network in (IPV6, VLAN_IPV4):
+            for command, output, client in self.run_clients(network, "ib_write_bw -n 300"):
+                self.assertEqual(client["address"], network.guest_ip)
+                self.compare_bandwidth(f"{command} ({network.name})", output, client, "WRITE")
+
+    def test_latency(self):
+        for command, output, client in self.run_clients(IPV4, "ib_write_lat -n 300"):
+            size, iterations, _, _, typical, average, *_ = last_row(output)
+            (turns,) = client["half_round_trips"]
+            self.assertEqual((turns["message_bytes"], turns["samples"]), (size, iterations - 1))
+            self.table.append((f"{command}: average", average, turns["mean_ps"] / 1e6, "us"))
+            self.table.append((f"{command}: typical", typical, turns["median_ps"] / 1e6, "us"))
+            # Both ends see the same turns: the averages are of all but the same time.
+            self.assertAlmostEqual(turns["mean_ps"] / 1e6 / average, 1, delta=TOLERANCE, msg=output)
+
+    def test_latency_in_other_sizes(self):
+        """Of several packets; and every size to 8 MiB, of which both ends must know the number of turns."""
+        for _, output, client in self.run_clients(IPV4, "ib_write_lat -n 20 -s 10000", options=("--message", "10000B")):
+            self.assertEqual(client["half_round_trips"][0]["message_bytes"], last_row(output)[0])
+        options = ("--all", "--iterations", "5")
+        for _, _, client in self.run_clients(IPV4, "ib_write_lat -n 5 -a", options=options):
+            self.assertEqual([t["message_bytes"] for t in client["half_round_trips"]], [2**i for i in range(1, 24)])
+
+    def test_strangers_are_turned_away(self):
+        with self.server(IPV4, 1) as server:
+            with socket.create_connection((HOST, TCP_PORT), timeout=10) as stranger:
+                stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                self.assertEqual(stranger.recv(100), b"")
+            with socket.create_connection((HOST, TCP_PORT), timeout=10) as stranger:
+                stranger.sendall(b"6.06")
+            status, _ = self.guest.run(f"ib_write_bw -n 5 -d rxe0 -F -x {self.gid_index(IPV4)} {HOST}")
+            self.assertEqual(status, 0)
+            status, results, _ = server.results()
+        self.assertEqual(status, 0)
+        reasons = [client["reason"] for client in results["clients"]]
+        self.assertIn("no perftest client", reasons[0])
+        self.assertIn("ended where its version is expected", reasons[1])
+        self.assertEqual(reasons[2:], [""])
+
+    def test_a_silent_client_is_dropped(self):
+        with self.server(IPV4, 1, "--patience", "1s") as server:
+            with socket.create_connection((HOST, TCP_PORT), timeout=20) as silent:
+                self.assertEqual(silent.recv(100), b"")
+            server.process.send_signal(signal.SIGINT)
+            status, results, _ = server.results()
+        self.assertEqual((status, results["end"]), (0, "interrupted"))
+        self.assertIn("neither its version nor packets for 1 s", results["clients"][0]["reason"])
+
+    def test_a_client_of_another_network_is_told(self):
+        with self.server(IPV4, 1) as server:
+            status, _ = self.guest.run(f"ib_write_bw -n 5 -d rxe0 -F -x {self.gid_index(IPV6)} {HOST}")
+            self.assertNotEqual(status, 0)
+            server.process.send_signal(signal.SIGINT)
+            status, results, _ = server.results()
+        self.assertIn("its option -x chooses among its addresses", results["clients"][0]["reason"])
+
+
+def guest_gid(network):
+    """As the kernel writes it under gids/."""
+    family = socket.AF_INET6 if ":" in network.guest_ip else socket.AF_INET
+    raw = socket.inet_pton(family, network.guest_ip)
+    raw = raw if len(raw) == 16 else bytes(10) + b"\xff\xff" + raw
+    return ":".join(raw[i : i + 2].hex() for i in range(0, 16, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+// What the transport counted, through a record on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "emulator/record/reader.h"
+#include "emulator/record/recorder.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::TemporaryFolder;
+
+void record(const std::filesystem::path& folder, const RunEnd& end, std::span<const MessageRecord> messages = {}) {
+  RunRecorder recorder(folder);
+  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).messages(messages);
+  recorder.end(end);
+}
+
+FlowRow flow(uint32_t connection, uint16_t member, bool control) {
+  return {.connection = {.id = ConnectionId(connection),
+                         .job = JobId(0),
+                         .source = RankId(0),
+                         .destination = RankId(1),
+                         .control = control},
+          .counters = {.connection = ConnectionId(connection),
+                       .member = member,
+                       .source_qp = 100u + member,
+                       .destination_qp = 200u + member,
+                       .messages = 10,
+                       .bytes = 20,
+                       .packets = 30,
+                       .retransmitted = 40,
+                       .naks = 50,
+                       .rnr_naks = 60,
+                       .timeouts = 70,
+                       .marks = 80}};
+}
+
+// Connection 0 carries data over two queue pairs, connection 1 control between the same ranks: each has the latency of
+// its own messages, 20 and 7 ps, whichever of its queue pairs they took.
+TEST(TransportRecord, EveryQueuePairIsARowWithTheLatencyOfItsConnection) {
+  TemporaryFolder folder;
+  MessageId data;
+  data.group = MessageId::kPointToPoint;
+  data.destination = 1;
+  MessageId control = data;
+  control.control = 1;
+  const std::vector<MessageRecord> messages = {{.id = data, .at_source = true, .first = Time(0), .last = Time(30)},
+                                               {.id = data, .first = Time(5), .last = Time(20)},
+                                               {.id = control, .at_source = true, .first = Time(1), .last = Time(9)},
+                                               {.id = control, .first = Time(8), .last = Time(8)}};
+  record(folder.path(), {.flows = {flow(0, 0, false), flow(0, 1, false), flow(1, 0, true), flow(2, 0, false)}},
+         messages);
+  const RunReader reader(folder.path());
+  std::vector<std::string> rows;
+  reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
+    const FlowCounters& n = row.flow.counters;
+    rows.push_back(fmt::format("{}.{} {}->{} control {} max {}", n.connection.value, n.member, n.source_qp,
+                               n.destination_qp, row.flow.connection.control, row.latency ? row.latency->max.ps : -1));
+    EXPECT_EQ(n.retransmitted, 40u);
+    EXPECT_EQ(n.naks, 50u);
+    EXPECT_EQ(n.rnr_naks, 60u);
+    EXPECT_EQ(n.timeouts, 70u);
+    EXPECT_EQ(n.marks, 80u);
+  });
+  EXPECT_THAT(rows, ElementsAre("0.0 100->200 control false max 20", "0.1 101->201 control false max 20",
+                                "1.0 100->200 control true max 7", "2.0 100->200 control false max 20"));
+  EXPECT_EQ(reader.emulated()->latency->count, 1u) << "control messages are no part of the message completion time";
+}
+
+TEST(TransportRecord, KeepsDetailsInTheirOrderAndRanksNics) {
+  TemporaryFolder folder;
+  record(folder.path(), {.details = {{"replies_held", 3}, {"acks_coalesced", UINT64_MAX}},
+                         .rank_nics = {{NicId(4), PortId(1), "02:00:00:00:00:05", "198.18.0.5"},
+                                       {NicId(2), PortId(0), "02:00:00:00:00:03", "2001:db8::3"}}});
+  const RunReader reader(folder.path());
+  const std::vector<DetailRow>& details = reader.emulated()->end.details;
+  ASSERT_EQ(details.size(), 2u);
+  EXPECT_EQ(details[0].name, "replies_held");
+  EXPECT_EQ(details[0].value, 3u);
+  EXPECT_EQ(details[1].value, UINT64_MAX);
+  const auto nics = reader.rank_nics(*reader.emulated());
+  ASSERT_EQ(nics.size(), 2u);
+  EXPECT_EQ(nics[0].nic, NicId(4));
+  EXPECT_EQ(nics[0].port, PortId(1));
+  EXPECT_EQ(nics[0].mac, "02:00:00:00:00:05");
+  EXPECT_EQ(nics[1].ip, "2001:db8::3");
+}
+
+// The switch numbers its ports like the generator's.
+TEST(TransportRecord, PortsKeepTheirOrderAndTheirClock) {
+  TemporaryFolder folder;
+  record(folder.path(), {.ports = {{.port = PortId(0), .name = "p0", .hardware_time = true},
+                                   {.port = PortId(1), .name = "p1", .arrival_error = nanoseconds(230)},
+                                   {.port = PortId(0), .name = "switch.p0"}}});
+  const RunReader reader(folder.path());
+  const auto ports = reader.ports(*reader.emulated());
+  ASSERT_EQ(ports.size(), 3u);
+  EXPECT_TRUE(ports[0].hardware_time);
+  EXPECT_EQ(ports[1].name, "p1");
+  EXPECT_FALSE(ports[1].hardware_time);
+  EXPECT_EQ(ports[1].arrival_error, nanoseconds(230));
+  EXPECT_EQ(ports[2].name, "switch.p0");
+}
+
+/// Port 0 measured 1 .. 10 ps and is stamped by hardware, port 1 measured 11 .. 20 ps and is not; one way 5 ps on port
+/// 1 alone, and an empty histogram.
+class Latencies : public ::testing::Test {
+ protected:
+  Latencies() {
+    for (int64_t ps = 1; ps <= 10; ++ps) low_.add(Duration(ps));
+    for (int64_t ps = 11; ps <= 20; ++ps) high_.add(Duration(ps));
+    one_way_.add(Duration(5));
+    const std::array latencies = {PortLatency{PortId(0), LatencyKind::kRoundTrip, &low_},
+                                  PortLatency{PortId(0), LatencyKind::kOneWay, &empty_},
+                                  PortLatency{PortId(1), LatencyKind::kRoundTrip, &high_},
+                                  PortLatency{PortId(1), LatencyKind::kOneWay, &one_way_}};
+    const std::array ports = {PortCounters{.port = PortId(0), .hardware_time = true, .arrival_error = nanoseconds(2)},
+                              PortCounters{.port = PortId(1), .arrival_error = nanoseconds(300)}};
+    rows_ = latency_rows(latencies, ports);
+  }
+  Histogram low_, high_, one_way_, empty_;
+  std::vector<LatencyRow> rows_;
+};
+
+TEST_F(Latencies, AllPortsComeFirstAndEmptyHistogramsNowhere) {
+  ASSERT_EQ(rows_.size(), 5u);
+  EXPECT_FALSE(rows_[0].port.valid());
+  EXPECT_EQ(rows_[1].port, PortId(0));
+  EXPECT_EQ(rows_[2].port, PortId(1));
+  EXPECT_EQ(rows_[3].kind, LatencyKind::kOneWay);
+  EXPECT_FALSE(rows_[3].port.valid());
+  EXPECT_EQ(rows_[4].port, PortId(1));
+}
+
+// 1 .. 20: mean 10.5, rounded up; the 10th, 18th and 20th value.
+TEST_F(Latencies, FiguresOfAllPortsAreThoseOfAllPackets) {
+  const LatencyRow& all = rows_[0];
+  EXPECT_EQ(all.count, 20u);
+  EXPECT_EQ(all.min, Duration(1));
+  EXPECT_EQ(all.mean, Duration(11));
+  EXPECT_EQ(all.p50, Duration(10));
+  EXPECT_EQ(all.p90, Duration(18));
+  EXPECT_EQ(all.p99, Duration(20));
+  EXPECT_EQ(all.max, Duration(20));
+}
+
+TEST_F(Latencies, TheClockOfAllPortsIsThatOfTheWorst) {
+  EXPECT_TRUE(rows_[1].hardware_time);
+  EXPECT_EQ(rows_[1].error, nanoseconds(2));
+  EXPECT_FALSE(rows_[0].hardware_time);
+  EXPECT_EQ(rows_[0].error, nanoseconds(300));
+}
+
+TEST_F(Latencies, AreReadAsTheyWereWritten) {
+  TemporaryFolder folder;
+  record(folder.path(), {.latencies = rows_});
+  const RunReader reader(folder.path());
+  const auto read = reader.latencies(*reader.emulated());
+  ASSERT_EQ(read.size(), rows_.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].port, rows_[i].port);
+    EXPECT_EQ(read[i].kind, rows_[i].kind);
+    EXPECT_EQ(read[i].count, rows_[i].count);
+    EXPECT_EQ(read[i].mean, rows_[i].mean);
+    EXPECT_EQ(read[i].p999, rows_[i].p999);
+    EXPECT_EQ(read[i].hardware_time, rows_[i].hardware_time);
+    EXPECT_EQ(read[i].error, rows_[i].error);
+    EXPECT_EQ(read[i].buckets, rows_[i].buckets);
+  }
+}
+
+}  // namespace
+}  // namespace rankwire
