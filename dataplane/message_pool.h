@@ -53,10 +53,12 @@ class MessagePool {
   }
 
   /// A slot as newly constructed, or kNone when all are taken.
-  uint32_t take() noexcept {
+  uint32_t take() noexcept { return put(OutboundMessage()); }
+  /// A slot with this message, or kNone.
+  uint32_t put(const OutboundMessage& message) noexcept {
     if (free_count_ == 0) return OutboundMessage::kNone;
     const uint32_t slot = free_[--free_count_];
-    slots_[slot] = OutboundMessage();
+    slots_[slot] = message;
     return slot;
   }
   void give_back(uint32_t slot) noexcept {

@@ -17,7 +17,7 @@ void set_icrc(uint32_t icrc, Frame& frame) noexcept {
 
 void RequestWriter::write(const HeaderTemplate& path, const OutboundMessage& message, const RequestRun& run,
                           std::span<Frame> frames) const noexcept {
-  if (run.opcode == Opcode::kWriteMiddle && payload_ == PayloadMode::kPattern)
+  if (run.opcode == Opcode::kWriteMiddle && !run.ack_request && payload_ == PayloadMode::kPattern)
     return write_middles(path, message, run, frames);
   OutboundPacket packet = first_packet(path, message, run);
   uint32_t offset = run.offset;
@@ -80,19 +80,9 @@ void RequestWriter::write_packet(const HeaderTemplate& path, const OutboundPacke
   set_icrc(pattern_icrc_.icrc(path, packet, {frame.head, frame.head_length}), frame);
 }
 
-// 0: the template's.
-uint16_t RequestWriter::source_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {
+uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {
   const uint32_t queue_pair = path.transport().bth.destination_qp.value();
-  switch (source_ports_) {
-    case SourcePortPolicy::kLinux:
-    case SourcePortPolicy::kFixed:
-      break;
-    case SourcePortPolicy::kPerMessage:
-      return hashed_source_port(queue_pair, message);
-    case SourcePortPolicy::kPerPacket:
-      return hashed_source_port(queue_pair, psn);
-  }
-  return 0;
+  return hashed_source_port(queue_pair, source_ports_ == SourcePortPolicy::kPerMessage ? message : psn);
 }
 
 // The template is the header: nothing but the PSN, and perhaps the source port, is to be written.
@@ -102,7 +92,8 @@ void RequestWriter::write_middles(const HeaderTemplate& path, const OutboundMess
   uint32_t psn = run.psn;
   for (Frame& frame : frames) {
     uint8_t* const payload = frame.head + kHeaderRoom;
-    std::memcpy(payload - sizeof path, &path, sizeof path);
+    std::memcpy(payload - 64, path.header_end() - 64, 64);
+    if (path.header_length > 64) std::memcpy(payload - 128, path.header_end() - 128, 64);
     frame.head = payload - path.header_length;
     auto& transport = *reinterpret_cast<TransportHeader*>(payload - sizeof(TransportHeader));
     transport.bth.psn = Be24(psn);

@@ -48,7 +48,12 @@ class RequestWriter {
                      std::span<Frame> frames) const noexcept;
   OutboundPacket first_packet(const HeaderTemplate& path, const OutboundMessage& message,
                               const RequestRun& run) const noexcept;
-  uint16_t source_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept;
+  /// 0: the template's.
+  uint16_t source_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {
+    const bool own = source_ports_ == SourcePortPolicy::kLinux || source_ports_ == SourcePortPolicy::kFixed;
+    return own ? uint16_t{0} : hashed_port(path, message, psn);
+  }
+  uint16_t hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept;
 
   const PayloadMode payload_;
   const SourcePortPolicy source_ports_;

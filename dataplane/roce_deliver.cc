@@ -32,7 +32,7 @@ Event received_event(ConnectionId connection, uint32_t index, const ReceivedPart
   event.index = index;
   event.bytes = Bytes(static_cast<int64_t>(message.bytes));
   event.received = {.first_rx = message.first_rx,
-                    .delivered = message.delivered,
+                    .delivered = message.failure == Failure::kNone ? message.delivered : Time::never(),
                     .payload_key = message.payload_good ? message.key : ~message.key,
                     .marks = message.marks};
   return event;
@@ -144,14 +144,10 @@ void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, 
 }
 
 void RoceTransport::on_rendezvous(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  bool known = false;
-  if (const auto ready = control_message<ReadyToSend>(payload_of(packet))) {
-    known = take_up(queue_pair, *ready);
-    if (known) return;
-  } else if (const auto finished = control_message<GetFinished>(payload_of(packet))) {
-    known = end_offer(queue_pair, finished->cookie.value(), arrival);
-  }
-  if (!known) ++details_.unknown_offers;
+  const auto ready = control_message<ReadyToSend>(payload_of(packet));
+  if (ready && take_up(queue_pair, *ready)) return;
+  const auto finished = control_message<GetFinished>(payload_of(packet));
+  if (!finished || !end_offer(queue_pair, finished->cookie.value(), arrival)) ++details_.unknown_offers;
   responders_[queue_pair].post_receives(1);
 }
 

@@ -69,14 +69,12 @@ std::vector<FlowCounters> RoceTransport::flows() const {
 }
 
 std::vector<NamedCounter> RoceTransport::details() const {
-  std::vector<NamedCounter> details = {{"misdirected", details_.misdirected},
-                                       {"stale_acks", details_.stale_acks},
-                                       {"ghost_acks", details_.ghost_acks},
-                                       {"malformed_responses", details_.malformed_responses},
-                                       {"refused", details_.refused},
-                                       {"not_admitted", details_.not_admitted},
-                                       {"unindexed_messages", details_.unindexed},
-                                       {"unknown_offers", details_.unknown_offers}};
+  std::vector<NamedCounter> details = {
+      {"misdirected", details_.misdirected},       {"stale_acks", details_.stale_acks},
+      {"ghost_acks", details_.ghost_acks},         {"malformed_responses", details_.malformed_responses},
+      {"out_of_credits", details_.out_of_credits}, {"refused", details_.refused},
+      {"not_admitted", details_.not_admitted},     {"unindexed_messages", details_.unindexed},
+      {"unknown_offers", details_.unknown_offers}};
   NeighbourCounters neighbours;
   for (const auto& port : ports_) neighbours += port->neighbours.counters();
   for (const NamedCounter& counter : named(neighbours)) details.push_back(counter);
@@ -149,8 +147,8 @@ std::string RoceTransport::describe_side(uint32_t first, Side side) const {
   uint32_t shown = first, others = 0;
   bool stuck = false;
   for (uint32_t i = first; i < first + options_.queue_pairs; ++i) {
-    const bool busy =
-        ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() || ends_[i].oldest_offer != kNone;
+    const bool busy = ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() ||
+                      ends_[i].oldest_offer != kNone;
     if (!busy) continue;
     if (stuck) {
       ++others;
@@ -170,7 +168,14 @@ std::string RoceTransport::describe(ConnectionId connection) const {
   if (ends.source != kNone) text = describe_side(ends.source, Side::kSource);
   if (ends.destination != kNone)
     text += (text.empty() ? "" : "; ") + describe_side(ends.destination, Side::kDestination);
-  return text.empty() ? "not on this transport" : text;
+  if (text.empty()) return "not on this transport";
+  for (const auto& port : ports_)
+    for (const AddressConflict& conflict : port->neighbours.conflicts())
+      if (conflict.nic == plan_.connections[connection.value].source_nic ||
+          conflict.nic == plan_.connections[connection.value].destination_nic)
+        text +=
+            fmt::format("; {} claims {} too", to_string(conflict.mac), to_string(plan_.nics[conflict.nic.value].ip));
+  return text;
 }
 
 }  // namespace rankwire

@@ -14,7 +14,7 @@
 
 namespace rankwire {
 
-/// How a message is carried by a connection of several queue pairs.
+/// How a message is carried by a connection of several queue pairs. Control messages are always dealt.
 enum class Spread : uint8_t {
   kSplit,  ///< every queue pair carries a part of ceil(ceil(bytes / n) / 128) x 128 bytes, the last ones less or none;
            ///< NCCL 2.30 with NCCL_IB_SPLIT_DATA_ON_QPS=1 (ncclIbMultiSend in src/transport/net_ib.cc)

@@ -140,21 +140,23 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
-void RoceTransport::post_data(OutboundMessage request, uint32_t offset) noexcept {
+void RoceTransport::post_data(const OutboundMessage& request, uint32_t offset) noexcept {
   const QueuePairEnd& end = ends_[request.queue_pair];
-  request.remote_address = end.remote_address + offset;
-  request.rkey = end.remote_rkey;
-  post_request(request);
+  const uint32_t slot = pool_->messages.put(request);
+  pool_->messages[slot].remote_address = end.remote_address + offset;
+  pool_->messages[slot].rkey = end.remote_rkey;
+  post_slot(slot, request.queue_pair);
 }
 
 void RoceTransport::post_request(const OutboundMessage& request) noexcept {
-  const uint32_t slot = pool_->messages.take();
-  assert(slot != OutboundMessage::kNone);
-  pool_->messages[slot] = request;
-  Requester& requester = requesters_[request.queue_pair];
+  post_slot(pool_->messages.put(request), request.queue_pair);
+}
+
+void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
+  Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
   requester.post(*pool_, slot);
-  after_step(request.queue_pair, last_now_, deadline);
+  after_step(queue_pair, last_now_, deadline);
 }
 
 size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
@@ -166,10 +168,11 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
       Transfer& whole = transfers_[transfer];
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
-      events[n++] = end_message(sent_event(whole, whole.connection, whole.index));
+      events[n] = sent_event(whole, whole.connection, whole.index);
+      count_end(events[n++]);
       transfers_.give_back(transfer);
     } else if (!pool_->finished.empty()) {
-      if (const auto event = settle(pool_->finished.pop_front(pool_->messages))) events[n++] = *event;
+      n += settle(pool_->finished.pop_front(pool_->messages), events.subspan(n));
     } else {
       break;
     }
@@ -177,16 +180,17 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
   return n;
 }
 
-// A request has finished: its message's event, if that ends with it.
-std::optional<Event> RoceTransport::settle(uint32_t slot) noexcept {
+// A request has finished. Returns the number of events: one if a message ends with it.
+size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
   const OutboundMessage& request = pool_->messages[slot];
   const RequestContext context(request);
-  std::optional<Event> event;
+  size_t n = 0;
   switch (context.purpose()) {
     case Purpose::kMessage:
     case Purpose::kControl:
       count_sent(request);
-      event = end_message(sent_event(request, ends_[request.queue_pair].outbound, request.index));
+      events[n] = sent_event(request, ends_[request.queue_pair].outbound, request.index);
+      count_end(events[n++]);
       break;
     case Purpose::kPart:
       count_sent(request);
@@ -198,14 +202,15 @@ std::optional<Event> RoceTransport::settle(uint32_t slot) noexcept {
       close_offer(context.subject(), request.failure);
       break;
     case Purpose::kGet:
-      if (request.failure != Failure::kNone) event = fail_get(request);
+      if (request.failure == Failure::kNone) break;
+      if (const std::optional<Event> failed = fail_get(request)) events[n++] = *failed;
       break;
     case Purpose::kGetFinished:
       gets_.give_back(context.subject());
       break;
   }
   pool_->messages.give_back(slot);
-  return event;
+  return n;
 }
 
 void RoceTransport::count_sent(const OutboundMessage& request) noexcept {
@@ -217,10 +222,9 @@ void RoceTransport::count_sent(const OutboundMessage& request) noexcept {
   if (!followed) ++flow.messages;
 }
 
-const Event& RoceTransport::end_message(const Event& event) noexcept {
+void RoceTransport::count_end(const Event& event) noexcept {
   --messages_taken_;
   ++(event.kind == EventKind::kSent ? counters_.messages_sent : counters_.messages_failed);
-  return event;
 }
 
 void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {

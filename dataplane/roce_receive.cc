@@ -89,6 +89,7 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const ParsedPacket& 
     case AckOutcome::kFailed:
       break;
   }
+  if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
   after_step(queue_pair, now, deadline);
 }
 

@@ -14,6 +14,14 @@ using Purpose = RequestContext::Purpose;
 /// Of an ARP packet. Neighbour solicitations are a little longer; echo replies may be much longer, but are rare.
 constexpr uint32_t kDiscoveryFrame = 60;
 
+/// Two cache lines.
+template <class T>
+void prefetch_whole(const T& object) noexcept {
+  static_assert(sizeof(T) == 128 && alignof(T) == 64);
+  __builtin_prefetch(&object, 1);
+  __builtin_prefetch(reinterpret_cast<const uint8_t*>(&object) + 64, 1);
+}
+
 }  // namespace
 
 void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
@@ -72,6 +80,11 @@ bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
   if (lane.readers.empty()) return false;
   const uint32_t queue_pair = lane.readers.front();
   Responder& responder = responders_[queue_pair];
+  // What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
+  if (ends_[queue_pair].failed && responder.state() == Responder::State::kReady) {
+    lane.readers.pop();
+    return true;
+  }
   const HeaderTemplate& path = templates_[queue_pair];
   ResponseRun run = responder.next_response(responder_options_, TransmitLane::kRun);
   const uint32_t length = frame_bytes(path, run.opcode, run.length);
@@ -171,8 +184,8 @@ void RoceTransport::prefetch_turns(const IndexQueue& senders) const noexcept {
     pool_->messages.prefetch(message);
   __builtin_prefetch(&flow_counters_[next], 1);
   const uint32_t after_next = senders.at(2);
-  __builtin_prefetch(&requesters_[after_next], 1);
-  __builtin_prefetch(templates_[after_next].header_end() - 1);
+  prefetch_whole(requesters_[after_next]);
+  prefetch_whole(templates_[after_next]);
   __builtin_prefetch(&ends_[after_next]);
 }
 

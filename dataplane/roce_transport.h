@@ -97,6 +97,7 @@ class RoceTransport final : public Transport {
   struct Details {
     uint64_t misdirected = 0;  ///< a queue pair's number but not its addresses or port: flooded frames, as a rule
     uint64_t stale_acks = 0, ghost_acks = 0, malformed_responses = 0;
+    uint64_t out_of_credits = 0;  ///< acknowledgements that left a queue pair without credits for its next message
     uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
     uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
     uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
@@ -145,12 +146,13 @@ class RoceTransport final : public Transport {
   void post_parts(OutboundMessage part, uint32_t parts) noexcept;
   void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
   void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
-  void post_data(OutboundMessage request, uint32_t offset) noexcept;
+  void post_data(const OutboundMessage& request, uint32_t offset) noexcept;
   void post_request(const OutboundMessage& request) noexcept;
+  void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
   size_t report_finished(std::span<Event> events) noexcept;
-  std::optional<Event> settle(uint32_t slot) noexcept;
+  size_t settle(uint32_t slot, std::span<Event> events) noexcept;
   void count_sent(const OutboundMessage& request) noexcept;
-  const Event& end_message(const Event& event) noexcept;
+  void count_end(const Event& event) noexcept;
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
   void end_part(uint32_t transfer) noexcept;
   void close_offer(uint32_t offer, Failure failure) noexcept;

@@ -122,7 +122,7 @@ struct PortConfig {
   /// PCI address or a vdev string such as "net_af_packet0,iface=veth0".
   std::string device = "ring";
   Bandwidth rate = Bandwidth(10'000'000'000);
-  uint32_t queues = 1;               ///< receive and transmit queues of a DPDK device, each
+  uint16_t queues = 1;               ///< receive and transmit queues of a DPDK device, each
   std::optional<SubnetConfig> ip;    ///< of the port's NICs, instead of `addresses`
   std::optional<uint16_t> vlan;      ///< with `ip`
   std::optional<IpAddress> gateway;  ///< with `ip`

@@ -155,7 +155,7 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("name", port.name, Text{});
     keys.field("device", port.device, Text{});
     keys.field("rate", port.rate, Rate{});
-    keys.field("queues", port.queues, Integer<uint32_t>{1, 16});
+    keys.field("queues", port.queues, Integer<uint16_t>{1, 16});
     keys.field("ip", port.ip, Or{"shared", Subnet{}});
     keys.field("vlan", port.vlan, vlan());
     keys.field("gateway", port.gateway, Or{"none", Ip{}});

@@ -24,11 +24,23 @@ void ThroughputMeter::extend(Time packet) {
   if (!throughputs_.empty()) throughputs_.back().last_packet = std::max(throughputs_.back().last_packet, packet);
 }
 
+void TurnAround::add(Duration half) {
+  half_round_trip.add(half);
+  sum += half;
+  second_largest = std::max(second_largest, std::min(largest, half));
+  largest = std::max(largest, half);
+}
+
+Duration TurnAround::mean() const {
+  const auto counted = static_cast<int64_t>(half_round_trip.count()) - 2;
+  return counted > 0 ? Duration((sum - largest - second_largest).ps / counted) : Duration();
+}
+
 void TurnAroundMeter::add(Bytes message, Time arrival) {
   if (turns_.empty() || turns_.back().message != message) {
-    turns_.push_back({message, {}});
+    turns_.emplace_back().message = message;
   } else {
-    turns_.back().half_round_trip.add(Duration((arrival - last_).ps / 2));
+    turns_.back().add(Duration((arrival - last_).ps / 2));
   }
   last_ = arrival;
 }

@@ -36,6 +36,11 @@ class ThroughputMeter {
 struct TurnAround {
   Bytes message;
   Histogram half_round_trip;
+  Duration sum, largest, second_largest;
+
+  void add(Duration half);
+  /// Without the two largest, which perftest leaves out (LAT_MEASURE_TAIL in src/perftest_parameters.c); 0 of fewer.
+  Duration mean() const;
 };
 
 class TurnAroundMeter {

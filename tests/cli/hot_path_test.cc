@@ -3,6 +3,7 @@
 
 #include "emulator/cli/setup.h"
 #include "emulator/cli/testbed.h"
+#include "emulator/cli/transport_options.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/simulator/network_model.h"
 #include "tests/counting_new.h"

@@ -7,62 +7,91 @@
 namespace rankwire {
 namespace {
 
+using testing::ImpairedPort;
+using testing::Impairments;
+using testing::pair_plan;
+using testing::RocePair;
+
 TEST(Allocation, CounterCounts) {
   const uint64_t before = testing::allocations;
   delete new volatile int(1);
   EXPECT_EQ(testing::allocations, before + 1);
 }
 
-void expect_no_allocation(PayloadMode payload) {
-  FramePool pool(1024);
-  auto [link_a, link_b] = make_memory_link(pool, 256, "link");
-  TransportPlan plan;
-  plan.messages_in_flight = 64;
-  plan.nics = {{.id = NicId(0),
-                .port = PortId(0),
-                .mac = {{2, 0, 0, 0, 0, 1}},
-                .ip = Ipv4Address{0xC6120001},
-                .prefix_length = 15},
-               {.id = NicId(1),
-                .port = PortId(1),
-                .mac = {{2, 0, 0, 0, 0, 2}},
-                .ip = Ipv4Address{0xC6120002},
-                .prefix_length = 15}};
-  Connection connection;
-  connection.id = ConnectionId(0);
-  connection.source_nic = NicId(0);
-  connection.destination_nic = NicId(1);
-  connection.largest_message = Bytes(100'000);
-  plan.connections = {connection};
-  // Both ends on one transport, as in a run on one host.
-  RoceOptions options;
-  options.payload = payload;
-  const Bandwidth rate(400'000'000'000);
-  RoceTransport transport(options, {{PortId(0), link_a.get(), rate}, {PortId(1), link_b.get(), rate}});
-  ASSERT_TRUE(transport.connect(transport.prepare(plan)).empty());
-
-  std::array<Event, 64> events;
-  uint32_t posted = 0, reported = 0;
-  Time now;
-  const uint64_t before = testing::allocations;
-  while (reported < 2000 && now < Time() + seconds(1)) {
-    if (posted < 1000) {
-      const Message message = testing::RocePair::message(0, posted, 100'000 - posted);
-      posted += static_cast<uint32_t>(transport.post(now, {&message, 1}));
-    }
-    reported += static_cast<uint32_t>(transport.poll(now, events));
-    now = std::max(now, std::min(transport.next_event(), now + microseconds(1)));
+/// Data on connection 0, clear-to-send on its reverse, both ends on one transport, as in a run on one host.
+struct LoopRun {
+  explicit LoopRun(const RoceOptions& options, const Impairments& impairments)
+      : near(*links.first, impairments),
+        far(*links.second, impairments),
+        transport(options, {{PortId(0), &near, impairments.rate}, {PortId(1), &far, impairments.rate}}) {
+    near.reserve(1024);
+    far.reserve(1024);
+    plan.connections[1].reverse_of = ConnectionId(0);
+    plan.connections[1].control = true;
+    plan.connections[1].largest_message = Bytes(64);
+    EXPECT_TRUE(transport.connect(transport.prepare(plan)).empty());
   }
-  EXPECT_EQ(testing::allocations, before);
-  EXPECT_EQ(reported, 2000u);
-  EXPECT_EQ(transport.counters().messages_delivered, 1000u);
-  EXPECT_EQ(transport.counters().payload_errors, 0u);
-  transport.close();
-}
+  ~LoopRun() { transport.close(); }
+
+  /// Until `messages` of each connection have been sent and received, or for a second.
+  void run(uint32_t messages) {
+    std::array<Event, 64> events;
+    uint32_t posted = 0;
+    for (Time now; reported < 4 * messages && now < Time() + seconds(1);) {
+      if (posted < messages && posted - reported / 4 < kPosted) {
+        const Message both[] = {RocePair::message(0, posted, 30'000 - posted), RocePair::message(1, posted, 64)};
+        ASSERT_EQ(transport.post(now, both), 2u);
+        ++posted;
+      }
+      reported += static_cast<uint32_t>(transport.poll(now, events));
+      now = std::max(now, std::min(transport.next_event(), now + microseconds(1)));
+    }
+  }
+
+  FramePool pool{4096};
+  std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> links = make_memory_link(pool, 1024, "link");
+  ImpairedPort near, far;
+  static constexpr uint32_t kPosted = 100;  // of each connection at a time
+  uint32_t reported = 0;                    // events
+  TransportPlan plan = pair_plan();
+  RoceTransport transport;
+};
 
 TEST(Allocation, NoneBetweenConnectAndClose) {
-  expect_no_allocation(PayloadMode::kChecking);
-  expect_no_allocation(PayloadMode::kPattern);
+  for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
+    for (const uint32_t queue_pairs : {1, 4}) {
+      for (const PayloadMode payload : {PayloadMode::kChecking, PayloadMode::kPattern}) {
+        for (const uint32_t loss : {0, 5'000}) {
+          SCOPED_TRACE(::testing::Message()
+                       << "verb " << static_cast<int>(verb) << ", " << queue_pairs << " queue pairs, loss " << loss);
+          RoceOptions options;
+          options.mtu = 1024;
+          options.verb = verb;
+          options.queue_pairs = queue_pairs;
+          options.payload = payload;
+          options.profile.timeout_exponent = 4;
+          options.receive_queue = 8;
+          options.profile.not_ready_code = 1;
+          options.neighbours = NeighbourMode::kResolve;
+          Impairments lossy;
+          lossy.loss_ppm = loss;
+          LoopRun loop(options, lossy);
+          constexpr uint32_t kMessages = 300;
+          const uint64_t before = testing::allocations;
+          loop.run(kMessages);
+          EXPECT_EQ(testing::allocations, before);
+          EXPECT_EQ(loop.reported, 4 * kMessages);
+          const TransportCounters counters = loop.transport.counters();
+          EXPECT_EQ(counters.messages_delivered, 2 * kMessages);
+          EXPECT_EQ(counters.payload_errors, 0u);
+          EXPECT_EQ(counters.payload_copies > 0, payload == PayloadMode::kChecking);
+          // Both ends are here, so one-way latencies can be told: never shorter than the line's.
+          EXPECT_GT(loop.transport.latencies()[1].histogram->count() + loop.transport.latencies()[3].histogram->count(),
+                    0u);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -28,7 +28,13 @@ class ImpairedPort final : public FramePort {
   size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
     if (refuse_every_ > 0 && ++transmits_ % refuse_every_ == 0) frames = frames.first(frames.size() / 2);
-    return inner_.transmit(now, frames);
+    // A frame that is taken is no longer ours to read.
+    const size_t kept = sent_.size();
+    if (capturing_)
+      for (const Frame& frame : frames) sent_.push_back(linear(frame));
+    const size_t taken = inner_.transmit(now, frames);
+    if (capturing_) sent_.resize(kept + taken);
+    return taken;
   }
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     Frame arrived[32];
@@ -50,13 +56,20 @@ class ImpairedPort final : public FramePort {
 
   /// Every n-th `transmit` takes only half of what it is given (none of a single frame).
   void refuse_every(uint32_t n) { refuse_every_ = n; }
+  /// Takes memory for so many frames on the way, so that none is taken later.
+  void reserve(size_t frames) { waiting_.reserve(frames); }
+  /// From now on keeps a copy of every frame that is transmitted.
+  void capture() { capturing_ = true; }
+  const std::vector<FrameBytes>& sent() const { return sent_; }
   /// Loses the n-th frame from now that is received, counted from 0.
   void lose(uint64_t n) { losses_.push_back(received_ + n); }
+  /// The same, and all that follow.
+  void lose_all_from(uint64_t n) { lost_from_ = received_ + n; }
 
  private:
   void admit(Frame frame) {
     const uint64_t number = received_++;
-    if (std::ranges::count(losses_, number) > 0 || random_.chance(impairments_.loss_ppm))
+    if (number >= lost_from_ || std::ranges::count(losses_, number) > 0 || random_.chance(impairments_.loss_ppm))
       return inner_.release({&frame, 1});
     frame.arrival += serialization_time(line_bytes(frame.length()), impairments_.rate) + impairments_.latency;
     if (random_.chance(impairments_.duplicate_ppm)) duplicate(frame);
@@ -94,7 +107,10 @@ class ImpairedPort final : public FramePort {
   Random random_;
   std::vector<Frame> waiting_;  // by arrival
   std::vector<uint64_t> losses_;
+  uint64_t lost_from_ = UINT64_MAX;
   uint64_t received_ = 0;
+  std::vector<FrameBytes> sent_;
+  bool capturing_ = false;
   uint32_t refuse_every_ = 0, transmits_ = 0;
 };
 

@@ -116,6 +116,25 @@ TEST(RequestWriter, PadIsZeroWhateverTheFrameHeldBefore) {
   EXPECT_TRUE(icrc_matches(owned.frame, packet));
 }
 
+TEST(RequestWriter, AMiddleMayAskForAnAcknowledgement) {
+  RequestWriter writer(1024, PayloadMode::kPattern);
+  const HeaderTemplate path = writer.make_template(path_of(1));
+  OutboundMessage message;
+  message.bytes = 64 << 10;
+  RequestRun run;
+  run.opcode = Opcode::kWriteMiddle;
+  run.ack_request = true;
+  run.psn = 31;
+  run.length = 1024;
+  OwnFrame owned;
+  writer.write(path, message, run, {&owned.frame, 1});
+  const ParsedPacket packet = parse(owned.frame);
+  ASSERT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
+  EXPECT_TRUE(packet.ack_request);
+  EXPECT_EQ(packet.psn, 31u);
+  EXPECT_TRUE(icrc_matches(owned.frame, packet));
+}
+
 void expect_whole_run(const PacketPath& packet_path, SourcePortPolicy policy, uint32_t first) {
   RequestWriter writer(1024, PayloadMode::kPattern, policy);
   const HeaderTemplate path = writer.make_template(packet_path);

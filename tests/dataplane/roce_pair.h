@@ -37,6 +37,12 @@ inline TransportPlan pair_plan(uint32_t connections_each_way = 1) {
   return plan;
 }
 
+/// The key that a payload of so many bytes shows of a message: its first min(8, bytes) bytes.
+inline uint64_t visible_key(const Message& message) {
+  const uint64_t key = payload_key(message.id);
+  return message.bytes.count >= 8 ? key : key & ((uint64_t{1} << (8 * message.bytes.count)) - 1);
+}
+
 class RocePair {
  public:
   static constexpr uint32_t kMessagesInFlight = 256;
@@ -79,7 +85,8 @@ class RocePair {
     return result;
   }
   void post(const Message& message) {
-    RoceTransport& source = plan_.connections[message.connection.value].source_nic == NicId(0) ? a_ : b_;
+    const NicId nic = plan_.connections[message.connection.value].source_nic;
+    RoceTransport& source = plan_.nics[nic.value].port == PortId(0) ? a_ : b_;
     ASSERT_EQ(source.post(now_, {&message, 1}), 1u);
   }
 
@@ -119,6 +126,7 @@ class RocePair {
   FramePool& pool() { return pool_; }
   Time now() const { return now_; }
   void set_now(Time now) { now_ = now; }
+  void forget_events() { events_.clear(); }
 
  private:
   static Impairments other_seed(Impairments impairments) {

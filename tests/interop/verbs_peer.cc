@@ -175,9 +175,9 @@ class Peer {
         return true;
       case IBV_WC_RDMA_READ:
         finish_read(pair, ordinal, slot);
-        return true;
+        return false;
       default:
-        return false;  // an answer to an offer was sent
+        return true;  // the answer to an offer is acknowledged
     }
   }
 
