@@ -71,7 +71,10 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const ParsedPacket& 
   const Time deadline = requester.deadline();
   const AckReception reception =
       requester.acknowledge(*pool_, now, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome});
-  if (reception.round_trip != Duration::max()) port_of(ends_[queue_pair]).round_trips.add(reception.round_trip);
+  // Where READs are asked for, an acknowledgement waits until their responses have been sent.
+  const QueuePairEnd& end = ends_[queue_pair];
+  const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
+  if (reception.round_trip != Duration::max() && !fetches) port_of(end).round_trips.add(reception.round_trip);
   switch (reception.outcome) {
     case AckOutcome::kStale:
       ++details_.stale_acks;

@@ -30,8 +30,7 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   if (port.first_lane == lane_index) lane.discovery_due = port.neighbours.next_event();
   if (!lane.begin(now)) return;
   if (lane.discovery_due <= now) transmit_discovery(lane, port.neighbours, now);
-  // A queue pair's turn to answer READs and one's turn to send alternate.
-  while (transmit_reply(lane, now) || (transmit_response(lane, now) | transmit_data(lane, now))) {
+  while (transmit_reply(lane, now) || transmit_turn(lane, now)) {
   }
   lane.finish(now);
 }
@@ -45,6 +44,18 @@ void RoceTransport::transmit_discovery(TransmitLane& lane, Neighbours& neighbour
     lane.stage(1);
   }
   lane.discovery_due = neighbours.next_event();
+}
+
+// A queue pair's turn to answer READs and one's turn to send requests alternate, whenever the line has a slot.
+bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
+  if (lane.readers.empty()) return transmit_data(lane, now);
+  if (lane.after_response && transmit_data(lane, now)) {
+    lane.after_response = false;
+    return true;
+  }
+  if (!transmit_response(lane, now)) return false;
+  lane.after_response = true;
+  return true;
 }
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {

@@ -197,6 +197,7 @@ class RoceTransport final : public Transport {
   // roce_transmit.cc
   void transmit(uint32_t lane, Time now) noexcept;
   void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
+  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
   bool transmit_response(TransmitLane& lane, Time now) noexcept;
   bool transmit_data(TransmitLane& lane, Time now) noexcept;

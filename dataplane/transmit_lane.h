@@ -36,6 +36,7 @@ class TransmitLane {
   IndexQueue repliers;                 ///< queue pairs that owe an answer: what it says is decided when it is sent
   AnswerQueue answers;                 ///< answers that were decided before; sent before those of `repliers`
   IndexQueue readers;                  ///< queue pairs that owe READ responses, in the order of their turns
+  bool after_response = false;         ///< the turn before was one of `readers`
   Time discovery_due = Time::never();  ///< when neighbour discovery has something to send
   uint32_t run = 0;                    ///< packets that the first of `senders` has sent in this turn
 

@@ -107,9 +107,9 @@ class VirtualSwitch final : public Device {
     uint32_t input_limit = 0, output_limit = 0;  ///< frames
     Time input_free = Time::long_ago();          ///< when the line is free again
     Time output_free = Time::long_ago();
-    FrameList arriving;                          ///< due: when the frame enters an output queue
-    FrameList leaving;                           ///< due: first bit out; frame.arrival: last bit at the NIC
-    uint32_t waiting = FrameList::kNone;         ///< the first of `leaving` that still occupies the queue
+    FrameList arriving;                   ///< due: when the frame enters an output queue
+    FrameList leaving;                    ///< due: first bit out; frame.arrival: last bit at the NIC
+    uint32_t waiting = FrameList::kNone;  ///< the first of `leaving` that still occupies the queue
     Bytes queue;
     SwitchPortCounters counters;
   };

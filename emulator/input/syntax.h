@@ -144,7 +144,9 @@ struct FilePath {
 
 /// A path; "none" is the empty one.
 struct FilePathOrNone {
-  std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : FilePath().parse(scalar); }
+  std::string parse(const Tree& scalar) const {
+    return scalar.text == "none" ? std::string() : FilePath().parse(scalar);
+  }
   Json print(const std::string& value) const { return value.empty() ? "none" : value; }
 };
 

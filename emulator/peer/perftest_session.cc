@@ -23,11 +23,11 @@ constexpr size_t kReadLimit = 1024;
 
 constexpr NicId kOurs(0), kClients(1);
 
-// What memory and READs a client grants betrays its test: ib_send_bw registers none for its peer, and only ib_read_bw
-// has more than one READ outstanding.
-std::string_view verb_of(const PerftestKeys& keys) {
-  if (keys.rkey == 0) return "SEND";
-  return keys.outstanding_reads > 1 ? "READ" : "WRITE";
+constexpr std::string_view kRead = "READ";
+
+// ib_send_bw registers no memory for its peer, ib_read_bw usually has more than one READ outstanding.
+bool may_be_written_to(const PerftestKeys& keys) {
+  return keys.rkey != 0 && keys.outstanding_reads <= 1;
 }
 
 }  // namespace
@@ -184,7 +184,7 @@ void PerftestSession::drive(Time now) {
     activity_ = activity;
     last_activity_ = now;
     // READs are reported when their requests arrive.
-    if (!theirs_.empty() && verb_of(theirs_.front()) == "READ") throughputs_.extend(now);
+    if (verb_ == kRead) throughputs_.extend(now);
   }
   if (!connected_ || !transport_->ready()) return;
   if (owed_keys_) send_owed_keys();
@@ -202,15 +202,23 @@ void PerftestSession::send_owed_keys() {
 void PerftestSession::take(const Event& event, Time now) {
   if (event.kind == EventKind::kFailed) fail_run("a message to the client failed: {}", to_string(event.failure));
   if (event.kind != EventKind::kReceived) return;
-  if (!ping_pong_)
-    return throughputs_.add(verb_of(theirs_.front()), event.bytes, event.received.first_rx, event.received.delivered);
+  if (!ping_pong_) {
+    if (verb_.empty()) verb_ = verb_of_test();
+    return throughputs_.add(verb_, event.bytes, event.received.first_rx, event.received.delivered);
+  }
   turns_.add(event.bytes, event.received.delivered);
   if (const std::optional<PingPong::Turn> turn = ping_pong_->next()) post(*turn, now);
 }
 
+// A test knows one operation.
+std::string_view PerftestSession::verb_of_test() const {
+  if (theirs_.front().rkey == 0) return "SEND";
+  return transport_->counters().read_requests_rx > 0 ? kRead : "WRITE";
+}
+
 bool PerftestSession::begins_ping_pong(Time now) const {
   if (ping_pong_ || options_.tests == PerftestTests::kBandwidth || !throughputs_.throughputs().empty()) return false;
-  return theirs_.size() == 1 && verb_of(theirs_.front()) == "WRITE" && now - last_activity_ >= kStillness;
+  return theirs_.size() == 1 && may_be_written_to(theirs_.front()) && now - last_activity_ >= kStillness;
 }
 
 // Only in checking mode do payloads end in what the client waits for. Until now no packet has used the queue pairs, so

@@ -19,7 +19,7 @@ namespace rankwire {
 
 /// Which tests a client may run.
 enum class PerftestTests : uint8_t {
-  kAll,        ///< a client that can be written to and keeps still for a second waits for this end: ib_write_lat
+  kAll,        ///< a client that could be written to and keeps still for a second waits for this end: ib_write_lat
   kBandwidth,  ///< ib_write_bw, ib_send_bw, ib_read_bw, in which the client begins
 };
 
@@ -78,6 +78,7 @@ class PerftestSession {
 
   void drive(Time now);
   void take(const Event& event, Time now);
+  std::string_view verb_of_test() const;
   bool begins_ping_pong(Time now) const;
   void begin_ping_pong();
   void post(const PingPong::Turn& turn, Time now);
@@ -96,6 +97,7 @@ class PerftestSession {
   bool connected_ = false;
   std::optional<size_t> owed_keys_;  // not sent before the transport is ready
 
+  std::string_view verb_;  // empty before the first message
   ThroughputMeter throughputs_;
   TurnAroundMeter turns_;
   std::optional<PingPong> ping_pong_;

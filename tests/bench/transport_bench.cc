@@ -73,11 +73,12 @@ class AcknowledgingPort final : public FramePort {
 
   // The port has dropped the frame, and nothing has been written to its memory since: what was sent is still there.
   void check_sent(const Frame& frame) noexcept {
-    next_check_ = sent_ + kFramesPerCheck;
     Frame whole;
     whole.head = frame.head;
     whole.head_length = static_cast<uint16_t>(frame.length());
     const ParsedPacket packet = parse(whole);
+    if (is_foreign(packet.reject)) return;  // an announcement
+    next_check_ = sent_ + kFramesPerCheck;
     const bool good = packet.reject == Reject::kNone && icrc_matches(whole, packet) &&
                       std::memcmp(packet.payload, payload_pattern().data(), packet.payload_length) == 0 &&
                       packet.destination_qp - kFirstRemoteQueuePair < answers_.size();

@@ -157,8 +157,8 @@ TEST_F(ResponderTest, OpcodeOutOfSequence) {
 }
 
 TEST_F(ResponderTest, WhatTheRegionDoesNotAllowIsInvalid) {
-  responder_ = Responder(kFirstPsn, {.address = kRegion.address, .bytes = kRegion.bytes, .rkey = kRegion.rkey,
-                                     .remote_write = false});
+  responder_ = Responder(
+      kFirstPsn, {.address = kRegion.address, .bytes = kRegion.bytes, .rkey = kRegion.rkey, .remote_write = false});
   expect_refused(only(kFirstPsn), Syndrome::kNakInvalidRequest);
   // Allowed, but there is no room to remember a READ.
   expect_refused(packet(Opcode::kReadRequest, kFirstPsn, 0), Syndrome::kNakInvalidRequest);

@@ -168,6 +168,26 @@ TEST(RoceRead, TakesItsClosedForm) {
   EXPECT_EQ(pair.b().counters().read_requests_tx, 1u);
 }
 
+// While a sends a long READ response, its own requests have their turns: it fetches what b offers meanwhile.
+TEST(RoceRead, ResponsesLeaveRequestsTheirTurns) {
+  RoceOptions options;
+  options.mtu = 1024;
+  options.verb = DataVerb::kRead;
+  RocePair pair(options, {});
+  pair.connect();
+  pair.post(RocePair::message(0, 0, 1 << 20));
+  pair.run_until(Time() + microseconds(20));
+  pair.post(RocePair::message(1, 0, 1000));
+  pair.run_until();
+  const auto received = pair.events(EventKind::kReceived);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].connection, ConnectionId(1));
+  // 1 MiB takes 90 us. The small one needs four crossings, and on two of them waits for a turn of 16 packets.
+  constexpr Duration kTurn = Duration(80 * 1106 * TransmitLane::kRun);
+  EXPECT_LT(received[0].received.delivered, Time() + microseconds(20) + microseconds(3) + kTurn * 2);
+  EXPECT_GT(received[1].received.delivered, Time() + microseconds(90));
+}
+
 TEST(RoceWriteThenImm, BytesOfBothAreTheMessages) {
   RoceOptions options;
   options.mtu = 1024;

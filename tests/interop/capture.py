@@ -220,7 +220,8 @@ def requests_by_psn(packets, first_psn, mtu):
 
 def check_is_rest(whole, rest, mtu):
     skipped = ((rest.psn - whole.psn) & PSN_MASK) * mtu
-    if (rest.opcode, rest.address, rest.dma_length) != (READ_REQUEST, whole.address + skipped, whole.dma_length - skipped):
+    expected = READ_REQUEST, whole.address + skipped, whole.dma_length - skipped
+    if (rest.opcode, rest.address, rest.dma_length) != expected:
         raise Wrong(f"PSN {rest.psn:#x} is no rest of the READ at {whole.psn:#x}")
 
 
