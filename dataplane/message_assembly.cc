@@ -72,6 +72,13 @@ MessageAssembly::Progress MessageAssembly::add(ConnectionId connection, uint32_t
   return progress;
 }
 
+void MessageAssembly::forget(ConnectionId connection) noexcept {
+  // What follows a place moves there when it is erased; from the end of the table it may come to its beginning.
+  for (int pass = 0; pass < 2; ++pass)
+    for (uint32_t place = 0; place <= mask_; ++place)
+      while (entries_[place].connection == connection) erase(place);
+}
+
 // Closes the gap, so that probing needs no tombstones (Knuth, TAOCP vol. 3, 6.4, algorithm R).
 void MessageAssembly::erase(uint32_t place) noexcept {
   --size_;

@@ -41,6 +41,9 @@ class MessageAssembly {
   };
   Progress add(ConnectionId connection, uint32_t index, uint32_t parts, const ReceivedPart& part) noexcept;
 
+  /// Forgets the messages of a connection: no more of their parts will come. Takes time with the capacity.
+  void forget(ConnectionId connection) noexcept;
+
   uint32_t size() const noexcept { return size_; }
 
  private:

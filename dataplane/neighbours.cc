@@ -222,6 +222,7 @@ bool Neighbours::queue_answer(const Frame& frame) noexcept {
 }
 
 size_t Neighbours::write(Time now, std::span<Frame> frames) noexcept {
+  start_deadlines(now);
   expire(now);
   size_t n = 0;
   for (; n < frames.size() && !answers_.empty(); ++n) write_answer(frames[n]);
@@ -232,13 +233,21 @@ size_t Neighbours::write(Time now, std::span<Frame> frames) noexcept {
 Time Neighbours::next_event() const noexcept {
   if (!answers_.empty()) return Time::long_ago();
   const Time due = unsolicited_due();
-  return deadlines_.empty() ? due : std::min(due, next_hops_[deadlines_.front()].first_request + options_.deadline);
+  return deadlines_.empty() ? due : std::min(due, next_hops_[deadlines_.front()].wanted_since + options_.deadline);
+}
+
+void Neighbours::start_deadlines(Time now) noexcept {
+  for (; dated_ < used_; ++dated_) {
+    if (next_hops_[dated_].state != NextHop::State::kIncomplete) continue;
+    next_hops_[dated_].wanted_since = now;
+    deadlines_.move_to_back(dated_);
+  }
 }
 
 void Neighbours::expire(Time now) noexcept {
   while (!deadlines_.empty()) {
     const uint32_t handle = deadlines_.front();
-    if (next_hops_[handle].first_request + options_.deadline > now) return;
+    if (next_hops_[handle].wanted_since + options_.deadline > now) return;
     ++counters_.unreachable;
     settle(handle, NextHop::State::kUnreachable);
   }
@@ -289,10 +298,7 @@ void Neighbours::write_request(Time now, uint32_t handle, Frame& frame) noexcept
   const Nic& nic = nics_[asking_[handle].nic];
   write_solicitation(nic, hop.address, frame);
   ++(nic.ip.is_ipv4() ? counters_.arp_requests_tx : counters_.solicitations_tx);
-  if (hop.requests++ == 0) {
-    hop.first_request = now;
-    deadlines_.move_to_back(handle);
-  }
+  ++hop.requests;
   asking_[handle].last_request = now;
   asked_.move_to_back(handle);
 }

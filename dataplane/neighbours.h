@@ -20,7 +20,7 @@ namespace rankwire {
 
 struct NeighbourOptions {
   Duration interval = milliseconds(250);  ///< between two requests for one address, > 0
-  Duration deadline = seconds(3);         ///< from the first request until the address is unreachable, > 0
+  Duration deadline = seconds(3);         ///< from the first `write` after `resolve` until it is unreachable, > 0
   /// Between two frames that nobody asked for, requests and announcements, so that thousands of NICs do not flood the
   /// control plane of a switch; >= 0. A late caller catches up by at most kBurst of them.
   Duration spacing = microseconds(10);
@@ -45,9 +45,9 @@ struct NextHop {
   MacAddress mac;     ///< of kReachable
   uint16_t vlan = 0;  ///< 0: untagged
   State state = State::kIncomplete;
-  uint32_t requests = 0;  ///< sent
-  NicId asker;            ///< the NIC that asks, on behalf of all in its VLAN
-  Time first_request = Time::never();
+  uint32_t requests = 0;              ///< sent
+  NicId asker;                        ///< the NIC that asks, on behalf of all in its VLAN
+  Time wanted_since = Time::never();  ///< its deadline counts from here
 };
 
 /// Another station says that the NIC's address is its own (RFC 5227 section 2.4, RFC 4862 section 5.4).
@@ -123,6 +123,7 @@ class Neighbours {
   const Nic* addressee(const NeighbourMessage& message) const noexcept;
   bool queue_answer(const Frame& frame) noexcept;
 
+  void start_deadlines(Time now) noexcept;
   void expire(Time now) noexcept;
   void settle(uint32_t handle, NextHop::State state) noexcept;
   void write_answer(Frame& frame) noexcept;
@@ -139,10 +140,11 @@ class Neighbours {
   std::vector<Asking> asking_;  // by handle
   IndexQueue unasked_;          // handles that no request was sent for yet
   RecencyList asked_;           // incomplete ones in the order of their last request
-  RecencyList deadlines_;       // the same in the order of their first
+  RecencyList deadlines_;       // incomplete ones in the order of their deadlines
   FrameQueue answers_;
   Time next_slot_ = Time::long_ago();  // of a frame that nobody asked for
   uint32_t used_ = 0;                  // of next_hops_
+  uint32_t dated_ = 0;                 // of these, those whose deadline was started
   uint32_t unresolved_ = 0;
   size_t announced_ = 0;  // of nics_
   NeighbourCounters counters_;

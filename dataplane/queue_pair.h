@@ -91,6 +91,11 @@ struct ReliableOptions {
   uint32_t max_reads = 1;                              ///< READs outstanding (max_rd_atomic), 1 .. 128
 };
 
+/// The shortest time-out.
+constexpr Duration first_timeout(const ReliableOptions& options) {
+  return options.early.count > 0 ? options.early.waits[0] : options.timeout;
+}
+
 /// What a responder answers, the same for all queue pairs of a transport.
 struct ResponderOptions {
   uint32_t mtu = 4096;

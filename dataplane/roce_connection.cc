@@ -113,8 +113,8 @@ void RoceTransport::make_message_memory() {
   const bool split = options_.queue_pairs > 1 && options_.spread == Spread::kSplit;
   const bool read = options_.verb == DataVerb::kRead;
   const uint64_t parts = messages * (split ? options_.queue_pairs : 1);
-  // A fetched part's READ may not have been settled yet when the peer is told.
-  const uint64_t requests = read ? 3 * parts : options_.verb == DataVerb::kWriteThenImm ? 2 * parts : parts;
+  // A part that has been fetched may not have been settled yet when the peer offers the next.
+  const uint64_t requests = read ? 4 * parts : options_.verb == DataVerb::kWriteThenImm ? 2 * parts : parts;
   if (requests > RequestContext::kMaxSubject)
     fail_input("{} messages in flight are {} requests; at most {} are possible", messages, requests,
                RequestContext::kMaxSubject);
@@ -125,7 +125,7 @@ void RoceTransport::make_message_memory() {
   transfers_ = SlotPool<Transfer>(transfers ? whole : 0);
   ended_transfers_ = IndexQueue(transfers ? whole : 0);
   offers_ = SlotPool<Offer>(read ? static_cast<uint32_t>(parts) : 0);
-  gets_ = SlotPool<Get>(read ? static_cast<uint32_t>(parts) : 0);
+  gets_ = SlotPool<Get>(read ? static_cast<uint32_t>(2 * parts) : 0);
   assembly_ = MessageAssembly(split ? whole : 0);
 }
 

@@ -66,7 +66,9 @@ void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, 
   if (end.inbound.valid() && connections_[end.inbound.value].control && reception.verb == Verb::kWrite) {
     if (reception.last) on_control(queue_pair, packet, arrival);
   } else if (options_.verb == DataVerb::kRead && reception.verb == Verb::kSend) {
-    if (reception.last) on_rendezvous(queue_pair, packet, arrival);
+    // What has a meaning here fits into one packet.
+    if (reception.last)
+      on_rendezvous(queue_pair, reception.first ? payload_of(packet) : std::span<const uint8_t>(), arrival);
   } else {
     // The immediate of a WRITE that has been compared comes with nothing more.
     if (options_.payload == PayloadMode::kChecking && !(end.awaits_immediate && packet.payload_length == 0))
@@ -143,10 +145,10 @@ void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, 
   deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
 }
 
-void RoceTransport::on_rendezvous(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  const auto ready = control_message<ReadyToSend>(payload_of(packet));
+void RoceTransport::on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept {
+  const auto ready = control_message<ReadyToSend>(payload);
   if (ready && take_up(queue_pair, *ready)) return;
-  const auto finished = control_message<GetFinished>(payload_of(packet));
+  const auto finished = control_message<GetFinished>(payload);
   if (!finished || !end_offer(queue_pair, finished->cookie.value(), arrival)) ++details_.unknown_offers;
   responders_[queue_pair].post_receives(1);
 }
@@ -215,7 +217,9 @@ void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, 
     part.payload_good = get.check.matches();
   }
   ++ends_[queue_pair].delivered;
-  if (ends_[queue_pair].peer != kNone) add_one_way(queue_pair, offers_[get.cookie].last_tx, arrival);
+  // The cookie is what the peer says.
+  if (ends_[queue_pair].peer != kNone && get.cookie < offers_.size())
+    add_one_way(queue_pair, offers_[get.cookie].last_tx, arrival);
   deliver(queue_pair, request.index, part, 1);
 }
 

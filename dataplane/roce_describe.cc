@@ -74,7 +74,7 @@ std::vector<NamedCounter> RoceTransport::details() const {
       {"ghost_acks", details_.ghost_acks},         {"malformed_responses", details_.malformed_responses},
       {"out_of_credits", details_.out_of_credits}, {"refused", details_.refused},
       {"not_admitted", details_.not_admitted},     {"unindexed_messages", details_.unindexed},
-      {"unknown_offers", details_.unknown_offers}};
+      {"unknown_offers", details_.unknown_offers}, {"answers_merged", details_.answers_merged}};
   NeighbourCounters neighbours;
   for (const auto& port : ports_) neighbours += port->neighbours.counters();
   for (const NamedCounter& counter : named(neighbours)) details.push_back(counter);

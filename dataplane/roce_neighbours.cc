@@ -33,7 +33,8 @@ void RoceTransport::follow_next_hops() noexcept {
   for (const auto& port : ports_) {
     if (port->moved != port->neighbours.counters().moved) {
       port->moved = port->neighbours.counters().moved;
-      for (uint32_t hop = 0; hop < port->first_on_hop.size(); ++hop) update_links(*port, hop);
+      for (uint32_t hop = 0; hop < port->first_on_hop.size(); ++hop)
+        if (port->neighbours[hop].state == NextHop::State::kReachable) update_links(*port, hop);
     }
     if (port->unresolved == port->neighbours.unresolved()) continue;
     port->unresolved = port->neighbours.unresolved();

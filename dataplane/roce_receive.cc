@@ -10,9 +10,9 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     if (port.looked != Time::never()) port.look_intervals.add(now - port.looked);
     port.looked = now;
   }
-  // A frame delivers at most one message and is answered at most once. Frames that find no room wait in the port.
-  if (delivered_.capacity() - delivered_.size() < TransmitLane::kBurst || lane.answers.room() < TransmitLane::kBurst)
-    return;
+  // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
+  // what is there.
+  if (delivered_.capacity() - delivered_.size() < TransmitLane::kBurst) return;
   std::array<Frame, TransmitLane::kBurst> frames;
   const size_t n = lane.port().receive(now, frames);
   for (size_t i = 0; i < n; ++i) accept(port, frames[i], now);
@@ -173,6 +173,7 @@ void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
   } else if (responder.reply_due(responder_options_) && lane.answers.room() > 0) {
     lane.answers.push({queue_pair, responder.take_reply()});
   } else if (responder.reply_owed()) {
+    if (responder.reply_due(responder_options_)) ++details_.answers_merged;
     lane.repliers.push(queue_pair);
   }
 }

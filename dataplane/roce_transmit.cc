@@ -27,7 +27,11 @@ void prefetch_whole(const T& object) noexcept {
 void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
   Port& port = *ports_[port_of_lane_[lane_index]];
-  if (port.first_lane == lane_index) lane.discovery_due = port.neighbours.next_event();
+  if (port.first_lane == lane_index) {
+    // Deadlines pass whether or not the port takes frames.
+    if (port.neighbours.next_event() <= now) port.neighbours.write(now, {});
+    lane.discovery_due = port.neighbours.next_event();
+  }
   if (!lane.begin(now)) return;
   if (lane.discovery_due <= now) transmit_discovery(lane, port.neighbours, now);
   while (transmit_reply(lane, now) || transmit_turn(lane, now)) {
@@ -37,7 +41,6 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
 
 // Announcements, requests and answers of the port's NICs.
 void RoceTransport::transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept {
-  neighbours.write(now, {});
   while (neighbours.next_event() <= now) {
     const std::span<Frame> frames = lane.next_frames(now, kDiscoveryFrame, 1);
     if (frames.empty() || neighbours.write(now, frames) == 0) break;

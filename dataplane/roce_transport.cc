@@ -43,21 +43,23 @@ Time RoceTransport::next_event() const noexcept {
 }
 
 void RoceTransport::note_standstill(Time now) noexcept {
-  const bool stood_still = last_poll_ != Time::long_ago() && now - last_poll_ > options_.standstill;
+  const bool begins = last_poll_ < Time() && now >= Time();  // run time jumps here
+  const bool stood_still = !begins && last_poll_ != Time::long_ago() && now - last_poll_ > options_.standstill;
   last_poll_ = now;
   standstills_ = stood_still ? standstills_ + 1 : 0;
   // A loop that is always this slow must still notice losses.
-  if (stood_still && standstills_ <= kStandstillsInARow)
-    hold_until_ = now + ack_timeout(options_.profile.timeout_exponent);
+  if (stood_still && standstills_ <= kStandstillsInARow) hold_until_ = now + first_timeout(reliable_);
 }
 
 // When the requester's deadline takes effect: a time-out later after a standstill.
 Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
-  return std::max(requesters_[queue_pair].deadline(), hold_until_);
+  const Requester& requester = requesters_[queue_pair];
+  const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
+  return is_timeout ? std::max(requester.deadline(), hold_until_) : requester.deadline();
 }
 
 uint32_t RoceTransport::next_to_expire() const noexcept {
-  return deadlines_.first([this](uint32_t queue_pair) { return requesters_[queue_pair].deadline(); });
+  return deadlines_.first([this](uint32_t queue_pair) { return expiry(queue_pair); });
 }
 
 void RoceTransport::expire(Time now) noexcept {
@@ -78,11 +80,24 @@ void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_befo
   const Time deadline = requester.deadline();
   if (deadline == Time::never()) {
     if (deadline_before != Time::never()) deadlines_.disarm(queue_pair);
-    if (requester.state() == Requester::State::kError) return fail_queue_pair(queue_pair);
+    if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
   } else if (deadline != deadline_before) {
     deadlines_.arm(queue_pair, deadline - now);
   }
   if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
+}
+
+// A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense
+// without this one: as a connection manager would, it ends all queue pairs that carry the same messages.
+void RoceTransport::fail_connection(uint32_t queue_pair) noexcept {
+  const ConnectionEnds& ends = connections_[ends_[queue_pair].connection.value];
+  const uint32_t members = is_split(ends) ? options_.queue_pairs : 1;
+  for (const uint32_t side : {ends.source, ends.destination}) {
+    if (side == kNone) continue;
+    const uint32_t first = members > 1 ? side : side + ends_[queue_pair].member;
+    for (uint32_t i = 0; i < members; ++i) fail_queue_pair(first + i);
+  }
+  if (members > 1) assembly_.forget(ends_[queue_pair].connection);
 }
 
 // IBTA 10.3.1: the error state is the queue pair's, not one half's. It drops what arrives.

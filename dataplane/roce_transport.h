@@ -100,6 +100,7 @@ class RoceTransport final : public Transport {
     uint64_t out_of_credits = 0;  ///< acknowledgements that left a queue pair without credits for its next message
     uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
     uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
+    uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
     uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
     uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
   };
@@ -174,7 +175,7 @@ class RoceTransport final : public Transport {
   void end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept;
   ReceivedPart end_reception(uint32_t queue_pair, Time arrival) noexcept;
   void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-  void on_rendezvous(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
   bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
   bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
   void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
@@ -192,6 +193,7 @@ class RoceTransport final : public Transport {
   uint32_t next_to_expire() const noexcept;
   void expire(Time now) noexcept;
   void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
+  void fail_connection(uint32_t queue_pair) noexcept;
   void fail_queue_pair(uint32_t queue_pair) noexcept;
 
   // roce_transmit.cc

@@ -66,7 +66,7 @@ RunResult emulate(Session& session) {
   RealClock clock;
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
   RoceOptions options = roce_options(session.setup);
-  options.standstill = Duration(reliable_options(options.profile, options.mtu).timeout.ps / 2);
+  options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
   const std::unique_ptr<Transport> transport = wire_and_local(session.setup, options, *testbed);
   return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());

@@ -91,6 +91,16 @@ void warn_of_local_traffic(Setup& setup) {
   }
 }
 
+/// Whether a run would be taken for stalled before the transport repeats what was lost.
+void warn_of_late_repetition(Setup& setup) {
+  const Duration wait = regular_timeout(setup);
+  if (wait < setup.config.run.stall_timeout) return;
+  setup.warnings.push_back(fmt::format(
+      "a lost packet may be repeated after {:g} s only, but after {:g} s without progress the run counts as "
+      "stalled: raise run.stall_timeout or lower transport.timeout",
+      static_cast<double>(wait.ps) / 1e12, static_cast<double>(setup.config.run.stall_timeout.ps) / 1e12));
+}
+
 NcclProtocol nccl_protocol(ProtocolName protocol) {
   switch (protocol) {
     case ProtocolName::kAuto:
@@ -159,6 +169,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
   warn_of_local_traffic(setup);
+  warn_of_late_repetition(setup);
 }
 
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {

@@ -152,6 +152,12 @@ uint32_t default_timeout(const Setup& setup) {
   return exponent;
 }
 
+Duration regular_timeout(const Setup& setup) {
+  const TransportConfig& t = setup.config.transport;
+  const NicProfile profile = nic_profile(t, t.timeout ? *t.timeout : default_timeout(setup));
+  return reliable_options(profile, t.mtu).timeout;
+}
+
 RoceOptions roce_options(const Setup& setup) {
   const RunConfig& config = setup.config;
   const TransportConfig& t = config.transport;

@@ -19,6 +19,8 @@ RoceOptions roce_options(const Setup& setup);
 /// that a frame can wait in front of a port when all queue pairs that lead there have a whole window on the way. A
 /// shorter one would take its own queue for loss.
 uint32_t default_timeout(const Setup& setup);
+/// The longest wait of the transport for one acknowledgement.
+Duration regular_timeout(const Setup& setup);
 /// How messages become frames. The verb adds to the frames of the data (IBTA 9.3): RETH 16 in the first packet, an
 /// immediate or AETH of 4 in others. Where one packet more completes a message it is counted; the round trips of a
 /// rendezvous are not modelled.

@@ -194,6 +194,13 @@ void check_transport(const Source& source) {
   if (transport.receive_check == ReceiveCheckName::kHeaderAndTrailer && transport.checking) {
     source.fail("transport.receive_check", "'header_and_trailer' does not look at payloads, which 'checking' compares");
   }
+  const SourcePortConfig::Rule rule = transport.source_port.rule;
+  const bool hashed = rule == SourcePortConfig::Rule::kPerMessage || rule == SourcePortConfig::Rule::kPerPacket;
+  for (size_t i = 0; i < source.config.ports.size(); ++i) {
+    if (hashed && source.config.ports[i].queues > 1)
+      source.fail(fmt::format("ports[{}].queues", i),
+                  "needs one source port a queue pair: the device would spread the packets of one over its queues");
+  }
   if (transport.resolve_interval > transport.resolve_deadline)
     source.fail("transport.resolve_interval", "is above transport.resolve_deadline");
   if (transport.ecn == false && source.config.embedded_switch.ecn_threshold) {

@@ -61,6 +61,20 @@ TEST(MessageAssembly, FullTableAdmitsOnlyWhatItKnows) {
 }
 
 // The same against std::map, with many messages open at once, so that chains of probes are cut and closed.
+TEST(MessageAssembly, ForgetsAConnectionAndNothingElse) {
+  MessageAssembly assembly(100);
+  for (uint32_t i = 0; i < 50; ++i) {
+    assembly.open(kConnection, i, 2);
+    assembly.open(ConnectionId(8), i, 2);
+  }
+  assembly.forget(kConnection);
+  EXPECT_EQ(assembly.size(), 50u);
+  for (uint32_t i = 0; i < 50; ++i)
+    EXPECT_EQ(assembly.add(ConnectionId(8), i, 2, part(0, 0, 128)).missing, 1u) << "was there with two parts missing";
+  assembly.forget(ConnectionId(8));
+  EXPECT_EQ(assembly.size(), 0u);
+}
+
 TEST(MessageAssembly, ForgetsExactlyWhatIsComplete) {
   constexpr uint32_t kCapacity = 100;
   MessageAssembly assembly(kCapacity);

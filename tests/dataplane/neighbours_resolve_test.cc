@@ -69,6 +69,17 @@ TEST_F(NeighboursResolve, AsksAgainEveryIntervalUntilTheDeadline) {
   EXPECT_EQ(state(hop), NextHop::State::kUnreachable);
 }
 
+TEST_F(NeighboursResolve, APortThatTakesNoFramesMeetsTheDeadlineToo) {
+  start({make_nic(1, kIp)});
+  const uint32_t hop = neighbours_->resolve(nics_[0], kPeerIp);
+  neighbours_->write(now_, {});
+  EXPECT_LE(neighbours_->next_event(), now_ + seconds(1));
+  advance(seconds(1));
+  neighbours_->write(now_, {});
+  EXPECT_EQ((*neighbours_)[hop].state, NextHop::State::kUnreachable);
+  EXPECT_EQ((*neighbours_)[hop].requests, 0u);
+}
+
 TEST_F(NeighboursResolve, OneNextHopIsAskedForOnceByAllNicsOfAVlan) {
   start({make_nic(1, kIp), make_nic(2, kOtherIp), make_nic(3, kIp, 100)});
   const uint32_t hop = neighbours_->resolve(nics_[0], kPeerIp);

@@ -151,6 +151,11 @@ const Mistake kMistakes[] = {
      ":3: transport.source_port: '1024' is not one of linux, per_message, per_packet, or a port of 49152 .. 65535"},
     {"CheckedPayloadsNotLookedAt", "GOODtransport:\n  checking: on\n  receive_check: header_and_trailer\n",
      ":5: transport.receive_check: 'header_and_trailer' does not look at payloads, which 'checking' compares"},
+    {"QueuesAndSpraying",
+     "workload: {generate: {}}\nports:\n  - {device: a, queues: 2}\n  - {device: b}\ntransport: {source_port: "
+     "per_packet}\n",
+     ":3: ports[0].queues: needs one source port a queue pair: the device would spread the packets of one over its "
+     "queues"},
     {"ResolveInterval", "GOODtransport: {resolve_interval: 4s}",
      ":3: transport.resolve_interval: is above transport.resolve_deadline"},
     {"MarkingOfAnAck", "GOODtransport: {markings: {ack: {dscp: 64}}}",

@@ -58,6 +58,18 @@ class Ways(RankwireTest):
                 run = self.call("run", self.config(WAYS[name], "0.1%"), out=f"{name}.real")
                 self.assert_delivered(run)
 
+    def test_a_pair_that_fails_stops_nobody_else(self):
+        """Queue pairs that give up at once, in a run that is to go on: it ends by itself, and says what was lost."""
+        for name in ("split", "read", "read_split", "write_then_imm"):
+            with self.subTest(way=name):
+                config = self.config(WAYS[name], "3%")
+                config["transport"]["retry_count"] = 1
+                config["run"] = {"on_failure": "continue"}
+                run = self.call("simulate", config, "--twin", out=f"{name}.failing", status=FAILED)
+                self.assertEqual(run.summary["verdict"], "failed", run.summary["reason"])
+                self.assertIn("messages failed", run.summary["reason"])
+                self.assertGreater(run.transport["messages_delivered"], 0)
+
     def test_shipped_nccl_configuration(self):
         run = self.call("simulate", SOURCE / "configs/nccl.yaml", "--twin")
         self.assert_delivered(run)
