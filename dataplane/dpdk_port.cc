@@ -6,7 +6,6 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_mbuf_dyn.h>
 #include <rte_ring.h>
 
 #include <algorithm>
@@ -18,9 +17,9 @@
 
 #include "base/error.h"
 #include "dataplane/dpdk_device.h"
+#include "dataplane/dpdk_pattern.h"
 #include "dataplane/dpdk_time.h"
 #include "dataplane/dpdk_vdev.h"
-#include "dataplane/payload.h"
 
 namespace rankwire {
 namespace {
@@ -45,68 +44,28 @@ rte_mbuf* mbuf_of(const Frame& frame) {
   return static_cast<rte_mbuf*>(frame.handle);
 }
 
-/// Makes empty frames of mbufs that come from their pool, which keeps all that `finished_mbuf` does not set as a frame
-/// of one buffer needs it. Member by member: a Frame built aside and copied stalls on its own stores.
-void make_empty(std::span<rte_mbuf* const> mbufs, std::span<Frame> frames) noexcept {
-  for (size_t i = 0; i < mbufs.size(); ++i) {
-    Frame& frame = frames[i];
-    frame.head = static_cast<uint8_t*>(mbufs[i]->buf_addr) + RTE_PKTMBUF_HEADROOM;
-    frame.handle = mbufs[i];
-    frame.payload = nullptr;
-    frame.head_length = frame.payload_length = frame.tail_length = 0;
-  }
-}
+/// refcnt 1, one segment, no port, as rte_mbuf::rearm_data has them; data_off is to be added.
+constexpr uint64_t kFreshMbuf = uint64_t{1} << 16 | uint64_t{1} << 32 | uint64_t{RTE_MBUF_PORT_INVALID} << 48;
+static_assert(offsetof(rte_mbuf, refcnt) == offsetof(rte_mbuf, rearm_data) + 2 &&
+              offsetof(rte_mbuf, nb_segs) == offsetof(rte_mbuf, rearm_data) + 4 &&
+              offsetof(rte_mbuf, port) == offsetof(rte_mbuf, rearm_data) + 6);
 
-/// The payload pattern as it stands in the buffers of frames, at kHeaderRoom, which nobody but `transmit` writes to
-/// while a ring's peers keep the rule that payload is copied before it is changed: each mbuf remembers in a dynamic
-/// field of its own how much of it is there, so that it is copied when a frame is used for the first time and after
-/// something else has been written to its place, and not once a packet.
-class PatternInPlace {
- public:
-  PatternInPlace() {
-    constexpr rte_mbuf_dynfield kField{
-        .name = "rankwire_pattern_bytes", .size = sizeof(uint16_t), .align = alignof(uint16_t), .flags = 0};
-    offset_ = ::rte_mbuf_dynfield_register(&kField);
-    if (offset_ < 0) fail_run("no room in mbufs for a field of two bytes: {}", ::rte_strerror(rte_errno));
-  }
-
-  static uint8_t* place(const rte_mbuf* mbuf) noexcept {
-    return static_cast<uint8_t*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM + kHeaderRoom;
-  }
-  /// Makes the first `bytes` of the pattern stand in its place, with something else behind it.
-  void provide(rte_mbuf* mbuf, uint16_t bytes) const noexcept {
-    uint16_t& intact = *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*);
-    if (intact == bytes) return;
-    if (intact < bytes) std::memcpy(place(mbuf) + intact, payload_pattern().data() + intact, bytes - intact);
-    intact = bytes;
-  }
-  /// Something was written up to `end`.
-  void overwritten(rte_mbuf* mbuf, const uint8_t* end) const noexcept {
-    if (end > place(mbuf)) *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*) = 0;
-  }
-
- private:
-  int offset_;
-};
-
-/// Writes payload and tail behind the head.
-void linearise(const PatternInPlace& pattern, const Frame& frame, rte_mbuf* mbuf) noexcept {
-  uint8_t* const head_end = frame.head + frame.head_length;
-  uint8_t* const payload_end = head_end + frame.payload_length;
-  if (head_end == PatternInPlace::place(mbuf) && frame.payload == payload_pattern().data()) {
-    pattern.provide(mbuf, frame.payload_length);
-  } else {
-    if (frame.payload_length > 0) std::memcpy(head_end, frame.payload, frame.payload_length);
-    pattern.overwritten(mbuf, payload_end + frame.tail_length);
-  }
-  // A copy of known size: what is behind the frame's end is nobody's.
-  if (frame.tail_length > 0) std::memcpy(payload_end, frame.tail, sizeof frame.tail);
+void make_empty(rte_mbuf* mbuf, Frame& frame) noexcept {
+  frame.head = place_in(mbuf) - kHeaderRoom;
+  frame.payload = nullptr;
+  frame.handle = mbuf;
+  frame.head_length = frame.payload_length = 0;
+  frame.tail_length = 0;
 }
 
 /// The frame's mbuf, made to say what the frame says.
 rte_mbuf* finished_mbuf(const PatternInPlace& pattern, const Frame& frame) noexcept {
   rte_mbuf* mbuf = mbuf_of(frame);
-  linearise(pattern, frame, mbuf);
+  uint8_t* const payload = frame.head + frame.head_length;
+  uint8_t* const tail = payload + frame.payload_length;
+  if (frame.payload_length > 0) std::memcpy(payload, frame.payload, frame.payload_length);
+  if (frame.tail_length > 0) std::memcpy(tail, frame.tail, frame.tail_length);
+  pattern.overwritten(mbuf, tail + frame.tail_length);
   mbuf->data_off = static_cast<uint16_t>(frame.head - static_cast<uint8_t*>(mbuf->buf_addr));
   const uint32_t length = frame.length();
   mbuf->data_len = static_cast<uint16_t>(length);
@@ -132,19 +91,14 @@ class DpdkPort final : public FramePort {
   }
 
   size_t allocate(std::span<Frame> frames) noexcept override {
-    std::array<rte_mbuf*, kBurst> mbufs;
+    std::array<void*, kBurst> mbufs;
     size_t done = 0;
     while (done < frames.size()) {
-      const size_t n = std::min(kBurst, frames.size() - done);
-      if (::rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(mbufs.data()), static_cast<unsigned>(n)) != 0) break;
-      make_empty(std::span(mbufs).first(n), frames.subspan(done));
+      const size_t wanted = std::min(kBurst, frames.size() - done);
+      const size_t n = take(std::span(mbufs).first(wanted));
+      for (size_t i = 0; i < n; ++i) make_empty(static_cast<rte_mbuf*>(mbufs[i]), frames[done + i]);
       done += n;
-    }
-    // A bulk that the pool cannot serve in whole is not served at all.
-    while (done < frames.size()) {
-      rte_mbuf* mbuf = ::rte_mbuf_raw_alloc(pool_);
-      if (mbuf == nullptr) break;
-      make_empty({&mbuf, 1}, frames.subspan(done++));
+      if (n < wanted) break;
     }
     return done;
   }
@@ -155,15 +109,57 @@ class DpdkPort final : public FramePort {
     while (sent < frames.size()) {
       const auto burst = frames.subspan(sent, std::min(kBurst, frames.size() - sent));
       for (size_t i = 0; i < burst.size(); ++i) mbufs[i] = finished_mbuf(pattern_, burst[i]);
-      const size_t taken = ::rte_eth_tx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(burst.size()));
-      for (const Frame& frame : burst.first(taken)) counters_.tx_bytes += frame.length();
+      const size_t taken = give(std::span(mbufs).first(burst.size()));
       sent += taken;
       if (taken < burst.size()) break;
     }
-    counters_.tx_frames += sent;
     counters_.tx_refused += frames.size() - sent;
     return sent;
   }
+
+  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return take(buffers); }
+
+  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
+    const PatternInPlace pattern = pattern_;
+    const auto payload_length = static_cast<uint16_t>(shape.payload_length);
+    const uint64_t rearm = uint64_t{kPlaceOffset - shape.header_length} | kFreshMbuf;
+    for (const FrameBuffer buffer : buffers) {
+      auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+      if (shape.trailer_length > 0) {
+        pattern.provide(mbuf, payload_length);
+      } else {
+        pattern.overwritten(mbuf, place_in(mbuf) + shape.payload_length);
+      }
+      std::memcpy(&mbuf->rearm_data, &rearm, sizeof rearm);
+      mbuf->ol_flags = 0;
+      mbuf->data_len = static_cast<uint16_t>(shape.length());
+      mbuf->pkt_len = shape.length();
+    }
+    counters_.tx_bytes += buffers.size() * shape.length();
+  }
+
+  size_t send(Time, std::span<FrameBuffer> buffers) noexcept override {
+    auto** const mbufs = reinterpret_cast<rte_mbuf**>(buffers.data());
+    const size_t sent = ::rte_eth_tx_burst(id_, queue_, mbufs, static_cast<uint16_t>(buffers.size()));
+    counters_.tx_frames += sent;
+    counters_.tx_refused += buffers.size() - sent;
+    return sent;
+  }
+
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override {
+    for (const FrameBuffer buffer : buffers) {
+      auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+      pattern_.overwritten(mbuf, place_in(mbuf) + 1);
+      ::rte_pktmbuf_free(mbuf);
+    }
+  }
+
+  void discard(std::span<const FrameBuffer> buffers) noexcept override {
+    for (const FrameBuffer buffer : buffers) counters_.tx_bytes -= length(buffer);
+    cancel(buffers);
+  }
+
+  uint32_t length(FrameBuffer buffer) const noexcept override { return static_cast<rte_mbuf*>(buffer)->pkt_len; }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     std::array<rte_mbuf*, kBurst> mbufs;
@@ -177,8 +173,8 @@ class DpdkPort final : public FramePort {
         ::rte_pktmbuf_free(mbuf);
         continue;
       }
-      make_empty({&mbuf, 1}, frames.subspan(kept));
       Frame& frame = frames[kept++];
+      make_empty(mbuf, frame);
       frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
       frame.arrival = stamps_ ? stamps_->arrival(*mbuf, now) : now;
       frame.head_length = mbuf->data_len;
@@ -201,7 +197,10 @@ class DpdkPort final : public FramePort {
   Time next_event() const noexcept override { return Time::never(); }
 
   Capabilities capabilities() const noexcept override {
-    return {.frame_capacity = frame_capacity_, .payload_by_reference = false, .hardware_time = stamps_.has_value()};
+    return {.frame_capacity = frame_capacity_,
+            .payload_by_reference = false,
+            .hardware_time = stamps_.has_value(),
+            .place_offset = sizeof(rte_mbuf) + kPlaceOffset};
   }
 
   PortCounters counters() const override {
@@ -216,6 +215,24 @@ class DpdkPort final : public FramePort {
   }
 
  private:
+  size_t take(std::span<void*> mbufs) noexcept {
+    if (::rte_mempool_get_bulk(pool_, mbufs.data(), static_cast<unsigned>(mbufs.size())) == 0) return mbufs.size();
+    // A bulk that the pool cannot serve in whole is not served at all.
+    size_t n = 0;
+    while (n < mbufs.size() && ::rte_mempool_get(pool_, &mbufs[n]) == 0) ++n;
+    return n;
+  }
+
+  size_t give(std::span<rte_mbuf*> mbufs) noexcept {
+    uint64_t bytes = 0;
+    for (const rte_mbuf* mbuf : mbufs) bytes += mbuf->pkt_len;
+    const size_t taken = ::rte_eth_tx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(mbufs.size()));
+    for (const rte_mbuf* refused : mbufs.subspan(taken)) bytes -= refused->pkt_len;
+    counters_.tx_frames += taken;
+    counters_.tx_bytes += bytes;
+    return taken;
+  }
+
   const uint16_t id_, queue_;
   const uint32_t frame_capacity_;
   rte_mempool* const pool_;

@@ -32,9 +32,9 @@ struct DpdkPortOptions {
 /// `mtu` unless the string sets `framesz`, and `qpairs` for several queues. Setting the MTU of a device that has a
 /// kernel interface sets the interface's.
 ///
-/// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` + 7 must not exceed
-/// `frame_capacity` (at least 4352), unless it is `payload_pattern()` behind a head that ends at kHeaderRoom: that
-/// stays in the buffers from one packet to the next; `arrival` is the device's stamp where `hardware_time` says so,
+/// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` must not exceed
+/// `frame_capacity` (at least 4352); `payload_pattern()` in frames that `send` takes stays in the buffers from one
+/// packet to the next; `arrival` is the device's stamp where `hardware_time` says so,
 /// once its clock is fitted to the run's (some milliseconds of `receive`), and the `now` of `receive` otherwise; a
 /// stamp may be later than `now` by the time since that was read; a frame of one DPDK port may be transmitted on any
 /// other; a received frame stands in `head` alone. Frames that arrive in several buffers are dropped.

@@ -19,7 +19,8 @@ FramePool::FramePool(size_t frames, uint32_t frame_capacity)
       frame_capacity_(aligned(frame_capacity)),
       mask_(std::bit_ceil(frames) - 1),
       cells_(std::make_unique<Cell[]>(mask_ + 1)),
-      memory_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, frames * frame_capacity_))) {
+      memory_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, frames * frame_capacity_))),
+      descriptions_(std::make_unique<Frame[]>(frames)) {
   if (!memory_) throw std::bad_alloc();
   for (size_t i = 0; i <= mask_; ++i) {
     const bool filled = i < frames;

@@ -32,6 +32,11 @@ class FramePool {
   /// Takes back frames of this pool. Waits only for a thread that is within `allocate` on the same cells.
   void release(std::span<const Frame> frames) noexcept;
 
+  /// Room for whoever holds the frame with this memory to describe it.
+  Frame& description(const void* memory) noexcept {
+    return descriptions_[static_cast<size_t>(static_cast<const uint8_t*>(memory) - memory_.get()) / frame_capacity_];
+  }
+
   uint32_t frame_capacity() const { return frame_capacity_; }
   size_t size() const { return size_; }
   /// Frames that nobody holds; exact only while no other thread uses the pool.
@@ -51,6 +56,7 @@ class FramePool {
   const size_t mask_;
   std::unique_ptr<Cell[]> cells_;
   std::unique_ptr<uint8_t, Free> memory_;
+  std::unique_ptr<Frame[]> descriptions_;
   alignas(64) std::atomic<size_t> take_{0};
   alignas(64) std::atomic<size_t> give_{0};
 };

@@ -19,33 +19,59 @@ struct Frame {
   Time arrival;                      ///< set by `receive`: hardware stamp, or one clock read a burst
   uint16_t head_length = 0;
   uint16_t payload_length = 0;
-  uint8_t tail_length = 0;  ///< pad and ICRC behind a borrowed payload, at most 7
-  uint8_t tail[7] = {};
+  uint32_t tail_length = 0;  ///< pad and ICRC behind a borrowed payload, at most 7
+  uint8_t tail[8] = {};
 
   uint32_t length() const { return uint32_t{head_length} + payload_length + tail_length; }
 };
+static_assert(sizeof(Frame) == 48);
 
 /// Bytes that a frame of `length` occupies on an Ethernet line: + FCS 4, preamble and SFD 8, gap 12; at least 64 + 20.
 constexpr Bytes line_bytes(uint32_t length) {
   return Bytes((length < 60 ? 60 : length) + 24);
 }
 
-/// Where headers end, counted from `head` as allocated, in frames whose payload follows at the start of a cache line. A
-/// port that keeps `payload_pattern()` in its frames has it there.
+/// Where payloads begin, counted from `head` as allocated: at the start of a cache line, so that payload stays where it
+/// is whatever is in front of it. Behind the headers' room a buffer has the payload's, and kTrailerRoom.
 constexpr uint32_t kHeaderRoom = 128;
+constexpr uint32_t kTrailerRoom = 8;
+
+/// A buffer of a port for a frame to be sent, opaque: FramePort::Capabilities tell where in it the payload's place is.
+using FrameBuffer = void*;
+
+/// What a run of frames made in buffers of a port has in common. In front of each payload's place its writer has put
+/// the headers. Behind it stand the payload and the trailer: `payload_pattern()` as far as it goes, which the port
+/// provides, and the writer's pad and ICRC; or all is the writer's own, and then there is no trailer.
+struct FrameShape {
+  uint32_t payload_length = 0;
+  uint16_t header_length = 0;   ///< at most kHeaderRoom
+  uint16_t trailer_length = 0;  ///< at most 7, less than kTrailerRoom: a trailer may be written as one word
+
+  bool operator==(const FrameShape&) const = default;
+  uint32_t length() const { return header_length + payload_length + trailer_length; }
+};
 
 /// One thread uses a port at a time. Batches in, counts out; nothing allocates, nothing throws.
 ///
 /// Frames belong to the caller from `allocate` or `receive` until `transmit` takes them or `release` gives them back.
-/// A frame received from one port may be transmitted on another port of the same kind (a switch does so).
+/// A frame received from one port may be transmitted on another port of the same kind (a switch does so). Whoever sends
+/// packets in great numbers takes `reserve`, `complete` and `send` instead: no frame is described one by one, and a
+/// payload that is the pattern is never copied.
 class FramePort {
  public:
   struct Capabilities {
     uint32_t frame_capacity = 0;        ///< bytes that fit into `head` of an allocated frame
-    bool payload_by_reference = false;  ///< `transmit` takes frames with a borrowed payload as they are; otherwise the
-                                        ///< port linearises them: by a copy, unless it keeps that payload in
-                                        ///< its frames at kHeaderRoom
+    bool payload_by_reference = false;  ///< `transmit` and `send` take frames with a borrowed payload as they are;
+                                        ///< otherwise `transmit` copies it, and the pattern stands in the buffers
     bool hardware_time = false;         ///< `arrival` is a hardware stamp
+
+    uint32_t place_offset = 0;  ///< of the payload's place in a FrameBuffer
+
+    uint8_t* place(FrameBuffer buffer) const { return static_cast<uint8_t*>(buffer) + place_offset; }
+    /// Where the trailer goes: behind the payload, or where that would be when it is taken by reference.
+    uint8_t* trailer_place(uint8_t* place, uint32_t payload_length) const {
+      return place + (payload_by_reference ? 0 : payload_length);
+    }
   };
 
   virtual ~FramePort() = default;
@@ -54,6 +80,19 @@ class FramePort {
   virtual size_t allocate(std::span<Frame> frames) noexcept = 0;
   /// Sends the leading frames that the port takes and returns their number; those belong to the port from then on.
   virtual size_t transmit(Time now, std::span<const Frame> frames) noexcept = 0;
+  /// Takes buffers for frames to be sent and returns how many: fewer when the pool is empty.
+  virtual size_t reserve(std::span<FrameBuffer> buffers) noexcept = 0;
+  /// The frames in these buffers are complete.
+  virtual void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept = 0;
+  /// Sends the leading ones of complete frames and returns how many the port takes; those buffers belong to the port
+  /// from then on, and their places in the span have no meaning.
+  virtual size_t send(Time now, std::span<FrameBuffer> buffers) noexcept = 0;
+  /// Gives back buffers that were reserved and are not complete.
+  virtual void cancel(std::span<const FrameBuffer> buffers) noexcept = 0;
+  /// Gives back buffers whose frames are complete and not sent.
+  virtual void discard(std::span<const FrameBuffer> buffers) noexcept = 0;
+  /// Bytes of a complete frame that is not sent.
+  virtual uint32_t length(FrameBuffer buffer) const noexcept = 0;
   virtual size_t receive(Time now, std::span<Frame> frames) noexcept = 0;
   virtual void release(std::span<const Frame> frames) noexcept = 0;
   /// When `receive` next has something, as far as the port can know: `now` or earlier when frames wait, never() when

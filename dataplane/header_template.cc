@@ -88,7 +88,7 @@ HeaderTemplate make_template(const PacketPath& path) {
     ether_type = Be16(kEtherTypeVlan);
   }
   headers.put(EthernetHeader{path.destination_mac, path.source_mac, ether_type});
-  result.icrc_register = icrc_register(result.ip());
+  result.icrc.behind_bth = icrc_register(result.ip());
   return result;
 }
 

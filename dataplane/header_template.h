@@ -45,6 +45,18 @@ struct PacketPath {
   Markings markings;
 };
 
+/// What PatternIcrc knows beforehand of the packets that a queue pair sends.
+struct IcrcBase {
+  uint32_t behind_bth = 0;         ///< the register behind BTH, for the template's headers as they stand
+  std::array<uint32_t, 3> full{};  ///< by PatternIcrc::Kind: the ICRC with this very BTH, a full payload, and zeros
+                                   ///< between the two
+};
+/// The same of the packets that its peer sends, if that has the same settings.
+struct PeerIcrcBase {
+  uint32_t behind_bth = 0;
+  uint32_t full = 0;  ///< without anything between the two
+};
+
 /// The headers of a path, Ethernet to BTH, with everything filled in that does not change from packet to packet. They
 /// end where the template ends, so those of an untagged packet over IPv4 are wholly in its last cache line.
 struct alignas(64) HeaderTemplate {
@@ -56,13 +68,13 @@ struct alignas(64) HeaderTemplate {
   };
   static constexpr size_t kBytes = 128;
 
-  uint32_t icrc_register = 0;                   ///< behind BTH, for the headers as they stand
-  uint32_t middle_icrc = 0;                     ///< see PatternIcrc
+  IcrcBase icrc;                                ///< `full` of a template of PatternIcrc
+  PeerIcrcBase peer;                            ///< of a connected queue pair
   uint16_t vlan = 0;                            ///< as ParsedPacket::vlan
   uint8_t header_length = kMinBaseHeaderBytes;  ///< 54, 58, 74 or 78
   IpVersion ip_version = IpVersion::kIpv4;
   std::array<KindBytes, kPacketKinds> kinds;  ///< by PacketKind
-  std::array<uint8_t, kBytes - 32> bytes{};   ///< the headers are the last `header_length`
+  std::array<uint8_t, kBytes - 48> bytes{};   ///< the headers are the last `header_length`
 
   const uint8_t* header_end() const noexcept { return bytes.data() + bytes.size(); }
   uint8_t* header_end() noexcept { return bytes.data() + bytes.size(); }
@@ -79,7 +91,7 @@ struct alignas(64) HeaderTemplate {
   }
 };
 static_assert(sizeof(HeaderTemplate) == HeaderTemplate::kBytes && alignof(HeaderTemplate) == 64);
-static_assert(HeaderTemplate::kBytes - 32 >= kMaxBaseHeaderBytes);
+static_assert(HeaderTemplate::kBytes - 48 >= kMaxBaseHeaderBytes);
 
 /// Without opcode, lengths and PSN: for packets of every kind, with the marking of data.
 HeaderTemplate make_template(const PacketPath& path);

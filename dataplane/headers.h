@@ -3,6 +3,7 @@
 // alignment 1 and exactly its size on the wire.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -14,19 +15,35 @@
 
 namespace rankwire {
 
+constexpr uint16_t byte_swapped(uint16_t value) {
+  return __builtin_bswap16(value);
+}
+constexpr uint32_t byte_swapped(uint32_t value) {
+  return __builtin_bswap32(value);
+}
+constexpr uint64_t byte_swapped(uint64_t value) {
+  return __builtin_bswap64(value);
+}
+
 /// An unsigned integer of N bytes, most significant first. Conversions are explicit in both directions.
 template <class Host, size_t N>
 class BigEndian {
+  static_assert(std::endian::native == std::endian::little);
+  static constexpr int kUnused = 8 * (sizeof(Host) - N);
+  using Bytes = std::array<uint8_t, sizeof(Host)>;
+
  public:
   constexpr BigEndian() = default;
+  // Whole words are swapped: compilers do not see that a loop over bytes does the same.
   constexpr explicit BigEndian(Host host) {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < N; ++i) bytes_[i] = static_cast<uint8_t>(host >> (8 * (N - 1 - i)));
+    const auto bytes = std::bit_cast<Bytes>(byte_swapped(static_cast<Host>(host << kUnused)));
+    std::copy_n(bytes.begin(), N, bytes_.begin());
   }
   constexpr Host value() const {
+    if constexpr (N == sizeof(Host)) return byte_swapped(std::bit_cast<Host>(bytes_));
     Host host = 0;
 #pragma GCC unroll 8
-    for (size_t i = 0; i < N; ++i) host = static_cast<Host>(host | static_cast<Host>(bytes_[i]) << (8 * (N - 1 - i)));
+    for (size_t i = 0; i < N; ++i) host = static_cast<Host>(host << 8 | bytes_[i]);
     return host;
   }
   constexpr bool operator==(const BigEndian& other) const {

@@ -260,6 +260,10 @@ uint32_t crc32_update(uint32_t crc, std::span<const uint8_t> bytes) noexcept {
   return kUpdate(crc, bytes);
 }
 
+uint32_t crc32_word(uint32_t crc, uint32_t word) noexcept {
+  return four_zero_bytes(crc ^ word);
+}
+
 uint32_t crc32_multiply_bitwise(uint32_t a, uint32_t b) noexcept {
   uint32_t product = 0;
   for (; a != 0; a <<= 1) {
@@ -289,7 +293,10 @@ uint32_t icrc(std::span<const uint8_t> ip_packet) noexcept {
 uint32_t icrc(const Frame& frame, uint32_t ip_offset, uint32_t covered) noexcept {
   const uint8_t* const ip = frame.head + ip_offset;
   const auto headers = ip_offset + static_cast<uint32_t>(ip[0] >> 4 == 6 ? kIpv6Headers : kIpv4Headers);
-  uint32_t crc = icrc_register(ip);
+  return icrc_behind(icrc_register(ip), frame, headers, covered);
+}
+
+uint32_t icrc_behind(uint32_t crc, const Frame& frame, uint32_t headers, uint32_t covered) noexcept {
   uint32_t left = covered - headers;
   const auto take = [&](const uint8_t* bytes, uint32_t size) {
     size = std::min(size, left);

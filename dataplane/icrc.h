@@ -24,6 +24,9 @@ uint32_t crc32_update_wide_folding(uint32_t crc, std::span<const uint8_t> bytes)
 bool has_carryless_multiply() noexcept;
 bool has_wide_carryless_multiply() noexcept;
 
+/// The register behind four more bytes, the first in the lowest byte of `word`.
+uint32_t crc32_word(uint32_t crc, uint32_t word) noexcept;
+
 /// The product of two polynomials modulo that of the CRC. Both are reflected as registers are: bit 31 is x^0. A
 /// register times x^(8 n) is the register after n zero bytes.
 uint32_t crc32_multiply(uint32_t a, uint32_t b) noexcept;
@@ -42,5 +45,7 @@ uint32_t icrc(std::span<const uint8_t> ip_packet) noexcept;
 /// The ICRC of the first `covered` bytes of a frame whose IP header stands at `ip_offset`. What is in front of it
 /// counts in `covered` but is not in the ICRC. `head` must hold the headers up to BTH.
 uint32_t icrc(const Frame& frame, uint32_t ip_offset, uint32_t covered) noexcept;
+/// The same from the register behind the BTH, when that is known. The first `headers` bytes of the frame end there.
+uint32_t icrc_behind(uint32_t crc, const Frame& frame, uint32_t headers, uint32_t covered) noexcept;
 
 }  // namespace rankwire

@@ -31,6 +31,14 @@ class IndexQueue {
     if (tail >= items_.size()) tail -= static_cast<uint32_t>(items_.size());
     items_[tail] = index;
   }
+  /// Moves the first index behind all others.
+  void rotate() noexcept {
+    const uint32_t index = items_[head_];
+    uint32_t tail = head_ + size_;
+    if (tail >= items_.size()) tail -= static_cast<uint32_t>(items_.size());
+    items_[tail] = index;
+    if (++head_ == items_.size()) head_ = 0;
+  }
   uint32_t pop() noexcept {
     assert(!empty());
     const uint32_t index = items_[head_];

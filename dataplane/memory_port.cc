@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/spsc_ring.h"
+#include "dataplane/payload.h"
 
 namespace rankwire {
 namespace {
@@ -20,7 +22,7 @@ class MemoryPort final : public FramePort {
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
 
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
-    std::array<Frame, 32> stamped;
+    std::array<Frame, kChunk> stamped;
     size_t sent = 0;
     while (sent < frames.size()) {
       const size_t n = std::min(stamped.size(), frames.size() - sent);
@@ -38,6 +40,64 @@ class MemoryPort final : public FramePort {
     return sent;
   }
 
+  size_t reserve(std::span<FrameBuffer> buffers) noexcept override {
+    std::array<Frame, kChunk> empty;
+    size_t done = 0;
+    while (done < buffers.size()) {
+      const size_t wanted = std::min(kChunk, buffers.size() - done);
+      const size_t n = pool_.allocate(std::span(empty).first(wanted));
+      for (size_t i = 0; i < n; ++i) buffers[done + i] = empty[i].head;
+      done += n;
+      if (n < wanted) break;
+    }
+    return done;
+  }
+
+  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
+    for (const FrameBuffer buffer : buffers) {
+      uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
+      Frame frame = empty_frame(buffer);
+      frame.head = place - shape.header_length;
+      frame.head_length = shape.header_length;
+      if (shape.trailer_length > 0) {
+        frame.payload = payload_pattern().data();
+        frame.payload_length = static_cast<uint16_t>(shape.payload_length);
+        frame.tail_length = shape.trailer_length;
+        std::memcpy(frame.tail, place, sizeof frame.tail);
+      } else {
+        frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
+      }
+      pool_.description(buffer) = frame;
+    }
+  }
+
+  size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
+    std::array<Frame, kChunk> frames;
+    size_t sent = 0;
+    while (sent < buffers.size()) {
+      const size_t n = std::min(kChunk, buffers.size() - sent);
+      for (size_t i = 0; i < n; ++i) frames[i] = pool_.description(buffers[sent + i]);
+      const size_t taken = transmit(now, {frames.data(), n});
+      sent += taken;
+      if (taken < n) {
+        counters_.tx_refused += buffers.size() - sent - (n - taken);
+        break;
+      }
+    }
+    return sent;
+  }
+
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override {
+    for (const FrameBuffer buffer : buffers) {
+      const Frame frame = empty_frame(buffer);
+      pool_.release({&frame, 1});
+    }
+  }
+
+  void discard(std::span<const FrameBuffer> buffers) noexcept override { cancel(buffers); }
+
+  uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.description(buffer).length(); }
+
   size_t receive(Time, std::span<Frame> frames) noexcept override {
     const size_t n = in_->pop(frames);
     counters_.rx_frames += n;
@@ -53,12 +113,24 @@ class MemoryPort final : public FramePort {
   }
 
   Capabilities capabilities() const noexcept override {
-    return {.frame_capacity = pool_.frame_capacity(), .payload_by_reference = true, .hardware_time = false};
+    return {.frame_capacity = pool_.frame_capacity(),
+            .payload_by_reference = true,
+            .hardware_time = false,
+            .place_offset = kHeaderRoom};
   }
 
   PortCounters counters() const override { return counters_; }
 
  private:
+  static constexpr size_t kChunk = 32;
+
+  static Frame empty_frame(FrameBuffer buffer) noexcept {
+    Frame frame;
+    frame.head = static_cast<uint8_t*>(buffer);
+    frame.handle = buffer;
+    return frame;
+  }
+
   FramePool& pool_;
   std::shared_ptr<FrameRing> out_, in_;
   PortCounters counters_;

@@ -129,7 +129,7 @@ struct OutboundPacket {
 };
 
 /// A template that at the same time is the whole header of a WRITE_MIDDLE with `payload_length` bytes, a multiple of 4,
-/// and PSN 0. PatternIcrc makes one with `middle_icrc`.
+/// and PSN 0. PatternIcrc makes one with all of `icrc`.
 HeaderTemplate make_middle_template(const PacketPath& path, uint32_t payload_length);
 
 /// Bytes of headers in front of the payload.
@@ -155,7 +155,10 @@ struct Acknowledgement {
   uint8_t syndrome = static_cast<uint8_t>(Syndrome::kAck);
 };
 
-/// Writes and seals an ACK, or with the marking of NAKs a NAK or RNR NAK, into an empty frame.
+/// Writes an ACK, or with the marking of NAKs a NAK or RNR NAK, without its ICRC into an empty frame.
+void write_acknowledgement_headers(const HeaderTemplate& path, const Acknowledgement& acknowledgement,
+                                   Frame& frame) noexcept;
+/// The same, sealed. PatternIcrc's templates have a quicker way in request_writer.h.
 void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept;
 
 /// Writes and seals a congestion notification packet (Annex A17.9.3) for the queue pair that the template's packets go

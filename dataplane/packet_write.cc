@@ -96,7 +96,7 @@ HeaderTemplate make_middle_template(const PacketPath& path, uint32_t payload_len
   frame.head = bytes.data();
   write_headers(result, {.opcode = Opcode::kWriteMiddle, .payload_length = payload_length}, frame);
   std::memcpy(result.header(), bytes.data(), result.header_length);
-  result.icrc_register = icrc_register(result.ip());
+  result.icrc.behind_bth = icrc_register(result.ip());
   return result;
 }
 
@@ -113,7 +113,8 @@ void write_headers(const HeaderTemplate& path, const OutboundPacket& packet, Fra
   finish_headers(write_extended_headers(layout, packet, frame.head + path.header_length), frame);
 }
 
-void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept {
+void write_acknowledgement_headers(const HeaderTemplate& path, const Acknowledgement& acknowledgement,
+                                   Frame& frame) noexcept {
   const bool ack = (acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeAck;
   Bth& bth =
       start_packet(path, ack ? PacketKind::kAck : PacketKind::kNak, sizeof(Bth) + sizeof(Aeth) + kIcrcBytes, frame);
@@ -123,6 +124,10 @@ void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& ac
   const Aeth aeth{acknowledgement.syndrome, Be24(acknowledgement.msn)};
   std::memcpy(p, &aeth, sizeof aeth);
   finish_headers(p + sizeof aeth, frame);
+}
+
+void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept {
+  write_acknowledgement_headers(path, acknowledgement, frame);
   seal(frame);
 }
 

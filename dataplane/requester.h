@@ -116,6 +116,25 @@ class alignas(64) Requester {
   /// The leading packets of `next_run`, all or fewer, were sent at `now`.
   void sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
 
+  /// The short way for what most packets are: how many MIDDLEs without AckReq that were never sent are next, at most
+  /// `limit`; 0 when something else is. They begin with `next_psn`.
+  uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
+    if (holds_ != 0 || cursor_packet_ == 0 || next_ != end_ || cursor_middle_ == Opcode::kReadRequest) return 0;
+    const uint32_t left = cursor_packets_ - cursor_packet_;
+    const uint32_t in_flight_already = in_flight();
+    if (in_flight_already >= options.window) return 0;
+    return std::min(
+        {limit, left - 1, options.ack_every - since_ack_request_ - 1, options.window - in_flight_already - 1});
+  }
+  /// Their opcode.
+  Opcode middle_opcode() const noexcept { return cursor_middle_; }
+  /// The leading ones of them were sent.
+  void middles_sent(uint32_t count) noexcept {
+    next_ = end_ = psn_add(next_, count);
+    cursor_packet_ += count;
+    since_ack_request_ += count;
+  }
+
   AckReception acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
   /// `packet` is a READ response.
   ReadReception respond(RequesterPool& pool, Time now, const ParsedPacket& packet) noexcept;
@@ -219,9 +238,7 @@ inline RequestRun Requester::next_run(const RequesterPool& pool, uint32_t limit)
 inline void Requester::sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept {
   if (run.opcode != cursor_middle_ || run.ack_request || run.retransmission || run.opcode == Opcode::kReadRequest)
     return boundary_sent(pool, run, now);
-  next_ = end_ = psn_add(next_, run.count);
-  cursor_packet_ += run.count;
-  since_ack_request_ += run.count;
+  middles_sent(run.count);
 }
 
 }  // namespace rankwire

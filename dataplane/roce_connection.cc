@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/message.h"
@@ -95,7 +96,9 @@ void RoceTransport::make_queue_pairs() {
   deadlines_ = DeadlineLists(queue_pairs);
   const auto readable = std::ranges::count_if(ends_, [this](const QueuePairEnd& end) { return is_readable(end); });
   read_resources_.assign(static_cast<size_t>(readable) * options_.profile.max_responder_reads, ReadResource());
-  writer_.emplace(options_.mtu, options_.payload, options_.source_port);
+  pattern_icrc_.emplace(options_.mtu);
+  writer_.emplace(*pattern_icrc_, options_.payload, options_.mtu, options_.source_port);
+  icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
   lanes_.clear();
   for (const PortBinding& binding : bindings_)
     lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), queue_pairs,
@@ -241,7 +244,11 @@ std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoin
   end.remote_address = peer->address;
   end.remote_rkey = peer->rkey;
   end.peer = local_peer(end, *peer);
-  templates_[queue_pair] = writer_->make_template(path_between(local, *peer));
+  PacketPath path = path_between(local, *peer);
+  templates_[queue_pair] = pattern_icrc_->make_template(path);
+  std::swap(path.source_ip, path.destination_ip);
+  path.destination_qp = local.queue_pair;
+  templates_[queue_pair].peer = pattern_icrc_->make_peer(path);
   requesters_[queue_pair] = Requester(local.psn);
   responders_[queue_pair] =
       Responder(peer->psn, {.address = local.address, .bytes = region_bytes(end), .rkey = local.rkey},

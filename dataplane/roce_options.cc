@@ -38,6 +38,7 @@ void check_options(const RoceOptions& options) {
     fail_input("the path MTU is {} bytes; it must be 256, 512, 1024, 2048 or 4096", options.mtu);
   check_profile(options.profile);
   check_range("the number of queue pairs", options.queue_pairs, 1, 256);
+  if (options.turn < 1) fail_input("turn is 0 packets; it must be at least 1");
   if (options.receive_queue) check_range("the receive queue", *options.receive_queue, 1, 65535);
   if (options.verb == DataVerb::kRead && options.profile.max_reads > options.profile.max_responder_reads)
     fail_input("a queue pair may have {} READs outstanding, and its peer remembers {}", options.profile.max_reads,
@@ -56,7 +57,7 @@ void RoceTransport::check_plan() const {
     const FramePort::Capabilities capabilities = binding.port->capabilities();
     const bool by_reference = capabilities.payload_by_reference && options_.payload == PayloadMode::kPattern;
     // A payload is at most the MTU, which needs no pad. Control messages stand in the frame.
-    const size_t needed = kHeaderRoom + (by_reference ? kMaxControlBytes : options_.mtu) + kIcrcBytes;
+    const size_t needed = kHeaderRoom + (by_reference ? kMaxControlBytes : options_.mtu) + kTrailerRoom;
     if (capabilities.frame_capacity < needed)
       fail_input("port {} has frames of {} bytes; a path MTU of {} needs {}", binding.id.value,
                  capabilities.frame_capacity, options_.mtu, needed);

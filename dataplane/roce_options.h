@@ -10,6 +10,7 @@
 #include "dataplane/nic_profile.h"
 #include "dataplane/packet.h"
 #include "dataplane/payload.h"
+#include "dataplane/receive_check.h"
 #include "dataplane/source_port.h"
 
 namespace rankwire {
@@ -58,6 +59,8 @@ struct RoceOptions {
   /// Its data_ecn is the caller's to put into `markings`.
   NicProfile profile;
 
+  /// Packets that a queue pair sends in a row before the next has its turn, >= 1: a visit costs more than a packet.
+  uint32_t turn = 16;
   uint32_t queue_pairs = 1;  ///< of each connection that has its own, 1 .. 256
   Spread spread = Spread::kSplit;
   DataVerb verb = DataVerb::kWriteImm;
@@ -76,6 +79,7 @@ struct RoceOptions {
   Duration resolve_deadline = seconds(3);         ///< after which a next hop is unreachable, > 0
 
   PayloadMode payload = PayloadMode::kPattern;
+  ReceiveCheck receive_check = ReceiveCheck::kWholeFrame;  ///< of packets between ends with the same options
   Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up; >= 0
   /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
   /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle

@@ -2,6 +2,17 @@
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
+namespace {
+
+// Where BTH stands if the frame, of at least kMinBaseHeaderBytes, is a RoCEv2 packet.
+uint32_t bth_offset_of(const uint8_t* head) noexcept {
+  uint32_t ip = sizeof(EthernetHeader);
+  if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeVlan)) ip += sizeof(VlanTag);
+  const size_t ip_bytes = head[ip] >> 4 == 6 ? sizeof(Ipv6Header) : sizeof(Ipv4Header);
+  return ip + static_cast<uint32_t>(ip_bytes + sizeof(UdpHeader));
+}
+
+}  // namespace
 
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
@@ -10,13 +21,35 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     if (port.looked != Time::never()) port.look_intervals.add(now - port.looked);
     port.looked = now;
   }
-  // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
-  // what is there.
-  if (delivered_.capacity() - delivered_.size() < TransmitLane::kBurst) return;
-  std::array<Frame, TransmitLane::kBurst> frames;
-  const size_t n = lane.port().receive(now, frames);
-  for (size_t i = 0; i < n; ++i) accept(port, frames[i], now);
-  if (n > 0) lane.port().release({frames.data(), n});
+  for (uint32_t received = 0; received < TransmitLane::kBurst; received += kReceiveBurst) {
+    // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
+    // what is there.
+    if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
+    const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
+    if (frames.empty()) return;
+    for (const Frame& frame : frames) prefetch_state(frame);
+    for (const Frame& frame : frames) accept(port, frame, now);
+    lane.port().release(frames);
+    if (frames.size() < kReceiveBurst) return;
+  }
+}
+
+// What a packet of this frame would need of its queue pair.
+void RoceTransport::prefetch_state(const Frame& frame) const noexcept {
+  if (frame.head_length < kMinBaseHeaderBytes) return;
+  const uint32_t bth_offset = bth_offset_of(frame.head);
+  if (frame.head_length < bth_offset + sizeof(Bth)) return;
+  const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
+  const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
+  if (i >= ends_.size()) return;
+  __builtin_prefetch(&templates_[i]);
+  __builtin_prefetch(templates_[i].header_end() - 1);
+  __builtin_prefetch(&ends_[i], 1);
+  if (is_response(bth.opcode)) {
+    __builtin_prefetch(&requesters_[i], 1);
+  } else {
+    __builtin_prefetch(&responders_[i], 1);
+  }
 }
 
 void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
@@ -28,16 +61,21 @@ void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
   ++counters_.packets_rx;
   counters_.bytes_rx += frame.length();
   if (packet.reject != Reject::kNone) return count_reject(packet.reject);
-  if (!icrc_matches(frame, packet)) {
+  const uint32_t queue_pair = packet.destination_qp - kFirstQueuePair;
+  const bool known = queue_pair < ends_.size();
+  const bool addressed = known && is_addressed_to(templates_[queue_pair], packet);
+  const bool intact = addressed && is_mirrored(templates_[queue_pair], packet)
+                          ? icrc_check_->matches(templates_[queue_pair].peer, frame, packet)
+                          : icrc_matches(frame, packet);
+  if (!intact) {
     ++counters_.icrc_errors;
     return;
   }
-  const uint32_t queue_pair = packet.destination_qp - kFirstQueuePair;
-  if (queue_pair >= ends_.size()) {
+  if (!known) {
     ++counters_.unknown_qp;
     return;
   }
-  if (&port_of(ends_[queue_pair]) != &port || !is_addressed_to(templates_[queue_pair], packet)) {
+  if (!addressed || &port_of(ends_[queue_pair]) != &port) {
     ++details_.misdirected;
     return;
   }

@@ -1,4 +1,5 @@
 // RoceTransport's transmitting side.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -22,6 +23,14 @@ void prefetch_whole(const T& object) noexcept {
   __builtin_prefetch(reinterpret_cast<const uint8_t*>(&object) + 64, 1);
 }
 
+/// The shape of a frame that was written from `place` - kHeaderRoom on, a short one moved so that it ends at `place`.
+FrameShape fit_around(uint8_t* place, const Frame& frame) noexcept {
+  const uint32_t length = frame.head_length;
+  if (length < kHeaderRoom) std::memmove(place - length, frame.head, length);
+  const uint32_t in_front = std::min(length, kHeaderRoom);
+  return {.payload_length = length - in_front, .header_length = static_cast<uint16_t>(in_front)};
+}
+
 }  // namespace
 
 void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
@@ -34,7 +43,10 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   }
   if (!lane.begin(now)) return;
   if (lane.discovery_due <= now) transmit_discovery(lane, port.neighbours, now);
-  while (transmit_reply(lane, now) || transmit_turn(lane, now)) {
+  bool go_on = true;
+  while (go_on && lane.has_work()) {
+    while (go_on && lane.owes_answer()) go_on = transmit_reply(lane, now);
+    if (go_on) go_on = transmit_next(lane, now);
   }
   lane.finish(now);
 }
@@ -42,32 +54,33 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
 // Announcements, requests and answers of the port's NICs.
 void RoceTransport::transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept {
   while (neighbours.next_event() <= now) {
-    const std::span<Frame> frames = lane.next_frames(now, kDiscoveryFrame, 1);
-    if (frames.empty() || neighbours.write(now, frames) == 0) break;
-    lane.stage(1);
+    const std::span<const FrameBuffer> buffers = lane.next_frames(now, kDiscoveryFrame, 1);
+    if (buffers.empty()) break;
+    Frame frame;
+    uint8_t* const place = lane.capabilities().place(buffers[0]);
+    frame.head = place - kHeaderRoom;
+    if (neighbours.write(now, {&frame, 1}) == 0) break;
+    lane.stage(1, fit_around(place, frame));
   }
   lane.discovery_due = neighbours.next_event();
 }
 
-// A queue pair's turn to answer READs and one's turn to send requests alternate, whenever the line has a slot.
-bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
-  if (lane.readers.empty()) return transmit_data(lane, now);
-  if (lane.after_response && transmit_data(lane, now)) {
-    lane.after_response = false;
-    return true;
-  }
-  if (!transmit_response(lane, now)) return false;
-  lane.after_response = true;
-  return true;
+// A queue pair's turn to answer READs and one's turn to send requests alternate, whenever the line has a slot. Like the
+// other ways to transmit: false when there was no frame for it.
+bool RoceTransport::transmit_next(TransmitLane& lane, Time now) noexcept {
+  if (!lane.pacer().due(now)) return false;
+  const bool sends = !lane.senders.empty() && (lane.readers.empty() || lane.after_response);
+  lane.after_response = !sends;
+  if (sends) return transmit_turn(lane, now);
+  return lane.readers.empty() || transmit_response(lane, now);
 }
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
-  if (lane.answers.empty() && lane.repliers.empty()) return false;
   const uint32_t queue_pair = lane.answers.empty() ? lane.repliers.front() : lane.answers.front().queue_pair;
   const HeaderTemplate& path = templates_[queue_pair];
-  const uint32_t length = frame_bytes(path, Opcode::kAcknowledge, 0);
-  const std::span<Frame> frames = lane.next_frames(now, length, 1);
-  if (frames.empty()) return false;
+  const FrameShape shape = acknowledgement_shape(path);
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), 1);
+  if (buffers.empty()) return false;
   Acknowledgement acknowledgement;
   if (!lane.answers.empty()) {
     acknowledgement = lane.answers.pop().acknowledgement;
@@ -77,11 +90,11 @@ bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
     if (!responders_[queue_pair].reply_owed()) return true;
     acknowledgement = responders_[queue_pair].take_reply();
   }
-  write_acknowledgement(path, acknowledgement, frames[0]);
+  write_acknowledgement(*pattern_icrc_, path, acknowledgement, lane.capabilities().place(buffers[0]));
   count_answer(acknowledgement.syndrome);
   ++counters_.packets_tx;
-  counters_.bytes_tx += length;
-  lane.stage(1);
+  counters_.bytes_tx += shape.length();
+  lane.stage(1, shape);
   return true;
 }
 
@@ -91,7 +104,6 @@ void RoceTransport::count_answer(uint8_t syndrome) noexcept {
 }
 
 bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
-  if (lane.readers.empty()) return false;
   const uint32_t queue_pair = lane.readers.front();
   Responder& responder = responders_[queue_pair];
   // What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
@@ -99,15 +111,14 @@ bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
     lane.readers.pop();
     return true;
   }
-  const HeaderTemplate& path = templates_[queue_pair];
-  ResponseRun run = responder.next_response(responder_options_, TransmitLane::kRun);
-  const uint32_t length = frame_bytes(path, run.opcode, run.length);
-  const std::span<Frame> frames = lane.next_frames(now, length, run.count);
-  if (frames.empty()) return false;
-  run.count = static_cast<uint32_t>(frames.size());
-  write_response(queue_pair, run, now, frames);
-  lane.stage(run.count);
-  count_data(queue_pair, run.count, length);
+  ResponseRun run = responder.next_response(responder_options_, options_.turn);
+  const FrameShape shape = writer_->shape(templates_[queue_pair], run.opcode, run.length);
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), run.count);
+  if (buffers.empty()) return false;
+  run.count = static_cast<uint32_t>(buffers.size());
+  write_response(queue_pair, run, now, buffers, lane.capabilities());
+  lane.stage(run.count, shape);
+  count_data(queue_pair, run.count, shape.length());
   responder.responded(run);
   lane.readers.pop();
   owe_answer(queue_pair);
@@ -116,7 +127,7 @@ bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
 
 // What a READ finds is the offered message that its address names, else a payload of key 0.
 void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, Time now,
-                                   std::span<Frame> frames) noexcept {
+                                   std::span<const FrameBuffer> buffers, const FramePort::Capabilities& port) noexcept {
   uint64_t key = 0;
   uint64_t offset = run.region_offset;
   if (options_.verb == DataVerb::kRead && ends_[queue_pair].at_source) {
@@ -125,47 +136,74 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
     key = offer.payload_key;
     offer.last_tx = now;
   }
-  writer_->write(templates_[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, frames);
+  writer_->write(templates_[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, buffers, port);
 }
 
-bool RoceTransport::transmit_data(TransmitLane& lane, Time now) noexcept {
-  while (!lane.senders.empty() && !requesters_[lane.senders.front()].can_send(reliable_)) {
-    lane.senders.pop();
-    lane.run = 0;
-  }
-  if (lane.senders.empty()) return false;
-
+// The turn of the first of the senders, or what is left of it. False when frames ran out before it was over.
+bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
-  const HeaderTemplate& path = templates_[queue_pair];
   Requester& requester = requesters_[queue_pair];
-  RequestRun run = requester.next_run(*pool_, TransmitLane::kRun - lane.run);
-  const uint32_t length = frame_bytes(path, run.opcode, run.length);
-  const std::span<Frame> frames = lane.next_frames(now, length, run.count);
-  if (frames.empty()) return false;
-
-  run.count = static_cast<uint32_t>(frames.size());
-  write_request(path, run, frames);
-  lane.stage(run.count);
-  count_request(queue_pair, run, length);
-  const Time deadline = requester.deadline();
-  requester.sent(*pool_, run, now);
-  lane.run += run.count;
-  if (lane.run >= TransmitLane::kRun || !requester.can_send(reliable_)) {
-    lane.senders.pop();
-    lane.run = 0;
-    prefetch_turns(lane.senders);
+  while (lane.run < options_.turn) {
+    const uint32_t middles = writer_->has_short_way() ? requester.new_middles(reliable_, options_.turn - lane.run) : 0;
+    if (middles > 0) {
+      if (!transmit_middles(lane, queue_pair, middles, now)) return false;
+    } else if (!requester.can_send(reliable_)) {
+      lane.senders.pop();
+      end_turn(lane);
+      return true;
+    } else if (!transmit_run(lane, queue_pair, now)) {
+      return false;
+    }
   }
-  after_step(queue_pair, now, deadline);
+  if (requester.can_send(reliable_)) {
+    lane.senders.rotate();
+  } else {
+    lane.senders.pop();
+  }
+  end_turn(lane);
   return true;
 }
 
-void RoceTransport::write_request(const HeaderTemplate& path, const RequestRun& run,
-                                  std::span<Frame> frames) const noexcept {
+bool RoceTransport::transmit_middles(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
+  const HeaderTemplate& path = templates_[queue_pair];
+  const FrameShape shape = writer_->middle_shape(path);
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), limit);
+  if (buffers.empty()) return false;
+  const auto count = static_cast<uint32_t>(buffers.size());
+  Requester& requester = requesters_[queue_pair];
+  writer_->write_middles(path, requester.middle_opcode(), requester.next_psn(), buffers, lane.capabilities());
+  lane.stage(count, shape);
+  lane.run += count;
+  requester.middles_sent(count);
+  count_data(queue_pair, count, shape.length());
+  return true;
+}
+
+bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, Time now) noexcept {
+  const HeaderTemplate& path = templates_[queue_pair];
+  Requester& requester = requesters_[queue_pair];
+  RequestRun run = requester.next_run(*pool_, options_.turn - lane.run);
   const OutboundMessage& message = pool_->messages[run.message];
-  if (!RequestContext(message).own_payload()) return writer_->write(path, message, run, frames);
-  std::array<uint8_t, kMaxControlBytes> bytes;
-  write_own_payload(message, bytes);
-  writer_->write(path, message, run, std::span(bytes).first(run.length), frames[0]);
+  const bool own_payload = RequestContext(message).own_payload();
+  const FrameShape shape = own_payload ? RequestWriter::own_shape(path, run.opcode, run.length)
+                                       : writer_->shape(path, run.opcode, run.length);
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), run.count);
+  if (buffers.empty()) return false;
+  run.count = static_cast<uint32_t>(buffers.size());
+  if (own_payload) {
+    std::array<uint8_t, kMaxControlBytes> bytes;
+    write_own_payload(message, bytes);
+    writer_->write(path, message, run, std::span(bytes).first(run.length), lane.capabilities().place(buffers[0]));
+  } else {
+    writer_->write(path, message, run, buffers, lane.capabilities());
+  }
+  lane.stage(run.count, shape);
+  lane.run += run.count;
+  count_request(queue_pair, run, shape.length());
+  const Time deadline = requester.deadline();
+  requester.sent(*pool_, run, now);
+  if (run.ack_request) note_deadline(queue_pair, now, deadline);
+  return true;
 }
 
 void RoceTransport::write_own_payload(const OutboundMessage& message,
@@ -191,7 +229,9 @@ void RoceTransport::write_own_payload(const OutboundMessage& message,
 
 // Thousands of queue pairs that send in turns do not fit into the inner caches. One turn ahead it is known which
 // message is next, two turns ahead which queue pair.
-void RoceTransport::prefetch_turns(const IndexQueue& senders) const noexcept {
+void RoceTransport::end_turn(TransmitLane& lane) const noexcept {
+  lane.run = 0;
+  const IndexQueue& senders = lane.senders;
   if (senders.size() < 3) return;
   const uint32_t next = senders.at(1);
   if (const uint32_t message = requesters_[next].next_message(); message != OutboundMessage::kNone)
@@ -200,7 +240,6 @@ void RoceTransport::prefetch_turns(const IndexQueue& senders) const noexcept {
   const uint32_t after_next = senders.at(2);
   prefetch_whole(requesters_[after_next]);
   prefetch_whole(templates_[after_next]);
-  __builtin_prefetch(&ends_[after_next]);
 }
 
 void RoceTransport::count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept {

@@ -77,14 +77,19 @@ void RoceTransport::expire(Time now) noexcept {
 void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept {
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
-  const Time deadline = requester.deadline();
+  note_deadline(queue_pair, now, deadline_before);
+  if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
+}
+
+void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
+  const Time deadline = requesters_[queue_pair].deadline();
+  if (deadline == before) return;
   if (deadline == Time::never()) {
-    if (deadline_before != Time::never()) deadlines_.disarm(queue_pair);
-    if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
-  } else if (deadline != deadline_before) {
+    deadlines_.disarm(queue_pair);
+  } else {
     deadlines_.arm(queue_pair, deadline - now);
   }
-  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
 }
 
 // A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense

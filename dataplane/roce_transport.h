@@ -17,6 +17,7 @@
 #include "dataplane/message_assembly.h"
 #include "dataplane/neighbours.h"
 #include "dataplane/packet.h"
+#include "dataplane/receive_check.h"
 #include "dataplane/rendezvous.h"
 #include "dataplane/request_writer.h"
 #include "dataplane/requester.h"
@@ -31,7 +32,7 @@ namespace rankwire {
 /// requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or uses those of
 /// the connection that it is the reverse of. Ports are paced at line rate: a frame starts in its slot, neighbour
 /// discovery before acknowledgements, those before READ responses and data, queue pairs in turns. Received packets
-/// always have their ICRC verified.
+/// always have their ICRC verified, as RoceOptions::receive_check says.
 ///
 /// Errors: prepare throws kInput for options, ports and plans that cannot work together.
 ///
@@ -69,6 +70,8 @@ class RoceTransport final : public Transport {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  /// Frames that are received at once: so few that what is read of them stays in the innermost cache.
+  static constexpr uint32_t kReceiveBurst = 32;
   static constexpr uint32_t kMaxControlBytes = 256;
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
@@ -160,6 +163,7 @@ class RoceTransport final : public Transport {
 
   // roce_receive.cc
   void receive(uint32_t lane, Time now) noexcept;
+  void prefetch_state(const Frame& frame) const noexcept;
   void accept(Port& port, const Frame& frame, Time now) noexcept;
   void count_reject(Reject reject) noexcept;
   void on_acknowledgement(uint32_t queue_pair, const ParsedPacket& packet, Time now) noexcept;
@@ -194,19 +198,22 @@ class RoceTransport final : public Transport {
   void expire(Time now) noexcept;
   void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
   void fail_connection(uint32_t queue_pair) noexcept;
+  void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept;
   void fail_queue_pair(uint32_t queue_pair) noexcept;
 
   // roce_transmit.cc
   void transmit(uint32_t lane, Time now) noexcept;
   void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
-  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
   bool transmit_response(TransmitLane& lane, Time now) noexcept;
-  bool transmit_data(TransmitLane& lane, Time now) noexcept;
-  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<Frame> frames) noexcept;
-  void write_request(const HeaderTemplate& path, const RequestRun& run, std::span<Frame> frames) const noexcept;
+  bool transmit_next(TransmitLane& lane, Time now) noexcept;
+  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
+  bool transmit_middles(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, Time now) noexcept;
+  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
+                      const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void prefetch_turns(const IndexQueue& senders) const noexcept;
+  void end_turn(TransmitLane& lane) const noexcept;
   void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
   void count_data(uint32_t queue_pair, uint32_t packets, uint32_t length) noexcept;
@@ -231,7 +238,9 @@ class RoceTransport final : public Transport {
   DeadlineLists deadlines_;
 
   // Messages.
+  std::optional<PatternIcrc> pattern_icrc_;
   std::optional<RequestWriter> writer_;
+  std::optional<IcrcCheck> icrc_check_;
   std::optional<RequesterPool> pool_;
   uint32_t messages_taken_ = 0;  // posted and not reported
   SlotPool<Transfer> transfers_;
@@ -239,6 +248,7 @@ class RoceTransport final : public Transport {
   SlotPool<Offer> offers_;
   SlotPool<Get> gets_;
   MessageAssembly assembly_{0};
+  std::array<Frame, kReceiveBurst> arrived_;
   SpscRing<Delivery> delivered_;
   uint32_t one_way_turn_ = 0;
 

@@ -16,25 +16,23 @@ bool TransmitLane::begin(Time now) noexcept {
   return true;
 }
 
-std::span<Frame> TransmitLane::next_frames(Time now, uint32_t length, uint32_t limit) noexcept {
-  limit = std::min(limit, kBurst - (staged_end_ - staged_begin_));
-  if (limit == 0 || !pacer_.due(now)) return {};
-  slot_ = pacer_.line_time(length);
-  limit = pacer_.slots(now, slot_, limit);
-  if (staged_end_ == spare_end_) {
-    const std::span room(&frames_[spare_end_], std::min<size_t>(kBurst, frames_.size() - spare_end_));
-    spare_end_ += static_cast<uint32_t>(port_->allocate(room));
-    if (staged_end_ == spare_end_) {
-      block(now, 0);
-      return {};
-    }
-  }
-  return {&frames_[staged_end_], std::min(limit, spare_end_ - staged_end_)};
+// Frames of another shape follow.
+void TransmitLane::complete(FrameShape next) noexcept {
+  if (complete_end_ < staged_end_) port_->complete({&frames_[complete_end_], staged_end_ - complete_end_}, shape_);
+  complete_end_ = staged_end_;
+  shape_ = next;
 }
 
-void TransmitLane::stage(uint32_t count) noexcept {
-  pacer_.start(slot_, count);
-  staged_end_ += count;
+bool TransmitLane::refill(Time now) noexcept {
+  if (staged_end_ - staged_begin_ == kBurst) return false;
+  if (staged_end_ == spare_end_) {
+    const std::span room(&frames_[spare_end_], std::min<size_t>(kBurst, frames_.size() - spare_end_));
+    spare_end_ += static_cast<uint32_t>(port_->reserve(room));
+  }
+  usable_end_ = std::min(spare_end_, staged_begin_ + kBurst);
+  if (staged_end_ < usable_end_) return true;
+  block(now, 0);
+  return false;
 }
 
 void TransmitLane::finish(Time now) noexcept {
@@ -44,13 +42,19 @@ void TransmitLane::finish(Time now) noexcept {
 
 bool TransmitLane::flush(Time now) noexcept {
   if (staged_begin_ < staged_end_) {
-    const std::span waiting(&frames_[staged_begin_], staged_end_ - staged_begin_);
-    const size_t taken = port_->transmit(now, waiting);
-    if (refused_) reschedule(now, waiting.first(taken));
+    complete(shape_);
+    const std::span<FrameBuffer> waiting(&frames_[staged_begin_], staged_end_ - staged_begin_);
+    const Duration line_time = refused_ ? line_time_of(waiting) : Duration();
+    const size_t taken = port_->send(now, waiting);
+    if (refused_) {
+      // The slots that these frames had are gone: the line stood still meanwhile.
+      pacer_.resume(now);
+      pacer_.start(line_time - line_time_of(waiting.subspan(taken)), 1);
+    }
     staged_begin_ += static_cast<uint32_t>(taken);
     refused_ = staged_begin_ < staged_end_;
     if (refused_) {
-      block(now, frames_[staged_begin_].length());
+      block(now, port_->length(frames_[staged_begin_]));
       return false;
     }
   }
@@ -58,24 +62,23 @@ bool TransmitLane::flush(Time now) noexcept {
   return true;
 }
 
+Duration TransmitLane::line_time_of(std::span<const FrameBuffer> frames) noexcept {
+  Duration sum;
+  for (const FrameBuffer frame : frames) sum += pacer_.line_time(port_->length(frame));
+  return sum;
+}
+
 // Nothing is staged: makes room for a whole burst.
 void TransmitLane::recycle() noexcept {
   if (staged_end_ == spare_end_) {
-    spare_end_ = 0;
+    staged_end_ = spare_end_ = 0;
   } else if (staged_end_ > kBurst) {
     spare_end_ =
         static_cast<uint32_t>(std::copy(&frames_[staged_end_], &frames_[spare_end_], &frames_[0]) - &frames_[0]);
-  } else {
-    staged_begin_ = staged_end_;
-    return;
+    staged_end_ = 0;
   }
-  staged_begin_ = staged_end_ = 0;
-}
-
-// The slots that these frames had are gone: the line stood still meanwhile.
-void TransmitLane::reschedule(Time now, std::span<const Frame> frames) noexcept {
-  pacer_.resume(now);
-  for (const Frame& frame : frames) pacer_.start(pacer_.line_time(frame.length()), 1);
+  staged_begin_ = complete_end_ = staged_end_;
+  usable_end_ = std::min(spare_end_, staged_begin_ + kBurst);
 }
 
 // The port is the limit now, not this loop: try again one frame time later, and let the schedule start afresh.
@@ -91,8 +94,10 @@ Time TransmitLane::wake() const noexcept {
 }
 
 void TransmitLane::close() noexcept {
-  if (staged_begin_ < spare_end_) port_->release({&frames_[staged_begin_], spare_end_ - staged_begin_});
-  staged_begin_ = staged_end_ = spare_end_ = 0;
+  complete(shape_);
+  if (staged_begin_ < staged_end_) port_->discard({&frames_[staged_begin_], staged_end_ - staged_begin_});
+  if (staged_end_ < spare_end_) port_->cancel({&frames_[staged_end_], spare_end_ - staged_end_});
+  staged_begin_ = staged_end_ = usable_end_ = spare_end_ = complete_end_ = 0;
 }
 
 }  // namespace rankwire

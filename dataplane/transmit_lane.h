@@ -1,6 +1,7 @@
 // The sending side of one port: frames in hand, the line's schedule, and who wants to send.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -19,8 +20,6 @@ namespace rankwire {
 class TransmitLane {
  public:
   static constexpr uint32_t kBurst = 64;
-  /// Packets that a queue pair sends in a row before the next has its turn: a visit costs more than a packet.
-  static constexpr uint32_t kRun = 16;
 
   /// `queue_pairs` may send, `readable` of them, or none, may be read from.
   TransmitLane(PortId id, FramePort& port, const Pacer& pacer, uint32_t queue_pairs, uint32_t readable)
@@ -44,17 +43,24 @@ class TransmitLane {
   FramePort& port() const noexcept { return *port_; }
   const FramePort::Capabilities& capabilities() const noexcept { return capabilities_; }
   const Pacer& pacer() const noexcept { return pacer_; }
-  bool has_work() const noexcept {
-    return !senders.empty() || !repliers.empty() || !answers.empty() || !readers.empty();
-  }
+  bool has_work() const noexcept { return !senders.empty() || owes_answer() || !readers.empty(); }
+  bool owes_answer() const noexcept { return !answers.empty() || !repliers.empty(); }
 
   /// Begins the transmissions of `now`. False when frames from before still wait for the port.
   bool begin(Time now) noexcept;
-  /// Empty frames, at most `limit`, that may start by now when each is `length` bytes long: to be filled and given to
-  /// `stage`. None: no slot is due, the burst is full or the pool is empty.
-  std::span<Frame> next_frames(Time now, uint32_t length, uint32_t limit) noexcept;
+  /// Buffers for frames, at most `limit`, that may start by now when each is `length` bytes long: to be
+  /// filled and given to `stage`. None: no slot is due, the burst is full or the pool is empty.
+  std::span<const FrameBuffer> next_frames(Time now, uint32_t length, uint32_t limit) noexcept {
+    if (!pacer_.due(now) || (staged_end_ == usable_end_ && !refill(now))) return {};
+    slot_ = pacer_.line_time(length);
+    return {&frames_[staged_end_], pacer_.slots(now, slot_, std::min(limit, usable_end_ - staged_end_))};
+  }
   /// The first `count` frames from `next_frames` are complete and take their slots.
-  void stage(uint32_t count) noexcept;
+  void stage(uint32_t count, FrameShape shape) noexcept {
+    if (shape != shape_) complete(shape);
+    pacer_.start(slot_, count);
+    staged_end_ += count;
+  }
   /// Hands what is staged to the port.
   void finish(Time now) noexcept;
 
@@ -65,9 +71,11 @@ class TransmitLane {
   void close() noexcept;
 
  private:
+  void complete(FrameShape next) noexcept;
+  bool refill(Time now) noexcept;
   bool flush(Time now) noexcept;
   void recycle() noexcept;
-  void reschedule(Time now, std::span<const Frame> frames) noexcept;
+  Duration line_time_of(std::span<const FrameBuffer> frames) noexcept;
   void block(Time now, uint32_t length) noexcept;
 
   PortId id_;
@@ -79,9 +87,12 @@ class TransmitLane {
   Time blocked_until_ = Time::long_ago();
   Duration slot_;  // of each frame that next_frames gave last
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
-  // allocated and empty.
-  uint32_t staged_begin_ = 0, staged_end_ = 0, spare_end_ = 0;
-  std::array<Frame, 2 * kBurst> frames_;
+  // allocated and empty. Those up to usable_end_ fit into this burst.
+  uint32_t staged_begin_ = 0, staged_end_ = 0, usable_end_ = 0, spare_end_ = 0;
+  // The last of them, from complete_end_ on, are alike, and the port does not know yet that they are complete.
+  uint32_t complete_end_ = 0;
+  FrameShape shape_;
+  std::array<FrameBuffer, 2 * kBurst> frames_;
 };
 
 }  // namespace rankwire

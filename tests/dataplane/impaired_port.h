@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "base/random.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/headers.h"
+#include "dataplane/payload.h"
 #include "tests/dataplane/wire_bytes.h"
 
 namespace rankwire::testing {
@@ -36,6 +38,24 @@ class ImpairedPort final : public FramePort {
     if (capturing_) sent_.resize(kept + taken);
     return taken;
   }
+  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
+  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
+    inner_.complete(buffers, shape);
+    if (!capturing_) return;
+    for (const FrameBuffer buffer : buffers) completed_[buffer] = bytes_of(buffer, shape);
+  }
+  size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
+    if (refuse_every_ > 0 && ++transmits_ % refuse_every_ == 0) buffers = buffers.first(buffers.size() / 2);
+    const size_t kept = sent_.size();
+    if (capturing_)
+      for (const FrameBuffer buffer : buffers) sent_.push_back(completed_[buffer]);
+    const size_t taken = inner_.send(now, buffers);
+    if (capturing_) sent_.resize(kept + taken);
+    return taken;
+  }
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
+  void discard(std::span<const FrameBuffer> buffers) noexcept override { inner_.discard(buffers); }
+  uint32_t length(FrameBuffer buffer) const noexcept override { return inner_.length(buffer); }
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     Frame arrived[32];
     for (size_t n; (n = inner_.receive(now, arrived)) > 0;)
@@ -54,7 +74,7 @@ class ImpairedPort final : public FramePort {
   Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
   PortCounters counters() const override { return inner_.counters(); }
 
-  /// Every n-th `transmit` takes only half of what it is given (none of a single frame).
+  /// Every n-th `transmit` or `send` takes only half of what it is given (none of a single frame).
   void refuse_every(uint32_t n) { refuse_every_ = n; }
   /// Takes memory for so many frames on the way, so that none is taken later.
   void reserve(size_t frames) { waiting_.reserve(frames); }
@@ -67,6 +87,17 @@ class ImpairedPort final : public FramePort {
   void lose_all_from(uint64_t n) { lost_from_ = received_ + n; }
 
  private:
+  FrameBytes bytes_of(FrameBuffer buffer, FrameShape shape) const {
+    const Capabilities port = inner_.capabilities();
+    uint8_t* const place = port.place(buffer);
+    const bool pattern = shape.trailer_length > 0;
+    const uint8_t* const payload = pattern ? payload_pattern().data() : place;
+    const uint8_t* const trailer = port.trailer_place(place, shape.payload_length);
+    FrameBytes bytes(place - shape.header_length, place);
+    bytes.insert(bytes.end(), payload, payload + shape.payload_length);
+    bytes.insert(bytes.end(), trailer, trailer + shape.trailer_length);
+    return bytes;
+  }
   void admit(Frame frame) {
     const uint64_t number = received_++;
     if (number >= lost_from_ || std::ranges::count(losses_, number) > 0 || random_.chance(impairments_.loss_ppm))
@@ -110,6 +141,7 @@ class ImpairedPort final : public FramePort {
   uint64_t lost_from_ = UINT64_MAX;
   uint64_t received_ = 0;
   std::vector<FrameBytes> sent_;
+  std::map<FrameBuffer, FrameBytes> completed_;  // while capturing
   bool capturing_ = false;
   uint32_t refuse_every_ = 0, transmits_ = 0;
 };

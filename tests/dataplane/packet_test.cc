@@ -132,7 +132,7 @@ TEST(Packet, MiddleTemplateIsTheHeaderOfAMiddle) {
         written(make_template(as.path), {.opcode = Opcode::kWriteMiddle, .payload_length = kMtu}, memory);
     ASSERT_EQ(frame.head_length, path.header_length);
     EXPECT_EQ(std::memcmp(frame.head, path.header(), path.header_length), 0) << as.name;
-    EXPECT_EQ(path.icrc_register, icrc_register(frame.head + as.ip_offset)) << as.name;
+    EXPECT_EQ(path.icrc.behind_bth, icrc_register(frame.head + as.ip_offset)) << as.name;
   }
 }
 
@@ -198,8 +198,8 @@ TEST(Packet, SourcePortChangeOfTheIcrcRegister) {
       PacketPath other = as.path;
       other.source_port = port;
       const auto change = static_cast<uint16_t>(port ^ as.path.source_port);
-      EXPECT_EQ(make_template(as.path).icrc_register ^ icrc_source_port_change(change),
-                make_template(other).icrc_register)
+      EXPECT_EQ(make_template(as.path).icrc.behind_bth ^ icrc_source_port_change(change),
+                make_template(other).icrc.behind_bth)
           << as.name << ", port " << port;
     }
   }

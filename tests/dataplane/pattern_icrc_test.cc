@@ -6,7 +6,6 @@
 
 #include "base/random.h"
 #include "dataplane/payload.h"
-#include "dataplane/request_writer.h"
 #include "tests/dataplane/encapsulations.h"
 
 namespace rankwire {
@@ -90,104 +89,6 @@ TEST(PatternIcrc, EqualsAPassOverThePacketForEveryLength) {
                       .psn = length * 4093,
                       .payload_length = length,
                       .immediate = ~length});
-}
-
-/// A frame whose memory is its own.
-struct OwnFrame {
-  alignas(64) std::array<uint8_t, 2 * kHeaderRoom> memory{};
-  Frame frame;
-  OwnFrame() { frame.head = memory.data(); }
-};
-
-TEST(RequestWriter, PadIsZeroWhateverTheFrameHeldBefore) {
-  RequestWriter writer(1024, PayloadMode::kPattern);
-  const HeaderTemplate path = writer.make_template(path_of(1));
-  OutboundMessage message;
-  message.bytes = 1001;
-  RequestRun run;
-  run.length = 1001;
-  OwnFrame owned;
-  std::memset(owned.frame.tail, 0xEE, sizeof owned.frame.tail);
-  writer.write(path, message, run, {&owned.frame, 1});
-  EXPECT_EQ(owned.frame.tail_length, 3 + kIcrcBytes);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(owned.frame.tail[i], 0);
-  const ParsedPacket packet = parse(owned.frame);
-  ASSERT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
-  EXPECT_TRUE(icrc_matches(owned.frame, packet));
-}
-
-TEST(RequestWriter, AMiddleMayAskForAnAcknowledgement) {
-  RequestWriter writer(1024, PayloadMode::kPattern);
-  const HeaderTemplate path = writer.make_template(path_of(1));
-  OutboundMessage message;
-  message.bytes = 64 << 10;
-  RequestRun run;
-  run.opcode = Opcode::kWriteMiddle;
-  run.ack_request = true;
-  run.psn = 31;
-  run.length = 1024;
-  OwnFrame owned;
-  writer.write(path, message, run, {&owned.frame, 1});
-  const ParsedPacket packet = parse(owned.frame);
-  ASSERT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
-  EXPECT_TRUE(packet.ack_request);
-  EXPECT_EQ(packet.psn, 31u);
-  EXPECT_TRUE(icrc_matches(owned.frame, packet));
-}
-
-void expect_whole_run(const PacketPath& packet_path, SourcePortPolicy policy, uint32_t first) {
-  RequestWriter writer(1024, PayloadMode::kPattern, policy);
-  const HeaderTemplate path = writer.make_template(packet_path);
-  OutboundMessage message;
-  message.bytes = 64 << 10;
-  message.immediate = 77;
-  RequestRun run;
-  run.opcode = Opcode::kWriteMiddle;
-  run.count = 16;
-  run.psn = first;
-  run.offset = 1024;
-  run.length = 1024;
-  std::array<OwnFrame, 16> owned;
-  std::array<Frame, 16> frames;
-  for (size_t i = 0; i < 16; ++i) frames[i] = owned[i].frame;
-  writer.write(path, message, run, frames);
-  for (uint32_t i = 0; i < 16; ++i) {
-    const Frame& frame = frames[i];
-    EXPECT_EQ(frame.length(), RequestWriter::frame_length(path, run));
-    EXPECT_EQ(frame.head + frame.head_length, owned[i].memory.data() + kHeaderRoom);
-    const ParsedPacket packet = parse(frame);
-    ASSERT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
-    EXPECT_EQ(packet.opcode, Opcode::kWriteMiddle);
-    EXPECT_EQ(packet.psn, psn_add(first, i));
-    EXPECT_EQ(packet.payload_length, 1024u);
-    EXPECT_EQ(packet.vlan, packet_path.vlan.value_or(0));
-    EXPECT_FALSE(packet.ack_request);
-    EXPECT_TRUE(icrc_matches(frame, packet)) << i;
-    const uint16_t port = packet.udp().source_port.value();
-    switch (policy) {
-      case SourcePortPolicy::kLinux:
-      case SourcePortPolicy::kFixed:
-        EXPECT_EQ(port, packet_path.source_port);
-        break;
-      case SourcePortPolicy::kPerMessage:
-        EXPECT_EQ(port, hashed_source_port(packet_path.destination_qp, 77));
-        break;
-      case SourcePortPolicy::kPerPacket:
-        EXPECT_EQ(port, hashed_source_port(packet_path.destination_qp, packet.psn));
-        break;
-    }
-  }
-}
-
-TEST(RequestWriter, EveryPacketOfARunIsWhole) {
-  for (const testing::Encapsulation& as : testing::encapsulations()) {
-    for (const SourcePortPolicy policy :
-         {SourcePortPolicy::kLinux, SourcePortPolicy::kPerMessage, SourcePortPolicy::kPerPacket}) {
-      SCOPED_TRACE(as.name);
-      // Over the ends of the last and of all three bytes of the sequence number.
-      for (const uint32_t first : {0u, 0x12FBu, 0xFFFFF8u}) expect_whole_run(as.path, policy, first);
-    }
-  }
 }
 
 }  // namespace

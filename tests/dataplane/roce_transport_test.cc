@@ -88,14 +88,14 @@ TEST(RoceTransport, WindowLimitsThroughputToItsClosedForm) {
 TEST(RoceTransport, EveryFrameStartsInItsSlot) {
   RocePair pair(checking_options(), {}, 3);
   pair.connect();
-  constexpr uint32_t kMessages = 3 * 2 * TransmitLane::kRun;
+  const uint32_t kMessages = 3 * 2 * RoceOptions().turn;
   for (uint32_t i = 0; i < kMessages; ++i) pair.post(RocePair::message(i % 3, i / 3, 500));
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), kMessages);
   for (uint32_t i = 0; i < kMessages; ++i) {
     EXPECT_EQ(received[i].received.delivered, Time() + only_time(500) * (i + 1) + kLatency) << i;
-    EXPECT_EQ(received[i].connection, ConnectionId(i / TransmitLane::kRun % 3)) << i;
+    EXPECT_EQ(received[i].connection, ConnectionId(i / RoceOptions().turn % 3)) << i;
   }
   EXPECT_EQ(pair.a().counters().stalls, 0u);
 }

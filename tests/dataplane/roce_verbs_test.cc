@@ -183,7 +183,7 @@ TEST(RoceRead, ResponsesLeaveRequestsTheirTurns) {
   ASSERT_EQ(received.size(), 2u);
   EXPECT_EQ(received[0].connection, ConnectionId(1));
   // 1 MiB takes 90 us. The small one needs four crossings, and on two of them waits for a turn of 16 packets.
-  constexpr Duration kTurn = Duration(80 * 1106 * TransmitLane::kRun);
+  constexpr Duration kTurn = Duration(80 * 1106 * RoceOptions().turn);
   EXPECT_LT(received[0].received.delivered, Time() + microseconds(20) + microseconds(3) + kTurn * 2);
   EXPECT_GT(received[1].received.delivered, Time() + microseconds(90));
 }

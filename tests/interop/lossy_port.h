@@ -15,20 +15,12 @@ class LossyPort final : public FramePort {
 
   size_t allocate(std::span<Frame> frames) noexcept override { return inner_.allocate(frames); }
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
-    for (size_t i = 0; i < frames.size(); ++i) {
-      const auto frame = frames.subspan(i, 1);
-      // A frame that the port refused stays with the caller, who offers it again: it is drawn for only once.
-      if (!decided_) lose_next_ = outward_.chance(loss_ppm_);
-      decided_ = false;
-      if (lose_next_) {
-        ++lost_tx_;
-        inner_.release(frame);
-      } else if (inner_.transmit(now, frame) == 0) {
-        decided_ = true;
-        return i;
-      }
-    }
-    return frames.size();
+    return one_by_one(
+        frames, [&](auto frame) { return inner_.transmit(now, frame); }, [&](auto frame) { inner_.release(frame); });
+  }
+  size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
+    return one_by_one(
+        buffers, [&](auto buffer) { return inner_.send(now, buffer); }, [&](auto buffer) { inner_.discard(buffer); });
   }
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
     const size_t n = inner_.receive(now, frames);
@@ -43,6 +35,13 @@ class LossyPort final : public FramePort {
     }
     return kept;
   }
+  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
+  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
+    inner_.complete(buffers, shape);
+  }
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
+  void discard(std::span<const FrameBuffer> buffers) noexcept override { inner_.discard(buffers); }
+  uint32_t length(FrameBuffer buffer) const noexcept override { return inner_.length(buffer); }
   void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
   Time next_event() const noexcept override { return inner_.next_event(); }
   Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
@@ -52,6 +51,22 @@ class LossyPort final : public FramePort {
   uint64_t lost_rx() const { return lost_rx_; }
 
  private:
+  // A frame that the port refused stays with the caller, who offers it again: it is drawn for only once.
+  size_t one_by_one(auto frames, auto send, auto lose) noexcept {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (!decided_) lose_next_ = outward_.chance(loss_ppm_);
+      decided_ = false;
+      if (lose_next_) {
+        ++lost_tx_;
+        lose(frames.subspan(i, 1));
+      } else if (send(frames.subspan(i, 1)) == 0) {
+        decided_ = true;
+        return i;
+      }
+    }
+    return frames.size();
+  }
+
   FramePort& inner_;
   const uint32_t loss_ppm_;
   Random outward_, inward_;

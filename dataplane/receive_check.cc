@@ -1,0 +1,61 @@
+#include "dataplane/receive_check.h"
+
+#include <cstring>
+
+#include "dataplane/icrc.h"
+
+namespace rankwire {
+namespace {
+
+uint32_t load_word(const uint8_t* p) noexcept {
+  uint32_t word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+// Identification, flags and fragment offset.
+uint32_t fragment_word(const uint8_t* ipv4) noexcept {
+  return load_word(ipv4 + offsetof(Ipv4Header, identification));
+}
+
+}  // namespace
+
+bool is_mirrored(const HeaderTemplate& own, const ParsedPacket& packet) noexcept {
+  const TransportHeader& sent = own.transport();
+  const Bth& bth = packet.bth();
+  if (packet.udp().source_port != sent.udp.source_port || bth.flags != sent.bth.flags ||
+      bth.partition_key != sent.bth.partition_key || (bth.ack_request & ~Bth::kAckRequest) != 0)
+    return false;
+  return own.ip_version == IpVersion::kIpv6 || fragment_word(packet.head + packet.ip_offset) == fragment_word(own.ip());
+}
+
+bool IcrcCheck::matches(const PeerIcrcBase& sender, const Frame& frame, const ParsedPacket& packet) const noexcept {
+  const uint8_t* const trailer =
+      frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes : frame.head + packet.icrc_offset;
+  const uint32_t found = load_word(trailer);
+  const BthChange bth{.opcode = packet.opcode, .ack_request = packet.ack_request, .psn = packet.psn};
+  const auto headers = static_cast<uint32_t>(packet.bth_offset + sizeof(Bth));
+  const uint8_t* const extended = frame.head + headers;
+  if (packet.opcode == Opcode::kAcknowledge) {
+    const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
+    return found == ~crc32_word(crc, load_word(extended));
+  }
+  if (packet.payload_length != mtu_ || packet.opcode > PatternIcrc::kLastOpcode)
+    return found == icrc(frame, packet.ip_offset, packet.icrc_offset);
+  const std::span extended_headers(extended, layout_of(packet.opcode).extended_header_bytes);
+  if (check_ == ReceiveCheck::kHeaderAndTrailer &&
+      found == pattern_icrc(sender, packet.ip_version, bth, extended_headers))
+    return true;
+  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
+  return found == icrc_behind(crc, frame, headers, packet.icrc_offset);
+}
+
+// Of a full packet, if its payload is the pattern.
+uint32_t IcrcCheck::pattern_icrc(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth,
+                                 std::span<const uint8_t> extended) const noexcept {
+  if (extended.empty()) return pattern_icrc_.full(sender.full, version, PatternIcrc::kBare, bth);
+  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, version, bth);
+  return pattern_icrc_.behind_pattern(crc32_update_tables(crc, extended), mtu_);
+}
+
+}  // namespace rankwire

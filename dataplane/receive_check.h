@@ -1,0 +1,45 @@
+// How a receiver knows that a packet is as its sender made it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dataplane/frame_port.h"
+#include "dataplane/packet.h"
+#include "dataplane/pattern_icrc.h"
+
+namespace rankwire {
+
+enum class ReceiveCheck : uint8_t {
+  kWholeFrame,  ///< the ICRC of every byte
+  /// Of a packet whose header is the expected one, the ICRC that it must have if its payload is the pattern: the
+  /// payload is not read. A packet that fails, or has another header, is checked in whole.
+  kHeaderAndTrailer,
+};
+
+/// Whether the IP, UDP and BTH headers of a packet that `is_addressed_to` the queue pair with the headers `own` are,
+/// as far as the ICRC covers them, those that the other end writes if it has the same settings: the packet is the
+/// mirror image. Left out are what differs from packet to packet (lengths, opcode, AckReq, PSN) and what `parse` has
+/// checked. SE and pad are 0.
+bool is_mirrored(const HeaderTemplate& own, const ParsedPacket& packet) noexcept;
+
+/// Of a packet whose headers are mirrored the register behind BTH is known without reading them. Immutable;
+/// `pattern_icrc` outlives it.
+class IcrcCheck {
+ public:
+  IcrcCheck(const PatternIcrc& pattern_icrc, ReceiveCheck check, uint32_t mtu)
+      : pattern_icrc_(pattern_icrc), check_(check), mtu_(mtu) {}
+
+  /// For a packet that `parse` accepted and whose headers are mirrored. `sender` is the template's `peer`.
+  bool matches(const PeerIcrcBase& sender, const Frame& frame, const ParsedPacket& packet) const noexcept;
+
+ private:
+  uint32_t pattern_icrc(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth,
+                        std::span<const uint8_t> extended) const noexcept;
+
+  const PatternIcrc& pattern_icrc_;
+  const ReceiveCheck check_;
+  const uint32_t mtu_;
+};
+
+}  // namespace rankwire
