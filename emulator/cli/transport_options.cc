@@ -175,6 +175,8 @@ RoceOptions roce_options(const Setup& setup) {
   options.neighbours = neighbour_mode(config);
   options.resolve_interval = t.resolve_interval;
   options.resolve_deadline = t.resolve_deadline;
+  options.receive_check =
+      t.receive_check == ReceiveCheckName::kWholeFrame ? ReceiveCheck::kWholeFrame : ReceiveCheck::kHeaderAndTrailer;
   options.payload = t.checking ? PayloadMode::kChecking : PayloadMode::kPattern;
   options.catch_up = t.catch_up;
   options.seed = config.seed;

@@ -144,6 +144,7 @@ enum class AckPolicy : uint8_t { kMerged, kPerRequest };
 enum class VerbName : uint8_t { kWriteImm, kWriteThenImm, kSendImm, kRead };
 enum class SpreadName : uint8_t { kSplit, kDeal };
 enum class NeighbourChoice : uint8_t { kAuto, kStatic, kResolve };
+enum class ReceiveCheckName : uint8_t { kWholeFrame, kHeaderAndTrailer };
 
 /// The UDP source port: a rule, or always `fixed`.
 struct SourcePortConfig {
@@ -183,6 +184,7 @@ struct TransportConfig {
   NeighbourChoice neighbours = NeighbourChoice::kAuto;
   Duration resolve_interval = milliseconds(250);
   Duration resolve_deadline = seconds(3);
+  ReceiveCheckName receive_check = ReceiveCheckName::kWholeFrame;
   bool checking = false;                  ///< payload is a function of the message and is compared at the receiver
   Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up
 };

@@ -224,6 +224,9 @@ void describe_transport(Visitor& visit, TransportConfig& transport) {
                                        {"resolve", NeighbourChoice::kResolve}}});
   visit.field("resolve_interval", transport.resolve_interval, Interval{milliseconds(1), seconds(60)});
   visit.field("resolve_deadline", transport.resolve_deadline, Interval{milliseconds(1), seconds(600)});
+  visit.field("receive_check", transport.receive_check,
+              Choice<ReceiveCheckName>{{{"whole_frame", ReceiveCheckName::kWholeFrame},
+                                        {"header_and_trailer", ReceiveCheckName::kHeaderAndTrailer}}});
   visit.field("checking", transport.checking, on_or_off());
   visit.field("catch_up", transport.catch_up, Interval{Duration(), seconds(1)});
 }

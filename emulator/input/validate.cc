@@ -191,6 +191,9 @@ void check_transport(const Source& source) {
                 "acknowledgement is asked for",
                 *transport.ack_every, *transport.window);
   }
+  if (transport.receive_check == ReceiveCheckName::kHeaderAndTrailer && transport.checking) {
+    source.fail("transport.receive_check", "'header_and_trailer' does not look at payloads, which 'checking' compares");
+  }
   const SourcePortConfig::Rule rule = transport.source_port.rule;
   const bool hashed = rule == SourcePortConfig::Rule::kPerMessage || rule == SourcePortConfig::Rule::kPerPacket;
   for (size_t i = 0; i < source.config.ports.size(); ++i) {

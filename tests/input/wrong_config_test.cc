@@ -149,6 +149,8 @@ const Mistake kMistakes[] = {
      ":4: ports[1].ip: needs a device that routes; the embedded switch is a bridge and takes addresses.ip"},
     {"SourcePort", "GOODtransport: {source_port: 1024}",
      ":3: transport.source_port: '1024' is not one of linux, per_message, per_packet, or a port of 49152 .. 65535"},
+    {"CheckedPayloadsNotLookedAt", "GOODtransport:\n  checking: on\n  receive_check: header_and_trailer\n",
+     ":5: transport.receive_check: 'header_and_trailer' does not look at payloads, which 'checking' compares"},
     {"QueuesAndSpraying",
      "workload: {generate: {}}\nports:\n  - {device: a, queues: 2}\n  - {device: b}\ntransport: {source_port: "
      "per_packet}\n",

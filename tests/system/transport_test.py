@@ -70,6 +70,17 @@ class Ways(RankwireTest):
                 self.assertIn("messages failed", run.summary["reason"])
                 self.assertGreater(run.transport["messages_delivered"], 0)
 
+    def test_header_and_trailer_check(self):
+        """Less is looked at on the way in, everything else is the same, byte for byte."""
+        config = self.config({})
+        config["transport"] = {"mtu": "1024B", "receive_check": "header_and_trailer"}
+        quick = self.call("simulate", config, "--twin", out="quick")
+        self.assert_delivered(quick)
+        config["transport"] = {"mtu": "1024B"}
+        whole = self.call("simulate", config, "--twin", out="whole")
+        self.assertEqual(quick.summary["emulated"], whole.summary["emulated"])
+        self.assertEqual(quick.transport, whole.transport)
+
     def test_shipped_nccl_configuration(self):
         run = self.call("simulate", SOURCE / "configs/nccl.yaml", "--twin")
         self.assert_delivered(run)
