@@ -119,12 +119,11 @@ void expect_wrong_bits_found(const testing::Encapsulation& as, const Ends& ends,
       auto& ip = *reinterpret_cast<Ipv4Header*>(wrong.data() + as.ip_offset);
       ip.checksum = ipv4_checksum(ip);
     }
-    const bool whole = testing::bytewise_icrc(wrong) == testing::stored_icrc(wrong);
     for (const ReceiveCheck mode : kModes) {
       const Ends::Result result = ends.check(wrong, mode);
-      if (result.parsed) {
-        EXPECT_EQ(result.matches, whole) << "bit " << bit % 8 << " of byte " << byte;
-      }
+      if (!result.parsed) continue;  // perhaps so wrong that it has no ICRC in its place
+      const bool whole = testing::bytewise_icrc(wrong) == testing::stored_icrc(wrong);
+      EXPECT_EQ(result.matches, whole) << "bit " << bit % 8 << " of byte " << byte;
     }
   }
 }
