@@ -4,18 +4,12 @@
 
 #include "dataplane/rendezvous.h"
 #include "dataplane/roce_transport.h"
+#include "fabric/network.h"
 
 namespace rankwire {
 namespace {
 
 using Purpose = RequestContext::Purpose;
-
-/// Of each part but the last ones; ncclIbMultiSend in NCCL's src/transport/net_ib.cc.
-constexpr uint32_t part_size(uint32_t bytes, uint32_t parts) {
-  constexpr uint32_t kAlignment = 128;
-  const uint32_t even = bytes / parts + (bytes % parts != 0);
-  return (even + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 constexpr Verb final_verb(DataVerb verb) {
   switch (verb) {
@@ -100,7 +94,7 @@ void RoceTransport::post_parts(OutboundMessage part, uint32_t parts) noexcept {
   whole.index = part.index;
   whole.bytes = part.bytes;
   whole.outstanding = parts * (options_.verb == DataVerb::kWriteThenImm ? 2 : 1);
-  const uint32_t size = part_size(whole.bytes, parts);
+  const auto size = static_cast<uint32_t>(split_part(Bytes(whole.bytes), parts).count);
   for (uint32_t offset = 0; parts > 0; --parts, ++part.queue_pair) {
     part.bytes = std::min(size, whole.bytes - offset);
     post_part(part, transfer, offset);

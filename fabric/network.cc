@@ -15,11 +15,6 @@ Bytes part_size(Bytes part, const Framing& framing) {
   return padded(part) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
 }
 
-Bytes largest_part(Bytes message, const Framing& framing) {
-  const int64_t share = (message.count + framing.parts - 1) / framing.parts;
-  return Bytes((share + 127) / 128 * 128);
-}
-
 Framing framing_of(const Nic& nic, Framing framing) {
   if (!nic.ip.is_none() && !nic.ip.is_ipv4()) framing.overhead_per_frame += Bytes(40 - 20);
   if (nic.vlan) framing.overhead_per_frame += Bytes(4);
@@ -38,7 +33,7 @@ Framing rocev2_framing(Bytes mtu) {
 Bytes line_size(Bytes message, const Framing& framing) {
   if (framing.payload.count == 0) return message;
   if (framing.parts == 1) return part_size(message, framing);
-  const Bytes part = largest_part(message, framing);
+  const Bytes part = split_part(message, framing.parts);
   const int64_t whole = part.count == 0 ? 0 : message.count / part.count;
   const Bytes rest(message.count - whole * part.count);
   const int64_t empty = framing.parts - whole - (rest.count > 0 ? 1 : 0);
@@ -48,7 +43,7 @@ Bytes line_size(Bytes message, const Framing& framing) {
 
 Bytes last_frame_size(Bytes message, const Framing& framing) {
   if (framing.payload.count == 0) return Bytes(0);
-  if (framing.parts > 1) message = largest_part(message, framing);
+  if (framing.parts > 1) message = split_part(message, framing.parts);
   const int64_t rest = message.count == 0 ? 0 : (message.count - 1) % framing.payload.count + 1;
   const Bytes extra = message > framing.payload ? framing.overhead_of_last : framing.overhead_per_message;
   return padded(Bytes(rest)) + framing.overhead_per_frame + extra;

@@ -16,10 +16,18 @@ struct Framing {
   Bytes overhead_per_frame;    ///< everything else a frame occupies on the line: headers, ICRC, FCS, preamble, gap
   Bytes overhead_per_message;  ///< headers that only the first or the last frame of a message carries
   Bytes overhead_of_last;      ///< the part of them that the last frame carries
-  /// Queue pairs over which a message is split, each part framed by itself: ceil(ceil(bytes / parts) / 128) x 128 bytes
-  /// a part until none are left, the others empty (NCCL 2.30.7, net_ib/p2p.cc: NCCL_IB_SPLIT_DATA_ON_QPS).
+  /// Queue pairs over which a message is split, each part framed by itself: `split_part` bytes a part until none are
+  /// left, the others empty.
   uint32_t parts = 1;
 };
+
+/// The largest of the parts over which a message is split: ceil(ceil(message / parts) / 128) x 128 bytes (NCCL 2.30.7,
+/// net_ib/p2p.cc: NCCL_IB_SPLIT_DATA_ON_QPS).
+constexpr Bytes split_part(Bytes message, uint32_t parts) {
+  constexpr int64_t kAlignment = 128;
+  const int64_t share = (message.count + parts - 1) / parts;
+  return Bytes((share + kAlignment - 1) / kAlignment * kAlignment);
+}
 
 /// RoCEv2 over untagged IPv4: a frame costs preamble 8 + Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + ICRC 4 + FCS 4 +
 /// gap 12 = 82 bytes beside its payload (which is padded to 4). A WRITE with immediate costs RETH 16 in the first frame
