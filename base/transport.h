@@ -62,6 +62,9 @@ struct TransportPlan {
   uint32_t ranks = 0;
   /// The most messages that can be posted and not yet reported as sent, over all connections of this transport.
   uint32_t messages_in_flight = 0;
+  /// Sizes of the messages of one iteration, connection by connection, each in index order: what hardware does not tell
+  /// a receiver. Empty: not known.
+  std::vector<uint32_t> message_bytes;
 };
 
 /// One end of one queue pair of a connection as its peer must know it: plain data, exchanged in memory or between
@@ -76,6 +79,10 @@ struct EndPoint {
   uint32_t psn = 0;         ///< 24-bit first PSN that this end sends with
   uint32_t rkey = 0;
   uint64_t address = 0;  ///< start of the memory that the peer may write
+  /// The n-th message, counted from 0, that the peer writes by this queue pair goes to `address` + (n % `slots`) x
+  /// `slot_bytes`. A part of a split message stands there at its offset in the message.
+  uint32_t slots = 1;
+  uint64_t slot_bytes = 0;
 };
 
 struct ConnectFailure {

@@ -1,5 +1,6 @@
 #include "dataplane/dpdk_port.h"
 
+#include <emmintrin.h>
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -49,6 +50,25 @@ constexpr uint64_t kFreshMbuf = uint64_t{1} << 16 | uint64_t{1} << 32 | uint64_t
 static_assert(offsetof(rte_mbuf, refcnt) == offsetof(rte_mbuf, rearm_data) + 2 &&
               offsetof(rte_mbuf, nb_segs) == offsetof(rte_mbuf, rearm_data) + 4 &&
               offsetof(rte_mbuf, port) == offsetof(rte_mbuf, rearm_data) + 6);
+
+/// What the mbuf of a frame to be sent says of it, in one segment: 32 bytes from rearm_data on.
+class MbufHead {
+ public:
+  explicit MbufHead(FrameShape shape) noexcept
+      : rearm_(_mm_set_epi64x(0, static_cast<int64_t>(uint64_t{kPlaceOffset - shape.header_length} | kFreshMbuf))),
+        lengths_(_mm_set_epi32(0, static_cast<int>(shape.length()), static_cast<int>(shape.length()), 0)) {
+    static_assert(offsetof(rte_mbuf, ol_flags) == offsetof(rte_mbuf, rearm_data) + 8 &&
+                  offsetof(rte_mbuf, pkt_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 4 &&
+                  offsetof(rte_mbuf, data_len) == offsetof(rte_mbuf, rx_descriptor_fields1) + 8);
+  }
+  void write(rte_mbuf* mbuf) const noexcept {
+    _mm_store_si128(reinterpret_cast<__m128i*>(&mbuf->rearm_data), rearm_);
+    _mm_store_si128(reinterpret_cast<__m128i*>(&mbuf->rx_descriptor_fields1), lengths_);
+  }
+
+ private:
+  __m128i rearm_, lengths_;
+};
 
 void make_empty(rte_mbuf* mbuf, Frame& frame) noexcept {
   frame.head = place_in(mbuf) - kHeaderRoom;
@@ -119,23 +139,29 @@ class DpdkPort final : public FramePort {
 
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return take(buffers); }
 
-  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
     const PatternInPlace pattern = pattern_;
-    const auto payload_length = static_cast<uint16_t>(shape.payload_length);
-    const uint64_t rearm = uint64_t{kPlaceOffset - shape.header_length} | kFreshMbuf;
-    for (const FrameBuffer buffer : buffers) {
-      auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+    const FrameBuffer* buffer = buffers.data();
+    for (const FrameRun& run : runs) {
+      const FrameShape shape = run.shape;
+      const MbufHead head(shape);
+      const FrameBuffer* const end = buffer + run.count;
       if (shape.trailer_length > 0) {
-        pattern.provide(mbuf, payload_length);
+        for (const FrameBuffer* b = buffer; b != end; ++b) {
+          auto* const mbuf = static_cast<rte_mbuf*>(*b);
+          pattern.provide(mbuf, static_cast<uint16_t>(shape.payload_length));
+          head.write(mbuf);
+        }
       } else {
-        pattern.overwritten(mbuf, place_in(mbuf) + shape.payload_length);
+        for (const FrameBuffer* b = buffer; b != end; ++b) {
+          auto* const mbuf = static_cast<rte_mbuf*>(*b);
+          pattern.overwritten(mbuf, place_in(mbuf) + shape.payload_length);
+          head.write(mbuf);
+        }
       }
-      std::memcpy(&mbuf->rearm_data, &rearm, sizeof rearm);
-      mbuf->ol_flags = 0;
-      mbuf->data_len = static_cast<uint16_t>(shape.length());
-      mbuf->pkt_len = shape.length();
+      counters_.tx_bytes += uint64_t{shape.length()} * run.count;
+      buffer = end;
     }
-    counters_.tx_bytes += buffers.size() * shape.length();
   }
 
   size_t send(Time, std::span<FrameBuffer> buffers) noexcept override {

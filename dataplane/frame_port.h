@@ -39,7 +39,7 @@ constexpr uint32_t kTrailerRoom = 8;
 /// A buffer of a port for a frame to be sent, opaque: FramePort::Capabilities tell where in it the payload's place is.
 using FrameBuffer = void*;
 
-/// What a run of frames made in buffers of a port has in common. In front of each payload's place its writer has put
+/// What frames made in buffers of a port may have in common. In front of each payload's place its writer has put
 /// the headers. Behind it stand the payload and the trailer: `payload_pattern()` as far as it goes, which the port
 /// provides, and the writer's pad and ICRC; or all is the writer's own, and then there is no trailer.
 struct FrameShape {
@@ -49,6 +49,12 @@ struct FrameShape {
 
   bool operator==(const FrameShape&) const = default;
   uint32_t length() const { return header_length + payload_length + trailer_length; }
+};
+
+/// Frames alike, one behind the other.
+struct FrameRun {
+  FrameShape shape;
+  uint32_t count = 0;
 };
 
 /// One thread uses a port at a time. Batches in, counts out; nothing allocates, nothing throws.
@@ -82,8 +88,8 @@ class FramePort {
   virtual size_t transmit(Time now, std::span<const Frame> frames) noexcept = 0;
   /// Takes buffers for frames to be sent and returns how many: fewer when the pool is empty.
   virtual size_t reserve(std::span<FrameBuffer> buffers) noexcept = 0;
-  /// The frames in these buffers are complete.
-  virtual void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept = 0;
+  /// The frames in these buffers are complete: as many as the runs have.
+  virtual void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept = 0;
   /// Sends the leading ones of complete frames and returns how many the port takes; those buffers belong to the port
   /// from then on, and their places in the span have no meaning.
   virtual size_t send(Time now, std::span<FrameBuffer> buffers) noexcept = 0;

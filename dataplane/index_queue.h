@@ -1,6 +1,7 @@
 // Queues of small integers (queue pairs) for the hot path.
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -11,39 +12,32 @@ namespace rankwire {
 /// First in, first out, each index at most once: 0 .. capacity - 1. No allocation after construction; one thread.
 class IndexQueue {
  public:
-  explicit IndexQueue(uint32_t capacity = 0) : items_(capacity), queued_(capacity) {}
+  explicit IndexQueue(uint32_t capacity = 0)
+      : items_(std::bit_ceil(capacity)), queued_(capacity), mask_(std::bit_ceil(capacity) - 1) {}
 
   /// Memory of the queue.
-  size_t bytes() const noexcept { return items_.size() * (sizeof(uint32_t) + sizeof(uint8_t)); }
+  size_t bytes() const noexcept { return items_.size() * sizeof(uint32_t) + queued_.size(); }
   bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
-  uint32_t front() const noexcept { return items_[head_]; }
+  uint32_t front() const noexcept { return items_[head_ & mask_]; }
   /// The index that `n` others, n < size(), are in front of.
-  uint32_t at(uint32_t n) const noexcept {
-    const uint32_t place = head_ + n;
-    return items_[place < items_.size() ? place : place - items_.size()];
-  }
+  uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
   /// Does nothing when the index is queued already.
   void push(uint32_t index) noexcept {
     if (queued_[index] != 0) return;
     queued_[index] = 1;
-    uint32_t tail = head_ + size_++;
-    if (tail >= items_.size()) tail -= static_cast<uint32_t>(items_.size());
-    items_[tail] = index;
+    items_[(head_ + size_++) & mask_] = index;
   }
   /// Moves the first index behind all others.
   void rotate() noexcept {
-    const uint32_t index = items_[head_];
-    uint32_t tail = head_ + size_;
-    if (tail >= items_.size()) tail -= static_cast<uint32_t>(items_.size());
-    items_[tail] = index;
-    if (++head_ == items_.size()) head_ = 0;
+    items_[(head_ + size_) & mask_] = front();
+    ++head_;
   }
   uint32_t pop() noexcept {
     assert(!empty());
-    const uint32_t index = items_[head_];
+    const uint32_t index = front();
     queued_[index] = 0;
-    if (++head_ == items_.size()) head_ = 0;
+    ++head_;
     --size_;
     return index;
   }
@@ -51,7 +45,8 @@ class IndexQueue {
  private:
   std::vector<uint32_t> items_;
   std::vector<uint8_t> queued_;
-  uint32_t head_ = 0;
+  uint32_t mask_;
+  uint32_t head_ = 0;  // counts on
   uint32_t size_ = 0;
 };
 

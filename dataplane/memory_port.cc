@@ -53,21 +53,10 @@ class MemoryPort final : public FramePort {
     return done;
   }
 
-  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
-    for (const FrameBuffer buffer : buffers) {
-      uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
-      Frame frame = empty_frame(buffer);
-      frame.head = place - shape.header_length;
-      frame.head_length = shape.header_length;
-      if (shape.trailer_length > 0) {
-        frame.payload = payload_pattern().data();
-        frame.payload_length = static_cast<uint16_t>(shape.payload_length);
-        frame.tail_length = shape.trailer_length;
-        std::memcpy(frame.tail, place, sizeof frame.tail);
-      } else {
-        frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
-      }
-      pool_.description(buffer) = frame;
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    for (const FrameRun& run : runs) {
+      for (const FrameBuffer buffer : buffers.first(run.count)) describe(buffer, run.shape);
+      buffers = buffers.subspan(run.count);
     }
   }
 
@@ -129,6 +118,22 @@ class MemoryPort final : public FramePort {
     frame.head = static_cast<uint8_t*>(buffer);
     frame.handle = buffer;
     return frame;
+  }
+
+  void describe(FrameBuffer buffer, FrameShape shape) noexcept {
+    uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
+    Frame frame = empty_frame(buffer);
+    frame.head = place - shape.header_length;
+    frame.head_length = shape.header_length;
+    if (shape.trailer_length > 0) {
+      frame.payload = payload_pattern().data();
+      frame.payload_length = static_cast<uint16_t>(shape.payload_length);
+      frame.tail_length = static_cast<uint8_t>(shape.trailer_length);
+      std::memcpy(frame.tail, place, sizeof frame.tail);
+    } else {
+      frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
+    }
+    pool_.description(buffer) = frame;
   }
 
   FramePool& pool_;

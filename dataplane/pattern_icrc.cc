@@ -117,10 +117,10 @@ uint32_t PatternIcrc::full(const HeaderTemplate& path, const BthChange& bth,
     case kExtendedBytes[kBare]:
       return full(base.full[kBare], version, kBare, bth);
     case kExtendedBytes[kWord]:
-      return full(base.full[kWord], version, kWord, bth) ^ word_change(load<uint32_t>(extended.data()));
+      return full_with_word(path, bth, load<uint32_t>(extended.data()));
     case kExtendedBytes[kReth]:
-      return full(base.full[kReth], version, kReth, bth) ^
-             reth_change(load<uint64_t>(extended.data()), load<uint64_t>(extended.data() + sizeof(uint64_t)));
+      return full_with_reth(path, bth, load<uint64_t>(extended.data()),
+                            load<uint64_t>(extended.data() + sizeof(uint64_t)));
     default:
       return behind_pattern(crc32_update_tables(behind_bth(base.behind_bth, version, bth), extended), mtu_);
   }

@@ -46,6 +46,15 @@ class PatternIcrc {
     return base ^ at(full_[kind], version, bth);
   }
 
+  /// The same of a packet of kind kWord or kReth, whose extended headers are given as words as they stand in memory.
+  uint32_t full_with_word(const HeaderTemplate& path, const BthChange& bth, uint32_t word) const noexcept {
+    return full(path.icrc.full[kWord], path.ip_version, kWord, bth) ^ word_change(word);
+  }
+  uint32_t full_with_reth(const HeaderTemplate& path, const BthChange& bth, uint64_t first,
+                          uint64_t second) const noexcept {
+    return full(path.icrc.full[kReth], path.ip_version, kReth, bth) ^ reth_change(first, second);
+  }
+
   /// For runs of full packets without extended headers: the ICRC with a last PSN byte of 0, and its change by that
   /// byte.
   uint32_t block(const HeaderTemplate& path, Opcode opcode, uint32_t psn) const noexcept {

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/units.h"
+#include "dataplane/opcode.h"
 
 namespace rankwire {
 
@@ -41,6 +43,21 @@ constexpr bool has_immediate(Verb verb) {
 /// Whether the receiver must have posted a receive for it (IBTA 9.7.7.2).
 constexpr bool consumes_receive(Verb verb) {
   return verb == Verb::kSend || has_immediate(verb);
+}
+
+/// The opcodes of a verb's packets by their place in the message (IBTA 9.2.1 table 38).
+struct VerbOpcodes {
+  Opcode first, middle, last, only;
+};
+inline constexpr VerbOpcodes kVerbOpcodes[] = {
+    {Opcode::kSendFirst, Opcode::kSendMiddle, Opcode::kSendLast, Opcode::kSendOnly},
+    {Opcode::kSendFirst, Opcode::kSendMiddle, Opcode::kSendLastImmediate, Opcode::kSendOnlyImmediate},
+    {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteLast, Opcode::kWriteOnly},
+    {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteLastImmediate, Opcode::kWriteOnlyImmediate},
+    {Opcode::kReadRequest, Opcode::kReadRequest, Opcode::kReadRequest, Opcode::kReadRequest},
+};
+constexpr const VerbOpcodes& opcodes_of(Verb verb) {
+  return kVerbOpcodes[static_cast<size_t>(verb)];
 }
 
 /// How long a requester that got an RNR NAK with this 5-bit code waits at least (IBTA 9.7.5.2.8).

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "dataplane/icrc.h"
+#include "dataplane/mirror_image.h"
 
 namespace rankwire {
 namespace {
@@ -48,6 +49,23 @@ bool IcrcCheck::matches(const PeerIcrcBase& sender, const Frame& frame, const Pa
     return true;
   const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
   return found == icrc_behind(crc, frame, headers, packet.icrc_offset);
+}
+
+bool IcrcCheck::matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept {
+  const uint32_t crc =
+      pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, {.opcode = Opcode::kAcknowledge, .psn = psn});
+  return load_word(aeth + sizeof(Aeth)) == ~crc32_word(crc, load_word(aeth));
+}
+
+bool IcrcCheck::matches_middle(const PeerIcrcBase& sender, uint32_t psn, const Frame& frame) const noexcept {
+  constexpr uint32_t kHeaders = MirrorImage::kEnd;
+  const uint32_t found = load_word(frame.head + kHeaders + mtu_);
+  const BthChange bth{.opcode = Opcode::kWriteMiddle, .psn = psn};
+  if (check_ == ReceiveCheck::kHeaderAndTrailer &&
+      found == pattern_icrc_.full(sender.full, IpVersion::kIpv4, PatternIcrc::kBare, bth))
+    return true;
+  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, bth);
+  return found == icrc_behind(crc, frame, kHeaders, kHeaders + mtu_);
 }
 
 // Of a full packet, if its payload is the pattern.

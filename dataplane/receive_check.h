@@ -33,6 +33,11 @@ class IcrcCheck {
   /// For a packet that `parse` accepted and whose headers are mirrored. `sender` is the template's `peer`.
   bool matches(const PeerIcrcBase& sender, const Frame& frame, const ParsedPacket& packet) const noexcept;
 
+  /// The same of what MirrorImage recognises: an acknowledgement whose AETH stands at `aeth` ...
+  bool matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept;
+  /// ... and a full WRITE_MIDDLE, wholly in `head`.
+  bool matches_middle(const PeerIcrcBase& sender, uint32_t psn, const Frame& frame) const noexcept;
+
  private:
   uint32_t pattern_icrc(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth,
                         std::span<const uint8_t> extended) const noexcept;

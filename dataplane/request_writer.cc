@@ -1,7 +1,5 @@
 #include "dataplane/request_writer.h"
 
-#include <emmintrin.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -11,40 +9,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the ICRC is little-endian on the wire");
 
-// The headers of a template in registers: its last cache line holds them, unless they are long.
-class HeaderLine {
- public:
-  HeaderLine(const HeaderTemplate& path, Opcode opcode) noexcept
-      : is_long_(path.header_length > 64),
-        front_(load(path.header_end() - 80)),
-        a_(load(path.header_end() - 64)),
-        b_(load(path.header_end() - 48)),
-        c_(load(path.header_end() - 32)),
-        d_(load(path.header_end() - 16)) {
-    static_assert(kMaxBaseHeaderBytes <= 80 && sizeof(HeaderTemplate::bytes) >= 80);
-    const int flags = path.transport().bth.flags;
-    d_ = _mm_insert_epi16(d_, static_cast<int>(opcode) | flags << 8, 2);
-  }
-
-  /// So that the headers end at `end`.
-  void write(uint8_t* end) const noexcept {
-    if (is_long_) store(end - 80, front_);
-    store(end - 64, a_);
-    store(end - 48, b_);
-    store(end - 32, c_);
-    store(end - 16, d_);
-  }
-
- private:
-  static __m128i load(const uint8_t* p) noexcept { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
-  static void store(uint8_t* p, __m128i x) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x); }
-
-  const bool is_long_;
-  __m128i front_, a_, b_, c_, d_;
-};
-static_assert(sizeof(Bth) == 12, "the opcode is the third word of the last 16 bytes");
-
-void store_word(uint8_t* out, uint32_t word) noexcept {
+template <class Word>
+void store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
 }
 
@@ -53,7 +19,7 @@ void store_word(uint8_t* out, uint32_t word) noexcept {
 void RequestWriter::write(const HeaderTemplate& path, const OutboundMessage& message, const RequestRun& run,
                           std::span<const FrameBuffer> buffers, const FramePort::Capabilities& port) const noexcept {
   if (!run.ack_request && !run.solicited && is_short(layout_of(run.opcode), run.length))
-    return write_middles(path, run.opcode, run.psn, buffers, port);
+    return write_middles(path, run.opcode, run.psn, buffers, place_in(port));
   OutboundPacket packet = first_packet(path, message, run);
   uint32_t offset = run.offset;
   for (const FrameBuffer buffer : buffers) {
@@ -66,7 +32,8 @@ void RequestWriter::write(const HeaderTemplate& path, const OutboundMessage& mes
 
 void RequestWriter::write(const HeaderTemplate& path, uint64_t payload_key, uint32_t offset, const ResponseRun& run,
                           std::span<const FrameBuffer> buffers, const FramePort::Capabilities& port) const noexcept {
-  if (is_short(layout_of(run.opcode), run.length)) return write_middles(path, run.opcode, run.psn, buffers, port);
+  if (is_short(layout_of(run.opcode), run.length))
+    return write_middles(path, run.opcode, run.psn, buffers, place_in(port));
   OutboundPacket packet{
       .opcode = run.opcode, .psn = run.psn, .payload_length = run.length, .syndrome = run.syndrome, .msn = run.msn};
   for (const FrameBuffer buffer : buffers) {
@@ -117,32 +84,21 @@ void RequestWriter::write_packet(const HeaderTemplate& path, const OutboundPacke
   std::memcpy(port.trailer_place(place, length), &trailer, sizeof trailer);
 }
 
+FrameShape RequestWriter::write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                                           FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+  const OutboundPacket packet{.opcode = opcodes_of(message.verb).last,
+                              .ack_request = true,
+                              .solicited = message.solicited && consumes_receive(message.verb),
+                              .psn = psn,
+                              .payload_length = message.bytes & (mtu_ - 1),
+                              .immediate = message.immediate};
+  write_packet(path, packet, 0, 0, port.place(buffer), port);
+  return shape(path, packet.opcode, packet.payload_length);
+}
+
 uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {
   const uint32_t queue_pair = path.transport().bth.destination_qp.value();
   return hashed_source_port(queue_pair, source_ports_ == SourcePortPolicy::kPerMessage ? message : psn);
-}
-
-// The template is the header: nothing but opcode and PSN is to be written. In a block of 256 sequence numbers only the
-// last byte of the PSN changes.
-void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
-                                  std::span<const FrameBuffer> buffers,
-                                  const FramePort::Capabilities& port) const noexcept {
-  // Copies: nothing written to the buffers can be thought to change them.
-  const HeaderLine line(path, opcode);
-  const FramePort::Capabilities to = port;
-  const uint32_t length = mtu_;
-  const auto change = pattern_icrc_.change_in_block();
-  for (size_t i = 0; i < buffers.size();) {
-    const size_t block_end = std::min<size_t>(buffers.size(), i + 256 - (psn & 0xFF));
-    const uint32_t block_icrc = pattern_icrc_.block(path, opcode, psn);
-    for (; i < block_end; ++i, ++psn) {
-      uint8_t* const place = to.place(buffers[i]);
-      line.write(place);
-      store_word(place - sizeof(uint32_t), byte_swapped(psn));
-      store_word(to.trailer_place(place, length), block_icrc ^ change[psn & 0xFF]);
-    }
-    psn &= kPsnMask;
-  }
 }
 
 void write_acknowledgement(const PatternIcrc& pattern_icrc, const HeaderTemplate& path,
@@ -155,7 +111,7 @@ void write_acknowledgement(const PatternIcrc& pattern_icrc, const HeaderTemplate
   uint8_t* const trailer = place - kIcrcBytes;
   uint32_t aeth;
   std::memcpy(&aeth, trailer - sizeof aeth, sizeof aeth);
-  store_word(trailer, ~crc32_word(crc, aeth));
+  store(trailer, ~crc32_word(crc, aeth));
 }
 
 }  // namespace rankwire

@@ -1,10 +1,13 @@
 // The packets of a queue pair in buffers of a port.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "dataplane/frame_port.h"
+#include "dataplane/header_line.h"
 #include "dataplane/message_pool.h"
 #include "dataplane/packet.h"
 #include "dataplane/pattern_icrc.h"
@@ -19,6 +22,14 @@ namespace rankwire {
 /// writer; `port` are the capabilities of the buffers' port. Immutable.
 class RequestWriter {
  public:
+  /// Where in a buffer a full payload and its trailer stand.
+  struct Place {
+    uint32_t payload, trailer;
+  };
+  Place place_in(const FramePort::Capabilities& port) const noexcept {
+    return {port.place_offset, port.place_offset + (port.payload_by_reference ? 0 : mtu_)};
+  }
+
   /// Under SourcePortPolicy::kLinux and kFixed every packet has its template's source port.
   RequestWriter(const PatternIcrc& pattern_icrc, PayloadMode payload, uint32_t mtu,
                 SourcePortPolicy source_ports = SourcePortPolicy::kLinux)
@@ -52,10 +63,19 @@ class RequestWriter {
   FrameShape middle_shape(const HeaderTemplate& path) const noexcept {
     return {mtu_, path.header_length, uint16_t{kIcrcBytes}};
   }
+  /// The first and the last packet of a message of more than one.
+  FrameShape write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
+                         const FramePort::Capabilities& port) const noexcept;
+  FrameShape write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
+                        const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
-                     const FramePort::Capabilities& port) const noexcept;
+                     Place place) const noexcept;
+  void write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn, FrameBuffer buffer,
+                    Place place) const noexcept;
 
  private:
+  template <class Word>
+  static void store(uint8_t* out, Word word) noexcept;
   static uint16_t trailer_bytes(uint32_t payload_length) noexcept {
     return static_cast<uint16_t>((-payload_length & 3) + kIcrcBytes);
   }
@@ -64,6 +84,8 @@ class RequestWriter {
   }
   void write_packet(const HeaderTemplate& path, const OutboundPacket& packet, uint64_t payload_key, uint32_t offset,
                     uint8_t* place, const FramePort::Capabilities& port) const noexcept;
+  FrameShape write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                              FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept;
   OutboundPacket first_packet(const HeaderTemplate& path, const OutboundMessage& message,
                               const RequestRun& run) const noexcept;
   bool has_one_port() const noexcept {
@@ -80,6 +102,90 @@ class RequestWriter {
   const uint32_t mtu_;
   const PatternIcrc& pattern_icrc_;
 };
+
+template <class Word>
+void RequestWriter::store(uint8_t* out, Word word) noexcept {
+  std::memcpy(out, &word, sizeof word);
+}
+
+inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                                             FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+  const Opcode opcode = opcodes_of(message.verb).first;
+  const Place place = place_in(port);
+  if (opcode == Opcode::kSendFirst) {
+    write_middle(path, opcode, psn, buffer, place);
+    return middle_shape(path);
+  }
+  auto* const frame = static_cast<uint8_t*>(buffer);
+  uint8_t* const end = frame + place.payload - sizeof(Reth);
+  HeaderLine line(path, opcode);
+  line.lengthen(sizeof(Reth));
+  line.write(end);
+  // RETH in two words, as it stands in memory.
+  const uint64_t address = byte_swapped(message.remote_address);
+  const uint64_t key_and_length = byte_swapped(uint64_t{message.rkey} << 32 | message.bytes);
+  store(end - sizeof(uint32_t), byte_swapped(psn));
+  store(end, address);
+  store(end + sizeof address, key_and_length);
+  store(frame + place.trailer,
+        pattern_icrc_.full_with_reth(path, {.opcode = opcode, .psn = psn}, address, key_and_length));
+  return {mtu_, static_cast<uint16_t>(path.header_length + sizeof(Reth)), uint16_t{kIcrcBytes}};
+}
+
+inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                                            FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+  if ((message.bytes & (mtu_ - 1)) != 0) return write_short_last(path, message, psn, buffer, port);
+  const Opcode opcode = opcodes_of(message.verb).last;
+  const bool solicited = message.solicited && consumes_receive(message.verb);
+  const uint16_t extended = has_immediate(message.verb) ? sizeof(ImmediateHeader) : 0;
+  const Place place = place_in(port);
+  auto* const frame = static_cast<uint8_t*>(buffer);
+  uint8_t* const end = frame + place.payload - extended;
+  HeaderLine line(path, opcode, solicited);
+  line.lengthen(extended);
+  line.write(end);
+  store(end - sizeof(uint32_t), byte_swapped(psn | uint32_t{Bth::kAckRequest} << 24));
+  const BthChange bth{.opcode = opcode, .ack_request = true, .solicited = solicited, .psn = psn};
+  const uint32_t immediate = byte_swapped(message.immediate);
+  if (extended > 0) store(end, immediate);
+  store(frame + place.trailer, extended > 0 ? pattern_icrc_.full_with_word(path, bth, immediate)
+                                            : pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version,
+                                                                 PatternIcrc::kBare, bth));
+  return {mtu_, static_cast<uint16_t>(path.header_length + extended), uint16_t{kIcrcBytes}};
+}
+
+[[gnu::always_inline]] inline void RequestWriter::write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
+                                                               FrameBuffer buffer, Place place) const noexcept {
+  auto* const frame = static_cast<uint8_t*>(buffer);
+  HeaderLine(path, opcode).write(frame + place.payload);
+  store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
+  store(frame + place.trailer, pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version,
+                                                  PatternIcrc::kBare, {.opcode = opcode, .psn = psn}));
+}
+
+// The template is the header: nothing but opcode and PSN is to be written. In a block of 256 sequence numbers only the
+// last byte of the PSN changes.
+inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
+                                         std::span<const FrameBuffer> buffers, Place place) const noexcept {
+  const PatternIcrc& pattern_icrc = pattern_icrc_;
+  const HeaderLine line(path, opcode);
+  const auto change = pattern_icrc.change_in_block();
+  const FrameBuffer* buffer = buffers.data();
+  const FrameBuffer* const end = buffer + buffers.size();
+  do {
+    const uint32_t block_icrc = pattern_icrc.block(path, opcode, psn);
+    const FrameBuffer* const block_end =
+        buffer + std::min<size_t>(static_cast<size_t>(end - buffer), 256 - (psn & 0xFF));
+    do {
+      auto* const frame = static_cast<uint8_t*>(*buffer);
+      line.write(frame + place.payload);
+      store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
+      store(frame + place.trailer, block_icrc ^ change[psn & 0xFF]);
+      ++psn;
+    } while (++buffer != block_end);
+    psn &= kPsnMask;
+  } while (buffer != end);
+}
 
 /// The shape of an ACK or NAK: its ICRC ends where payloads begin.
 inline FrameShape acknowledgement_shape(const HeaderTemplate& path) noexcept {

@@ -5,23 +5,6 @@ namespace {
 
 constexpr uint32_t kNone = OutboundMessage::kNone;
 
-/// The opcodes of a verb's packets by their place in the message (IBTA 9.2.1 table 38).
-struct VerbOpcodes {
-  Opcode first, middle, last, only;
-};
-
-constexpr VerbOpcodes kOpcodes[] = {
-    {Opcode::kSendFirst, Opcode::kSendMiddle, Opcode::kSendLast, Opcode::kSendOnly},
-    {Opcode::kSendFirst, Opcode::kSendMiddle, Opcode::kSendLastImmediate, Opcode::kSendOnlyImmediate},
-    {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteLast, Opcode::kWriteOnly},
-    {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteLastImmediate, Opcode::kWriteOnlyImmediate},
-    {Opcode::kReadRequest, Opcode::kReadRequest, Opcode::kReadRequest, Opcode::kReadRequest},
-};
-
-constexpr const VerbOpcodes& opcodes_of(Verb verb) {
-  return kOpcodes[static_cast<size_t>(verb)];
-}
-
 Opcode opcode_at(Verb verb, uint32_t packet, uint32_t packets) {
   const VerbOpcodes& opcodes = opcodes_of(verb);
   const bool last = packet + 1 == packets;
@@ -126,7 +109,10 @@ void Requester::boundary_sent(RequesterPool& pool, const RequestRun& run, Time n
     end_ = next_;
   }
   since_ack_request_ += run.count;
-  if (run.ack_request) ask_for_answer(pool.options, run, now);
+  if (run.ack_request) {
+    ask_for_answer(pool.options, now);
+    if (!run.retransmission && !read) sample(run.psn, now);
+  }
   if (read) ++reads_;
   cursor_packet_ += packets;
   if (cursor_packet_ == cursor_packets_) {
@@ -136,14 +122,24 @@ void Requester::boundary_sent(RequesterPool& pool, const RequestRun& run, Time n
   }
 }
 
-void Requester::ask_for_answer(const ReliableOptions& options, const RequestRun& run, Time now) noexcept {
+void Requester::end_message(RequesterPool& pool, Time now) noexcept {
+  OutboundMessage& message = pool.messages[cursor_];
+  message.last_tx = now;
+  ask_for_answer(pool.options, now);
+  sample(ack_requested_, now);
+  load_cursor(pool, message.next, 0);
+}
+
+void Requester::ask_for_answer(const ReliableOptions& options, Time now) noexcept {
   since_ack_request_ = 0;
   ack_requested_ = psn_add(next_, kPsnMask);
   if (deadline_ == Time::never()) arm(options, now);
-  if (sample_psn_ == kNoSample && !run.retransmission && run.opcode != Opcode::kReadRequest) {
-    sample_psn_ = run.psn;
-    sample_sent_ = now;
-  }
+}
+
+void Requester::sample(uint32_t psn, Time now) noexcept {
+  if (sample_psn_ != kNoSample) return;
+  sample_psn_ = psn;
+  sample_sent_ = now;
 }
 
 void Requester::arm(const ReliableOptions& options, Time now) noexcept {

@@ -116,23 +116,39 @@ class alignas(64) Requester {
   /// The leading packets of `next_run`, all or fewer, were sent at `now`.
   void sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
 
-  /// The short way for what most packets are: how many MIDDLEs without AckReq that were never sent are next, at most
-  /// `limit`; 0 when something else is. They begin with `next_psn`.
-  uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
-    if (holds_ != 0 || cursor_packet_ == 0 || next_ != end_ || cursor_middle_ == Opcode::kReadRequest) return 0;
-    const uint32_t left = cursor_packets_ - cursor_packet_;
+  /// The short way for what most packets are: how many of the message that is next go out for the first time, and ask
+  /// for an acknowledgement only if they end it; at most `limit`, 0 when something else is next. Not of messages of one
+  /// packet, nor while credits are limited. They begin with `next_psn`.
+  uint32_t new_packets(const ReliableOptions& options, uint32_t limit) const noexcept {
+    if (holds_ != 0 || next_ != end_ || cursor_packets_ == 1 || cursor_middle_ == Opcode::kReadRequest ||
+        credits_limited_)
+      return 0;
     const uint32_t in_flight_already = in_flight();
     if (in_flight_already >= options.window) return 0;
-    return std::min(
-        {limit, left - 1, options.ack_every - since_ack_request_ - 1, options.window - in_flight_already - 1});
+    const uint32_t until_ack_request =
+        std::min(options.ack_every - since_ack_request_, options.window - in_flight_already);
+    const uint32_t left = packets_left();
+    return std::min(limit, left <= until_ack_request ? left : until_ack_request - 1);
   }
-  /// Their opcode.
-  Opcode middle_opcode() const noexcept { return cursor_middle_; }
-  /// The leading ones of them were sent.
+  /// How many of them are MIDDLEs, if the next one is.
+  uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
+    return at_first() ? 0 : std::min(new_packets(options, limit), packets_left() - 1);
+  }
   void middles_sent(uint32_t count) noexcept {
     next_ = end_ = psn_add(next_, count);
     cursor_packet_ += count;
     since_ack_request_ += count;
+  }
+  /// Their opcode, first and last apart.
+  Opcode middle_opcode() const noexcept { return cursor_middle_; }
+  /// Of the message that is next, whether its first packet is, and how many packets are left.
+  bool at_first() const noexcept { return cursor_packet_ == 0; }
+  uint32_t packets_left() const noexcept { return cursor_packets_ - cursor_packet_; }
+  /// The leading ones of them, at least one, were sent at `now`. Only the first and the last touch their message.
+  void new_packets_sent(RequesterPool& pool, uint32_t count, Time now) noexcept {
+    if (at_first()) start_message(pool.messages[cursor_], now);
+    middles_sent(count);
+    if (cursor_packet_ == cursor_packets_) end_message(pool, now);
   }
 
   AckReception acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
@@ -169,9 +185,15 @@ class alignas(64) Requester {
  private:
   static constexpr uint32_t kNoSample = UINT32_MAX;
 
+  void start_message(OutboundMessage& message, Time now) noexcept {
+    message.first_tx = message.last_tx = now;
+    message.first_psn = next_;
+  }
+  void end_message(RequesterPool& pool, Time now) noexcept;
   RequestRun boundary_run(const RequesterPool& pool, uint32_t until_ack_request) const noexcept;
   void boundary_sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept;
-  void ask_for_answer(const ReliableOptions& options, const RequestRun& run, Time now) noexcept;
+  void ask_for_answer(const ReliableOptions& options, Time now) noexcept;
+  void sample(uint32_t psn, Time now) noexcept;
   void arm(const ReliableOptions& options, Time now) noexcept;
   void load_cursor(const RequesterPool& pool, uint32_t slot, uint32_t packet) noexcept;
   void update_holds(const RequesterPool& pool) noexcept;
@@ -198,7 +220,8 @@ class alignas(64) Requester {
   uint32_t sample_psn_ = kNoSample;
   Opcode cursor_middle_ = Opcode::kWriteMiddle;  // of that message; kReadRequest of a READ
   uint8_t holds_ = kNothingToSend;
-  bool repairing_ = false;  // a NAK was answered, and there was no progress since
+  bool repairing_ : 1 = false;  // a NAK was answered, and there was no progress since
+  bool credits_limited_ : 1 = false;
   State state_ = State::kError;
   Time deadline_ = Time::never();
   Time sample_sent_;
@@ -207,8 +230,7 @@ class alignas(64) Requester {
   uint32_t posted_ = 0;  // SSN of the message posted last
   uint32_t limit_ = 0;   // LSN, while credits are limited
   uint8_t retries_ = 0, timeouts_ = 0, not_ready_retries_ = 0;
-  uint8_t reads_ = 0;  // READs sent and not complete
-  bool credits_limited_ = false;
+  uint8_t reads_ = 0;                  // READs sent and not complete
   Failure later_ = Failure::kFlushed;  // of what is posted in the error state
 };
 static_assert(sizeof(Requester) == 128);
@@ -238,7 +260,7 @@ inline RequestRun Requester::next_run(const RequesterPool& pool, uint32_t limit)
 inline void Requester::sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept {
   if (run.opcode != cursor_middle_ || run.ack_request || run.retransmission || run.opcode == Opcode::kReadRequest)
     return boundary_sent(pool, run, now);
-  middles_sent(run.count);
+  new_packets_sent(pool, run.count, now);
 }
 
 }  // namespace rankwire

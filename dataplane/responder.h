@@ -97,6 +97,19 @@ class alignas(64) Responder {
 
   /// `packet` is a request: anything but an acknowledgement, READ response or CNP.
   Reception receive(const ResponderOptions& options, const ParsedPacket& packet) noexcept;
+  /// The short way for what most packets are: whether a full WRITE_MIDDLE without AckReq that has this PSN is the next
+  /// packet of the message in progress, and not its last.
+  bool expects_middle(const ResponderOptions& options, uint32_t psn) const noexcept {
+    return psn == expected_ && progress_ == Progress::kInWrite && remaining_ > options.mtu && !faulty_;
+  }
+  void take_middle(const ResponderOptions& options) noexcept {
+    received_ += options.mtu;
+    remaining_ -= options.mtu;
+    expected_ = psn_add(expected_, 1);
+    nak_outstanding_ = false;
+    // It asks for what has just arrived: say so instead.
+    if (owes_nak()) owed_ = kAck;
+  }
   /// Receives for `count` more SENDs or immediates, when they are limited.
   void post_receives(uint32_t count) noexcept;
   /// Requests cannot be served any more: the next is answered by a NAK (remote operational error), and the queue pair
@@ -131,10 +144,6 @@ class alignas(64) Responder {
   static constexpr uint8_t kAck = static_cast<uint8_t>(Syndrome::kAck);
   static constexpr uint8_t kNoRead = 0xFF;
 
-  bool is_next_middle(const ResponderOptions& options, const ParsedPacket& packet) const noexcept {
-    return packet.psn == expected_ && progress_ == Progress::kInWrite && packet.opcode == Opcode::kWriteMiddle &&
-           packet.payload_length == options.mtu && packet.pad == 0 && remaining_ > options.mtu && !faulty_;
-  }
   Reception receive_other(const ResponderOptions& options, const ParsedPacket& packet) noexcept;
   Reception accept_read(const ResponderOptions& options, const ParsedPacket& packet) noexcept;
   Reception early() noexcept;
@@ -191,15 +200,15 @@ inline void Responder::take(const ParsedPacket& packet) noexcept {
 }
 
 inline Reception Responder::receive(const ResponderOptions& options, const ParsedPacket& packet) noexcept {
-  if (!is_next_middle(options, packet)) return receive_other(options, packet);
+  if (packet.opcode != Opcode::kWriteMiddle || packet.payload_length != options.mtu || packet.pad != 0 ||
+      packet.ack_request || !expects_middle(options, packet.psn))
+    return receive_other(options, packet);
   Reception reception;
   reception.arrival = Arrival::kAccepted;
   reception.offset = received_;
   reception.message_bytes = received_ + remaining_;
   reception.region_offset = region_offset_;
-  received_ += options.mtu;
-  remaining_ -= options.mtu;
-  take(packet);
+  take_middle(options);
   return reception;
 }
 

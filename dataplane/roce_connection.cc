@@ -30,9 +30,11 @@ enum Purpose : uint64_t { kSourcePsn, kDestinationPsn, kSourceKey, kDestinationK
 
 std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   check_options(options_);
-  plan_ = plan;
-  check_plan();
+  check_plan(plan);
+  nics_ = plan.nics;
+  messages_in_flight_ = plan.messages_in_flight;
   ends_.clear();
+  ends_.reserve(count_queue_pairs(plan));
   connections_.assign(plan.connections.size(), ConnectionEnds{});
   for (const Side side : {Side::kSource, Side::kDestination})
     for (const Connection& connection : plan.connections) place_ends(connection, side);
@@ -48,10 +50,18 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   return ends;
 }
 
+size_t RoceTransport::count_queue_pairs(const TransportPlan& plan) const {
+  size_t ends = 0;
+  for (const Connection& connection : plan.connections)
+    if (connection.path == Path::kWire && !connection.reverse_of.valid())
+      for (const NicId nic : {connection.source_nic, connection.destination_nic}) ends += !lanes_of(nic).empty();
+  return ends * options_.queue_pairs;
+}
+
 std::vector<uint32_t> RoceTransport::lanes_of(NicId nic) const {
   std::vector<uint32_t> lanes;
   for (uint32_t lane = 0; lane < bindings_.size(); ++lane)
-    if (bindings_[lane].id == plan_.nics[nic.value].port) lanes.push_back(lane);
+    if (bindings_[lane].id == nics_[nic.value].port) lanes.push_back(lane);
   return lanes;
 }
 
@@ -59,6 +69,9 @@ void RoceTransport::place_ends(const Connection& connection, Side side) {
   const bool at_source = side == Side::kSource;
   ConnectionEnds& ends = connections_[connection.id.value];
   ends.control = connection.control;
+  ends.source_nic = connection.source_nic;
+  ends.destination_nic = connection.destination_nic;
+  ends.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
   if (connection.path != Path::kWire || connection.reverse_of.valid()) return;
   const std::vector<uint32_t> lanes = lanes_of(at_source ? connection.source_nic : connection.destination_nic);
   if (lanes.empty()) return;
@@ -70,7 +83,7 @@ void RoceTransport::place_ends(const Connection& connection, Side side) {
     end.member = static_cast<uint16_t>(member);
     end.at_source = at_source;
     // The queues of a port share its queue pairs.
-    end.lane = lanes[(ends_.size() - 1) % lanes.size()];
+    end.lane = static_cast<uint16_t>(lanes[(ends_.size() - 1) % lanes.size()]);
   }
 }
 
@@ -92,12 +105,16 @@ void RoceTransport::make_queue_pairs() {
   requesters_.assign(queue_pairs, Requester());
   responders_.assign(queue_pairs, Responder());
   templates_.assign(queue_pairs, HeaderTemplate());
+  inboxes_.assign(queue_pairs, QueuePairInbox());
+  remote_slots_.clear();
+  hops_.assign(options_.neighbours == NeighbourMode::kResolve ? queue_pairs : 0, NextHopLink());
   flow_counters_.assign(queue_pairs, QueuePairCounters());
   deadlines_ = DeadlineLists(queue_pairs);
   const auto readable = std::ranges::count_if(ends_, [this](const QueuePairEnd& end) { return is_readable(end); });
   read_resources_.assign(static_cast<size_t>(readable) * options_.profile.max_responder_reads, ReadResource());
   pattern_icrc_.emplace(options_.mtu);
   writer_.emplace(*pattern_icrc_, options_.payload, options_.mtu, options_.source_port);
+  short_way_ = writer_->has_short_way();
   icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
   lanes_.clear();
   for (const PortBinding& binding : bindings_)
@@ -112,7 +129,7 @@ bool RoceTransport::is_readable(const QueuePairEnd& end) const {
 
 // Of as many messages as the plan may have in flight, every part, and what is needed for it.
 void RoceTransport::make_message_memory() {
-  const uint64_t messages = plan_.messages_in_flight;
+  const uint64_t messages = messages_in_flight_;
   const bool split = options_.queue_pairs > 1 && options_.spread == Spread::kSplit;
   const bool read = options_.verb == DataVerb::kRead;
   const uint64_t parts = messages * (split ? options_.queue_pairs : 1);
@@ -141,7 +158,7 @@ void RoceTransport::make_ports() {
     port_of_lane_.push_back(static_cast<uint32_t>(known - ports_.begin()));
     if (known != ports_.end()) continue;
     std::vector<Nic> nics;
-    std::ranges::copy_if(plan_.nics, std::back_inserter(nics), [id](const Nic& nic) { return nic.port == id; });
+    std::ranges::copy_if(nics_, std::back_inserter(nics), [id](const Nic& nic) { return nic.port == id; });
     const NeighbourOptions neighbours{.interval = options_.resolve_interval,
                                       .deadline = options_.resolve_deadline,
                                       .next_hops = count_next_hops(id),
@@ -162,13 +179,13 @@ uint32_t RoceTransport::count_next_hops(PortId port) const {
 }
 
 const Nic& RoceTransport::nic_of(const QueuePairEnd& end) const {
-  const Connection& connection = plan_.connections[end.connection.value];
-  return plan_.nics[(end.at_source ? connection.source_nic : connection.destination_nic).value];
+  const ConnectionEnds& ends = connections_[end.connection.value];
+  return nics_[(end.at_source ? ends.source_nic : ends.destination_nic).value];
 }
 
 const Nic& RoceTransport::peer_nic_of(const QueuePairEnd& end) const {
-  const Connection& connection = plan_.connections[end.connection.value];
-  return plan_.nics[(end.at_source ? connection.destination_nic : connection.source_nic).value];
+  const ConnectionEnds& ends = connections_[end.connection.value];
+  return nics_[(end.at_source ? ends.destination_nic : ends.source_nic).value];
 }
 
 EndPoint RoceTransport::end_point(uint32_t queue_pair) const {
@@ -190,7 +207,7 @@ EndPoint RoceTransport::end_point(uint32_t queue_pair) const {
 uint64_t RoceTransport::region_bytes(const QueuePairEnd& end) const {
   if (options_.verb == DataVerb::kRead && end.at_source) return offers_.size() * kOfferStride;
   if (!end.inbound.valid()) return 0;
-  return static_cast<uint64_t>(plan_.connections[end.inbound.value].largest_message.count);
+  return connections_[end.inbound.value].largest_message;
 }
 
 std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
@@ -223,6 +240,7 @@ std::string check_peer(const EndPoint* peer, const Nic& own, const Nic& planned,
   if (peer == nullptr) return "its other end is not known";
   if (peer->queue_pair < 2 || peer->queue_pair > kQueuePairMask)
     return fmt::format("the other end's queue pair number {:#x} is not 2 to 0xffffff", peer->queue_pair);
+  if (peer->slots == 0) return "the other end has no memory to write to";
   if (peer->psn > kPsnMask) return fmt::format("the other end's first PSN {:#x} has more than 24 bits", peer->psn);
   if (peer->ip != planned.ip || (mode == NeighbourMode::kStatic && peer->mac != planned.mac))
     return fmt::format("the other end is {} {}, the plan has {} {}", to_string(peer->mac), to_string(peer->ip),
@@ -240,9 +258,12 @@ std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoin
   if (std::string reason = check_peer(peer, nic_of(end), peer_nic_of(end), options_.neighbours); !reason.empty())
     return reason;
   const EndPoint local = end_point(queue_pair);
-  end.remote_queue_pair = peer->queue_pair;
   end.remote_address = peer->address;
   end.remote_rkey = peer->rkey;
+  if (peer->slots > 1) {
+    if (remote_slots_.empty()) remote_slots_.assign(ends_.size(), RemoteSlots());
+    remote_slots_[queue_pair] = {.bytes = peer->slot_bytes, .count = peer->slots};
+  }
   end.peer = local_peer(end, *peer);
   PacketPath path = path_between(local, *peer);
   templates_[queue_pair] = pattern_icrc_->make_template(path);
@@ -285,7 +306,8 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   size_t shared = read_resources_.size() * sizeof(ReadResource);
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
-         sizeof(QueuePairCounters) + DeadlineLists::kBytesEach + shared / ends_.size();
+         sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
+         (shared + hops_.size() * sizeof(NextHopLink)) / ends_.size();
 }
 
 }  // namespace rankwire

@@ -51,16 +51,25 @@ bool RoceTransport::admits(const QueuePairEnd& end, const ParsedPacket& packet) 
   return !ready || (!gets_.full() && (!is_split(ends) || assembly_.admits(end.inbound, ready->index.value())));
 }
 
+// Whether the request may be followed by others of the same message: RDMA devices send long messages as several WRITEs,
+// the last with the immediate.
+bool RoceTransport::may_be_segment(Verb verb) const noexcept {
+  return verb == Verb::kWrite && options_.unindexed == UnindexedMessages::kIgnored &&
+         (options_.verb == DataVerb::kWriteImm || options_.verb == DataVerb::kWriteThenImm);
+}
+
 void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception,
                                Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
-  if (reception.first && end.awaits_immediate && !has_immediate(reception.verb)) end_unindexed(queue_pair, arrival, 0);
-  if (reception.first && !end.awaits_immediate) {
-    end.first_rx = arrival;
-    end.marks = 0;
+  const QueuePairEnd& end = ends_[queue_pair];
+  QueuePairInbox& inbox = inboxes_[queue_pair];
+  if (reception.first && inbox.awaits_immediate && !has_immediate(reception.verb) && !may_be_segment(reception.verb))
+    end_unindexed(queue_pair, arrival, 0);
+  if (reception.first && !inbox.awaits_immediate) {
+    inbox.first_rx = arrival;
+    inbox.marks = 0;
   }
   if (packet.ecn == Ecn::kCongestionExperienced) {
-    ++end.marks;
+    ++inbox.marks;
     ++flow_counters_[queue_pair].marks;
   }
   if (end.inbound.valid() && connections_[end.inbound.value].control && reception.verb == Verb::kWrite) {
@@ -71,18 +80,18 @@ void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, 
       on_rendezvous(queue_pair, reception.first ? payload_of(packet) : std::span<const uint8_t>(), arrival);
   } else {
     // The immediate of a WRITE that has been compared comes with nothing more.
-    if (options_.payload == PayloadMode::kChecking && !(end.awaits_immediate && packet.payload_length == 0))
-      end.check.add(reception.offset, payload_of(packet));
+    if (options_.payload == PayloadMode::kChecking && !(inbox.awaits_immediate && packet.payload_length == 0))
+      inbox.check.add(inbox.awaited_bytes + reception.offset, payload_of(packet));
     if (reception.last) on_message(queue_pair, reception, arrival);
   }
 }
 
 void RoceTransport::on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
-  end.awaited_bytes += reception.message_bytes;
-  if (options_.verb == DataVerb::kWriteThenImm && reception.verb == Verb::kWrite) {
-    end.awaits_immediate = true;
-  } else if (has_immediate(reception.verb) && end.inbound.valid()) {
+  QueuePairInbox& inbox = inboxes_[queue_pair];
+  inbox.awaited_bytes += reception.message_bytes;
+  if (may_be_segment(reception.verb) || (options_.verb == DataVerb::kWriteThenImm && reception.verb == Verb::kWrite)) {
+    inbox.awaits_immediate = true;
+  } else if (has_immediate(reception.verb) && ends_[queue_pair].inbound.valid()) {
     measure_one_way(queue_pair, reception.verb, reception.immediate, arrival);
     deliver(queue_pair, reception.immediate, end_reception(queue_pair, arrival), 1);
   } else {
@@ -91,23 +100,23 @@ void RoceTransport::on_message(uint32_t queue_pair, const Reception& reception, 
 }
 
 void RoceTransport::on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
   const bool rendezvous = options_.verb == DataVerb::kRead && end.at_source;
   if (rendezvous) return;
   ++details_.unindexed;
   if (options_.unindexed != UnindexedMessages::kReported || !end.inbound.valid()) return;
   const ReceivedPart request{.first_rx = arrival, .delivered = arrival, .bytes = reception.message_bytes};
-  const Delivery delivery{received_event(end.inbound, end.unindexed++, request), queue_pair, 0};
+  const Delivery delivery{received_event(end.inbound, inboxes_[queue_pair].unindexed++, request), queue_pair, 0};
   delivered_.push({&delivery, 1});
 }
 
 // A SEND or WRITE by which a foreign peer names no message.
 void RoceTransport::end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
   const ReceivedPart part = end_reception(queue_pair, arrival);
   ++details_.unindexed;
   if (!part.payload_good) ++counters_.payload_errors;
-  const uint32_t index = end.unindexed++;
+  const uint32_t index = inboxes_[queue_pair].unindexed++;
   if (options_.unindexed == UnindexedMessages::kReported && end.inbound.valid()) {
     ++counters_.messages_delivered;
     const Delivery delivery{received_event(end.inbound, index, part), queue_pair, receives};
@@ -119,28 +128,30 @@ void RoceTransport::end_unindexed(uint32_t queue_pair, Time arrival, uint32_t re
 
 // What the queue pair has received since its last message.
 ReceivedPart RoceTransport::end_reception(uint32_t queue_pair, Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
-  ReceivedPart part{
-      .first_rx = end.first_rx, .delivered = arrival, .bytes = std::exchange(end.awaited_bytes, 0), .marks = end.marks};
-  end.awaits_immediate = false;
-  ++end.delivered;
+  QueuePairInbox& inbox = inboxes_[queue_pair];
+  ReceivedPart part{.first_rx = inbox.first_rx,
+                    .delivered = arrival,
+                    .bytes = std::exchange(inbox.awaited_bytes, 0),
+                    .marks = inbox.marks};
+  inbox.awaits_immediate = false;
+  ++inbox.delivered;
   if (options_.payload == PayloadMode::kChecking) {
-    part.key = end.check.key();
-    part.payload_good = end.check.matches();
+    part.key = inbox.check.key();
+    part.payload_good = inbox.check.matches();
   }
   return part;
 }
 
 void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
+  QueuePairInbox& inbox = inboxes_[queue_pair];
   const std::span<const uint8_t> payload = payload_of(packet);
-  end.awaited_bytes = packet.payload_length;
+  inbox.awaited_bytes = packet.payload_length;
   if (payload.size() < sizeof(uint32_t)) return end_unindexed(queue_pair, arrival, 0);
   uint32_t index;
   static_assert(std::endian::native == std::endian::little);
   std::memcpy(&index, payload.data(), sizeof index);
   if (options_.payload == PayloadMode::kChecking)
-    end.check.add(0, payload.subspan(std::min(payload.size(), kControlHeader)));
+    inbox.check.add(0, payload.subspan(std::min(payload.size(), kControlHeader)));
   measure_one_way(queue_pair, Verb::kWrite, index, arrival);
   deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
 }
@@ -176,15 +187,15 @@ bool RoceTransport::take_up(uint32_t queue_pair, const ReadyToSend& ready) noexc
 }
 
 bool RoceTransport::end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
+  QueuePairInbox& inbox = inboxes_[queue_pair];
   // READs of a queue pair are answered in order.
-  if (end.oldest_offer == kNone || end.oldest_offer != cookie) return false;
+  if (inbox.oldest_offer == kNone || inbox.oldest_offer != cookie) return false;
   const Offer& offer = offers_[cookie];
-  end.oldest_offer = offer.next;
+  inbox.oldest_offer = offer.next;
   Transfer& transfer = transfers_[offer.transfer];
   transfer.acked = std::max(transfer.acked, arrival);
-  ++flow_counters_[queue_pair].messages;
-  flow_counters_[queue_pair].bytes += offer.bytes;
+  ++ends_[queue_pair].messages;
+  ends_[queue_pair].bytes += offer.bytes;
   close_offer(cookie, Failure::kNone);
   return true;
 }
@@ -216,7 +227,7 @@ void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, 
     part.key = get.check.key();
     part.payload_good = get.check.matches();
   }
-  ++ends_[queue_pair].delivered;
+  ++inboxes_[queue_pair].delivered;
   // The cookie is what the peer says.
   if (ends_[queue_pair].peer != kNone && get.cookie < offers_.size())
     add_one_way(queue_pair, offers_[get.cookie].last_tx, arrival);

@@ -36,22 +36,44 @@ constexpr std::array<std::string_view, static_cast<size_t>(Reject::kScattered) +
 
 }  // namespace
 
+// 0 before it is known.
+uint32_t RoceTransport::peer_queue_pair(uint32_t queue_pair) const {
+  return templates_[queue_pair].transport().bth.destination_qp.value();
+}
+
+// Data packets of requests that have not been counted because they have not been reported, by queue pair.
+std::vector<uint64_t> RoceTransport::packets_under_way() const {
+  std::vector<uint64_t> packets(ends_.size());
+  const auto add = [&](uint32_t slot) {
+    for (; slot != OutboundMessage::kNone; slot = pool_->messages[slot].next) {
+      const OutboundMessage& request = pool_->messages[slot];
+      packets[request.queue_pair] += packets_of_request(request);
+    }
+  };
+  if (!pool_) return packets;
+  add(pool_->finished.head);
+  for (const Requester& requester : requesters_) add(requester.oldest_message());
+  return packets;
+}
+
 std::vector<FlowCounters> RoceTransport::flows() const {
+  const std::vector<uint64_t> under_way = packets_under_way();
   std::vector<FlowCounters> flows;
   for (size_t c = 0; c < connections_.size(); ++c) {
     const ConnectionEnds& ends = connections_[c];
     for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
       FlowCounters& flow = flows.emplace_back();
-      flow.connection = plan_.connections[c].id;
+      flow.connection = ConnectionId(static_cast<uint32_t>(c));
       flow.member = static_cast<uint16_t>(member);
       if (ends.source != kNone) {
         const uint32_t source = ends.source + member;
+        const QueuePairEnd& end = ends_[source];
         const QueuePairCounters& counters = flow_counters_[source];
         flow.source_qp = kFirstQueuePair + source;
-        flow.destination_qp = ends_[source].remote_queue_pair;
-        flow.messages = counters.messages;
-        flow.bytes = counters.bytes;
-        flow.packets = counters.packets;
+        flow.destination_qp = peer_queue_pair(source);
+        flow.messages = end.messages;
+        flow.bytes = end.bytes;
+        flow.packets = end.packets + under_way[source];
         flow.retransmitted = counters.retransmitted;
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
@@ -59,7 +81,7 @@ std::vector<FlowCounters> RoceTransport::flows() const {
       }
       if (ends.destination != kNone) {
         const uint32_t destination = ends.destination + member;
-        flow.source_qp = ends_[destination].remote_queue_pair;
+        flow.source_qp = peer_queue_pair(destination);
         flow.destination_qp = kFirstQueuePair + destination;
         flow.marks = flow_counters_[destination].marks;
       }
@@ -92,13 +114,13 @@ std::string RoceTransport::describe_wait(uint32_t queue_pair) const {
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
   if (end.link == LinkState::kUnconnected) return "not connected";
-  if (end.link == LinkState::kUnreachable) return "in the error state: " + next_hop_state(end);
+  if (end.link == LinkState::kUnreachable) return "in the error state: " + next_hop_state(queue_pair);
   if (requester.state() == Requester::State::kError) return "in the error state";
-  if (end.link == LinkState::kResolving) return "waiting for its next hop: " + next_hop_state(end);
+  if (end.link == LinkState::kResolving) return "waiting for its next hop: " + next_hop_state(queue_pair);
   if (requester.idle())
-    return end.oldest_offer == kNone
-               ? "idle"
-               : fmt::format("waiting for the peer to fetch message {}", offers_[end.oldest_offer].index);
+    return inboxes_[queue_pair].oldest_offer == kNone ? "idle"
+                                                      : fmt::format("waiting for the peer to fetch message {}",
+                                                                    offers_[inboxes_[queue_pair].oldest_offer].index);
   const OutboundMessage& oldest = pool_->messages[requester.oldest_message()];
   const uint8_t holds = requester.holds();
   if (holds & Requester::kReceiverNotReady)
@@ -129,14 +151,15 @@ std::string RoceTransport::describe_sender(uint32_t queue_pair) const {
 std::string RoceTransport::describe_receiver(uint32_t queue_pair) const {
   const Responder& responder = responders_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
-  std::string text = fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered",
-                                 kFirstQueuePair + queue_pair, responder.expected_psn(), end.delivered);
+  std::string text =
+      fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered", kFirstQueuePair + queue_pair,
+                  responder.expected_psn(), inboxes_[queue_pair].delivered);
   if (responder.receives() == 0) text += ", no receive posted";
   if (end.link == LinkState::kUnconnected) return text + ", not connected";
   if (end.failed && responder.state() == Responder::State::kError)
     return text + ", in the error state: it refused a request";
   if (end.failed) return text + ", in the error state";
-  if (end.link != LinkState::kOpen) return text + ", its next hop: " + next_hop_state(end);
+  if (end.link != LinkState::kOpen) return text + ", its next hop: " + next_hop_state(queue_pair);
   if (!requesters_[queue_pair].idle() && options_.verb == DataVerb::kRead)
     text += ", fetching: " + describe_wait(queue_pair);
   return text;
@@ -148,7 +171,7 @@ std::string RoceTransport::describe_side(uint32_t first, Side side) const {
   bool stuck = false;
   for (uint32_t i = first; i < first + options_.queue_pairs; ++i) {
     const bool busy = ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() ||
-                      ends_[i].oldest_offer != kNone;
+                      inboxes_[i].oldest_offer != kNone;
     if (!busy) continue;
     if (stuck) {
       ++others;
@@ -171,10 +194,8 @@ std::string RoceTransport::describe(ConnectionId connection) const {
   if (text.empty()) return "not on this transport";
   for (const auto& port : ports_)
     for (const AddressConflict& conflict : port->neighbours.conflicts())
-      if (conflict.nic == plan_.connections[connection.value].source_nic ||
-          conflict.nic == plan_.connections[connection.value].destination_nic)
-        text +=
-            fmt::format("; {} claims {} too", to_string(conflict.mac), to_string(plan_.nics[conflict.nic.value].ip));
+      if (conflict.nic == ends.source_nic || conflict.nic == ends.destination_nic)
+        text += fmt::format("; {} claims {} too", to_string(conflict.mac), to_string(nics_[conflict.nic.value].ip));
   return text;
 }
 

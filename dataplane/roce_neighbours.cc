@@ -12,19 +12,20 @@ namespace rankwire {
 std::string RoceTransport::resolve_next_hop(uint32_t queue_pair) {
   QueuePairEnd& end = ends_[queue_pair];
   Port& port = port_of(end);
-  end.next_hop = port.neighbours.resolve(nic_of(end), peer_nic_of(end).ip);
-  if (end.next_hop == Neighbours::kNone) {
+  NextHopLink& link = hops_[queue_pair];
+  link.hop = port.neighbours.resolve(nic_of(end), peer_nic_of(end).ip);
+  if (link.hop == Neighbours::kNone) {
     end.link = LinkState::kUnreachable;
     requesters_[queue_pair].fail(*pool_, Failure::kUnreachable, Failure::kUnreachable);
     return fmt::format("{} is not on the subnet of {}/{}, which has no gateway", to_string(peer_nic_of(end).ip),
                        to_string(nic_of(end).ip), nic_of(end).prefix_length);
   }
   end.link = LinkState::kResolving;
-  if (end.next_hop >= port.first_on_hop.size()) port.first_on_hop.resize(end.next_hop + 1, kNone);
-  uint32_t& first = port.first_on_hop[end.next_hop];
-  if (first == kNone) port.resolving.push_back(end.next_hop);
+  if (link.hop >= port.first_on_hop.size()) port.first_on_hop.resize(link.hop + 1, kNone);
+  uint32_t& first = port.first_on_hop[link.hop];
+  if (first == kNone) port.resolving.push_back(link.hop);
   port.unresolved = kNone;
-  end.next_on_hop = std::exchange(first, queue_pair);
+  link.next = std::exchange(first, queue_pair);
   return {};
 }
 
@@ -48,7 +49,7 @@ void RoceTransport::follow_next_hops() noexcept {
 
 void RoceTransport::update_links(Port& port, uint32_t hop) noexcept {
   const NextHop& next = port.neighbours[hop];
-  for (uint32_t i = port.first_on_hop[hop]; i != kNone; i = ends_[i].next_on_hop) {
+  for (uint32_t i = port.first_on_hop[hop]; i != kNone; i = hops_[i].next) {
     const Time deadline = requesters_[i].deadline();
     if (next.state == NextHop::State::kReachable) {
       // The ICRC does not cover the Ethernet header.
@@ -70,19 +71,22 @@ bool RoceTransport::ready() const noexcept {
 
 std::vector<ConnectFailure> RoceTransport::not_ready() const {
   std::vector<ConnectFailure> failures;
-  for (const QueuePairEnd& end : ends_) {
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    const QueuePairEnd& end = ends_[i];
     if (end.link != LinkState::kResolving && end.link != LinkState::kUnreachable) continue;
     if (!failures.empty() && failures.back().connection == end.connection) continue;
-    failures.push_back({end.connection, next_hop_state(end)});
+    failures.push_back({end.connection, next_hop_state(i)});
   }
   return failures;
 }
 
-std::string RoceTransport::next_hop_state(const QueuePairEnd& end) const {
+std::string RoceTransport::next_hop_state(uint32_t queue_pair) const {
+  const QueuePairEnd& end = ends_[queue_pair];
+  const uint32_t next = hops_[queue_pair].hop;
   const Nic& nic = nic_of(end);
   const IpAddress peer = peer_nic_of(end).ip;
-  if (end.next_hop == Neighbours::kNone) return fmt::format("no way from {} to {}", to_string(nic.ip), to_string(peer));
-  const NextHop& hop = port_of(end).neighbours[end.next_hop];
+  if (next == Neighbours::kNone) return fmt::format("no way from {} to {}", to_string(nic.ip), to_string(peer));
+  const NextHop& hop = port_of(end).neighbours[next];
   std::string who = to_string(hop.address);
   if (hop.address != peer) who += fmt::format(" (gateway of {})", to_string(nic.ip));
   const char* const protocol = hop.address.is_ipv4() ? "ARP" : "neighbour solicitation";

@@ -51,7 +51,7 @@ void check_options(const RoceOptions& options) {
   if (options.catch_up < Duration()) fail_input("catch_up is negative");
 }
 
-void RoceTransport::check_plan() const {
+void RoceTransport::check_plan(const TransportPlan& plan) const {
   for (const PortBinding& binding : bindings_) {
     if (binding.rate.bits_per_second <= 0) fail_input("port {} has no rate", binding.id.value);
     const FramePort::Capabilities capabilities = binding.port->capabilities();
@@ -62,11 +62,11 @@ void RoceTransport::check_plan() const {
       fail_input("port {} has frames of {} bytes; a path MTU of {} needs {}", binding.id.value,
                  capabilities.frame_capacity, options_.mtu, needed);
   }
-  std::vector<bool> reversed(plan_.connections.size());
-  for (const Connection& connection : plan_.connections) {
+  std::vector<bool> reversed(plan.connections.size());
+  for (const Connection& connection : plan.connections) {
     check_message_size(connection);
     if (!connection.reverse_of.valid()) continue;
-    check_reverse(connection);
+    check_reverse(plan, connection);
     if (reversed[connection.reverse_of.value])
       fail_input("connection {} has two in the other direction", connection.reverse_of.value);
     reversed[connection.reverse_of.value] = true;
@@ -89,12 +89,12 @@ void RoceTransport::check_message_size(const Connection& connection) const {
                least, kMaxControlBytes);
 }
 
-void RoceTransport::check_reverse(const Connection& connection) const {
+void RoceTransport::check_reverse(const TransportPlan& plan, const Connection& connection) const {
   const uint32_t other = connection.reverse_of.value;
-  if (other >= plan_.connections.size())
+  if (other >= plan.connections.size())
     fail_input("connection {} is the reverse of {}; the plan has {}", connection.id.value, other,
-               plan_.connections.size());
-  const Connection& forward = plan_.connections[other];
+               plan.connections.size());
+  const Connection& forward = plan.connections[other];
   if (forward.reverse_of.valid() || forward.source_nic != connection.destination_nic ||
       forward.destination_nic != connection.source_nic || forward.path != connection.path)
     fail_input("connection {} cannot be the reverse of {}", connection.id.value, other);

@@ -31,6 +31,12 @@ constexpr bool has_one_request(DataVerb verb) {
   return verb != DataVerb::kWriteThenImm && verb != DataVerb::kRead;
 }
 
+// DataVerb::kWriteThenImm: the WRITE, whose message ends with another request.
+bool has_following_immediate(const OutboundMessage& request, DataVerb verb) {
+  return verb == DataVerb::kWriteThenImm && request.verb == Verb::kWrite &&
+         RequestContext(request).purpose() == Purpose::kPart;
+}
+
 // Either of one message, or of its transfer, which has the same fields.
 template <class Sent>
 Event sent_event(const Sent& message, ConnectionId connection, uint32_t index) {
@@ -53,7 +59,7 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
 
 size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
   last_now_ = now;
-  const size_t n = std::min<size_t>(messages.size(), plan_.messages_in_flight - messages_taken_);
+  const size_t n = std::min<size_t>(messages.size(), messages_in_flight_ - messages_taken_);
   for (const Message& message : messages.first(n)) take(now, message);
   messages_taken_ += static_cast<uint32_t>(n);
   counters_.post_refused += messages.size() - n;
@@ -120,12 +126,12 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
   offers_[offer].transfer = transfer;
   offers_[offer].index = part.index;
   offers_[offer].bytes = part.bytes;
-  QueuePairEnd& end = ends_[part.queue_pair];
-  if (end.failed) {
+  if (ends_[part.queue_pair].failed) {
     close_offer(offer, Failure::kFlushed);
   } else {
-    (end.oldest_offer == kNone ? end.oldest_offer : offers_[end.newest_offer].next) = offer;
-    end.newest_offer = offer;
+    QueuePairInbox& inbox = inboxes_[part.queue_pair];
+    (inbox.oldest_offer == kNone ? inbox.oldest_offer : offers_[inbox.newest_offer].next) = offer;
+    inbox.newest_offer = offer;
   }
   part.verb = Verb::kSend;
   part.bytes = sizeof(ReadyToSend);
@@ -139,6 +145,11 @@ void RoceTransport::post_data(const OutboundMessage& request, uint32_t offset) n
   const uint32_t slot = pool_->messages.put(request);
   pool_->messages[slot].remote_address = end.remote_address + offset;
   pool_->messages[slot].rkey = end.remote_rkey;
+  if (!remote_slots_.empty()) {
+    RemoteSlots& slots = remote_slots_[request.queue_pair];
+    pool_->messages[slot].remote_address += slots.written * slots.bytes;
+    if (!has_following_immediate(request, options_.verb) && ++slots.written == slots.count) slots.written = 0;
+  }
   post_slot(slot, request.queue_pair);
 }
 
@@ -178,6 +189,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
 size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
   const OutboundMessage& request = pool_->messages[slot];
   const RequestContext context(request);
+  ends_[request.queue_pair].packets += packets_of_request(request);
   size_t n = 0;
   switch (context.purpose()) {
     case Purpose::kMessage:
@@ -207,13 +219,18 @@ size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
   return n;
 }
 
+// Data packets that the request has taken so far.
+uint64_t RoceTransport::packets_of_request(const OutboundMessage& request) const noexcept {
+  if (!request.started() || request.verb == Verb::kRead) return 0;
+  const int32_t sent = psn_distance(request.first_psn, requesters_[request.queue_pair].end_psn());
+  return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
+}
+
 void RoceTransport::count_sent(const OutboundMessage& request) noexcept {
   if (request.failure != Failure::kNone) return;
-  QueuePairCounters& flow = flow_counters_[request.queue_pair];
+  QueuePairEnd& flow = ends_[request.queue_pair];
   flow.bytes += request.bytes;
-  const bool followed = options_.verb == DataVerb::kWriteThenImm && !has_immediate(request.verb) &&
-                        RequestContext(request).purpose() == Purpose::kPart;
-  if (!followed) ++flow.messages;
+  if (!has_following_immediate(request, options_.verb)) ++flow.messages;
 }
 
 void RoceTransport::count_end(const Event& event) noexcept {

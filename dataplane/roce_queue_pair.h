@@ -23,40 +23,58 @@ enum class LinkState : uint8_t {
   kUnreachable,  ///< it could not be found in time
 };
 
-/// The end of a queue pair that stands here.
-struct QueuePairEnd {
+/// The end of a queue pair that stands here: what every message that it sends needs. One cache line.
+struct alignas(64) QueuePairEnd {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   ConnectionId connection;         ///< whose end point it is
   ConnectionId outbound, inbound;  ///< whose messages it sends and receives; invalid: none
   uint16_t member = 0;
+  uint16_t lane = 0;
   bool at_source = false;  ///< of `connection`
   LinkState link = LinkState::kUnconnected;
-  bool failed = false;  ///< in the error state
-  uint32_t lane = 0;
-  uint32_t next_hop = kNone;     ///< of its port's neighbours
-  uint32_t next_on_hop = kNone;  ///< another queue pair with this next hop
-  uint32_t peer = kNone;         ///< the other end, when it stands here too
+  bool failed = false;    ///< in the error state
+  uint32_t peer = kNone;  ///< the other end, when it stands here too
 
   // The memory that the peer lets this end write to.
   uint32_t remote_rkey = 0;
   uint64_t remote_address = 0;
-  uint32_t remote_queue_pair = 0;
 
-  // The message that is being received.
-  uint32_t marks = 0;
-  Time first_rx;
-  PayloadCheck check;
-  uint32_t awaited_bytes = 0;                           ///< of a WRITE that came before
-  bool awaits_immediate = false;                        ///< DataVerb::kWriteThenImm: that WRITE's
-  uint32_t unindexed = 0;                               ///< messages without a name that were received
-  uint64_t delivered = 0;                               ///< messages or parts
-  uint32_t oldest_offer = kNone, newest_offer = kNone;  ///< which the peer has not said to have fetched
+  // Of the messages that it sent and that have ended. Packets sent again count each time, READ responses at once.
+  uint64_t messages = 0, bytes = 0, packets = 0;
+};
+static_assert(sizeof(QueuePairEnd) == 64);
+
+/// The memory that the peer lets a queue pair write to, when messages have places of their own there: see EndPoint.
+struct RemoteSlots {
+  uint64_t bytes = 0;  ///< of each
+  uint32_t count = 1;
+  uint32_t written = 0;  ///< messages so far, modulo `count`
 };
 
-/// As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
+/// The way to a queue pair's peer.
+struct NextHopLink {
+  uint32_t hop = QueuePairEnd::kNone;   ///< of its port's neighbours
+  uint32_t next = QueuePairEnd::kNone;  ///< another queue pair with this next hop
+};
+
+/// What a queue pair receives, and offers to be fetched.
+struct QueuePairInbox {
+  // The message that is being received.
+  Time first_rx;
+  PayloadCheck check;
+  uint32_t marks = 0;
+  uint32_t awaited_bytes = 0;     ///< of a WRITE that came before
+  bool awaits_immediate = false;  ///< DataVerb::kWriteThenImm: that WRITE's
+  uint32_t unindexed = 0;         ///< messages without a name that were received
+  uint64_t delivered = 0;         ///< messages or parts
+
+  uint32_t oldest_offer = QueuePairEnd::kNone, newest_offer = QueuePairEnd::kNone;  ///< not said to have been fetched
+};
+
+/// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
-  uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0;
+  uint64_t retransmitted = 0;
   uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
 };
 
@@ -152,6 +170,7 @@ class SlotPool {
   }
   void give_back(uint32_t slot) noexcept { free_[slots_.size() - taken_--] = slot; }
   size_t size() const noexcept { return slots_.size(); }
+  bool any_taken() const noexcept { return taken_ > 0; }
   bool full() const noexcept { return taken_ == slots_.size(); }
   T& operator[](uint32_t slot) noexcept { return slots_[slot]; }
   const T& operator[](uint32_t slot) const noexcept { return slots_[slot]; }

@@ -1,4 +1,5 @@
 // RoceTransport's receiving side.
+#include "dataplane/mirror_image.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
@@ -14,6 +15,66 @@ uint32_t bth_offset_of(const uint8_t* head) noexcept {
 
 }  // namespace
 
+// What a packet of this frame would need of its queue pair, which is returned, or kNone.
+inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept {
+  if (frame.head_length < kMinBaseHeaderBytes) return kNone;
+  const uint32_t bth_offset = bth_offset_of(frame.head);
+  if (frame.head_length < bth_offset + sizeof(Bth)) return kNone;
+  const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
+  const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
+  if (i >= ends_.size()) return kNone;
+  __builtin_prefetch(&templates_[i]);
+  __builtin_prefetch(templates_[i].header_end() - 1);
+  __builtin_prefetch(&ends_[i], 1);
+  if (is_response(bth.opcode)) {
+    __builtin_prefetch(&requesters_[i], 1);
+  } else {
+    __builtin_prefetch(&responders_[i], 1);
+    __builtin_prefetch(&inboxes_[i], 1);
+  }
+  return i;
+}
+
+// The short way for what most packets are: acknowledgements, and MIDDLEs that come next, as the peer must have written
+// them. False when the packet is another.
+inline bool RoceTransport::accept_image(Port& port, const Frame& frame, uint32_t presumed, Time now) noexcept {
+  if (presumed == kNone || frame.tail_length > 0 || &port_of(ends_[presumed]) != &port) return false;
+  const auto opcode = static_cast<Opcode>(frame.head[MirrorImage::kBth]);
+  if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(presumed, frame, now);
+  return opcode == Opcode::kWriteMiddle && options_.payload == PayloadMode::kPattern && accept_middle(presumed, frame);
+}
+
+bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept {
+  const HeaderTemplate& own = templates_[queue_pair];
+  if (frame.head_length < MirrorImage::kAcknowledgementBytes || !MirrorImage(own, frame.head).is_acknowledgement())
+    return false;
+  const uint8_t* const end = frame.head + MirrorImage::kEnd;
+  const auto psn = reinterpret_cast<const Be32*>(end - sizeof(Be32))->value();
+  if (!icrc_check_->matches_acknowledgement(own.peer, psn, end)) return false;
+  ++counters_.packets_rx;
+  counters_.bytes_rx += frame.length();
+  const uint32_t aeth = reinterpret_cast<const Be32*>(end)->value();
+  on_acknowledgement(queue_pair, {.psn = psn, .msn = aeth & kPsnMask, .syndrome = static_cast<uint8_t>(aeth >> 24)},
+                     now);
+  return true;
+}
+
+bool RoceTransport::accept_middle(uint32_t queue_pair, const Frame& frame) noexcept {
+  const HeaderTemplate& own = templates_[queue_pair];
+  Responder& responder = responders_[queue_pair];
+  if (frame.head_length != MirrorImage::kEnd + options_.mtu + kIcrcBytes || ends_[queue_pair].failed ||
+      !MirrorImage(own, frame.head).is_middle())
+    return false;
+  const auto psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value();
+  if (!responder.expects_middle(responder_options_, psn) || !icrc_check_->matches_middle(own.peer, psn, frame))
+    return false;
+  responder.take_middle(responder_options_);
+  ++counters_.packets_rx;
+  ++counters_.data_packets_rx;
+  counters_.bytes_rx += frame.length();
+  return true;
+}
+
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
   Port& port = *ports_[port_of_lane_[lane_index]];
@@ -27,28 +88,12 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
     const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
     if (frames.empty()) return;
-    for (const Frame& frame : frames) prefetch_state(frame);
-    for (const Frame& frame : frames) accept(port, frame, now);
+    std::array<uint32_t, kReceiveBurst> presumed;
+    for (size_t i = 0; i < frames.size(); ++i) presumed[i] = prefetch_state(frames[i]);
+    for (size_t i = 0; i < frames.size(); ++i)
+      if (!accept_image(port, frames[i], presumed[i], now)) accept(port, frames[i], now);
     lane.port().release(frames);
     if (frames.size() < kReceiveBurst) return;
-  }
-}
-
-// What a packet of this frame would need of its queue pair.
-void RoceTransport::prefetch_state(const Frame& frame) const noexcept {
-  if (frame.head_length < kMinBaseHeaderBytes) return;
-  const uint32_t bth_offset = bth_offset_of(frame.head);
-  if (frame.head_length < bth_offset + sizeof(Bth)) return;
-  const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
-  const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
-  if (i >= ends_.size()) return;
-  __builtin_prefetch(&templates_[i]);
-  __builtin_prefetch(templates_[i].header_end() - 1);
-  __builtin_prefetch(&ends_[i], 1);
-  if (is_response(bth.opcode)) {
-    __builtin_prefetch(&requesters_[i], 1);
-  } else {
-    __builtin_prefetch(&responders_[i], 1);
   }
 }
 
@@ -80,7 +125,8 @@ void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
     return;
   }
   if (packet.ecn == Ecn::kCongestionExperienced) ++counters_.ecn_ce_rx;
-  if (packet.opcode == Opcode::kAcknowledge) return on_acknowledgement(queue_pair, packet, now);
+  if (packet.opcode == Opcode::kAcknowledge)
+    return on_acknowledgement(queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
   if (is_read_response(packet.opcode)) return on_response(queue_pair, packet, frame.arrival, now);
   if (packet.opcode == Opcode::kCongestionNotification) {
     ++counters_.cnp_rx;
@@ -96,19 +142,17 @@ void RoceTransport::count_reject(Reject reject) noexcept {
   if (!is_foreign(reject)) ++counters_.malformed;
 }
 
-void RoceTransport::on_acknowledgement(uint32_t queue_pair, const ParsedPacket& packet, Time now) noexcept {
-  QueuePairCounters& flow = flow_counters_[queue_pair];
-  if (packet.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
+void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept {
+  if (acknowledgement.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
     ++counters_.naks;
-    ++flow.naks;
-  } else if ((packet.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
+    ++flow_counters_[queue_pair].naks;
+  } else if ((acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
     ++counters_.rnr_naks;
-    ++flow.not_ready_naks;
+    ++flow_counters_[queue_pair].not_ready_naks;
   }
   Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
-  const AckReception reception =
-      requester.acknowledge(*pool_, now, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome});
+  const AckReception reception = requester.acknowledge(*pool_, now, acknowledgement);
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
   const QueuePairEnd& end = ends_[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;

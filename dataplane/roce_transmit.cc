@@ -43,10 +43,14 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   }
   if (!lane.begin(now)) return;
   if (lane.discovery_due <= now) transmit_discovery(lane, port.neighbours, now);
-  bool go_on = true;
-  while (go_on && lane.has_work()) {
-    while (go_on && lane.owes_answer()) go_on = transmit_reply(lane, now);
-    if (go_on) go_on = transmit_next(lane, now);
+  for (bool go_on = true; go_on && lane.has_work();) {
+    if (lane.owes_answer()) {
+      go_on = transmit_reply(lane, now);
+    } else if (lane.readers.empty()) {
+      go_on = transmit_turns(lane, now);
+    } else {
+      go_on = transmit_next(lane, now);
+    }
   }
   lane.finish(now);
 }
@@ -69,10 +73,9 @@ void RoceTransport::transmit_discovery(TransmitLane& lane, Neighbours& neighbour
 // other ways to transmit: false when there was no frame for it.
 bool RoceTransport::transmit_next(TransmitLane& lane, Time now) noexcept {
   if (!lane.pacer().due(now)) return false;
-  const bool sends = !lane.senders.empty() && (lane.readers.empty() || lane.after_response);
+  const bool sends = !lane.senders.empty() && lane.after_response;
   lane.after_response = !sends;
-  if (sends) return transmit_turn(lane, now);
-  return lane.readers.empty() || transmit_response(lane, now);
+  return sends ? transmit_turn(lane, now) : transmit_response(lane, now);
 }
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
@@ -92,7 +95,7 @@ bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
   }
   write_acknowledgement(*pattern_icrc_, path, acknowledgement, lane.capabilities().place(buffers[0]));
   count_answer(acknowledgement.syndrome);
-  ++counters_.packets_tx;
+  ++answers_tx_;
   counters_.bytes_tx += shape.length();
   lane.stage(1, shape);
   return true;
@@ -118,7 +121,8 @@ bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
   run.count = static_cast<uint32_t>(buffers.size());
   write_response(queue_pair, run, now, buffers, lane.capabilities());
   lane.stage(run.count, shape);
-  count_data(queue_pair, run.count, shape.length());
+  count_data(run.count, shape.length());
+  ends_[queue_pair].packets += run.count;
   responder.responded(run);
   lane.readers.pop();
   owe_answer(queue_pair);
@@ -139,43 +143,130 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
   writer_->write(templates_[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, buffers, port);
 }
 
+// Thousands of queue pairs that send in turns do not fit into the inner caches. What the one after the next will need
+// is fetched beforehand, and what tells that of the one behind it.
+inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noexcept {
+  lane.run = 0;
+  IndexQueue& senders = lane.senders;
+  if (goes_on) {
+    senders.rotate();
+  } else {
+    senders.pop();
+  }
+  if (senders.size() < kTurnsAhead) return;
+  const uint32_t next = senders.at(1);
+  if (requesters_[next].at_first()) {
+    if (const uint32_t message = requesters_[next].next_message(); message != OutboundMessage::kNone)
+      pool_->messages.prefetch(message);
+    __builtin_prefetch(&ends_[next], 1);
+  }
+  const uint32_t after_next = senders.at(kTurnsAhead - 1);
+  prefetch_whole(requesters_[after_next]);
+  prefetch_whole(templates_[after_next]);
+}
+
+// Turns of one or several senders.
+bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
+  const uint32_t queue_pair = lane.senders.front();
+  if (!short_way_ || requesters_[queue_pair].at_first()) return transmit_turn(lane, now);
+  const FrameShape shape = writer_->middle_shape(templates_[queue_pair]);
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), TransmitLane::kBurst);
+  if (buffers.empty()) return false;
+  const uint32_t middles = write_middles(lane, shape.header_length, buffers);
+  if (middles == 0) return transmit_turn(lane, now);
+  lane.stage(middles, shape);
+  count_data(middles, shape.length());
+  return true;
+}
+
+// Fills the leading buffers with MIDDLEs, turn by turn, and returns how many: up to the first sender that has something
+// else to send, or headers of another length. Most packets go this way, so what every turn needs is at hand.
+uint32_t RoceTransport::write_middles(TransmitLane& lane, uint32_t header_length,
+                                      std::span<const FrameBuffer> buffers) noexcept {
+  IndexQueue& senders = lane.senders;
+  Requester* const requesters = requesters_.data();
+  const HeaderTemplate* const templates = templates_.data();
+  const RequestWriter& writer = *writer_;
+  const RequestWriter::Place place = writer.place_in(lane.capabilities());
+  const uint32_t turn = options_.turn;
+  uint32_t done = 0;
+  while (done < buffers.size()) {
+    const uint32_t queue_pair = senders.front();
+    Requester& requester = requesters[queue_pair];
+    const HeaderTemplate& path = templates[queue_pair];
+    const auto room = static_cast<uint32_t>(buffers.size()) - done;
+    const uint32_t middles = requester.new_middles(reliable_, std::min(turn - lane.run, room));
+    if (middles == 0 || path.header_length != header_length) break;
+    if (middles == 1) {
+      writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), buffers[done], place);
+    } else {
+      writer.write_middles(path, requester.middle_opcode(), requester.next_psn(), buffers.subspan(done, middles),
+                           place);
+    }
+    requester.middles_sent(middles);
+    done += middles;
+    lane.run += middles;
+    if (lane.run == turn) end_turn(lane, true);
+  }
+  return done;
+}
+
 // The turn of the first of the senders, or what is left of it. False when frames ran out before it was over.
 bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
   Requester& requester = requesters_[queue_pair];
   while (lane.run < options_.turn) {
-    const uint32_t middles = writer_->has_short_way() ? requester.new_middles(reliable_, options_.turn - lane.run) : 0;
-    if (middles > 0) {
-      if (!transmit_middles(lane, queue_pair, middles, now)) return false;
+    const uint32_t packets = short_way_ ? requester.new_packets(reliable_, options_.turn - lane.run) : 0;
+    if (packets > 0) {
+      if (!transmit_new(lane, queue_pair, packets, now)) return false;
     } else if (!requester.can_send(reliable_)) {
-      lane.senders.pop();
-      end_turn(lane);
-      return true;
+      break;
     } else if (!transmit_run(lane, queue_pair, now)) {
       return false;
     }
   }
-  if (requester.can_send(reliable_)) {
-    lane.senders.rotate();
-  } else {
-    lane.senders.pop();
-  }
-  end_turn(lane);
+  end_turn(lane, requester.can_send(reliable_));
   return true;
 }
 
-bool RoceTransport::transmit_middles(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
+// Packets of one message, none of them out of the ordinary (see Requester::new_packets).
+inline bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
   const HeaderTemplate& path = templates_[queue_pair];
-  const FrameShape shape = writer_->middle_shape(path);
-  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), limit);
+  Requester& requester = requesters_[queue_pair];
+  const FrameShape middle = writer_->middle_shape(path);
+  std::span<const FrameBuffer> buffers = lane.next_frames(now, middle.length() + sizeof(Reth), limit);
   if (buffers.empty()) return false;
   const auto count = static_cast<uint32_t>(buffers.size());
-  Requester& requester = requesters_[queue_pair];
-  writer_->write_middles(path, requester.middle_opcode(), requester.next_psn(), buffers, lane.capabilities());
-  lane.stage(count, shape);
+  const bool last = count == requester.packets_left();
+  uint32_t psn = requester.next_psn();
+  uint64_t bytes = 0;
+  if (requester.at_first()) {
+    const FrameShape shape =
+        writer_->write_first(path, pool_->messages[requester.next_message()], psn, buffers[0], lane.capabilities());
+    lane.stage(1, shape);
+    bytes += shape.length();
+    psn = psn_add(psn, 1);
+    buffers = buffers.subspan(1);
+  }
+  if (const auto middles = static_cast<uint32_t>(buffers.size()) - last; middles > 0) {
+    writer_->write_middles(path, requester.middle_opcode(), psn, buffers.first(middles),
+                           writer_->place_in(lane.capabilities()));
+    lane.stage(middles, middle);
+    bytes += uint64_t{middle.length()} * middles;
+    psn = psn_add(psn, middles);
+  }
+  if (last) {
+    const FrameShape shape =
+        writer_->write_last(path, pool_->messages[requester.next_message()], psn, buffers.back(), lane.capabilities());
+    lane.stage(1, shape);
+    bytes += shape.length();
+  }
+  const Time deadline = requester.deadline();
+  requester.new_packets_sent(*pool_, count, now);
+  if (last) note_deadline(queue_pair, now, deadline);
   lane.run += count;
-  requester.middles_sent(count);
-  count_data(queue_pair, count, shape.length());
+  counters_.data_packets_tx += count;
+  counters_.bytes_tx += bytes;
   return true;
 }
 
@@ -227,28 +318,12 @@ void RoceTransport::write_own_payload(const OutboundMessage& message,
   }
 }
 
-// Thousands of queue pairs that send in turns do not fit into the inner caches. One turn ahead it is known which
-// message is next, two turns ahead which queue pair.
-void RoceTransport::end_turn(TransmitLane& lane) const noexcept {
-  lane.run = 0;
-  const IndexQueue& senders = lane.senders;
-  if (senders.size() < 3) return;
-  const uint32_t next = senders.at(1);
-  if (const uint32_t message = requesters_[next].next_message(); message != OutboundMessage::kNone)
-    pool_->messages.prefetch(message);
-  __builtin_prefetch(&flow_counters_[next], 1);
-  const uint32_t after_next = senders.at(2);
-  prefetch_whole(requesters_[after_next]);
-  prefetch_whole(templates_[after_next]);
-}
-
 void RoceTransport::count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept {
   if (run.opcode == Opcode::kReadRequest) {
     counters_.read_requests_tx += run.count;
-    counters_.packets_tx += run.count;
     counters_.bytes_tx += uint64_t{length} * run.count;
   } else {
-    count_data(queue_pair, run.count, length);
+    count_data(run.count, length);
   }
   if (run.retransmission) {
     counters_.retransmitted += run.count;
@@ -256,12 +331,9 @@ void RoceTransport::count_request(uint32_t queue_pair, const RequestRun& run, ui
   }
 }
 
-void RoceTransport::count_data(uint32_t queue_pair, uint32_t packets, uint32_t length) noexcept {
-  counters_.packets_tx += packets;
+void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
   counters_.data_packets_tx += packets;
   counters_.bytes_tx += uint64_t{length} * packets;
-  flow_counters_[queue_pair].packets += packets;
-  if (options_.payload == PayloadMode::kChecking) counters_.payload_copies += packets;
 }
 
 }  // namespace rankwire

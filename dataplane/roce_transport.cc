@@ -114,15 +114,18 @@ void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
   if (requesters_[queue_pair].state() != Requester::State::kError)
     requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
   const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
-  while (end.oldest_offer != kNone) {
-    const uint32_t offer = end.oldest_offer;
-    end.oldest_offer = offers_[offer].next;
+  QueuePairInbox& inbox = inboxes_[queue_pair];
+  while (inbox.oldest_offer != kNone) {
+    const uint32_t offer = inbox.oldest_offer;
+    inbox.oldest_offer = offers_[offer].next;
     close_offer(offer, failure);
   }
 }
 
 TransportCounters RoceTransport::counters() const {
   TransportCounters counters = counters_;
+  counters.packets_tx = packets_tx();
+  if (options_.payload == PayloadMode::kChecking) counters.payload_copies = counters.data_packets_tx;
   for (const TransmitLane& lane : lanes_) {
     const Pacer& pacer = lane.pacer();
     counters.stalls += pacer.stalls();

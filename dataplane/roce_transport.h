@@ -56,7 +56,7 @@ class RoceTransport final : public Transport {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
-  uint64_t activity() const noexcept override { return counters_.packets_tx + counters_.packets_rx + reported_; }
+  uint64_t activity() const noexcept override { return packets_tx() + counters_.packets_rx + reported_; }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;
@@ -72,6 +72,8 @@ class RoceTransport final : public Transport {
   static constexpr uint32_t kNone = UINT32_MAX;
   /// Frames that are received at once: so few that what is read of them stays in the innermost cache.
   static constexpr uint32_t kReceiveBurst = 32;
+  /// How far ahead queue pairs that wait for their turn are looked at.
+  static constexpr uint32_t kTurnsAhead = 3;
   static constexpr uint32_t kMaxControlBytes = 256;
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
@@ -94,7 +96,9 @@ class RoceTransport final : public Transport {
   struct ConnectionEnds {
     uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
     uint32_t destination = kNone;  ///< first of those that receive them
-    bool control = false;
+    NicId source_nic, destination_nic;
+    uint32_t largest_message : 31 = 0;  ///< bytes
+    bool control : 1 = false;
   };
   /// What is counted beside TransportCounters.
   struct Details {
@@ -108,14 +112,16 @@ class RoceTransport final : public Transport {
     uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
   };
 
+  uint64_t packets_tx() const noexcept { return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_; }
   Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
 
   // roce_options.cc
-  void check_plan() const;
+  void check_plan(const TransportPlan& plan) const;
   void check_message_size(const Connection& connection) const;
-  void check_reverse(const Connection& connection) const;
+  void check_reverse(const TransportPlan& plan, const Connection& connection) const;
 
   // roce_connection.cc
+  size_t count_queue_pairs(const TransportPlan& plan) const;
   std::vector<uint32_t> lanes_of(NicId nic) const;
   void place_ends(const Connection& connection, Side side);
   void share_ends(const Connection& connection);
@@ -136,9 +142,11 @@ class RoceTransport final : public Transport {
   std::string resolve_next_hop(uint32_t queue_pair);
   void follow_next_hops() noexcept;
   void update_links(Port& port, uint32_t hop) noexcept;
-  std::string next_hop_state(const QueuePairEnd& end) const;
+  std::string next_hop_state(uint32_t queue_pair) const;
 
   // roce_describe.cc
+  uint32_t peer_queue_pair(uint32_t queue_pair) const;
+  std::vector<uint64_t> packets_under_way() const;
   std::string describe_sender(uint32_t queue_pair) const;
   std::string describe_receiver(uint32_t queue_pair) const;
   std::string describe_wait(uint32_t queue_pair) const;
@@ -155,6 +163,7 @@ class RoceTransport final : public Transport {
   void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
   size_t report_finished(std::span<Event> events) noexcept;
   size_t settle(uint32_t slot, std::span<Event> events) noexcept;
+  uint64_t packets_of_request(const OutboundMessage& request) const noexcept;
   void count_sent(const OutboundMessage& request) noexcept;
   void count_end(const Event& event) noexcept;
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
@@ -163,16 +172,20 @@ class RoceTransport final : public Transport {
 
   // roce_receive.cc
   void receive(uint32_t lane, Time now) noexcept;
-  void prefetch_state(const Frame& frame) const noexcept;
+  uint32_t prefetch_state(const Frame& frame) const noexcept;
+  bool accept_image(Port& port, const Frame& frame, uint32_t presumed, Time now) noexcept;
+  bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
+  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
   void accept(Port& port, const Frame& frame, Time now) noexcept;
   void count_reject(Reject reject) noexcept;
-  void on_acknowledgement(uint32_t queue_pair, const ParsedPacket& packet, Time now) noexcept;
+  void on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
   void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
   void owe_answer(uint32_t queue_pair) noexcept;
 
   // roce_deliver.cc
   bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
+  bool may_be_segment(Verb verb) const noexcept;
   void on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
   void on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
   void on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
@@ -207,22 +220,25 @@ class RoceTransport final : public Transport {
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
   bool transmit_response(TransmitLane& lane, Time now) noexcept;
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
+  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
+  uint32_t write_middles(TransmitLane& lane, uint32_t header_length, std::span<const FrameBuffer> buffers) noexcept;
   bool transmit_turn(TransmitLane& lane, Time now) noexcept;
-  bool transmit_middles(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, Time now) noexcept;
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
                       const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void end_turn(TransmitLane& lane) const noexcept;
+  void end_turn(TransmitLane& lane, bool goes_on) const noexcept;
   void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
-  void count_data(uint32_t queue_pair, uint32_t packets, uint32_t length) noexcept;
+  void count_data(uint32_t packets, uint32_t length) noexcept;
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
   const ResponderOptions responder_options_;
   const std::vector<PortBinding> bindings_;
-  TransportPlan plan_;
+  std::vector<Nic> nics_;                     // of the plan
+  uint32_t messages_in_flight_ = 0;           // the same
   std::vector<TransmitLane> lanes_;           // in the order of bindings_
   std::vector<uint32_t> port_of_lane_;        // the same
   std::vector<std::unique_ptr<Port>> ports_;  // in the order in which bindings_ name them first
@@ -233,6 +249,9 @@ class RoceTransport final : public Transport {
   std::vector<Responder> responders_;
   std::vector<HeaderTemplate> templates_;
   std::vector<QueuePairEnd> ends_;
+  std::vector<QueuePairInbox> inboxes_;
+  std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
+  std::vector<NextHopLink> hops_;          // with NeighbourMode::kResolve
   std::vector<QueuePairCounters> flow_counters_;
   std::vector<ReadResource> read_resources_;  // profile.max_responder_reads for each that may be read
   DeadlineLists deadlines_;
@@ -257,8 +276,10 @@ class RoceTransport final : public Transport {
   Time hold_until_ = Time::long_ago();  // no time-out fires earlier
   uint32_t standstills_ = 0;            // in a row
 
-  TransportCounters counters_;
-  uint64_t reported_ = 0;  // events
+  bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
+  TransportCounters counters_;  // but for those that follow from others
+  uint64_t answers_tx_ = 0;     // ACKs and NAKs
+  uint64_t reported_ = 0;       // events
   Details details_;
   std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
 };

@@ -16,11 +16,11 @@ bool TransmitLane::begin(Time now) noexcept {
   return true;
 }
 
-// Frames of another shape follow.
-void TransmitLane::complete(FrameShape next) noexcept {
-  if (complete_end_ < staged_end_) port_->complete({&frames_[complete_end_], staged_end_ - complete_end_}, shape_);
+void TransmitLane::complete() noexcept {
+  if (runs_ == 0) return;
+  port_->complete({&frames_[complete_end_], staged_end_ - complete_end_}, {run_.data(), runs_});
   complete_end_ = staged_end_;
-  shape_ = next;
+  runs_ = 0;
 }
 
 bool TransmitLane::refill(Time now) noexcept {
@@ -42,7 +42,7 @@ void TransmitLane::finish(Time now) noexcept {
 
 bool TransmitLane::flush(Time now) noexcept {
   if (staged_begin_ < staged_end_) {
-    complete(shape_);
+    complete();
     const std::span<FrameBuffer> waiting(&frames_[staged_begin_], staged_end_ - staged_begin_);
     const Duration line_time = refused_ ? line_time_of(waiting) : Duration();
     const size_t taken = port_->send(now, waiting);
@@ -94,7 +94,7 @@ Time TransmitLane::wake() const noexcept {
 }
 
 void TransmitLane::close() noexcept {
-  complete(shape_);
+  complete();
   if (staged_begin_ < staged_end_) port_->discard({&frames_[staged_begin_], staged_end_ - staged_begin_});
   if (staged_end_ < spare_end_) port_->cancel({&frames_[staged_end_], spare_end_ - staged_end_});
   staged_begin_ = staged_end_ = usable_end_ = spare_end_ = complete_end_ = 0;

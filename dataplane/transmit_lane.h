@@ -48,16 +48,17 @@ class TransmitLane {
 
   /// Begins the transmissions of `now`. False when frames from before still wait for the port.
   bool begin(Time now) noexcept;
-  /// Buffers for frames, at most `limit`, that may start by now when each is `length` bytes long: to be
-  /// filled and given to `stage`. None: no slot is due, the burst is full or the pool is empty.
+  /// Buffers for frames, at most `limit`, that may start by now when none is longer than `length` bytes: to be filled
+  /// and given to `stage`. None: no slot is due, the burst is full or the pool is empty.
   std::span<const FrameBuffer> next_frames(Time now, uint32_t length, uint32_t limit) noexcept {
     if (!pacer_.due(now) || (staged_end_ == usable_end_ && !refill(now))) return {};
-    slot_ = pacer_.line_time(length);
-    return {&frames_[staged_end_], pacer_.slots(now, slot_, std::min(limit, usable_end_ - staged_end_))};
+    limit = std::min(limit, usable_end_ - staged_end_);
+    return {&frames_[staged_end_], limit == 1 ? 1 : pacer_.slots(now, pacer_.line_time(length), limit)};
   }
-  /// The first `count` frames from `next_frames` are complete and take their slots.
+  /// The next `count` frames from `next_frames` are complete and take their slots.
   void stage(uint32_t count, FrameShape shape) noexcept {
-    if (shape != shape_) complete(shape);
+    if (runs_ == 0 || shape != run_[runs_ - 1].shape) begin_run(shape);
+    run_[runs_ - 1].count += count;
     pacer_.start(slot_, count);
     staged_end_ += count;
   }
@@ -71,7 +72,11 @@ class TransmitLane {
   void close() noexcept;
 
  private:
-  void complete(FrameShape next) noexcept;
+  void begin_run(FrameShape shape) noexcept {
+    run_[runs_++] = {shape, 0};
+    slot_ = pacer_.line_time(shape.length());
+  }
+  void complete() noexcept;
   bool refill(Time now) noexcept;
   bool flush(Time now) noexcept;
   void recycle() noexcept;
@@ -85,13 +90,14 @@ class TransmitLane {
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_
   Time blocked_until_ = Time::long_ago();
-  Duration slot_;  // of each frame that next_frames gave last
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
   // allocated and empty. Those up to usable_end_ fit into this burst.
   uint32_t staged_begin_ = 0, staged_end_ = 0, usable_end_ = 0, spare_end_ = 0;
-  // The last of them, from complete_end_ on, are alike, and the port does not know yet that they are complete.
+  // The last of them, from complete_end_ on, are these runs, and the port does not know yet that they are complete.
   uint32_t complete_end_ = 0;
-  FrameShape shape_;
+  uint32_t runs_ = 0;
+  Duration slot_;  // of each frame of the last run
+  std::array<FrameRun, kBurst> run_;
   std::array<FrameBuffer, 2 * kBurst> frames_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -22,9 +23,12 @@ class AcknowledgingPort final : public FramePort {
         capabilities_(port.capabilities()),
         first_queue_pair_(first_queue_pair),
         pattern_icrc_(mtu),
-        messages_(answers.size()),
+        headers_(pattern_icrc_.make_template(answers.front())),
         owed_(1 << 16) {
-    for (const PacketPath& path : answers) answers_.push_back(pattern_icrc_.make_template(path));
+    for (const PacketPath& path : answers)
+      answers_.push_back({.icrc = pattern_icrc_.make_template(path).icrc.behind_bth,
+                          .source_port = Be16(path.source_port),
+                          .destination_qp = Be24(path.destination_qp)});
   }
 
   size_t allocate(std::span<Frame> frames) noexcept override { return port_.allocate(frames); }
@@ -34,34 +38,37 @@ class AcknowledgingPort final : public FramePort {
   void cancel(std::span<const FrameBuffer> buffers) noexcept override { port_.cancel(buffers); }
   void discard(std::span<const FrameBuffer> buffers) noexcept override { port_.discard(buffers); }
   uint32_t length(FrameBuffer buffer) const noexcept override { return port_.length(buffer); }
-  void release(std::span<const Frame> frames) noexcept override { port_.release(frames); }
   Time next_event() const noexcept override { return Time::never(); }
   Capabilities capabilities() const noexcept override { return capabilities_; }
   PortCounters counters() const override { return port_.counters(); }
 
-  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
-    port_.complete(buffers, shape);
-    // Of the packets that a stream sends only those without extended headers never ask for an acknowledgement.
-    if (shape.header_length != kMinBaseHeaderBytes)
-      for (const FrameBuffer buffer : buffers) answer(capabilities_.place(buffer) - shape.header_length);
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    port_.complete(buffers, runs);
+    const FrameBuffer* buffer = buffers.data();
+    for (const FrameRun& run : runs) {
+      // Only the last packet of a message, which has an immediate, asks for an acknowledgement.
+      if (run.shape.header_length == kMinBaseHeaderBytes + sizeof(ImmediateHeader))
+        for (uint32_t i = 0; i < run.count; ++i) answer(capabilities_.place(buffer[i]) - run.shape.header_length);
+      buffer += run.count;
+    }
     completed_ += buffers.size();
-    if (completed_ >= next_check_) check(capabilities_.place(buffers.back()), shape);
+    if (completed_ >= next_check_) check(capabilities_.place(buffers.back()), runs.back().shape);
   }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
-    const size_t n = port_.allocate(frames.first(std::min(frames.size(), owed_.size())));
-    for (Frame& frame : frames.first(n)) {
-      Owed owed{};
-      owed_.pop({&owed, 1});
-      uint8_t* const place = frame.head + kHeaderRoom;
-      const HeaderTemplate& path = answers_[owed.connection];
-      write_acknowledgement(pattern_icrc_, path, {.psn = owed.psn, .msn = owed.msn}, place);
-      frame.head_length = acknowledgement_shape(path).header_length;
-      frame.head = place - frame.head_length;
-      frame.arrival = now;
+    const size_t n = owed_.pop(std::span(taken_).first(std::min(frames.size(), taken_.size())));
+    for (size_t i = 0; i < n; ++i) {
+      write_answer(taken_[i], buffers_[i]);
+      frames[i].head = buffers_[i].data() + kHeaderRoom - acknowledgement_shape(headers_).header_length;
+      frames[i].head_length = acknowledgement_shape(headers_).header_length;
+      frames[i].payload_length = 0;
+      frames[i].tail_length = 0;
+      frames[i].arrival = now;
     }
     return n;
   }
+  /// They are this port's own, and free by the next `receive`.
+  void release(std::span<const Frame>) noexcept override {}
 
   uint64_t checked() const { return checked_; }
   uint64_t wrong() const { return wrong_; }
@@ -71,6 +78,15 @@ class AcknowledgingPort final : public FramePort {
   struct Owed {
     uint32_t connection, psn, msn;
   };
+  using Buffer = std::array<uint8_t, 192>;
+  /// What the acknowledgements of a queue pair have that others have not: so little, because the far end's memory is
+  /// not to be measured.
+  struct Answers {
+    uint32_t icrc = 0;      ///< IcrcBase::behind_bth
+    uint32_t messages = 0;  ///< completed
+    Be16 source_port;
+    Be24 destination_qp;
+  };
 
   void answer(const uint8_t* head) noexcept {
     const Bth& bth =
@@ -78,12 +94,21 @@ class AcknowledgingPort final : public FramePort {
     if ((bth.ack_request & Bth::kAckRequest) == 0) return;
     const uint32_t connection = bth.destination_qp.value() - first_queue_pair_;
     if (connection >= answers_.size()) return;
-    __builtin_prefetch(&answers_[connection]);
-    __builtin_prefetch(answers_[connection].header_end() - 1);
-    const uint32_t msn = psn_add(messages_[connection], 1);
-    messages_[connection] = msn;
+    const uint32_t msn = psn_add(answers_[connection].messages, 1);
+    answers_[connection].messages = msn;
     const Owed owed{connection, bth.psn.value(), msn};
     owed_.push({&owed, 1});
+  }
+
+  void write_answer(const Owed& owed, Buffer& buffer) noexcept {
+    const Answers& own = answers_[owed.connection];
+    headers_.icrc.behind_bth = own.icrc;
+    uint8_t* const place = buffer.data() + kHeaderRoom;
+    write_acknowledgement(pattern_icrc_, headers_, {.psn = owed.psn, .msn = owed.msn}, place);
+    auto* const transport =
+        reinterpret_cast<TransportHeader*>(place - kIcrcBytes - sizeof(Aeth) - sizeof(TransportHeader));
+    transport->udp.source_port = own.source_port;
+    transport->bth.destination_qp = own.destination_qp;
   }
 
   void check(const uint8_t* place, FrameShape shape) noexcept {
@@ -104,9 +129,11 @@ class AcknowledgingPort final : public FramePort {
   const Capabilities capabilities_;
   const uint32_t first_queue_pair_;
   const PatternIcrc pattern_icrc_;
-  std::vector<HeaderTemplate> answers_;  // by connection
-  std::vector<uint32_t> messages_;       // completed, by connection
+  HeaderTemplate headers_;        // of the first connection's acknowledgements
+  std::vector<Answers> answers_;  // by connection
   SpscRing<Owed> owed_;
+  std::array<Owed, 64> taken_;
+  alignas(64) std::array<Buffer, 64> buffers_;  // of the frames that are received
   uint64_t completed_ = 0, next_check_ = kFramesPerCheck, checked_ = 0, wrong_ = 0;
 };
 

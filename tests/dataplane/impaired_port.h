@@ -39,10 +39,13 @@ class ImpairedPort final : public FramePort {
     return taken;
   }
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
-  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
-    inner_.complete(buffers, shape);
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    inner_.complete(buffers, runs);
     if (!capturing_) return;
-    for (const FrameBuffer buffer : buffers) completed_[buffer] = bytes_of(buffer, shape);
+    for (const FrameRun& run : runs) {
+      for (const FrameBuffer buffer : buffers.first(run.count)) completed_[buffer] = bytes_of(buffer, run.shape);
+      buffers = buffers.subspan(run.count);
+    }
   }
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
     if (refuse_every_ > 0 && ++transmits_ % refuse_every_ == 0) buffers = buffers.first(buffers.size() / 2);

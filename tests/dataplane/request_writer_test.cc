@@ -169,6 +169,48 @@ void expect_whole_end(const PatternIcrc& pattern_icrc, uint32_t mtu, const Heade
   EXPECT_EQ(packet.dma_length, layout.reth ? message.bytes : 0);
 }
 
+// The short way must write what the long one does.
+TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
+  constexpr uint32_t kMtu = 1024;
+  const PatternIcrc pattern_icrc(kMtu);
+  const RequestWriter writer(pattern_icrc, PayloadMode::kPattern, kMtu);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    for (const Verb verb : {Verb::kSend, Verb::kSendImmediate, Verb::kWrite, Verb::kWriteImmediate}) {
+      for (const uint32_t bytes : {5 * kMtu, 4 * kMtu + 1, 4 * kMtu + 1000}) {
+        OutboundMessage message;
+        message.verb = verb;
+        message.solicited = (bytes & 1) != 0;
+        message.bytes = bytes;
+        message.immediate = 0xA1B2C3D4;
+        message.remote_address = 0x7F00'1234'5678'9ABC;
+        message.rkey = 0xDEADBEEF;
+        const VerbOpcodes& opcodes = opcodes_of(verb);
+        Buffers quick(3), plain(3);
+        const FrameShape first = writer.write_first(path, message, 0xFFFFFE, quick.buffers[0], Buffers::kPort);
+        writer.write_middle(path, opcodes.middle, 0xFFFFFF, quick.buffers[1], writer.place_in(Buffers::kPort));
+        const FrameShape last = writer.write_last(path, message, 0, quick.buffers[2], Buffers::kPort);
+        const RequestRun runs[] = {{.opcode = opcodes.first, .psn = 0xFFFFFE, .length = kMtu, .dma_length = bytes},
+                                   {.opcode = opcodes.middle, .psn = 0xFFFFFF, .length = kMtu},
+                                   {.opcode = opcodes.last,
+                                    .ack_request = true,
+                                    .solicited = message.solicited && consumes_receive(verb),
+                                    .psn = 0,
+                                    .length = bytes - 4 * kMtu}};
+        const FrameShape shapes[] = {first, writer.middle_shape(path), last};
+        for (size_t n = 0; n < 3; ++n) {
+          SCOPED_TRACE(n);
+          writer.write(path, message, runs[n], std::span(plain.buffers).subspan(n, 1), Buffers::kPort);
+          EXPECT_EQ(shapes[n], writer.shape(path, runs[n].opcode, runs[n].length));
+          std::vector<uint8_t> frame = quick.frame(n, shapes[n]);
+          EXPECT_EQ(frame, plain.frame(n, shapes[n]));
+          parse_whole(frame);
+        }
+      }
+    }
+  }
+}
+
 TEST(RequestWriter, EndsOfMessagesAreWholeWhateverTheirLength) {
   for (const uint32_t mtu : {256u, 1024u, 4096u}) {
     const PatternIcrc pattern_icrc(mtu);

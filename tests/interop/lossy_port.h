@@ -36,8 +36,8 @@ class LossyPort final : public FramePort {
     return kept;
   }
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return inner_.reserve(buffers); }
-  void complete(std::span<const FrameBuffer> buffers, FrameShape shape) noexcept override {
-    inner_.complete(buffers, shape);
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    inner_.complete(buffers, runs);
   }
   void cancel(std::span<const FrameBuffer> buffers) noexcept override { inner_.cancel(buffers); }
   void discard(std::span<const FrameBuffer> buffers) noexcept override { inner_.discard(buffers); }

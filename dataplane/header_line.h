@@ -1,0 +1,75 @@
+// The headers of a template in registers, for packets that differ from it in little.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "dataplane/header_template.h"
+#include "dataplane/headers.h"
+
+namespace rankwire {
+
+/// The headers of a WRITE_MIDDLE with a full payload, as a template of PatternIcrc has them, but for opcode, SE and
+/// lengths. Whatever is in front of them, up to kHeaderRoom, may be overwritten.
+class HeaderLine {
+ public:
+  HeaderLine(const HeaderTemplate& path, Opcode opcode, bool solicited = false) noexcept
+      : is_long_(path.header_length > 64), path_(path) {
+    static_assert(kMaxBaseHeaderBytes <= 80 && sizeof(HeaderTemplate::bytes) >= 80);
+    const uint8_t* const end = path.header_end();
+    front_ = load(end - 80);
+    a_ = load(end - 64);
+    b_ = load(end - 48);
+    c_ = load(end - 32);
+    d_ = load(end - 16);
+    const int flags = path.transport().bth.flags | (solicited ? Bth::kSolicited : 0);
+    d_ = _mm_insert_epi16(d_, static_cast<int>(opcode) | flags << 8, kOpcodeWord);
+  }
+
+  /// The packet is so many bytes longer than the template's.
+  void lengthen(uint32_t bytes) noexcept {
+    d_ = _mm_insert_epi16(d_, big_endian(path_.transport().udp.length.value() + bytes), kUdpLengthWord);
+    const uint8_t* const ip = path_.ip();
+    if (path_.ip_version == IpVersion::kIpv4) {
+      const auto& header = *reinterpret_cast<const Ipv4Header*>(ip);
+      b_ = _mm_insert_epi16(b_, big_endian(header.total_length.value() + bytes), kTotalLengthWord);
+      // RFC 1624 equation 3; the sum of a header is never 0.
+      const uint32_t sum = uint32_t{static_cast<uint16_t>(~header.checksum.value())} + bytes;
+      c_ = _mm_insert_epi16(c_, big_endian(~((sum & 0xFFFF) + (sum >> 16))), kChecksumWord);
+    } else {
+      const auto& header = *reinterpret_cast<const Ipv6Header*>(ip);
+      a_ = _mm_insert_epi16(a_, big_endian(header.payload_length.value() + bytes), kPayloadLengthWord);
+    }
+  }
+
+  /// So that the headers end at `end`.
+  void write(uint8_t* end) const noexcept {
+    if (is_long_) store(end - 80, front_);
+    store(end - 64, a_);
+    store(end - 48, b_);
+    store(end - 32, c_);
+    store(end - 16, d_);
+  }
+
+ private:
+  // Places in 16-bit words of the registers, which end 0, 16, 32 and 48 bytes in front of the headers' end.
+  static constexpr int kUdpLengthWord = (16 - sizeof(TransportHeader) + offsetof(UdpHeader, length)) / 2;
+  static constexpr int kOpcodeWord = (16 - sizeof(Bth)) / 2;
+  static constexpr size_t kIpv4FromEnd = sizeof(TransportHeader) + sizeof(Ipv4Header);
+  static constexpr size_t kIpv6FromEnd = sizeof(TransportHeader) + sizeof(Ipv6Header);
+  static constexpr int kTotalLengthWord = (48 - kIpv4FromEnd + offsetof(Ipv4Header, total_length)) / 2;
+  static constexpr int kChecksumWord = (32 + offsetof(Ipv4Header, checksum) - kIpv4FromEnd) / 2;
+  static constexpr int kPayloadLengthWord = (64 - kIpv6FromEnd + offsetof(Ipv6Header, payload_length)) / 2;
+
+  static int big_endian(uint32_t value) noexcept { return __builtin_bswap16(static_cast<uint16_t>(value)); }
+  static __m128i load(const uint8_t* p) noexcept { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+  static void store(uint8_t* p, __m128i x) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x); }
+
+  const bool is_long_;
+  const HeaderTemplate& path_;
+  __m128i front_, a_, b_, c_, d_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,90 @@
+// Recognises the headers that a queue pair's peer must have written, without parsing them.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "dataplane/header_template.h"
+#include "dataplane/headers.h"
+#include "dataplane/opcode.h"
+
+namespace rankwire {
+
+/// The headers of packets without VLAN tag over IPv4 that the peer of a queue pair sends it, if the peer has the same
+/// settings: the addresses are exchanged, everything else that the ICRC covers is the same, and so are DSCP and ECN. A
+/// packet that differs may be good as well: that is for `parse` to say.
+class MirrorImage {
+ public:
+  static constexpr uint32_t kIp = sizeof(EthernetHeader);
+  static constexpr uint32_t kUdp = kIp + sizeof(Ipv4Header);
+  static constexpr uint32_t kBth = kUdp + sizeof(UdpHeader);
+  static constexpr uint32_t kEnd = kBth + sizeof(Bth);  ///< bytes of the headers
+  /// Of an ACK or NAK.
+  static constexpr uint32_t kAcknowledgementBytes = kEnd + sizeof(Aeth) + kIcrcBytes;
+
+  /// `own` are the queue pair's headers, `head` kEnd bytes, of which the first twelve of BTH say that the packet is for
+  /// it. AckReq is not set.
+  MirrorImage(const HeaderTemplate& own, const uint8_t* head) noexcept : own_(own), head_(head) {}
+
+  /// A packet with a full payload and no extended headers.
+  bool is_middle() const noexcept {
+    const uint8_t* const sent = own_.header();
+    const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ word<uint16_t>(sent + kTotalLength)) |
+                            (word<uint16_t>(head_ + kUdpLength) ^ word<uint16_t>(sent + kUdpLength));
+    return is_image(sent[kIp + 1]) && change == 0 && checksum_is_right();
+  }
+  bool is_acknowledgement() const noexcept {
+    constexpr uint16_t kLength = kAcknowledgementBytes - kIp;
+    const uint8_t tos = own_.kinds[static_cast<size_t>(PacketKind::kAck)].traffic_class;
+    const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ __builtin_bswap16(kLength)) |
+                            (word<uint16_t>(head_ + kUdpLength) ^ __builtin_bswap16(kLength - sizeof(Ipv4Header)));
+    return is_image(tos) && change == 0 && checksum_is_right();
+  }
+
+ private:
+  static constexpr uint32_t kTotalLength = kIp + offsetof(Ipv4Header, total_length);
+  static constexpr uint32_t kUdpLength = kUdp + offsetof(UdpHeader, length);
+
+  template <class Word>
+  static Word word(const uint8_t* p) noexcept {
+    Word word;
+    std::memcpy(&word, p, sizeof word);
+    return word;
+  }
+
+  // But for the lengths. Words are little-endian: what is shifted or masked away may differ.
+  bool is_image(uint8_t type_of_service) const noexcept {
+    constexpr uint32_t kAddresses = kIp + offsetof(Ipv4Header, source);
+    if (own_.header_length != kEnd) return false;
+    const uint8_t* const sent = own_.header();
+    // Our MAC address; the sender's may be a router's.
+    uint64_t change = (word<uint64_t>(head_) ^ word<uint64_t>(sent + sizeof(MacAddress))) << 16;
+    change |= (word<uint64_t>(head_ + kIp - 2) ^ word<uint64_t>(sent + kIp - 2)) & 0xFFFF0000'00FFFFFF;
+    change |= head_[kIp + 1] ^ type_of_service;
+    // Fragmentation and protocol, not the time to live.
+    change |= (word<uint32_t>(head_ + kIp + 6) ^ word<uint32_t>(sent + kIp + 6)) & 0xFF00FFFF;
+    change |= word<uint64_t>(head_ + kAddresses) ^ std::rotl(word<uint64_t>(sent + kAddresses), 32);
+    change |= (word<uint64_t>(head_ + kUdp) ^ word<uint64_t>(sent + kUdp)) & 0xFFFF0000'FFFFFFFF;
+    // Flags, partition key, congestion bits; and neither AckReq nor reserved bits.
+    change |= (word<uint64_t>(head_ + kBth) ^ word<uint64_t>(sent + kBth)) & 0x000000FF'FFFFFF00;
+    change |= head_[kBth + offsetof(Bth, ack_request)];
+    return change == 0;
+  }
+
+  // RFC 1071: sums of any width fold to the same; that of a whole header is 0xFFFF.
+  bool checksum_is_right() const noexcept {
+    const uint8_t* const ip = head_ + kIp;
+    uint64_t sum = uint64_t{word<uint32_t>(ip)} + word<uint32_t>(ip + 4) + word<uint32_t>(ip + 8) +
+                   word<uint32_t>(ip + 12) + word<uint32_t>(ip + 16);
+    sum = (sum & 0xFFFFFFFF) + (sum >> 32);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    return (sum & 0xFFFF) + (sum >> 16) == 0xFFFF;
+  }
+
+  const HeaderTemplate& own_;
+  const uint8_t* const head_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,159 @@
+#include "dataplane/mirror_image.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "dataplane/payload.h"
+#include "dataplane/receive_check.h"
+#include "tests/dataplane/encapsulations.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kMtu = 1024;
+
+PacketPath reversed(PacketPath path) {
+  std::swap(path.source_mac, path.destination_mac);
+  std::swap(path.source_ip, path.destination_ip);
+  path.destination_qp = 0x11;
+  return path;
+}
+
+/// The headers of one end, and packets from the other.
+class Ends {
+ public:
+  explicit Ends(const PacketPath& path)
+      : own(pattern_icrc_.make_template(path)), peer_(make_template(reversed(path))) {}
+
+  testing::FrameBytes middle(OutboundPacket packet = {}) const {
+    if (packet.opcode == Opcode::kWriteOnlyImmediate) packet.opcode = Opcode::kWriteMiddle;
+    if (packet.payload_length == 0) packet.payload_length = kMtu;
+    testing::FrameBytes bytes(kMaxHeaderBytes + kMtu + kTrailerRoom);
+    Frame frame;
+    frame.head = bytes.data();
+    write_headers(peer_, packet, frame);
+    std::memcpy(frame.head + frame.head_length, payload_pattern().data(), packet.payload_length);
+    frame.head_length = static_cast<uint16_t>(frame.head_length + packet.payload_length);
+    seal(frame);
+    bytes.resize(frame.head_length);
+    return bytes;
+  }
+  testing::FrameBytes acknowledgement(Syndrome syndrome = Syndrome::kAck) const {
+    testing::FrameBytes bytes(kMaxHeaderBytes);
+    Frame frame;
+    frame.head = bytes.data();
+    write_acknowledgement(peer_, {.psn = 0x9ABCDE, .msn = 7, .syndrome = static_cast<uint8_t>(syndrome)}, frame);
+    bytes.resize(frame.head_length);
+    return bytes;
+  }
+
+  const PatternIcrc pattern_icrc_{kMtu};
+  const HeaderTemplate own;
+
+ private:
+  const HeaderTemplate peer_;
+};
+
+bool is_middle(const Ends& ends, const testing::FrameBytes& bytes) {
+  return MirrorImage(ends.own, bytes.data()).is_middle();
+}
+bool is_acknowledgement(const Ends& ends, const testing::FrameBytes& bytes) {
+  return MirrorImage(ends.own, bytes.data()).is_acknowledgement();
+}
+
+TEST(MirrorImage, KnowsTheMiddlesAndAcknowledgementsOfUntaggedIpv4) {
+  for (const testing::Encapsulation& as : testing::encapsulations()) {
+    const Ends ends(as.path);
+    const bool known = as.name == "IPv4";
+    EXPECT_EQ(is_middle(ends, ends.middle({.psn = 0xFFFFFF})), known) << as.name;
+    EXPECT_EQ(is_acknowledgement(ends, ends.acknowledgement()), known) << as.name;
+    EXPECT_FALSE(is_middle(ends, ends.acknowledgement())) << as.name;
+    EXPECT_FALSE(is_acknowledgement(ends, ends.middle())) << as.name;
+  }
+}
+
+TEST(MirrorImage, LeavesEverythingElseToTheParser) {
+  const Ends ends(testing::encapsulations()[0].path);
+  EXPECT_FALSE(is_middle(ends, ends.middle({.ack_request = true})));
+  EXPECT_FALSE(is_middle(ends, ends.middle({.solicited = true})));
+  EXPECT_FALSE(is_middle(ends, ends.middle({.source_port = 0xC124})));
+  EXPECT_FALSE(is_middle(ends, ends.middle({.payload_length = kMtu - 4})));
+  EXPECT_FALSE(is_middle(ends, ends.middle({.opcode = Opcode::kWriteFirst})));
+  // A NAK has another marking here.
+  EXPECT_FALSE(is_acknowledgement(ends, ends.acknowledgement(Syndrome::kNakSequence)));
+}
+
+TEST(MirrorImage, ARouterMayHaveBeenOnTheWay) {
+  const Ends ends(testing::encapsulations()[0].path);
+  testing::FrameBytes routed = ends.middle();
+  routed[6] ^= 0x40;  // the source MAC address
+  auto& ip = *reinterpret_cast<Ipv4Header*>(routed.data() + MirrorImage::kIp);
+  --ip.time_to_live;
+  EXPECT_FALSE(is_middle(ends, routed)) << "its checksum is wrong";
+  ip.checksum = ipv4_checksum(ip);
+  EXPECT_TRUE(is_middle(ends, routed));
+}
+
+// A bit after the other: what is still an image must be a packet that the parser takes and the ICRC's shortcut fits.
+void expect_no_wrong_bit_taken(const Ends& ends, const testing::FrameBytes& good,
+                               const std::function<bool(const testing::FrameBytes&)>& is_image) {
+  ASSERT_TRUE(is_image(good));
+  size_t taken = 0;
+  for (size_t bit = 0; bit < MirrorImage::kEnd * 8; ++bit) {
+    const size_t byte = bit / 8;
+    // What an image does not say: the opcode, which queue pair it is for, and the PSN.
+    if (byte == MirrorImage::kBth || (byte > MirrorImage::kBth + 4 && byte < MirrorImage::kBth + 8)) continue;
+    testing::FrameBytes wrong = good;
+    wrong[byte] ^= static_cast<uint8_t>(1 << bit % 8);
+    auto& ip = *reinterpret_cast<Ipv4Header*>(wrong.data() + MirrorImage::kIp);
+    if (byte < MirrorImage::kIp + 10 || byte > MirrorImage::kIp + 11) ip.checksum = ipv4_checksum(ip);
+    if (!is_image(wrong)) continue;
+    ++taken;
+    const Frame frame = testing::frame_over(wrong);
+    const ParsedPacket packet = parse(frame);
+    EXPECT_EQ(packet.reject, Reject::kNone) << "bit " << bit % 8 << " of byte " << byte;
+    EXPECT_TRUE(is_addressed_to(ends.own, packet)) << "bit " << bit % 8 << " of byte " << byte;
+    EXPECT_TRUE(is_mirrored(ends.own, packet)) << "bit " << bit % 8 << " of byte " << byte;
+  }
+  // Source MAC address 48, TTL 8, PSN 24.
+  EXPECT_EQ(taken, 80u);
+}
+
+TEST(MirrorImage, IsWhatParserAndMirrorRuleTake) {
+  const Ends ends(testing::encapsulations()[0].path);
+  expect_no_wrong_bit_taken(ends, ends.middle(), [&](const auto& bytes) { return is_middle(ends, bytes); });
+  expect_no_wrong_bit_taken(ends, ends.acknowledgement(),
+                            [&](const auto& bytes) { return is_acknowledgement(ends, bytes); });
+}
+
+TEST(MirrorImage, ItsIcrcIsThatOfTheWholePacket) {
+  const PacketPath path = testing::encapsulations()[0].path;
+  const Ends ends(path);
+  const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
+  for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    for (const uint32_t psn : {0u, 0x123456u, 0xFFFFFFu}) {
+      testing::FrameBytes middle = ends.middle({.psn = psn});
+      EXPECT_TRUE(check.matches_middle(sender, psn, testing::frame_over(middle)));
+      EXPECT_FALSE(check.matches_middle(sender, psn ^ 1, testing::frame_over(middle)));
+      middle[MirrorImage::kEnd + 500] ^= 4;
+      EXPECT_EQ(check.matches_middle(sender, psn, testing::frame_over(middle)), mode == ReceiveCheck::kHeaderAndTrailer)
+          << "only the whole frame tells";
+      middle.back() ^= 1;
+      EXPECT_FALSE(check.matches_middle(sender, psn, testing::frame_over(middle)));
+    }
+    for (const Syndrome syndrome : {Syndrome::kAck, Syndrome::kNakSequence}) {
+      testing::FrameBytes ack = ends.acknowledgement(syndrome);
+      EXPECT_TRUE(check.matches_acknowledgement(sender, 0x9ABCDE, ack.data() + MirrorImage::kEnd));
+      EXPECT_FALSE(check.matches_acknowledgement(sender, 0x9ABCDF, ack.data() + MirrorImage::kEnd));
+      ack[MirrorImage::kEnd] ^= 1;
+      EXPECT_FALSE(check.matches_acknowledgement(sender, 0x9ABCDE, ack.data() + MirrorImage::kEnd));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rankwire
