@@ -3,6 +3,7 @@
 
 #include "tests/counting_new.h"
 #include "tests/dataplane/roce_pair.h"
+#include "tests/dataplane/verbs_bench.h"
 
 namespace rankwire {
 namespace {
@@ -90,6 +91,36 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
                     0u);
         }
       }
+    }
+  }
+}
+
+// Through RDMA devices, those that fail included.
+TEST(Allocation, NoneOfTheVerbsTransportBetweenConnectAndClose) {
+  for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
+    for (const PayloadMode payload : {PayloadMode::kChecking, PayloadMode::kPattern}) {
+      SCOPED_TRACE(::testing::Message() << "verb " << static_cast<int>(verb));
+      VerbsOptions options;
+      options.verb = verb;
+      options.queue_pairs = 3;
+      options.payload = payload;
+      if (verb != DataVerb::kSendImm) options.max_message = 1024;
+      TransportPlan plan = testing::verbs_plan(2, {0, 100, 5000});
+      testing::add_clear_to_send(plan, 3, 64);
+      testing::VerbsBench bench(options, plan);
+      ASSERT_TRUE(bench.connect().empty());
+      bench.fabric.recording = false;
+      bench.events.reserve(10'000);
+      const uint64_t before = testing::allocations;
+      for (uint32_t i = 0; i < 300; ++i) {
+        for (uint32_t connection = 0; connection < 4; ++connection) bench.post(connection, i);
+        if (i == 200) bench.queue_pair(2, 1, true).next_status = WorkStatus::kRetryExceeded;
+        if (i % 3 == 2) bench.run();
+      }
+      EXPECT_EQ(testing::allocations, before);
+      EXPECT_EQ(bench.events_of(EventKind::kReceived, 0).size(), 300u);
+      EXPECT_EQ(bench.events_of(EventKind::kReceived, 1).size(), 300u);
+      EXPECT_GE(bench.events_of(EventKind::kFailed, 2).size(), 98u);
     }
   }
 }

@@ -1,0 +1,211 @@
+// VerbsTransport's setting up of devices and queue pairs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/message.h"
+#include "dataplane/queue_pair.h"
+#include "dataplane/verbs_transport.h"
+
+namespace rankwire {
+namespace {
+
+constexpr int kResolveAttempts = 3;
+
+// The first PSN of a queue pair follows from the seed alone.
+uint32_t first_psn(uint64_t seed, const VerbsEnd& end) {
+  const uint64_t name = uint64_t{end.connection.value} << 16 | uint64_t{end.member} << 4 | (end.at_source ? 0 : 1);
+  return static_cast<uint32_t>(mix64(mix64(seed + 0x9E3779B97F4A7C15u) + name)) & kPsnMask;
+}
+
+}  // namespace
+
+std::vector<EndPoint> VerbsTransport::prepare(const TransportPlan& plan) {
+  check_options(options_);
+  close();
+  plan_ = plan;
+  check_plan();
+  ends_.clear();
+  connections_.assign(plan.connections.size(), ConnectionEnds{});
+  uint64_t first_message = 0;
+  for (const Connection& connection : plan.connections) {
+    connections_[connection.id.value].first_message = first_message;
+    first_message += connection.messages_per_iteration;
+  }
+  for (const Side side : {Side::kSource, Side::kDestination})
+    for (const Connection& connection : plan.connections) place_ends(connection, side);
+  for (const Connection& connection : plan.connections) share_ends(connection);
+  for (const VerbsPort& port : ports_) check_queues(port);
+  lay_out_memory();
+  open_devices();
+  make_queue_pairs();
+
+  std::vector<EndPoint> ends;
+  for (uint32_t i = 0; i < ends_.size(); ++i) ends.push_back(end_point(i));
+  return ends;
+}
+
+void VerbsTransport::open_devices() {
+  constexpr uint8_t kNeverWritten = 0xFF;
+  const std::span<uint8_t> memory = memory_.bytes();
+  for (size_t i = 0; i < pattern_.stride; ++i) memory[pattern_.begin + i] = static_cast<uint8_t>(i);
+  before_.clear();
+  control_ends_.clear();
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    const VerbsEnd& end = ends_[i];
+    if (!end.inbound.valid() || !connections_[end.inbound.value].control) continue;
+    control_ends_.push_back(i);
+    std::memset(at(end.inbox.begin), kNeverWritten, end.inbox.slots * end.inbox.stride);
+  }
+  for (uint32_t i = 0; i < ports_.size(); ++i) {
+    const VerbsPlace& place = ports_[i].place;
+    Device& device = devices_.emplace_back();
+    before_.push_back(api_.counters(place.device.name, place.port.number));
+    device.longest_work = longest_work(ports_[i]);
+    device.context = api_.open(place.device);
+    device.region = device.context->register_memory(memory);
+    make_completion_queues(i);
+    for (ReceivePool& pool : receive_pools_) {
+      if (pool.device != i || pool.end != ReceivePool::kNone) continue;
+      device.shared_receives = device.context->make_shared_receive_queue(pool.depth);
+      pool.queue = device.shared_receives.get();
+    }
+  }
+}
+
+// As few as can hold all completions of the queue pairs.
+void VerbsTransport::make_completion_queues(uint32_t device) {
+  const auto pairs = static_cast<uint32_t>(std::ranges::count(ends_, device, &VerbsEnd::device));
+  const uint32_t completions = options_.send_queue + receive_depth_;
+  const uint32_t pairs_each = ports_[device].place.device.limits.completions / completions;
+  for (uint32_t left = pairs; left > 0; left -= std::min(left, pairs_each))
+    devices_[device].completions.push_back(
+        devices_[device].context->make_completion_queue(std::min(left, pairs_each) * completions));
+}
+
+void VerbsTransport::make_queue_pairs() {
+  std::vector<uint32_t> made(ports_.size());
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    VerbsEnd& end = ends_[i];
+    Device& device = devices_[end.device];
+    const uint32_t pairs_each =
+        ports_[end.device].place.device.limits.completions / (options_.send_queue + receive_depth_);
+    const QueuePairSize size{.sends = options_.send_queue,
+                             .receives = needs_receives(end) ? receive_depth_ : 1,
+                             .inline_bytes = options_.inline_bytes};
+    const bool shares = options_.shared_receive_queue && needs_receives(end);
+    end.queue_pair = device.context->make_queue_pair(ports_[end.device].place.port.number, size,
+                                                     *device.completions[made[end.device]++ / pairs_each],
+                                                     shares ? device.shared_receives.get() : nullptr);
+    end.number = end.queue_pair->number();
+    end.gid_index = gid_of(end).index;
+    if (shares) device.ends.emplace(end.number, i);
+    if (needs_receives(end) && !shares) receive_pools_[end.receive_pool].queue = end.queue_pair.get();
+  }
+  for (uint32_t i = 0; i < receive_pools_.size(); ++i) receiving_.push(i);
+  post_receives();
+}
+
+const Nic& VerbsTransport::nic_of(const VerbsEnd& end) const {
+  const Connection& connection = plan_.connections[end.connection.value];
+  return plan_.nics[(end.at_source ? connection.source_nic : connection.destination_nic).value];
+}
+
+const VerbsGid& VerbsTransport::gid_of(const VerbsEnd& end) const {
+  const VerbsPlace& place = ports_[end.device].place;
+  for (const VerbsGid& gid : place.port.gids)
+    if (gid.type == GidType::kRoceV2 && gid.ip == nic_of(end).ip) return gid;
+  return place.gid;
+}
+
+EndPoint VerbsTransport::end_point(uint32_t end) const {
+  const VerbsEnd& owner = ends_[end];
+  const VerbsGid& gid = gid_of(owner);
+  return {.connection = owner.connection,
+          .member = owner.member,
+          .at_source = owner.at_source,
+          .mac = gid.mac,
+          .ip = gid.ip,
+          .queue_pair = owner.number,
+          .psn = first_psn(options_.seed, owner),
+          .rkey = devices_[owner.device].region->remote_key(),
+          .address = address_of(owner.inbox.begin),
+          .slots = owner.inbox.slots,
+          .slot_bytes = owner.inbox.stride};
+}
+
+QueuePairPath VerbsTransport::path_of(uint32_t end, const EndPoint& peer) const {
+  const VerbsEnd& owner = ends_[end];
+  return {.port = ports_[owner.device].place.port.number,
+          .gid_index = owner.gid_index,
+          .remote_gid = peer.ip,
+          .remote_queue_pair = peer.queue_pair,
+          .remote_psn = peer.psn,
+          .local_psn = first_psn(options_.seed, owner),
+          .mtu = options_.mtu,
+          .flow_label = flow_label(options_),
+          .traffic_class = traffic_class(options_),
+          .hop_limit = options_.hop_limit,
+          .service_level = options_.service_level,
+          .timeout_exponent = options_.timeout_exponent,
+          .retry_count = options_.retry_count,
+          .not_ready_retry_count = options_.not_ready_retry_count,
+          .not_ready_code = options_.not_ready_code,
+          .initiated_reads = options_.max_reads,
+          .answered_reads = options_.max_reads};
+}
+
+ConnectOutcome VerbsTransport::connect_end(uint32_t end, const EndPoint* peer) {
+  constexpr auto kRefused = ConnectOutcome::Kind::kRefused;
+  if (peer == nullptr) return {kRefused, "its other end is not known"};
+  if (peer->queue_pair > kQueuePairMask || peer->psn > kPsnMask)
+    return {kRefused, fmt::format("the other end's queue pair number {:#x} and first PSN {:#x} must have 24 bits",
+                                  peer->queue_pair, peer->psn)};
+  if (peer->slots == 0) return {kRefused, "the other end has no memory to write to"};
+  const VerbsGid& gid = gid_of(ends_[end]);
+  if (gid.ip.is_ipv4() != peer->ip.is_ipv4())
+    return {kRefused, fmt::format("{} and {} are not of one IP version", to_string(gid.ip), to_string(peer->ip))};
+  ConnectOutcome outcome = ends_[end].queue_pair->connect(path_of(end, *peer));
+  // The question or its answer may be lost on the way, like any frame.
+  for (int asked = 1; asked < kResolveAttempts && outcome.kind == ConnectOutcome::Kind::kNoNeighbour; ++asked)
+    outcome = ends_[end].queue_pair->connect(path_of(end, *peer));
+  if (outcome.kind == ConnectOutcome::Kind::kConnected) ends_[end].remote = *peer;
+  return outcome;
+}
+
+std::vector<ConnectFailure> VerbsTransport::connect(std::span<const EndPoint> remote) {
+  std::vector<const EndPoint*> peers(ends_.size());
+  for (const EndPoint& peer : remote) {
+    if (peer.connection.value >= connections_.size() || peer.member >= options_.queue_pairs)
+      fail_run("an end point names queue pair {} of connection {}; the plan has {} of {} each", peer.member,
+               peer.connection.value, connections_.size(), options_.queue_pairs);
+    const ConnectionEnds& ends = connections_[peer.connection.value];
+    const uint32_t first = peer.at_source ? ends.destination : ends.source;
+    if (first != kNone) peers[first + peer.member] = &peer;
+  }
+  unconnected_.clear();
+  std::map<std::pair<uint32_t, IpAddress>, std::string> silent;  // next hops need not be asked for twice
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    VerbsEnd& end = ends_[i];
+    const auto known = peers[i] == nullptr ? silent.end() : silent.find({end.device, peers[i]->ip});
+    ConnectOutcome outcome = known == silent.end() ? connect_end(i, peers[i])
+                                                   : ConnectOutcome{ConnectOutcome::Kind::kNoNeighbour, known->second};
+    if (outcome.kind == ConnectOutcome::Kind::kConnected) {
+      end.state = VerbsEnd::State::kOpen;
+      continue;
+    }
+    if (outcome.kind == ConnectOutcome::Kind::kNoNeighbour) {
+      end.state = VerbsEnd::State::kUnreachable;
+      silent.emplace(std::pair{end.device, peers[i]->ip}, outcome.reason);
+    }
+    if (unconnected_.empty() || unconnected_.back().connection != end.connection)
+      unconnected_.push_back({end.connection, ports_[end.device].place.device.name + ": " + outcome.reason});
+  }
+  return unconnected_;
+}
+
+}  // namespace rankwire
