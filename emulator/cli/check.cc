@@ -55,26 +55,39 @@ std::vector<PortLoad> port_loads(const Setup& setup) {
   return loads;
 }
 
+/// "rxe0 port 1", the RDMA device, or the DPDK device.
+std::string device_of(const PortConfig& port) {
+  return port.is_rdma_device() ? fmt::format("{} port {}", port.verbs, port.verbs_port) : port.device;
+}
+
+/// Addresses behind an RDMA device are its own, and not known before it is touched: null.
+nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
+  const Place& place = setup.placement.ranks[rank];
+  const PortConfig& port = setup.config.ports[place.port.value];
+  nlohmann::ordered_json json = {
+      {"rank", rank},   {"host", place.host}, {"npu", place.npu},         {"nic", place.nic}, {"port", port.name},
+      {"mac", nullptr}, {"ip", nullptr},      {"prefix_length", nullptr}, {"vlan", nullptr},  {"gateway", nullptr}};
+  if (port.is_rdma_device()) return json;
+  const Nic& nic = setup.placement.nics[setup.placement.nic[rank].value];
+  json["mac"] = to_string(nic.mac);
+  json["ip"] = to_string(nic.ip);
+  json["prefix_length"] = nic.prefix_length;
+  if (nic.vlan) json["vlan"] = *nic.vlan;
+  if (!nic.gateway.is_none()) json["gateway"] = to_string(nic.gateway);
+  return json;
+}
+
 nlohmann::ordered_json as_json(const Setup& setup) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
-  for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) {
-    const Place& place = setup.placement.ranks[r];
-    const Nic& nic = setup.placement.nics[setup.placement.nic[r].value];
-    ranks.push_back({{"rank", r},
-                     {"host", place.host},
-                     {"npu", place.npu},
-                     {"nic", place.nic},
-                     {"port", setup.config.ports[place.port.value].name},
-                     {"mac", to_string(nic.mac)},
-                     {"ip", to_string(nic.ip)},
-                     {"prefix_length", nic.prefix_length},
-                     {"vlan", nic.vlan ? nlohmann::ordered_json(*nic.vlan) : nullptr},
-                     {"gateway", nic.gateway.is_none() ? nullptr : nlohmann::ordered_json(to_string(nic.gateway))}});
-  }
+  for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) ranks.push_back(rank_json(setup, r));
   const std::vector<PortLoad> loads = port_loads(setup);
   for (size_t p = 0; p < loads.size(); ++p) {
-    ports.push_back({{"port", setup.config.ports[p].name},
-                     {"device", setup.config.ports[p].device},
+    const PortConfig& port = setup.config.ports[p];
+    ports.push_back({{"port", port.name},
+                     {"device", device_of(port)},
+                     {"kind", port.embedded()         ? "embedded"
+                              : port.is_rdma_device() ? "rdma"
+                                                      : "dpdk"},
                      {"queue_pairs", loads[p].queue_pairs},
                      {"messages_tx", loads[p].messages_tx},
                      {"messages_rx", loads[p].messages_rx},
@@ -96,6 +109,12 @@ nlohmann::ordered_json as_json(const Setup& setup) {
 void print_tables(const nlohmann::ordered_json& j) {
   fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
   for (const auto& r : j["ranks"]) {
+    if (r["ip"].is_null()) {
+      fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} of the RDMA device\n", r["rank"].get<uint32_t>(),
+                 r["host"].get<uint32_t>(), r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(),
+                 r["port"].get<std::string>());
+      continue;
+    }
     const std::string ip = fmt::format("{}/{}", r["ip"].get<std::string>(), r["prefix_length"].get<uint32_t>());
     const std::string vlan = r["vlan"].is_null() ? "" : fmt::format(" vlan {}", r["vlan"].get<uint16_t>());
     const std::string gateway = r["gateway"].is_null() ? "" : fmt::format(" via {}", r["gateway"].get<std::string>());

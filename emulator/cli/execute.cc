@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "emulator/cli/progress.h"
+#include "emulator/cli/verbs_ports.h"
 
 namespace rankwire {
 namespace {
 
 void check_connections(const Setup& setup, std::span<const ConnectFailure> failures) {
   if (failures.empty()) return;
+  std::set<ConnectionId> failed;  // a transport may name one for each of its ends
+  for (const ConnectFailure& failure : failures) failed.insert(failure.connection);
   const Connection& c = setup.plan.transport.connections[failures.front().connection.value];
-  fail_run("{} of {} connections failed; the first, from rank {} to rank {}: {}", failures.size(),
+  fail_run("{} of {} connections failed; the first, from rank {} to rank {}: {}", failed.size(),
            setup.plan.transport.connections.size(), c.source.value, c.destination.value, failures.front().reason);
 }
 
@@ -55,6 +59,18 @@ std::vector<DetailRow> detail_rows(const Transport& transport) {
   return rows;
 }
 
+std::vector<FailureRow> failure_rows(const Setup& setup, const Communication& messages, const Transport& transport) {
+  std::vector<FailureRow> rows;
+  for (const Event& event : messages.failures()) {
+    rows.push_back({.connection = setup.plan.transport.connections[event.connection.value],
+                    .operation = messages.operation_name(event),
+                    .message = messages.message_text(event),
+                    .reason = to_string(event.failure),
+                    .state = transport.describe(event.connection)});
+  }
+  return rows;
+}
+
 RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine, const Transport& transport) {
   const uint64_t iterations = setup.config.workload.iterations;
   const CommunicationCounters& messages = engine.communication().counters();
@@ -73,7 +89,8 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
       .details = detail_rows(transport),
       .flows = flow_rows(setup, transport),
       .rank_nics = rank_nics(setup),
-      .ports = transport.ports()};
+      .ports = transport.ports(),
+      .failures = failure_rows(setup, engine.communication(), transport)};
   end.latencies = latency_rows(transport.latencies(), end.ports);
   for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
   // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
@@ -111,6 +128,9 @@ void judge(RunResult& result, const RunEnd& end) {
   if (broken.empty()) return;
   result.verdict = Verdict::kFailed;
   result.reason = fmt::format("{}", fmt::join(broken, ", "));
+  if (end.failures.empty()) return;
+  const FailureRow& first = end.failures.front();
+  result.reason += fmt::format("; the first: {}: {} ({})", first.message, first.reason, first.operation);
 }
 
 }  // namespace
@@ -121,6 +141,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                                      .clock = execution.clock_name,
                                      .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                                      .seed = setup.config.seed});
+  const std::span<const VerbsPort> verbs_ports =
+      execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
+  const HardwareReading before = read_hardware(verbs_ports);
   Engine engine(setup.workload, setup.plan, engine_options(setup.config), sink);
   connect(setup, execution, interrupted);
   const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
@@ -133,6 +156,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   judge(result, end);
   end.verdict = to_string(result.verdict);
   if (end.reason.empty()) end.reason = result.reason;
+  const HardwareReading after = read_hardware(verbs_ports);
+  end.hardware_counters = counter_rows(before, after);
+  end.port_settings = setting_rows(before, after);
   execution.transport.close();
   if (execution.testbed != nullptr) {
     for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));

@@ -5,12 +5,15 @@
 #include <optional>
 
 #include "base/log.h"
+#include "dataplane/verbs_transport.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/execute.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/run_folder.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/cli/transport_options.h"
+#include "emulator/cli/verbs_options.h"
+#include "emulator/engine/port_transports.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/report.h"
@@ -39,35 +42,64 @@ MessageDetail message_detail(MessageRecording recording) {
   return MessageDetail::kSampled;
 }
 
+/// Those from `first` on.
+void tell_warnings(Session& session, size_t first) {
+  const Warnings& warnings = session.setup.warnings;
+  for (size_t i = first; i < warnings.size(); ++i) {
+    log_warning(warnings[i]);
+    session.recorder->warning(warnings[i]);
+  }
+}
+
 void open_session(Session& session, const RunRequest& request) {
   const RunConfig config = load_config(request.config, request.settings);
   const std::filesystem::path& folder =
       session.folder.emplace(request.out.empty() ? std::filesystem::path("runs") / config.name : request.out).path();
   prepare(session.setup, config, folder);
-  for (const std::string& warning : session.setup.warnings) log_warning(warning);
 
   // What an earlier run left would not be this run's.
   for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
-                           "timeline.json", "report.html", "report.md"}) {
+                           "hardware.csv", "timeline.json", "report.html", "report.md"}) {
     std::filesystem::remove(folder / file);
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
   session.recorder->configuration(resolved_json(session.setup.config), RANKWIRE_VERSION, config.dut);
   session.recorder->nodes(node_table(session.setup.workload));
-  for (const std::string& warning : session.setup.warnings) session.recorder->warning(warning);
+  tell_warnings(session, 0);
 }
 
-std::unique_ptr<Transport> wire_and_local(const Setup& setup, const RoceOptions& options, Testbed& testbed) {
-  return std::make_unique<SplitTransport>(std::make_unique<RoceTransport>(options, testbed.ports()),
-                                          std::make_unique<NetworkModel>(reference_network(setup)));
+std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire) {
+  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(reference_network(setup)));
+}
+
+/// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport.
+std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, std::unique_ptr<VerbsApi>& verbs) {
+  RoceOptions options = roce_options(setup);
+  options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
+  const std::span<const VerbsPort> rdma = testbed.verbs_ports();
+  if (rdma.empty()) return std::make_unique<RoceTransport>(options, testbed.ports());
+  verbs = make_verbs_api();
+  auto devices =
+      std::make_unique<VerbsTransport>(verbs_options(setup), *verbs, std::vector<VerbsPort>(rdma.begin(), rdma.end()));
+  const std::vector<PortBinding> frames = testbed.ports();
+  if (frames.empty()) return devices;
+  std::vector<PortTransports::Part> parts(2);
+  for (const PortBinding& binding : frames) parts[0].ports.push_back(binding.id);
+  for (const VerbsPort& port : rdma) parts[1].ports.push_back(port.id);
+  parts[0].transport = std::make_unique<RoceTransport>(options, frames);
+  parts[1].transport = std::move(devices);
+  parts[1].connect = ConnectTime::kLong;
+  return std::make_unique<PortTransports>(std::move(parts));
 }
 
 RunResult emulate(Session& session) {
   RealClock clock;
+  const size_t warnings = session.setup.warnings.size();
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
-  RoceOptions options = roce_options(session.setup);
-  options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
-  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, options, *testbed);
+  tell_warnings(session, warnings);
+  std::unique_ptr<VerbsApi> verbs;
+  const std::unique_ptr<Transport> transport =
+      with_local(session.setup, wire_transport(session.setup, *testbed, verbs));
   return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());
 }
@@ -75,7 +107,8 @@ RunResult emulate(Session& session) {
 RunResult run_twin(Session& session) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
-  const std::unique_ptr<Transport> transport = wire_and_local(session.setup, roce_options(session.setup), *testbed);
+  const std::unique_ptr<Transport> transport =
+      with_local(session.setup, std::make_unique<RoceTransport>(roce_options(session.setup), testbed->ports()));
   return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get()}, *session.recorder,
                  interrupt_flag());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulator/cli/transport_options.h"
+#include "emulator/cli/verbs_options.h"
 #include "emulator/simulator/roofline.h"
 
 namespace rankwire {
@@ -170,6 +171,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
+  warn_of_unheeded_keys(setup);
 }
 
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {

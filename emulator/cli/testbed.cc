@@ -12,6 +12,7 @@
 #include "dataplane/dpdk_port.h"
 #include "dataplane/memory_port.h"
 #include "dataplane/virtual_switch.h"
+#include "emulator/cli/verbs_ports.h"
 
 namespace rankwire {
 namespace {
@@ -148,16 +149,22 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<SwitchThread> thread_;
 };
 
-/// DPDK devices that lead to a device under test outside this process. The queues of one share its line.
+/// DPDK and RDMA devices that lead to a device under test outside this process. The queues of a DPDK device share its
+/// line.
 class DeviceTestbed final : public Testbed {
  public:
-  explicit DeviceTestbed(const Setup& setup) : setup_(setup), environment_(options(setup)) {
+  DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports)
+      : setup_(setup), verbs_ports_(std::move(verbs_ports)), queues_(setup.config.ports.size()) {
+    const DpdkOptions dpdk = options(setup);
+    if (dpdk.devices.empty()) return;
+    environment_.emplace(dpdk);
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
       const PortConfig& port = setup.config.ports[p];
-      queues_.push_back(open_dpdk_queues(environment_, port.device,
-                                         {.mtu = setup.config.transport.mtu + header_bytes(setup.config),
-                                          .frames = frames_of_port(setup, PortId(p)),
-                                          .queues = port.queues}));
+      if (port.is_rdma_device()) continue;
+      queues_[p] = open_dpdk_queues(*environment_, port.device,
+                                    {.mtu = setup.config.transport.mtu + header_bytes(setup.config),
+                                     .frames = frames_of_port(setup, PortId(p)),
+                                     .queues = port.queues});
     }
   }
 
@@ -170,6 +177,7 @@ class DeviceTestbed final : public Testbed {
     }
     return bindings;
   }
+  std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
   std::span<Device* const> devices() override { return {}; }
   void start(Clock&) override {}
   std::vector<PortCounters> finish() override { return {}; }
@@ -177,7 +185,9 @@ class DeviceTestbed final : public Testbed {
  private:
   static DpdkOptions options(const Setup& setup) {
     DpdkOptions options{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments};
-    for (const PortConfig& port : setup.config.ports) options.devices.push_back(port.device);
+    for (const PortConfig& port : setup.config.ports) {
+      if (!port.is_rdma_device()) options.devices.push_back(port.device);
+    }
     return options;
   }
 
@@ -185,7 +195,8 @@ class DeviceTestbed final : public Testbed {
   static uint32_t header_bytes(const RunConfig& config) { return config.addresses.ip.first.is_ipv4() ? 64 : 84; }
 
   const Setup& setup_;
-  DpdkEnvironment environment_;
+  const std::vector<VerbsPort> verbs_ports_;
+  std::optional<DpdkEnvironment> environment_;                   // none without DPDK devices
   std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
 };
 
@@ -195,9 +206,16 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup);
 }
 
-std::unique_ptr<Testbed> make_testbed(const Setup& setup) {
+std::unique_ptr<Testbed> make_testbed(Setup& setup) {
   const PortConfig& first = setup.config.ports.front();
-  if (!first.embedded()) return std::make_unique<DeviceTestbed>(setup);
+  if (!first.embedded()) {
+    std::vector<VerbsPort> verbs_ports;
+    if (std::ranges::any_of(setup.config.ports, &PortConfig::is_rdma_device)) {
+      verbs_ports = find_verbs_ports(setup.config, verbs_devices());
+      take_device_addresses(setup, verbs_ports);
+    }
+    return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports));
+  }
   std::unique_ptr<EmbeddedTestbed> testbed =
       first.device == "ring" ? EmbeddedTestbed::on_rings(setup) : EmbeddedTestbed::in_memory(setup);
   if (setup.config.embedded_switch.own_core) testbed->give_own_thread();

@@ -9,6 +9,7 @@
 #include "base/device.h"
 #include "base/transport.h"
 #include "dataplane/roce_transport.h"
+#include "dataplane/verbs_options.h"
 #include "emulator/cli/setup.h"
 
 namespace rankwire {
@@ -17,8 +18,10 @@ namespace rankwire {
 class Testbed {
  public:
   virtual ~Testbed() = default;
-  /// By PortId; each for one transport.
+  /// Those that carry frames, by PortId; each for one transport.
   virtual std::vector<PortBinding> ports() = 0;
+  /// Those that are RDMA devices.
+  virtual std::span<const VerbsPort> verbs_ports() { return {}; }
   /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
   virtual std::span<Device* const> devices() = 0;
   /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
@@ -31,7 +34,8 @@ class Testbed {
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 
-/// The ports that the configuration names, for real time. Throws Error naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(const Setup& setup);
+/// The ports that the configuration names, for real time; gives the NICs behind RDMA devices these devices' addresses.
+/// Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(Setup& setup);
 
 }  // namespace rankwire

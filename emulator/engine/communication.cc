@@ -35,6 +35,7 @@ Communication::Communication(const Workload& workload, const Plan& plan, const C
   for (const Connection& c : plan.transport.connections) incoming_[c.destination.value].push_back(c.id);
   outgoing_.reserve(plan.transport.messages_in_flight + 1);
   finished_.reserve(slots_.size() + 1);
+  failures_.reserve(kMostFailures);
 }
 
 uint64_t Communication::place_of(ConnectionId connection, uint32_t index) const noexcept {
@@ -181,12 +182,21 @@ void Communication::deliver(const Event& event, Arrival how, Time at) noexcept {
 
 void Communication::on_failed(const Event& event, Time now) noexcept {
   ++counters_.failed;
-  if (!failed()) first_failure_ = event;
+  keep_failure(event);
   if (event.at_source) record(event, event.sent.posted, Time::never());
   if (options_.on_failure == OnFailure::kStop || !event.at_source) return;
   acknowledge(event, now);
   // The receiver may never hear of the message: it must not wait for it either.
   if (arrival(event) != Arrival::kArrived) deliver(event, Arrival::kAbandoned, now);
+}
+
+// What fails on a connection after its first message says less of the reason: it is flushed, as a rule.
+void Communication::keep_failure(const Event& event) noexcept {
+  if (failures_.size() == kMostFailures) return;
+  for (const Event& known : failures_) {
+    if (known.connection == event.connection) return;
+  }
+  failures_.push_back(event);
 }
 
 MessageId Communication::destination_id(const Event& event) const noexcept {
@@ -219,12 +229,20 @@ void Communication::end_iteration(RankId rank, uint32_t iteration) noexcept {
   }
 }
 
+std::string Communication::message_text(const Event& event) const {
+  return to_string(destination_id(event));
+}
+
+std::string Communication::operation_name(const Event& event) const {
+  const Connection& c = plan_.transport.connections[event.connection.value];
+  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
+  return workload_.ranks[c.source.value].nodes[ends.source_node].name;
+}
+
 std::string Communication::failure_text() const {
   if (!failed()) return "";
-  const Connection& c = plan_.transport.connections[first_failure_.connection.value];
-  const MessageEnds& ends = plan_.messages[place_of(first_failure_.connection, first_failure_.index)];
-  return fmt::format("{}: {} ({})", to_string(destination_id(first_failure_)), to_string(first_failure_.failure),
-                     workload_.ranks[c.source.value].nodes[ends.source_node].name);
+  const Event& first = failures_.front();
+  return fmt::format("{}: {} ({})", message_text(first), to_string(first.failure), operation_name(first));
 }
 
 std::vector<Waiting> Communication::waiting(size_t most) const {

@@ -51,6 +51,8 @@ struct Waiting {
 /// Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
 class Communication {
  public:
+  static constexpr size_t kMostFailures = 64;
+
   struct Finished {
     RankId rank;
     uint32_t node;
@@ -78,7 +80,12 @@ class Communication {
   void end_iteration(RankId rank, uint32_t iteration) noexcept;
 
   const CommunicationCounters& counters() const noexcept { return counters_; }
-  bool failed() const noexcept { return first_failure_.failure != Failure::kNone; }
+  bool failed() const noexcept { return !failures_.empty(); }
+  /// Of each connection on which messages failed the first one, oldest first; of the first kMostFailures connections.
+  std::span<const Event> failures() const noexcept { return failures_; }
+  /// The identity of an event's message in words, and the name of the operation that sends it.
+  std::string message_text(const Event& event) const;
+  std::string operation_name(const Event& event) const;
   /// The first failed message in words; empty when none failed.
   std::string failure_text() const;
   /// The first step of each operation in progress that waits for the network, at most `most`.
@@ -118,6 +125,7 @@ class Communication {
   void on_sent(const Event& event) noexcept;
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
+  void keep_failure(const Event& event) noexcept;
   void acknowledge(const Event& event, Time at) noexcept;
   Arrival& arrival(const Event& event) noexcept;
   void deliver(const Event& event, Arrival how, Time at) noexcept;
@@ -137,7 +145,7 @@ class Communication {
   std::vector<Message> outgoing_;
   std::vector<Finished> finished_;
   CommunicationCounters counters_;
-  Event first_failure_{};
+  std::vector<Event> failures_;
 };
 
 }  // namespace rankwire

@@ -127,6 +127,7 @@ class Planner {
       offset += c.messages_per_iteration;
     }
     plan_.messages.resize(offset);
+    plan_.transport.message_bytes.resize(offset);
     for (uint32_t r = 0; r < plan_.nodes.size(); ++r) {
       for (uint32_t n = 0; n < plan_.nodes[r].size(); ++n) {
         if (plan_.nodes[r][n].schedule != NodePlan::kNone) lay_out_node(plan_.nodes[r][n], n);
@@ -140,10 +141,12 @@ class Planner {
       const PlannedSchedule::Edge& edge = planned.edges[e];
       const EdgePlan& placed = plan_.edges[node.first_edge + e];
       for (uint32_t k = 0; k < edge.count; ++k) {
-        MessageEnds& ends = plan_.messages[plan_.first_message[placed.connection.value] + placed.first_index + k];
+        const uint64_t place = plan_.first_message[placed.connection.value] + placed.first_index + k;
+        MessageEnds& ends = plan_.messages[place];
         const uint32_t step = planned.edge_steps[edge.first_step + k];
         if (edge.kind == StepKind::kSend) {
           ends.source_node = index, ends.source_step = step;
+          plan_.transport.message_bytes[place] = static_cast<uint32_t>(planned.schedule.steps[step].message.count);
         } else {
           ends.destination_node = index, ends.destination_step = step;
         }

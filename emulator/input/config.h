@@ -116,17 +116,23 @@ struct AddressesConfig {
   MacAddress first_mac{{0x02, 0x52, 0x57, 0, 0, 1}};
 };
 
+/// Has either a `device` or `verbs`; the other is empty.
 struct PortConfig {
   std::string name;
   /// "ring": a DPDK net_ring port of the embedded switch; "memory": the same without DPDK; otherwise a DPDK device: a
   /// PCI address or a vdev string such as "net_af_packet0,iface=veth0".
   std::string device = "ring";
+  /// An RDMA device: its name, its PCI address, or "netdev " and its network interface.
+  std::string verbs;
+  uint32_t verbs_port = 1;      ///< key `port`: which of the RDMA device's ports, 1 .. 255
+  std::optional<uint32_t> gid;  ///< index in its GID table; absent: those of the wanted IP version, in turn
   Bandwidth rate = Bandwidth(10'000'000'000);
   uint16_t queues = 1;               ///< receive and transmit queues of a DPDK device, each
   std::optional<SubnetConfig> ip;    ///< of the port's NICs, instead of `addresses`
   std::optional<uint16_t> vlan;      ///< with `ip`
   std::optional<IpAddress> gateway;  ///< with `ip`
   bool embedded() const { return device == "ring" || device == "memory"; }
+  bool is_rdma_device() const { return !verbs.empty(); }
 };
 
 /// The embedded switch; with a foreign device, what the reference and the twin assume of it.
@@ -160,6 +166,17 @@ struct MarkingConfig {
   uint32_t priority = 0;         ///< 802.1p, in frames with a VLAN tag
 };
 
+/// What only RDMA devices can be told.
+struct VerbsConfig {
+  uint32_t service_level = 0;         ///< key `sl`, 0 .. 7
+  uint32_t send_queue = 64;           ///< work requests that a queue pair has posted at most, 2 .. 32768
+  uint32_t signal_every = 16;         ///< every so many of them one asks for a completion, 1 .. send_queue
+  Bytes inline_size = Bytes(64);      ///< key `inline`: payloads up to this length travel in the work request
+  bool shared_receive_queue = false;  ///< one for all queue pairs of a port
+  std::optional<Bytes> max_message;   ///< longest work request; absent: what the device allows
+  Bytes memory = Bytes(4LL << 30);    ///< most that may be registered
+};
+
 /// Absent values are the profile's.
 struct TransportConfig {
   ProfileName profile = ProfileName::kRankwire;
@@ -187,6 +204,7 @@ struct TransportConfig {
   ReceiveCheckName receive_check = ReceiveCheckName::kWholeFrame;
   bool checking = false;                  ///< payload is a function of the message and is compared at the receiver
   Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up
+  VerbsConfig verbs;
 };
 
 enum class MessageRecording : uint8_t { kNone, kSampled, kAll };

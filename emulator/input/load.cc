@@ -45,6 +45,14 @@ void expand_for(std::string_view setting, Tree& root) {
   if (setting.starts_with("workload.generate.")) include_description(root);
 }
 
+/// A port with `verbs` alone has no device.
+void settle_devices(RunConfig& config, const Tree& root) {
+  const Tree* ports = root.find("ports");
+  for (size_t i = 0; i < config.ports.size(); ++i) {
+    if (config.ports[i].is_rdma_device() && ports->items[i].find("device") == nullptr) config.ports[i].device.clear();
+  }
+}
+
 void fill_names(RunConfig& config) {
   if (config.name.empty()) config.name = std::filesystem::path(config.file).stem().string();
   for (size_t i = 0; i < config.ports.size(); ++i) {
@@ -68,6 +76,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   Reader keys(root, "");
   describe_config(keys, config);
   keys.finish();
+  settle_devices(config, root);
   fill_names(config);
   validate(config, root);
   return config;

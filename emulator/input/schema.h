@@ -153,7 +153,10 @@ template <class Visitor>
 void describe_network(Visitor& visit, RunConfig& config) {
   visit.items("ports", config.ports, [](auto& keys, PortConfig& port) {
     keys.field("name", port.name, Text{});
-    keys.field("device", port.device, Text{});
+    keys.field("device", port.device, TextOrNone{});
+    keys.field("verbs", port.verbs, TextOrNone{});
+    keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
+    keys.field("gid", port.gid, Or{"auto", Integer<uint32_t>{0, 65'535}});
     keys.field("rate", port.rate, Rate{});
     keys.field("queues", port.queues, Integer<uint16_t>{1, 16});
     keys.field("ip", port.ip, Or{"shared", Subnet{}});
@@ -194,6 +197,17 @@ void describe_reliability(Visitor& visit, TransportConfig& transport) {
 }
 
 template <class Visitor>
+void describe_verbs(Visitor& visit, VerbsConfig& verbs) {
+  visit.field("sl", verbs.service_level, Integer<uint32_t>{0, 7});
+  visit.field("send_queue", verbs.send_queue, Integer<uint32_t>{2, 32'768});
+  visit.field("signal_every", verbs.signal_every, Integer<uint32_t>{1, 32'768});
+  visit.field("inline", verbs.inline_size, Size{Bytes(0), Bytes(1'024)});
+  visit.field("shared_receive_queue", verbs.shared_receive_queue, on_or_off());
+  visit.field("max_message", verbs.max_message, Or{"device", Size{Bytes(256), Bytes(1LL << 31)}});
+  visit.field("memory", verbs.memory, Size{Bytes(1 << 20), kLargestSize});
+}
+
+template <class Visitor>
 void describe_transport(Visitor& visit, TransportConfig& transport) {
   visit.field("profile", transport.profile,
               Choice<ProfileName>{
@@ -229,6 +243,7 @@ void describe_transport(Visitor& visit, TransportConfig& transport) {
                                         {"header_and_trailer", ReceiveCheckName::kHeaderAndTrailer}}});
   visit.field("checking", transport.checking, on_or_off());
   visit.field("catch_up", transport.catch_up, Interval{Duration(), seconds(1)});
+  visit.section("verbs", [&](auto& keys) { describe_verbs(keys, transport.verbs); });
 }
 
 template <class Visitor>

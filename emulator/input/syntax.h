@@ -133,6 +133,12 @@ struct Text {
   Json print(const std::string& value) const { return value; }
 };
 
+/// "none" is the empty text.
+struct TextOrNone {
+  std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Text().parse(scalar); }
+  Json print(const std::string& value) const { return value.empty() ? "none" : value; }
+};
+
 /// A file name or prefix, made absolute from the folder of the file in which it is written.
 struct FilePath {
   std::string parse(const Tree& scalar) const {

@@ -45,6 +45,25 @@ void check_workload(const Source& source) {
   validate(*workload.generate, source.root, "workload.generate.");
 }
 
+/// Which of `device` and `verbs` a port has, and what goes with it.
+void check_kind(const Source& source, const PortConfig& port, const std::string& key) {
+  if (port.device.empty() && port.verbs.empty()) source.fail(key, "needs 'device' or 'verbs'");
+  if (!port.device.empty() && !port.verbs.empty()) {
+    source.fail(key + ".verbs", "contradicts device '{}'; a port has one of them", port.device);
+  }
+  const PortConfig defaults;
+  if (!port.is_rdma_device()) {
+    if (port.verbs_port != defaults.verbs_port) source.fail(key + ".port", "needs 'verbs'");
+    if (port.gid) source.fail(key + ".gid", "needs 'verbs'");
+    return;
+  }
+  constexpr const char* kOwn = "is for DPDK devices; an RDMA device has the addresses and the VLAN of its GID table";
+  if (port.ip) source.fail(key + ".ip", "{}", kOwn);
+  if (port.vlan) source.fail(key + ".vlan", "{}", kOwn);
+  if (port.gateway) source.fail(key + ".gateway", "{}", kOwn);
+  if (port.queues != defaults.queues) source.fail(key + ".queues", "is for DPDK devices; an RDMA device has its own");
+}
+
 /// Ports of the embedded switch share one kind; a run is either embedded or on foreign devices.
 void check_ports(const Source& source) {
   const std::vector<PortConfig>& ports = source.config.ports;
@@ -54,15 +73,18 @@ void check_ports(const Source& source) {
     const std::string key = fmt::format("ports[{}]", i);
     if (!names.insert(ports[i].name).second)
       source.fail(key + ".name", "'{}' is the name of another port", ports[i].name);
+    check_kind(source, ports[i], key);
+    const auto device_of = [](const PortConfig& port) { return port.is_rdma_device() ? port.verbs : port.device; };
     const bool embedded = ports[i].embedded() || ports[0].embedded();
     if (embedded && ports[i].device != ports[0].device) {
-      source.fail(key + ".device",
+      source.fail(key + (ports[i].is_rdma_device() ? ".verbs" : ".device"),
                   "'{}' cannot be mixed with '{}' of ports[0]: all ports are 'ring', all 'memory', or none",
-                  ports[i].device, ports[0].device);
+                  device_of(ports[i]), device_of(ports[0]));
     }
     if (ports[i].embedded() && ports[i].queues > 1)
       source.fail(key + ".queues", "is for DPDK devices; a port of the embedded switch has one");
-    if (!ports[i].embedded() && !devices.insert(ports[i].device).second) {
+    const bool on_dpdk = !ports[i].embedded() && !ports[i].is_rdma_device();
+    if (on_dpdk && !devices.insert(ports[i].device).second) {
       source.fail(key + ".device", "'{}' is the device of another port", ports[i].device);
     }
   }
@@ -208,6 +230,44 @@ void check_transport(const Source& source) {
   }
 }
 
+/// What no port of the run could obey, because an RDMA device decides it.
+void check_verbs(const Source& source) {
+  const RunConfig& config = source.config;
+  const TransportConfig& transport = config.transport;
+  const auto rdma = std::ranges::find_if(config.ports, &PortConfig::is_rdma_device);
+  if (transport.verbs.signal_every > transport.verbs.send_queue) {
+    source.fail("transport.verbs.signal_every", "{} is above transport.verbs.send_queue {}",
+                transport.verbs.signal_every, transport.verbs.send_queue);
+  }
+  if (rdma == config.ports.end()) return;
+  constexpr uint32_t kMostReceives = 32'768;
+  if (transport.receive_queue && *transport.receive_queue > kMostReceives) {
+    source.fail("transport.receive_queue", "{} is more than the {} that an RDMA device takes; port '{}' is one",
+                *transport.receive_queue, kMostReceives, rdma->name);
+  }
+  const SourcePortConfig::Rule rule = transport.source_port.rule;
+  if (rule == SourcePortConfig::Rule::kPerMessage || rule == SourcePortConfig::Rule::kPerPacket) {
+    source.fail("transport.source_port", "port '{}' is an RDMA device, which has one source port a queue pair",
+                rdma->name);
+  }
+  if (!std::ranges::all_of(config.ports, &PortConfig::is_rdma_device)) return;
+  const auto refuse = [&](const std::string& key, const char* instead) {
+    source.fail(key, "is for DPDK ports, and all ports are RDMA devices{}", instead);
+  };
+  if (config.addresses.vlan) refuse("addresses.vlan", ", which have the VLAN of their network interface");
+  if (config.addresses.gateway) refuse("addresses.gateway", ", whose routes are the kernel's");
+  if (transport.data.priority != 0) refuse("transport.markings.data.priority", "; see transport.verbs.sl");
+  const std::pair<const char*, const MarkingConfig*> answers[] = {
+      {"ack", &transport.ack}, {"nak", &transport.nak}, {"cnp", &transport.cnp}};
+  for (const auto& [name, marking] : answers) {
+    const std::string key = fmt::format("transport.markings.{}", name);
+    constexpr const char* kOwn = ", which mark their answers as they like";
+    if (marking->dscp) refuse(key + ".dscp", kOwn);
+    if (marking->ecn) refuse(key + ".ecn", kOwn);
+    if (marking->priority != 0) refuse(key + ".priority", kOwn);
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config, const Tree& root) {
@@ -220,6 +280,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_collectives(source);
   check_switch(source);
   check_transport(source);
+  check_verbs(source);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 

@@ -129,4 +129,46 @@ std::vector<LatencyRow> RunReader::latencies(const RecordedRun& run) const {
   return latencies;
 }
 
+bool RunReader::has_table(const char* name) const {
+  Statement rows = database_.prepare("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?");
+  rows.bind(name);
+  return rows.step();
+}
+
+std::vector<FailureRow> RunReader::failures(const RecordedRun& run) const {
+  std::vector<FailureRow> failures;
+  if (!has_table("failures")) return failures;
+  Statement rows = database_.prepare(
+      "SELECT connection, source, destination, operation, message, reason, state FROM failures WHERE run=? ORDER BY "
+      "rowid");
+  rows.bind(run.run);
+  while (rows.step()) {
+    FailureRow& row = failures.emplace_back();
+    row.connection.id = ConnectionId(small(rows, 0));
+    row.connection.source = RankId(small(rows, 1));
+    row.connection.destination = RankId(small(rows, 2));
+    row.operation = rows.text(3), row.message = rows.text(4), row.reason = rows.text(5), row.state = rows.text(6);
+  }
+  return failures;
+}
+
+std::vector<HardwareCounterRow> RunReader::hardware_counters(const RecordedRun& run) const {
+  std::vector<HardwareCounterRow> counters;
+  if (!has_table("hardware_counters")) return counters;
+  Statement rows =
+      database_.prepare("SELECT port, name, before, after FROM hardware_counters WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  while (rows.step()) counters.push_back({PortId(small(rows, 0)), rows.text(1), count(rows, 2), count(rows, 3)});
+  return counters;
+}
+
+std::vector<PortSettingRow> RunReader::port_settings(const RecordedRun& run) const {
+  std::vector<PortSettingRow> settings;
+  if (!has_table("port_settings")) return settings;
+  Statement rows = database_.prepare("SELECT port, name, before, after FROM port_settings WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  while (rows.step()) settings.push_back({PortId(small(rows, 0)), rows.text(1), rows.text(2), rows.text(3)});
+  return settings;
+}
+
 }  // namespace rankwire

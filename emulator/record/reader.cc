@@ -1,7 +1,7 @@
 #include "emulator/record/reader.h"
 
+#include "base/transport_counters.h"
 #include "emulator/record/columns.h"
-#include "emulator/record/counters.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {

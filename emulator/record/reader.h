@@ -73,6 +73,11 @@ class RunReader {
   /// By RankId; empty when the record does not say.
   std::vector<RankNic> rank_nics(const RecordedRun& run) const;
   std::vector<LatencyRow> latencies(const RecordedRun& run) const;
+  /// Oldest first. Of each row's connection only its id, source and destination. Empty, as the next two, in a record
+  /// of a version of rankwire that did not write them.
+  std::vector<FailureRow> failures(const RecordedRun& run) const;
+  std::vector<HardwareCounterRow> hardware_counters(const RecordedRun& run) const;
+  std::vector<PortSettingRow> port_settings(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 
@@ -104,6 +109,7 @@ class RunReader {
   void read_end(RecordedRun& run, const Statement& row) const;
   TransportCounters read_counters(uint32_t run) const;
   std::string interruption(const RecordedRun& run) const;
+  bool has_table(const char* name) const;
   /// A query over `operations` whose first two parameters are the runs of both sides.
   Statement over_both_sides(std::string_view sql) const;
 

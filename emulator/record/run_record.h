@@ -83,6 +83,31 @@ struct RankNic {
   std::string mac, ip;
 };
 
+/// The first message that failed on a connection.
+struct FailureRow {
+  Connection connection;
+  std::string operation;  ///< name of the node that sends it
+  std::string message;    ///< its identity
+  std::string reason;
+  std::string state;  ///< of the connection's two ends when the run ended, in the transport's words
+};
+
+/// What a port's device counts by itself, before and after the run.
+struct HardwareCounterRow {
+  PortId port;
+  std::string name;
+  uint64_t before = 0, after = 0;
+
+  /// A device may have been reset in between.
+  uint64_t change() const { return after >= before ? after - before : after; }
+};
+
+/// Firmware, driver and settings of a port's device, before and after the run.
+struct PortSettingRow {
+  PortId port;
+  std::string name, before, after;
+};
+
 struct RunEnd {
   std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
   std::string reason;
@@ -97,6 +122,9 @@ struct RunEnd {
   std::vector<FlowRow> flows;
   std::vector<RankNic> rank_nics;  ///< by RankId; may be empty
   std::vector<PortCounters> ports;
+  std::vector<FailureRow> failures;  ///< of the first connections that failed
+  std::vector<HardwareCounterRow> hardware_counters;
+  std::vector<PortSettingRow> port_settings;
   std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
 };
 

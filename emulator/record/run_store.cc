@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "emulator/record/counters.h"
+#include "base/transport_counters.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {
@@ -160,6 +160,8 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   flows(run, end.flows);
   rank_nics(run, end.rank_nics);
   ports(run, end.ports);
+  failures(run, end.failures);
+  hardware(run, end);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {
@@ -217,6 +219,26 @@ void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
         .bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
               p.dropped, p.marked, int{p.hardware_time}, p.arrival_error)
         .execute();
+  }
+}
+
+void RunStore::failures(uint32_t run, std::span<const FailureRow> failures) {
+  Statement insert = database_.prepare("INSERT INTO failures VALUES(?,?,?,?,?,?,?,?)");
+  for (const FailureRow& f : failures) {
+    const Connection& c = f.connection;
+    insert.bind(run, c.id.value, c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state)
+        .execute();
+  }
+}
+
+void RunStore::hardware(uint32_t run, const RunEnd& end) {
+  Statement insert_counter = database_.prepare("INSERT INTO hardware_counters VALUES(?,?,?,?,?)");
+  for (const HardwareCounterRow& c : end.hardware_counters) {
+    insert_counter.bind(run, c.port.value, c.name, c.before, c.after).execute();
+  }
+  Statement insert_setting = database_.prepare("INSERT INTO port_settings VALUES(?,?,?,?,?)");
+  for (const PortSettingRow& s : end.port_settings) {
+    insert_setting.bind(run, s.port.value, s.name, s.before, s.after).execute();
   }
 }
 

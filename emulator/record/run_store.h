@@ -42,6 +42,8 @@ class RunStore {
   void flows(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
+  void failures(uint32_t run, std::span<const FailureRow> failures);
+  void hardware(uint32_t run, const RunEnd& end);
 
   Database database_;
   Statement insert_operation_, insert_message_;

@@ -12,6 +12,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
+#include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
 #include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
@@ -335,6 +336,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += cards(record);
   html += result(record);
   html += section("Warnings", list(all_warnings(record)));
+  html += section("Failed connections", html_failures(record));
   html += operations_section(record, operations);
   html += section("Ranks", ranks_table(record, activity));
   html += section("Timeline", timeline(record, activity));
@@ -345,6 +347,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(queue_pairs));
   html += section("Ports", html_ports(record));
+  html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));
   html += section("Configuration", configuration(record));
   return html + "</body></html>\n";

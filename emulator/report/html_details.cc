@@ -43,6 +43,24 @@ std::string html_groups(const OperationStatistics& operations) {
          html_shown_of(groups.size(), operations.group_count(), "operations.csv") + std::move(table).finish();
 }
 
+std::string html_failures(const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  const auto failures = run == nullptr ? std::vector<FailureRow>() : record.failures(*run);
+  if (failures.empty()) return {};
+  HtmlTable table({{"From rank"},
+                   {"To rank"},
+                   {"Operation", kText},
+                   {"Message", kText},
+                   {"Reason", kText},
+                   {"State of the connection at the end", kText}});
+  for (const FailureRow& f : failures) {
+    const Connection& c = f.connection;
+    table.add({c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state});
+  }
+  return "<p class=\"note\">The first message that failed on each connection, oldest first.</p>\n" +
+         std::move(table).finish();
+}
+
 std::string html_messages(const RunReader& record) {
   const RecordedRun* run = principal_run(record);
   const auto messages = run == nullptr ? std::vector<JoinedMessage>() : record.slowest_messages(*run, kMostMessages);

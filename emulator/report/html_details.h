@@ -1,5 +1,5 @@
-// The tables of `report.html` about operations and messages. Each function returns an empty text when there is nothing
-// to show.
+// The tables of `report.html` about operations, failures and messages. Each function returns an empty text when there
+// is nothing to show.
 #pragma once
 
 #include <string>
@@ -11,6 +11,8 @@ namespace rankwire {
 
 /// The patterns of operations with the most total time, at most 200.
 std::string html_groups(const OperationStatistics& operations);
+/// The emulated side's connections that failed.
+std::string html_failures(const RunReader& record);
 /// The 100 slowest messages that were kept.
 std::string html_messages(const RunReader& record);
 

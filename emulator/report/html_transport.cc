@@ -5,12 +5,13 @@
 #include <numeric>
 #include <span>
 
-#include "emulator/record/counters.h"
+#include "base/transport_counters.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/histogram_picture.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/latency.h"
+#include "emulator/report/port_names.h"
 
 namespace rankwire {
 namespace {
@@ -20,13 +21,6 @@ constexpr auto kText = HtmlColumn::kText;
 
 Bytes bytes_of(uint64_t count) {
   return Bytes(static_cast<int64_t>(count));
-}
-
-/// Of the generator's ports; the switch's have the same numbers and come later.
-std::map<PortId, std::string> port_names(const RunReader& record, const RecordedRun& run) {
-  std::map<PortId, std::string> names;
-  for (const PortCounters& port : record.ports(run)) names.try_emplace(port.port, port.name);
-  return names;
 }
 
 std::string microseconds_text(Duration duration) {

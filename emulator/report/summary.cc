@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "emulator/record/counters.h"
+#include "base/transport_counters.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/hardware.h"
 #include "emulator/report/latency.h"
 
 namespace rankwire {
@@ -104,7 +105,23 @@ Json ranks_json(const RunReader& record) {
   return nullptr;
 }
 
-constexpr size_t kPrintedReasons = 16;
+Json failures_json(const RunReader& record) {
+  Json list = Json::array();
+  const RecordedRun* run = record.emulated();
+  if (run == nullptr) return list;
+  for (const FailureRow& f : record.failures(*run)) {
+    list.push_back({{"connection", f.connection.id.value},
+                    {"source", f.connection.source.value},
+                    {"destination", f.connection.destination.value},
+                    {"operation", f.operation},
+                    {"message", f.message},
+                    {"reason", f.reason},
+                    {"state", f.state}});
+  }
+  return list;
+}
+
+constexpr size_t kPrintedReasons = 16, kPrintedFailures = 8;
 
 /// The first line of the reason says what happened, each other one who waits for whom.
 void add_verdict(std::string& text, const Verdict& verdict) {
@@ -138,6 +155,21 @@ void add_transport(std::string& text, const RunEnd& end) {
   if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) {
     text += fmt::format("{:<14}{} lost, {} duplicated, {} with wrong payload\n", "messages", end.messages_lost,
                         end.messages_duplicated, end.counters.payload_errors);
+  }
+}
+
+void add_failures(std::string& text, const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  const auto failures = run == nullptr ? std::vector<FailureRow>() : record.failures(*run);
+  for (size_t i = 0; i < failures.size(); ++i) {
+    if (i == kPrintedFailures) {
+      text += fmt::format("  and {} more, in summary.json\n", failures.size() - i);
+      break;
+    }
+    const FailureRow& f = failures[i];
+    if (i == 0) text += "failed connections, the first message of each\n";
+    text += fmt::format("  rank {} to rank {}, {}: {} ({}); {}\n", f.connection.source.value,
+                        f.connection.destination.value, f.operation, f.reason, f.message, f.state);
   }
 }
 
@@ -227,6 +259,8 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["generator"] = generator_json(record.emulated());
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
+  json["failures"] = failures_json(record);
+  json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);
   return json;
@@ -250,6 +284,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
+  add_failures(text, record);
   add_round_trip(text, record);
   add_operations(text, record, operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());

@@ -13,7 +13,7 @@ RunConfig small_run(const std::string& device, Bandwidth rate) {
   RunConfig config;
   config.workload.generate = {
       .layers = 1, .hidden = 256, .vocabulary = 1000, .tensor_parallel = 1, .pipeline_parallel = 1, .data_parallel = 2};
-  for (int p = 0; p < 2; ++p) config.ports.push_back({"p" + std::to_string(p), device, rate});
+  for (int p = 0; p < 2; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = device, .rate = rate});
   return config;
 }
 

@@ -102,7 +102,9 @@ transport: {profile: mlx5, mtu: 1024B, verb: read, queue_pairs: 4, spread: deal,
             timeout: 14, retry_count: 3, ack_every: 8, acks: per_request, rnr_retry: 2, rnr_timer: 14,
             receive_queue: 8, read_depth: 2, dscp: 46, ecn: true, ttl: 7, neighbours: resolve, resolve_interval: 10ms,
             resolve_deadline: 1s, checking: on, catch_up: 50us,
-            markings: {ack: {dscp: 48, ecn: off, priority: 6}, cnp: {dscp: 47}}}
+            markings: {ack: {dscp: 48, ecn: off, priority: 6}, cnp: {dscp: 47}},
+            verbs: {sl: 3, send_queue: 128, signal_every: 32, inline: 128B, shared_receive_queue: on,
+                    max_message: 1MiB, memory: 2GiB}}
 run: {deadline: 1s, stall_timeout: 20ms, on_failure: continue}
 record: {messages: all}
 dpdk: {memory: 1GiB, eal_arguments: ["--no-pci", -v]}
@@ -164,12 +166,42 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.transport.neighbours, NeighbourChoice::kResolve);
   EXPECT_EQ(config.transport.resolve_interval, milliseconds(10));
   EXPECT_EQ(config.transport.timeout, 14u);
+  EXPECT_EQ(config.transport.verbs.service_level, 3u);
+  EXPECT_EQ(config.transport.verbs.send_queue, 128u);
+  EXPECT_EQ(config.transport.verbs.signal_every, 32u);
+  EXPECT_EQ(config.transport.verbs.inline_size, Bytes(128));
+  EXPECT_TRUE(config.transport.verbs.shared_receive_queue);
+  EXPECT_EQ(config.transport.verbs.max_message, Bytes(1 << 20));
+  EXPECT_EQ(config.transport.verbs.memory, Bytes(2LL << 30));
   EXPECT_TRUE(config.transport.checking);
   EXPECT_EQ(config.run.stall_timeout, milliseconds(20));
   EXPECT_TRUE(config.run.continue_on_failure);
   EXPECT_EQ(config.messages, MessageRecording::kAll);
   EXPECT_THAT(config.dpdk.eal_arguments, ElementsAre("--no-pci", "-v"));
   EXPECT_EQ(config.dut.at("ports"), "2");
+}
+
+TEST_F(Config, APortIsADpdkPortOrAnRdmaDevice) {
+  const RunConfig config = load(R"(
+workload: {generate: {layers: 2}}
+ports:
+  - {name: left, device: "0000:01:00.0"}
+  - {name: right, verbs: netdev eth2, port: 2, gid: 5, rate: 200Gbps}
+  - {name: far, device: none, verbs: mlx5_1}
+)");
+  EXPECT_FALSE(config.ports[0].is_rdma_device());
+  EXPECT_EQ(config.ports[1].verbs, "netdev eth2");
+  EXPECT_EQ(config.ports[1].device, "");
+  EXPECT_EQ(config.ports[1].verbs_port, 2u);
+  EXPECT_EQ(config.ports[1].gid, 5u);
+  EXPECT_FALSE(config.ports[1].embedded());
+  EXPECT_TRUE(config.ports[2].is_rdma_device());
+  EXPECT_FALSE(config.ports[2].gid);
+  // What is written down reads the same, both kinds of ports included.
+  const std::string resolved = resolved_json(config);
+  EXPECT_EQ(resolved_json(load_config(write(resolved, "resolved.json"), {})), resolved);
+  EXPECT_THAT(resolved, HasSubstr(R"("verbs": "none")"));
+  EXPECT_THAT(resolved, HasSubstr(R"("device": "none")"));
 }
 
 TEST_F(Config, SettingsReplaceAddAndRemove) {

@@ -14,10 +14,12 @@ namespace {
 
 struct Mistake {
   const char* name;
-  const char* text;   ///< `GOOD` stands for lines 1 and 2: a workload and ports that are right
+  const char* text;  ///< `GOOD` stands for lines 1 and 2: a workload and ports that are right; `RDMA` for lines 1 to 4,
+                     ///< the same with RDMA devices
   const char* error;  ///< after the folder
 };
 
+constexpr const char* kRdma = "workload: {generate: {layers: 2}}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1}\n";
 constexpr const char* kGood = "workload: {generate: {layers: 2}}\nports: {count: 4}\n";
 
 const Mistake kMistakes[] = {
@@ -94,6 +96,47 @@ const Mistake kMistakes[] = {
      "none"},
     {"SameDevice", "workload: {traces: t}\nports:\n  - {device: '0000:01:00.0'}\n  - {device: '0000:01:00.0'}\n",
      ":4: ports[1].device: '0000:01:00.0' is the device of another port"},
+    {"DeviceAndVerbs", "workload: {traces: t}\nports:\n  - {device: a}\n  - {device: b, verbs: mlx5_0}\n",
+     ":4: ports[1].verbs: contradicts device 'b'; a port has one of them"},
+    {"NeitherDeviceNorVerbs", "workload: {traces: t}\nports:\n  - {device: a}\n  - {device: none}\n",
+     ":4: ports[1]: needs 'device' or 'verbs'"},
+    {"VerbsOnTheSwitch", "workload: {traces: t}\nports:\n  - {device: ring}\n  - {verbs: mlx5_0}\n",
+     ":4: ports[1].verbs: 'mlx5_0' cannot be mixed with 'ring' of ports[0]: all ports are 'ring', all 'memory', or "
+     "none"},
+    {"GidOfADpdkPort", "workload: {traces: t}\nports:\n  - {device: a}\n  - {device: b, gid: 3}\n",
+     ":4: ports[1].gid: needs 'verbs'"},
+    {"PortOfADpdkPort", "workload: {traces: t}\nports:\n  - {device: a}\n  - {device: b, port: 2}\n",
+     ":4: ports[1].port: needs 'verbs'"},
+    {"Gid", "workload: {traces: t}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1, gid: first}\n",
+     ":4: ports[1].gid: 'first' is not a whole number"},
+    {"VerbsPortZero", "workload: {traces: t}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1, port: 0}\n",
+     ":4: ports[1].port: 0 is outside 1 .. 255"},
+    {"IpOfAnRdmaDevice", "workload: {traces: t}\nports:\n  - {device: a}\n  - {verbs: b, ip: 10.0.0.1/24}\n",
+     ":4: ports[1].ip: is for DPDK devices; an RDMA device has the addresses and the VLAN of its GID table"},
+    {"VlanOfAnRdmaDevice", "workload: {traces: t}\nports:\n  - {device: a}\n  - {verbs: b, vlan: 7}\n",
+     ":4: ports[1].vlan: is for DPDK devices; an RDMA device has the addresses and the VLAN of its GID table"},
+    {"QueuesOfAnRdmaDevice", "workload: {traces: t}\nports:\n  - {device: a}\n  - {verbs: b, queues: 2}\n",
+     ":4: ports[1].queues: is for DPDK devices; an RDMA device has its own"},
+    {"SprayingByAnRdmaDevice", "RDMAtransport: {source_port: per_packet}\n",
+     ":5: transport.source_port: port 'p0' is an RDMA device, which has one source port a queue pair"},
+    {"AcknowledgementsOfRdmaDevices", "RDMAtransport:\n  markings: {ack: {dscp: 48}}\n",
+     ":6: transport.markings.ack.dscp: is for DPDK ports, and all ports are RDMA devices, which mark their answers as "
+     "they like"},
+    {"PriorityOfRdmaDevices", "RDMAtransport:\n  markings: {data: {priority: 3}}\n",
+     ":6: transport.markings.data.priority: is for DPDK ports, and all ports are RDMA devices; see transport.verbs.sl"},
+    {"VlanOfRdmaDevices", "RDMAaddresses: {vlan: 7}\n",
+     ":5: addresses.vlan: is for DPDK ports, and all ports are RDMA devices, which have the VLAN of their network "
+     "interface"},
+    {"GatewayOfRdmaDevices", "RDMAaddresses: {gateway: 198.18.0.9}\n",
+     ":5: addresses.gateway: is for DPDK ports, and all ports are RDMA devices, whose routes are the kernel's"},
+    {"ReceivesOfAnRdmaDevice", "RDMAtransport: {receive_queue: 40000}\n",
+     ":5: transport.receive_queue: 40000 is more than the 32768 that an RDMA device takes; port 'p0' is one"},
+    {"SignalsBeyondTheQueue", "GOODtransport: {verbs: {send_queue: 8, signal_every: 9}}\n",
+     ":3: transport.verbs.signal_every: 9 is above transport.verbs.send_queue 8"},
+    {"ServiceLevel", "GOODtransport: {verbs: {sl: 8}}\n", ":3: transport.verbs.sl: 8 is outside 0 .. 7"},
+    {"Inline", "GOODtransport: {verbs: {inline: 2KiB}}\n", ":3: transport.verbs.inline: '2KiB' is outside 0B .. 1KiB"},
+    {"UnknownVerbsKey", "GOODtransport: {verbs: {signal_evry: 4}}\n",
+     ":3: key 'transport.verbs.signal_evry' is unknown; did you mean 'transport.verbs.signal_every'?"},
     {"OneHost", "GOODhosts: {count: 1}", ":3: hosts.count: 1 is outside 2 .. 65536"},
     {"IdlePorts", "GOODhosts: {count: 2}", ":3: hosts: 2 hosts with 2 NICs in all leave some of 4 ports idle"},
     {"TooFewNpus", "workload: {generate: {data_parallel: 8}}\nports: {count: 2}\nhosts:\n  npus: 4\n",
@@ -193,6 +236,7 @@ TEST_P(WrongConfig, IsExplained) {
   const std::string file = folder / "wrong.yaml";
   std::string text = GetParam().text;
   if (text.starts_with("GOOD")) text.replace(0, 4, kGood);
+  if (text.starts_with("RDMA")) text.replace(0, 4, kRdma);
   std::ofstream(file) << text;
   try {
     load_config(file, {});

@@ -71,15 +71,20 @@ class Operation:
 
 def frames(capture):
     """The frames of a little-endian pcap file of Ethernet, given as bytes."""
+    return (frame for _, frame in timed_frames(capture))
+
+
+def timed_frames(capture):
+    """The same, each with the time when it was captured, in seconds."""
     magic, *_, link_type = struct.unpack_from("<IHHiIII", capture)
     if magic != 0xA1B2C3D4 or link_type != 1:
         raise Wrong(f"no pcap file of Ethernet: magic {magic:#x}, link type {link_type}")
     at = PCAP_HEADER
     while at < len(capture):
-        _, _, length, original = struct.unpack_from("<IIII", capture, at)
+        seconds, microseconds, length, original = struct.unpack_from("<IIII", capture, at)
         if length != original:
             raise Wrong(f"a frame of {original} bytes was cut to {length}")
-        yield capture[at + RECORD_HEADER : at + RECORD_HEADER + length]
+        yield seconds + microseconds / 1e6, capture[at + RECORD_HEADER : at + RECORD_HEADER + length]
         at += RECORD_HEADER + length
 
 

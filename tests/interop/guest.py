@@ -119,64 +119,68 @@ def make_tap():
 
 
 class Guest:
-    """`verbs` is the conversation with verbs_peer in the guest; `capture` a pcap file that grows with every frame at
-    the guest's end of the line. The guest powers off when nobody listens to it any more."""
+    """`shell` is the conversation with the program that has the control port. The guest powers off when nobody listens
+    to it any more."""
+
+    memory, processors = 512, 1  # MB
 
     def __init__(self, folder):
         self.folder = folder
-        self.capture = folder / "line.pcap"
         self.console = folder / "console.log"
-        self.process = self.control = self.verbs = None
+        self.process = self.control = self.shell = None
 
-    def boot(self, verbs_peer, programs=None):
-        """`programs`: further ones of this machine for `run`, with the packages that have them."""
+    def prepare(self, kernel, initramfs):
+        """Writes the archive of the guest's root file system, and makes what its devices stand on."""
+        raise NotImplementedError
+
+    def settings(self):
+        """Of /setup."""
+        return {}
+
+    def devices(self):
+        """QEMU's arguments for devices beside the control port."""
+        return []
+
+    def boot(self):
         qemu = shutil.which("qemu-system-x86_64")
         if qemu is None:
             raise Unavailable("no qemu-system-x86_64 (package qemu-system-x86)")
         kernel = guest_image.kernel_folder()
         initramfs = self.folder / "initramfs"
-        init = pathlib.Path(__file__).with_name("init")
-        guest_image.write_initramfs(initramfs, kernel, init, verbs_peer, programs)
-        enter_network_namespace()
-        make_tap()
-        command = [qemu, *self.machine(kernel / "vmlinux", initramfs)]
+        self.prepare(kernel, initramfs)
+        command = [qemu, *self.machine(kernel / "vmlinux", initramfs), *self.devices()]
         with open(self.folder / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.control = self.connect(time.monotonic() + BOOT_DEADLINE)
-        self.verbs = Conversation("guest", self.control.fileno(), self.control.fileno(), self.evidence)
-        self.verbs.answer(BOOT_DEADLINE)
+        self.shell = Conversation("guest", self.control.fileno(), self.control.fileno(), self.evidence)
+        self.shell.answer(BOOT_DEADLINE)
 
     def machine(self, kernel, initramfs):
-        settings = {"mtu": LINK_MTU, "vlan": VLAN, "priority": PRIORITY, "ipv4": IPV4.guests, "ipv6": IPV6.guests}
-        settings |= {"vlan_ipv4": VLAN_IPV4.guests, "vlan_ipv6": VLAN_IPV6.guests}
-        words = [f"rankwire.{key}={value}" for key, value in settings.items()]
+        words = [f"rankwire.{key}={value}" for key, value in self.settings().items()]
         # Emulation only, so that the result does not depend on the machine's own virtualisation.
         return [
-            *("-accel", "tcg,thread=multi", "-machine", "pc", "-cpu", "max", "-smp", "1", "-m", "512"),
+            *("-accel", "tcg,thread=multi", "-machine", "pc", "-cpu", "max"),
+            *("-smp", str(self.processors), "-m", str(self.memory)),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
             *("-serial", f"file:{self.console}", "-kernel", str(kernel), "-initrd", str(initramfs)),
             *("-append", " ".join(["console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nokaslr", *words])),
-            # Without vnet_hdr the capture holds bare frames, and the guest leaves no checksum to the line.
-            *("-netdev", f"tap,id=line,ifname={TAP},script=no,downscript=no,vnet_hdr=off"),
-            *("-device", f"virtio-net-pci,netdev=line,mac={GUEST_MAC},host_mtu={LINK_MTU},romfile="),
-            *("-object", f"filter-dump,id=capture,netdev=line,file={self.capture},maxlen=65535"),
             *("-device", "virtio-rng-pci", "-device", "virtio-serial-pci"),
             *("-chardev", f"socket,id=control,path={self.folder / 'control'},server=on,wait=off"),
             *("-device", "virtserialport,chardev=control,name=control"),
         ]
 
-    def start(self, command):
-        """Begins a command line of the guest's shell, which has COMMAND_DEADLINE; `finish` tells how it went."""
-        self.verbs.say(f"run timeout {COMMAND_DEADLINE} {command}")
+    def start(self, command, deadline=COMMAND_DEADLINE):
+        """Begins a command line of the guest's shell; `finish` tells how it went."""
+        self.shell.say(f"run timeout {deadline} {command}")
 
-    def finish(self):
+    def finish(self, deadline=COMMAND_DEADLINE):
         """The exit status of the command that was begun, and what it wrote."""
-        *lines, status = self.verbs.answer(COMMAND_DEADLINE + ANSWER_DEADLINE)
+        *lines, status = self.shell.answer(deadline + ANSWER_DEADLINE)
         return int(status.removeprefix("status ")), "".join(line.removeprefix("|") + "\n" for line in lines)
 
-    def run(self, command):
-        self.start(command)
-        return self.finish()
+    def run(self, command, deadline=COMMAND_DEADLINE):
+        self.start(command, deadline)
+        return self.finish(deadline)
 
     def connect(self, end):
         control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -202,6 +206,38 @@ class Guest:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+
+class LineGuest(Guest):
+    """The other end of TAP, in a network of this process. `verbs` is the conversation with verbs_peer; `capture` a pcap
+    file that grows with every frame at the guest's end of the line."""
+
+    def __init__(self, folder, verbs_peer, programs=None):
+        """`programs`: further ones of this machine for `run`, with the packages that have them."""
+        super().__init__(folder)
+        self.capture = folder / "line.pcap"
+        self.verbs_peer, self.programs = verbs_peer, programs or {}
+
+    @property
+    def verbs(self):
+        return self.shell
+
+    def prepare(self, kernel, initramfs):
+        guest_image.line_archive(kernel, self.verbs_peer, self.programs).write(initramfs)
+        enter_network_namespace()
+        make_tap()
+
+    def settings(self):
+        settings = {"mtu": LINK_MTU, "vlan": VLAN, "priority": PRIORITY, "ipv4": IPV4.guests, "ipv6": IPV6.guests}
+        return settings | {"vlan_ipv4": VLAN_IPV4.guests, "vlan_ipv6": VLAN_IPV6.guests}
+
+    def devices(self):
+        return [
+            # Without vnet_hdr the capture holds bare frames, and the guest leaves no checksum to the line.
+            *("-netdev", f"tap,id=line,ifname={TAP},script=no,downscript=no,vnet_hdr=off"),
+            *("-device", f"virtio-net-pci,netdev=line,mac={GUEST_MAC},host_mtu={LINK_MTU},romfile="),
+            *("-object", f"filter-dump,id=capture,netdev=line,file={self.capture},maxlen=65535"),
+        ]
 
 
 class RankwirePeer:

@@ -13,14 +13,16 @@ import struct
 import subprocess
 import tarfile
 import tempfile
+import zlib
 
 # rdma_rxe asks for crc32 by name at run time, so it stands in no list of dependencies.
-MODULES = (
-    *("crc32_generic", "crc32_pclmul", "rdma_rxe", "8021q"),
-    *("virtio_pci", "virtio_net", "virtio_console", "virtio_rng"),
-)
+SOFT_ROCE = ("crc32_generic", "crc32_pclmul", "rdma_rxe")
+DEVICES = ("virtio_pci", "virtio_console", "virtio_rng")
+MODULE_FOLDERS = "/(infiniband|virtio|net|crypto|char|arch/x86/crypto|fs/9p|fs/fscache|fs/netfs)/"
 PROGRAMS = {"ip": "iproute2", "rdma": "iproute2"}  # and the packages that have them
 PERFTEST = dict.fromkeys(("ib_write_bw", "ib_send_bw", "ib_read_bw", "ib_write_lat"), "perftest")
+DPDK_DRIVERS = ("bus_vdev", "mempool_ring", "net_af_packet", "net_ring")
+HERE = pathlib.Path(__file__).parent
 FOLDERS = ("bin", "dev", "etc", "etc/libibverbs.d", "modules", "proc", "run", "sys", "tmp")
 DOWNLOAD_DEADLINE = 120  # s
 
@@ -38,7 +40,8 @@ def output_of(*command, **how):
     except subprocess.TimeoutExpired as error:
         raise Unavailable(f"{command[0]} took more than {DOWNLOAD_DEADLINE} s") from error
     except subprocess.CalledProcessError as error:
-        raise Unavailable(f"{' '.join(command)}: {error.stderr.decode(errors='replace').strip()[-300:]}") from error
+        words = " ".join(map(str, command))
+        raise Unavailable(f"{words}: {error.stderr.decode(errors='replace').strip()[-300:]}") from error
 
 
 def cache_folder():
@@ -74,7 +77,7 @@ def download_kernel(folder):
         raise Unavailable("apt knows no linux-image-amd64; apt-get update may help")
     output_of("apt-get", "download", package.group(1), cwd=folder)
     (archive,) = folder.glob("linux-image-*.deb")
-    needed = re.compile(r"/(infiniband|virtio|net|crypto|char|arch/x86/crypto)/")
+    needed = re.compile(MODULE_FOLDERS)
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as unpack:
         with tarfile.open(fileobj=unpack.stdout, mode="r|") as files:
             for member in files:
@@ -93,7 +96,8 @@ def download_kernel(folder):
 
 def kernel_folder():
     """The folder with `vmlinux` and `*.ko`, from the cache or from Debian's archive."""
-    folder = cache_folder() / "kernel"
+    # What was unpacked for another list of folders lacks modules.
+    folder = cache_folder() / f"kernel-{zlib.crc32(MODULE_FOLDERS.encode()):08x}"
     if (folder / "vmlinux").exists():
         return folder
     cache_folder().mkdir(parents=True, exist_ok=True)
@@ -109,7 +113,7 @@ def kernel_folder():
     return folder
 
 
-def load_order(folder, wanted=MODULES):
+def load_order(folder, wanted):
     """The modules and what they depend on, each behind its dependencies. What the kernel has built in is left out."""
     order = []
 
@@ -181,8 +185,8 @@ def provider():
     return announcement, found[0]
 
 
-def write_initramfs(path, kernel, init, verbs_peer, programs=None):
-    """`programs`: further ones of this machine, with the packages that have them."""
+def base_archive(kernel, modules, programs):
+    """Busybox, `programs` and their packages, soft-RoCE, and the kernel's `modules` with what they need."""
     archive = Archive()
     for folder in FOLDERS:
         archive.folder(folder)
@@ -192,7 +196,7 @@ def write_initramfs(path, kernel, init, verbs_peer, programs=None):
     archive.program(busybox, "/bin/busybox")
     for applet in output_of(busybox, "--list").decode().split():
         archive.link(f"/bin/{applet}", "busybox")
-    for name, package in (PROGRAMS | (programs or {})).items():
+    for name, package in (PROGRAMS | programs).items():
         program = shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
         if program is None:
             raise Unavailable(f"no {name} (package {package})")
@@ -200,12 +204,46 @@ def write_initramfs(path, kernel, init, verbs_peer, programs=None):
     announcement, driver = provider()
     archive.program(driver)
     archive.file(announcement, announcement.read_bytes())
-    order = load_order(kernel)
+    order = load_order(kernel, (*SOFT_ROCE, *DEVICES, *modules))
     if "rdma_rxe" not in order:
         raise Unavailable("the kernel has no rdma_rxe")
     for name in order:
         archive.file(f"/modules/{name}.ko", (kernel / f"{name}.ko").read_bytes())
     archive.file("/modules/order", "\n".join(order).encode())
-    archive.program(verbs_peer, "/verbs_peer")
-    archive.file("/init", init.read_bytes())
-    archive.write(path)
+    archive.file("/init", HERE.joinpath("init").read_bytes())
+    return archive
+
+
+def line_archive(kernel, verbs_peer, programs):
+    """Of a guest on a line, whose queue pairs verbs_peer has."""
+    archive = base_archive(kernel, ("8021q", "virtio_net"), programs)
+    archive.file("/setup", HERE.joinpath("setup_line").read_bytes())
+    archive.program(verbs_peer, "/control")
+    return archive
+
+
+def rankwire_archive(kernel, rankwire):
+    """Of a guest in which rankwire runs, with DPDK's drivers for interfaces of the kernel."""
+    programs = {"tc": "iproute2", "dumpcap": "wireshark-common", "setpriv": "util-linux"}
+    modules = ("veth", "dummy", "sch_netem", "sch_ingress", "cls_flower", "act_gact", "9p", "9pnet_virtio")
+    archive = base_archive(kernel, modules, programs)
+    archive.file("/setup", HERE.joinpath("setup_share").read_bytes())
+    archive.file("/control", HERE.joinpath("control_shell").read_bytes())
+    archive.folder("/var")
+    archive.link("/var/run", "/run")
+    with tempfile.TemporaryDirectory() as folder:
+        # The symbols of the program are most of it.
+        stripped = pathlib.Path(folder) / "rankwire"
+        shutil.copy(rankwire, stripped)
+        output_of("strip", stripped)
+        archive.program(stripped, "/usr/bin/rankwire")
+    for driver in DPDK_DRIVERS:
+        found = sorted(pathlib.Path("/usr/lib").glob(f"*/dpdk/pmds-*/librte_{driver}.so.*.*"))
+        if not found:
+            raise Unavailable(f"no DPDK driver {driver} (package librte-{driver.replace('_', '-')}23)")
+        # One file under both names: a driver that is loaded twice registers twice.
+        library = found[0].resolve().with_suffix("")
+        archive.program(library)
+        archive.folder(found[0].parent)
+        archive.link(found[0], str(library))
+    return archive

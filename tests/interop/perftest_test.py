@@ -18,7 +18,7 @@ import unittest
 
 import guest
 import guest_image
-from guest import IPV4, IPV6, VLAN_IPV4, Guest
+from guest import IPV4, IPV6, VLAN_IPV4, LineGuest
 from guest_image import Unavailable
 
 BUILD = pathlib.Path(os.environ.get("RANKWIRE_INTEROP_BUILD", pathlib.Path(__file__).parents[2] / "build/release"))
@@ -71,10 +71,10 @@ class Perftest(unittest.TestCase):
         cls.table = []
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankwire-perftest-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.guest = Guest(cls.folder)
+        cls.guest = LineGuest(cls.folder, BUILD / "verbs_peer", guest_image.PERFTEST)
         cls.addClassCleanup(cls.guest.close)
         try:
-            cls.guest.boot(BUILD / "verbs_peer", guest_image.PERFTEST)
+            cls.guest.boot()
         except Unavailable as reason:
             raise unittest.SkipTest(str(reason)) from reason
         guest_image.output_of("ip", "address", "add", f"{HOST}/24", "dev", guest.TAP)

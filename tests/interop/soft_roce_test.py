@@ -20,7 +20,7 @@ import unittest
 
 import capture
 import guest
-from guest import IPV4, IPV6, VLAN_IPV4, VLAN_IPV6, Guest, RankwirePeer, Silence
+from guest import IPV4, IPV6, VLAN_IPV4, VLAN_IPV6, LineGuest, RankwirePeer, Silence
 from guest_image import Unavailable
 from soft_roce_run import DEPTH, MTUS, PRIORITY, TRAFFIC_CLASS, Case, Run, guest_key
 
@@ -39,10 +39,10 @@ class SoftRoce(unittest.TestCase):
         cls.cells, cls.lost, cls.seeds = {}, {}, itertools.count(1)
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankwire-interop-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.guest = Guest(cls.folder)
+        cls.guest = LineGuest(cls.folder, BUILD / "verbs_peer")
         cls.addClassCleanup(cls.guest.close)
         try:
-            cls.guest.boot(BUILD / "verbs_peer")
+            cls.guest.boot()
         except Unavailable as reason:
             raise unittest.SkipTest(str(reason)) from reason
         cls.peer = RankwirePeer(BUILD / "rankwire_peer", cls.folder)

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "emulator/record/counters.h"
+#include "base/transport_counters.h"
 #include "emulator/record/database.h"
 #include "emulator/record/reader.h"
 #include "emulator/record/recorder.h"

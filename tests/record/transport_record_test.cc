@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/record/database.h"
 #include "emulator/record/reader.h"
 #include "emulator/record/recorder.h"
 #include "tests/test_data.h"
@@ -107,6 +108,52 @@ TEST(TransportRecord, PortsKeepTheirOrderAndTheirClock) {
   EXPECT_FALSE(ports[1].hardware_time);
   EXPECT_EQ(ports[1].arrival_error, nanoseconds(230));
   EXPECT_EQ(ports[2].name, "switch.p0");
+}
+
+TEST(TransportRecord, KeepsFailuresAndWhatHardwareSays) {
+  TemporaryFolder folder;
+  FailureRow failure{
+      .operation = "grads", .message = "job 0 group 1", .reason = "retry count exceeded", .state = "QP 17"};
+  failure.connection.id = ConnectionId(5);
+  failure.connection.source = RankId(3), failure.connection.destination = RankId(4);
+  record(folder.path(), {.failures = {failure},
+                         .hardware_counters = {{PortId(1), "hw_counters.sent_pkts", 7, 1007},
+                                               {PortId(1), "hw_counters.reset", UINT64_MAX, 4}},
+                         .port_settings = {{PortId(1), "firmware", "28.1", "28.1"}, {PortId(1), "state", "up", ""}}});
+  const RunReader reader(folder.path());
+  const auto failures = reader.failures(*reader.emulated());
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].connection.id, ConnectionId(5));
+  EXPECT_EQ(failures[0].connection.source, RankId(3));
+  EXPECT_EQ(failures[0].connection.destination, RankId(4));
+  EXPECT_EQ(failures[0].operation, "grads");
+  EXPECT_EQ(failures[0].message, "job 0 group 1");
+  EXPECT_EQ(failures[0].reason, "retry count exceeded");
+  EXPECT_EQ(failures[0].state, "QP 17");
+  const auto counters = reader.hardware_counters(*reader.emulated());
+  ASSERT_EQ(counters.size(), 2u);
+  EXPECT_EQ(counters[0].port, PortId(1));
+  EXPECT_EQ(counters[0].name, "hw_counters.sent_pkts");
+  EXPECT_EQ(counters[0].change(), 1000u);
+  EXPECT_EQ(counters[1].before, UINT64_MAX);
+  EXPECT_EQ(counters[1].change(), 4u) << "a counter that began again counts from 0";
+  const auto settings = reader.port_settings(*reader.emulated());
+  ASSERT_EQ(settings.size(), 2u);
+  EXPECT_EQ(settings[0].name, "firmware");
+  EXPECT_EQ(settings[1].before, "up");
+  EXPECT_EQ(settings[1].after, "");
+}
+
+// Records of an earlier rankwire have the same version and lack these tables.
+TEST(TransportRecord, ReadsRecordsWithoutTheTablesThatWereAdded) {
+  TemporaryFolder folder;
+  record(folder.path(), {});
+  Database(folder.path() / "run.sqlite", Database::Access::kCreate)
+      .execute("DROP TABLE failures; DROP TABLE hardware_counters; DROP TABLE port_settings;");
+  const RunReader reader(folder.path());
+  EXPECT_TRUE(reader.failures(*reader.emulated()).empty());
+  EXPECT_TRUE(reader.hardware_counters(*reader.emulated()).empty());
+  EXPECT_TRUE(reader.port_settings(*reader.emulated()).empty());
 }
 
 /// Port 0 measured 1 .. 10 ps and is stamped by hardware, port 1 measured 11 .. 20 ps and is not; one way 5 ps on port

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import unittest
 
 import chakra
@@ -116,6 +117,56 @@ class Check(RankwireTest):
         local = rankwire("check", path, "--set", "mapping.policy=block")
         self.assertEqual(local.returncode, OK)
         self.assertRegex(local.stderr, r"^warning: only 0\.0 % of the bytes go over the wire")
+
+
+class RdmaDevices(RankwireTest):
+    """What is known of RDMA devices where there is none of that name."""
+
+    CONFIG = {
+        "workload": {"generate": SPECIFICATION},
+        "hosts": {"count": 2, "npus": 2},
+        "ports": [
+            {"name": "left", "verbs": "nowhere_0", "port": 2},
+            {"name": "right", "device": "0000:81:00.1"},
+        ],
+    }
+
+    def test_check_touches_no_device(self):
+        process = rankwire("check", self.configuration(self.CONFIG))
+        self.assertEqual((process.returncode, process.stderr), (OK, ""))
+        lines = [line.split(maxsplit=5) for line in process.stdout.splitlines()]
+        self.assertEqual([line[5] for line in lines if len(line) == 6 and line[4] == "left"], ["of the RDMA device"] * 2)
+        self.assertIn("nowhere_0 port 2", process.stdout)
+        check = json.loads(rankwire("check", self.configuration(self.CONFIG), "--json").stdout)
+        self.assertEqual([rank["ip"] is None for rank in check["ranks"]], [True, False, True, False])
+        self.assertEqual([port["kind"] for port in check["ports"]], ["rdma", "dpdk"])
+
+    def test_a_run_without_the_device_is_an_error(self):
+        config = self.configuration(self.CONFIG)
+        process = rankwire("run", config, "--out", self.folder / "run")
+        self.assert_one_line_error(process, USAGE, f"{config}: ports[0].verbs: there is no RDMA device 'nowhere_0'")
+        self.assertFalse((self.folder / "run" / "summary.json").exists())
+
+    def test_the_twin_needs_no_device(self):
+        run = self.call("simulate", self.CONFIG, "--twin")
+        self.assertEqual(run.summary["verdict"], "ok")
+
+    def test_devices(self):
+        process = rankwire("devices", "--json")
+        self.assertEqual((process.returncode, process.stderr), (OK, ""))
+        devices = json.loads(process.stdout)
+        table = rankwire("devices").stdout
+        for device in devices:
+            with self.subTest(device=device["device"]):
+                self.assertIn(device["kind"], ("pci", "rdma"))
+                # One that cannot be used says why.
+                self.assertEqual(device["usable"], device["obstacle"] == "")
+                self.assertIn(device["device"], table)
+                self.assertIn(device["obstacle"], table)
+        present = sorted(path.name for path in pathlib.Path("/sys/class/infiniband").glob("*"))
+        self.assertEqual(sorted({d["device"] for d in devices if d["kind"] == "rdma"} & set(present)), present)
+        if not present:
+            self.assertIn("\nnone: ", table)
 
 
 class Folders(RankwireTest):

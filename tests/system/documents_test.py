@@ -2,11 +2,12 @@
 
 import contextlib
 import csv
+import json
 import re
 import sqlite3
 import unittest
 
-from rankwire import SOURCE, RankwireTest, transformer
+from rankwire import OK, SOURCE, RankwireTest, rankwire, transformer
 
 
 def names(summary):
@@ -22,7 +23,7 @@ class Metrics(RankwireTest):
         config = {"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}}
         run = self.call("simulate", config, "--twin")
         written = set(names(run.summary))
-        for table in ("operations", "flows", "ports", "ranks", "latency"):
+        for table in ("operations", "flows", "ports", "ranks", "latency", "hardware"):
             with open(run.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
                 written.update(next(csv.reader(file)))
         with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
@@ -33,6 +34,20 @@ class Metrics(RankwireTest):
         # `stalls`, as a part `generator.stalls`, and as a whole `generator.` or `generator.stalls`.
         missing = [name for name in written if not re.search(rf"[`.]{name}[`.]", document)]
         self.assertEqual(sorted(missing), [])
+
+
+class LabGuide(RankwireTest):
+    def test_every_configuration_in_it_passes_check(self):
+        document = (SOURCE / "docs/lab-guide.md").read_text(encoding="utf-8")
+        configurations = re.findall(r"```yaml\n(.*?)```", document, re.DOTALL)
+        self.assertGreaterEqual(len(configurations), 3)
+        for text in configurations:
+            path = self.folder / "guide.yaml"
+            path.write_text(text, encoding="utf-8")
+            with self.subTest(configuration=text.splitlines()[0]):
+                process = rankwire("check", path, "--json")
+                self.assertEqual(process.returncode, OK, process.stderr)
+                self.assertIn("rdma", [port["kind"] for port in json.loads(process.stdout)["ports"]])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// The names under which TransportCounters are stored: those of `summary.json`.
+// TransportCounters as a list: their names, which are those of `summary.json`, and their sums.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,8 @@ struct CounterField {
 /// Every integer counter, in the order of TransportCounters. The two durations are stored as `worst_stall_ps` and
 /// `slipped_ps`.
 std::span<const CounterField> transport_counters();
+
+/// Counts add up; of the two durations, which are those of the worst port, the longer stays.
+TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& other);
 
 }  // namespace rankwire

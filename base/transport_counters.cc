@@ -1,4 +1,6 @@
-#include "emulator/record/counters.h"
+#include "base/transport_counters.h"
+
+#include <algorithm>
 
 namespace rankwire {
 
@@ -41,6 +43,13 @@ std::span<const CounterField> transport_counters() {
   static_assert(sizeof(TransportCounters) ==
                 sizeof(kCounters) / sizeof(kCounters[0]) * sizeof(uint64_t) + 2 * sizeof(Duration));
   return kCounters;
+}
+
+TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& other) {
+  for (const CounterField& counter : transport_counters()) sum.*counter.field += other.*counter.field;
+  sum.worst_stall = std::max(sum.worst_stall, other.worst_stall);
+  sum.slipped = std::max(sum.slipped, other.slipped);
+  return sum;
 }
 
 }  // namespace rankwire

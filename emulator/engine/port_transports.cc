@@ -1,0 +1,209 @@
+#include "emulator/engine/port_transports.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/transport_counters.h"
+
+namespace rankwire {
+
+PortTransports::LongConnect::LongConnect(Transport& transport, std::vector<EndPoint> remote)
+    : thread_([this, &transport, ends = std::move(remote)] {
+        try {
+          failures_ = transport.connect(ends);
+        } catch (...) {
+          error_ = std::current_exception();
+        }
+        done_.store(true, std::memory_order_release);
+      }) {}
+
+void PortTransports::LongConnect::wait() noexcept {
+  if (thread_.joinable()) thread_.join();
+}
+
+const std::vector<ConnectFailure>& PortTransports::LongConnect::failures() {
+  wait();
+  if (error_) std::rethrow_exception(error_);
+  return failures_;
+}
+
+PortTransports::PortTransports(std::vector<Part> parts) : parts_(std::move(parts)), connects_(parts_.size()) {}
+
+PortTransports::~PortTransports() {
+  close();
+}
+
+uint32_t PortTransports::part_of(NicId nic) const {
+  const PortId port = plan_.nics[nic.value].port;
+  for (uint32_t i = 0; i < parts_.size(); ++i) {
+    if (std::ranges::find(parts_[i].ports, port) != parts_[i].ports.end()) return i;
+  }
+  fail_input("NIC {} stands behind port {}, which no transport has", nic.value, port.value);
+}
+
+std::vector<EndPoint> PortTransports::prepare(const TransportPlan& plan) {
+  plan_ = plan;
+  routes_.clear();
+  for (const Connection& c : plan.connections) routes_.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+  std::vector<EndPoint> ends;
+  for (const Part& part : parts_) {
+    for (EndPoint& end : part.transport->prepare(plan)) ends.push_back(end);
+  }
+  return ends;
+}
+
+std::vector<ConnectFailure> PortTransports::connect(std::span<const EndPoint> remote) {
+  std::vector<ConnectFailure> failures;
+  for (const Part& part : parts_) {
+    if (part.connect == ConnectTime::kLong) continue;
+    for (ConnectFailure& failure : part.transport->connect(remote)) failures.push_back(std::move(failure));
+  }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].connect == ConnectTime::kShort) continue;
+    connects_[i] =
+        std::make_unique<LongConnect>(*parts_[i].transport, std::vector<EndPoint>(remote.begin(), remote.end()));
+  }
+  return failures;
+}
+
+bool PortTransports::ready() const noexcept {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (is_connecting(i) || !parts_[i].transport->ready()) return false;
+  }
+  return true;
+}
+
+std::vector<ConnectFailure> PortTransports::not_ready() const {
+  std::vector<ConnectFailure> failures;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (connects_[i]) std::ranges::copy(connects_[i]->failures(), std::back_inserter(failures));
+    std::ranges::copy(parts_[i].transport->not_ready(), std::back_inserter(failures));
+  }
+  std::ranges::stable_sort(failures, {}, [](const ConnectFailure& f) { return f.connection.value; });
+  // The two ends of a connection may fail for different reasons.
+  std::vector<ConnectFailure> by_connection;
+  for (ConnectFailure& failure : failures) {
+    if (by_connection.empty() || by_connection.back().connection != failure.connection) {
+      by_connection.push_back(std::move(failure));
+    } else if (by_connection.back().reason != failure.reason) {
+      by_connection.back().reason += "; " + failure.reason;
+    }
+  }
+  return by_connection;
+}
+
+size_t PortTransports::post(Time now, std::span<const Message> messages) noexcept {
+  size_t taken = 0;
+  while (taken < messages.size()) {
+    const uint32_t part = routes_[messages[taken].connection.value].source;
+    size_t end = taken + 1;
+    while (end < messages.size() && routes_[messages[end].connection.value].source == part) ++end;
+    taken += parts_[part].transport->post(now, messages.subspan(taken, end - taken));
+    if (taken < end) break;
+  }
+  return taken;
+}
+
+// In turns first: one that has more to report than there is room cannot silence the others.
+size_t PortTransports::poll(Time now, std::span<Event> events) noexcept {
+  size_t reported = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const size_t part = (first_ + i) % parts_.size();
+    if (!is_connecting(part)) reported += parts_[part].transport->poll(now, events.subspan(reported));
+  }
+  first_ = (first_ + 1) % parts_.size();
+  return reported;
+}
+
+Time PortTransports::next_event() const noexcept {
+  Time next = Time::never();
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!is_connecting(i)) next = std::min(next, parts_[i].transport->next_event());
+  }
+  return next;
+}
+
+uint64_t PortTransports::activity() const noexcept {
+  uint64_t activity = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!is_connecting(i)) activity += parts_[i].transport->activity();
+  }
+  return activity;
+}
+
+TransportCounters PortTransports::counters() const {
+  TransportCounters sum;
+  for (const Part& part : parts_) sum += part.transport->counters();
+  return sum;
+}
+
+// Of a queue pair the source's transport knows everything but the marks, which the destination's counts.
+std::vector<FlowCounters> PortTransports::flows() const {
+  std::vector<FlowCounters> flows;
+  const auto take = [&](size_t i, auto has) {
+    for (const FlowCounters& flow : parts_[i].transport->flows()) {
+      if (has(routes_[flow.connection.value])) flows.push_back(flow);
+    }
+  };
+  for (size_t i = 0; i < parts_.size(); ++i) take(i, [i](const Route& route) { return route.source == i; });
+  const auto of_sources = static_cast<ptrdiff_t>(flows.size());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    take(i, [i](const Route& route) { return route.destination == i && route.source != i; });
+  }
+  const auto key = [](const FlowCounters& flow) { return std::pair(flow.connection.value, flow.member); };
+  std::sort(flows.begin(), flows.begin() + of_sources, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  for (auto from = flows.begin() + of_sources; from != flows.end(); ++from) {
+    const auto to = std::ranges::lower_bound(flows.begin(), flows.begin() + of_sources, key(*from), {}, key);
+    if (to == flows.begin() + of_sources || key(*to) != key(*from)) continue;
+    to->marks = from->marks;
+    if (to->source_qp == 0) to->source_qp = from->source_qp;
+    if (to->destination_qp == 0) to->destination_qp = from->destination_qp;
+  }
+  flows.erase(flows.begin() + of_sources, flows.end());
+  return flows;
+}
+
+std::vector<PortCounters> PortTransports::ports() const {
+  std::vector<PortCounters> ports;
+  for (const Part& part : parts_) std::ranges::copy(part.transport->ports(), std::back_inserter(ports));
+  std::ranges::stable_sort(ports, {}, [](const PortCounters& port) { return port.port.value; });
+  return ports;
+}
+
+std::vector<NamedCounter> PortTransports::details() const {
+  std::vector<NamedCounter> details;
+  for (const Part& part : parts_) {
+    for (const NamedCounter& counter : part.transport->details()) {
+      const auto known = std::ranges::find(details, counter.name, &NamedCounter::name);
+      if (known == details.end()) {
+        details.push_back(counter);
+      } else {
+        known->value += counter.value;
+      }
+    }
+  }
+  return details;
+}
+
+std::vector<PortLatency> PortTransports::latencies() const {
+  std::vector<PortLatency> latencies;
+  for (const Part& part : parts_) std::ranges::copy(part.transport->latencies(), std::back_inserter(latencies));
+  return latencies;
+}
+
+std::string PortTransports::describe(ConnectionId connection) const {
+  const Route& route = routes_[connection.value];
+  std::string text = parts_[route.source].transport->describe(connection);
+  if (route.destination != route.source) text += "; " + parts_[route.destination].transport->describe(connection);
+  return text;
+}
+
+void PortTransports::close() noexcept {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (connects_[i]) connects_[i]->wait();
+    parts_[i].transport->close();
+  }
+}
+
+}  // namespace rankwire

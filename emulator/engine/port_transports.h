@@ -1,0 +1,88 @@
+// Several kinds of ports in one run, each with a transport of its own.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/transport.h"
+
+namespace rankwire {
+
+/// How long a transport's `connect` takes.
+enum class ConnectTime : uint8_t {
+  kShort,
+  kLong,  ///< it may block for seconds, in which the other transports must answer their neighbours
+};
+
+/// Routes each message by the port that its source's NIC stands behind, and puts together what the transports at its
+/// two ends know of a connection. Each transport knows the whole plan, and has the ends of NICs behind its own ports.
+/// Owns them. One thread; a `connect` that takes long runs on a thread of its own until it returns, and that transport
+/// is left alone meanwhile: `poll` moves the others, `ready` is false, and `not_ready` waits for it.
+///
+/// Errors: prepare throws kInput for a NIC behind a port that no transport has. What a long `connect` throws,
+/// `not_ready` throws.
+class PortTransports final : public Transport {
+ public:
+  struct Part {
+    std::unique_ptr<Transport> transport;
+    std::vector<PortId> ports;
+    ConnectTime connect = ConnectTime::kShort;
+  };
+
+  explicit PortTransports(std::vector<Part> parts);
+  ~PortTransports() override;
+  PortTransports(const PortTransports&) = delete;
+  PortTransports& operator=(const PortTransports&) = delete;
+
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override;
+  std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+  bool ready() const noexcept override;
+  std::vector<ConnectFailure> not_ready() const override;
+  size_t post(Time now, std::span<const Message> messages) noexcept override;
+  size_t poll(Time now, std::span<Event> events) noexcept override;
+  Time next_event() const noexcept override;
+  uint64_t activity() const noexcept override;
+  TransportCounters counters() const override;
+  std::vector<FlowCounters> flows() const override;
+  std::vector<PortCounters> ports() const override;    ///< by PortId
+  std::vector<NamedCounter> details() const override;  ///< equal names added up
+  std::vector<PortLatency> latencies() const override;
+  std::string describe(ConnectionId connection) const override;
+  void close() noexcept override;
+
+ private:
+  /// A `connect` on a thread of its own.
+  class LongConnect {
+   public:
+    LongConnect(Transport& transport, std::vector<EndPoint> remote);
+    ~LongConnect() { wait(); }
+    bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+    void wait() noexcept;
+    /// Waits. Throws what `connect` threw.
+    const std::vector<ConnectFailure>& failures();
+
+   private:
+    std::vector<ConnectFailure> failures_;
+    std::exception_ptr error_;
+    std::atomic<bool> done_{false};
+    std::thread thread_;
+  };
+  /// The parts that have a connection's ends.
+  struct Route {
+    uint32_t source = 0, destination = 0;
+  };
+
+  uint32_t part_of(NicId nic) const;
+  bool is_connecting(size_t part) const noexcept { return connects_[part] && !connects_[part]->done(); }
+
+  std::vector<Part> parts_;
+  std::vector<std::unique_ptr<LongConnect>> connects_;  // by part; null: its connect is short
+  TransportPlan plan_;
+  std::vector<Route> routes_;  // by connection
+  size_t first_ = 0;           // the part that is polled first
+};
+
+}  // namespace rankwire
