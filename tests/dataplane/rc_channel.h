@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <type_traits>
 #include <vector>
 
 #include "dataplane/requester.h"
@@ -75,6 +77,8 @@ class RcChannel {
   /// Puts at most `limit` packets into the channel.
   void send(uint32_t limit) {
     if (!requester_.can_send(options_.requester)) return;
+    if (const uint32_t packets = requester_.new_packets(options_.requester, limit); packets > 0)
+      return send_new(packets, limit);
     const uint32_t before = requester_.in_flight();
     const RequestRun run = requester_.next_run(pool_, limit);
     rule(run.count >= 1 && run.count <= limit, "a run is at least one packet and within its limit");
@@ -261,6 +265,31 @@ class RcChannel {
       ++finished_;
       pool_.messages.give_back(slot);
     }
+  }
+
+  // The packets that could go out by the short way, by the long one; both must leave the requester alike.
+  void send_new(uint32_t packets, uint32_t limit) {
+    static_assert(std::is_trivially_copyable_v<Requester>);
+    rule(packets <= limit, "new packets are within their limit");
+    Requester twin = requester_;
+    const uint32_t message = twin.next_message();
+    for (uint32_t sent = 0; sent < packets;) {
+      const bool can_send = requester_.can_send(options_.requester);
+      rule(can_send, "all new packets can be sent");
+      if (!can_send) return;
+      const RequestRun run = requester_.next_run(pool_, packets - sent);
+      sent += run.count;
+      const bool last = sent == packets && packets == twin.packets_left();
+      rule(run.message == message && !run.retransmission,
+           "new packets are of one message, and go out for the first time");
+      rule(run.ack_request == last, "only the last packet of a message asks for an acknowledgement");
+      for (uint32_t i = 0; i < run.count; ++i) requests.push_back(request_packet(run, i));
+      requester_.sent(pool_, run, now);
+    }
+    twin.new_packets_sent(pool_, packets, now);
+    rule(std::memcmp(&twin, &requester_, sizeof twin) == 0, "the short way leaves the requester as the long one does");
+    rule(requester_.in_flight() <= options_.requester.window, "nothing is sent beyond the window");
+    check_requester();
   }
 
   void check_requester() {
