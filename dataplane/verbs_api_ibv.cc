@@ -260,16 +260,23 @@ class DeviceContext final : public VerbsContext {
     const int error = errno;
     rlimit limit{};
     ::getrlimit(RLIMIT_MEMLOCK, &limit);
-    fail_input(
-        "{}: {} bytes of memory cannot be registered ({}); the limit on locked memory is {} bytes: raise it with "
-        "'ulimit -l unlimited', or lower transport.receive_queue",
-        name_, memory.size(), std::strerror(error), limit.rlim_cur);
+    const std::string locked =
+        limit.rlim_cur == RLIM_INFINITY
+            ? std::string()
+            : fmt::format("the limit on locked memory is {} bytes: raise it with 'ulimit -l unlimited', or ",
+                          limit.rlim_cur);
+    fail_input("{}: {} bytes of memory cannot be registered ({}); {}lower transport.receive_queue", name_,
+               memory.size(), std::strerror(error), locked);
   }
 
   std::unique_ptr<VerbsCompletionQueue> make_completion_queue(uint32_t entries) override {
     CompletionHandle queue(ibv_create_cq(context_.get(), static_cast<int>(entries), nullptr, nullptr, 0),
                            ibv_destroy_cq);
-    if (!queue) fail_run("{}: no completion queue of {} entries: {}", name_, entries, std::strerror(errno));
+    if (!queue)
+      fail_input(
+          "{}: no completion queue of {} entries ({}); lower transport.queue_pairs, transport.verbs.send_queue or "
+          "transport.receive_queue",
+          name_, entries, std::strerror(errno));
     return std::make_unique<CompletionQueue>(std::move(queue));
   }
 
@@ -277,7 +284,9 @@ class DeviceContext final : public VerbsContext {
     ibv_srq_init_attr attributes{};
     attributes.attr = {.max_wr = receives, .max_sge = 1, .srq_limit = 0};
     SharedHandle queue(ibv_create_srq(domain_.get(), &attributes), ibv_destroy_srq);
-    if (!queue) fail_run("{}: no shared receive queue of {} receives: {}", name_, receives, std::strerror(errno));
+    if (!queue)
+      fail_input("{}: no shared receive queue of {} receives ({}); lower transport.receive_queue", name_, receives,
+                 std::strerror(errno));
     return std::make_unique<SharedReceiveQueue>(std::move(queue));
   }
 

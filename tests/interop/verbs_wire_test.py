@@ -8,12 +8,13 @@ as a transport that passes the wrong one on.
 import collections
 import dataclasses
 import ipaddress
+import json
 import statistics
 import unittest
 
 import capture
 from capture import Wrong
-from rankwire_guest import NETWORKS, RANKS, MixedTest, chakra, collectives, rankwire
+from rankwire_guest import NETWORKS, RANKS, MixedTest, Workload, chakra, collectives, rankwire
 
 SIZE = 200_003  # of the all-to-all's input: parts of 25,001 and 25,000 bytes
 PARTS = [SIZE // RANKS + (rank < SIZE % RANKS) for rank in range(RANKS)]
@@ -128,8 +129,7 @@ class Wire(MixedTest):
 
     def test_retries(self):
         """Rank 1's packets never arrive. The queue pairs that speak with it give up, and all others go on."""
-        # The second address of rankwire's own: the first would be the one of rank 0.
-        silent = str(ipaddress.ip_interface(NETWORKS["IPv4"][1]).ip + 1)
+        silent = self.address_of_rank_1()
         seen = {}
         for retry_count, timeout in ((1, 18), (4, 15)):
             with self.guest.silenced(silent), self.guest.captured() as packets:
@@ -148,6 +148,10 @@ class Wire(MixedTest):
                             judge_retries(times, *mutation)
             self.table.append((f"retry_count {settings[0]}, timeout {settings[1]}",
                                *(f"{len(times)} sent" for times in runs)))
+
+    def address_of_rank_1(self):
+        # The second of rankwire's own: the first would be the one of rank 0.
+        return str(ipaddress.ip_interface(NETWORKS["IPv4"][1]).ip + 1)
 
     def transmissions(self, packets, silent):
         """When the first packet to each queue pair of the silent rank was sent."""
@@ -177,6 +181,33 @@ class Wire(MixedTest):
         # 56 messages. Those from rank 1 to the other side do not arrive; those to it do, but are not acknowledged.
         self.assertEqual(run.transport["messages_delivered"], RANKS * (RANKS - 1) - RANKS // 2)
         self.assertEqual(run.transport["messages_failed"], RANKS)
+
+    def test_stop(self):
+        """The others sum, then rank 0 deals out to all. What it sends rank 1 is not acknowledged, and the run ends."""
+        others = [rank for rank in range(RANKS) if rank != 1]
+        (self.guest.share / "groups.json").write_text(json.dumps({"others": others}), encoding="utf-8")
+        gradient = chakra.collective(chakra.ALL_REDUCE, SIZE, id=1, name="sum", group="others")
+        chakra.write_ranks(self.guest.share / "stop", [
+            ([gradient] if rank in others else [])
+            + [chakra.collective(chakra.SCATTER, SIZE, id=2, after=[1] if rank in others else [], name="deal", root=0)]
+            for rank in range(RANKS)
+        ])
+        workload = Workload("stop", {"traces": "/share/stop", "groups": "/share/groups.json"}, None)
+        config = self.config(workload, retry_count=1, timeout=16)
+        config["run"] |= {"on_failure": "stop"}
+        whole = self.run_in_guest(config)
+        self.assert_delivered(whole)
+        with self.guest.silenced(self.address_of_rank_1()):
+            run = self.run_in_guest(config, status=rankwire.FAILED)
+        self.check_end(run)
+        self.check_kept(run, whole, others)
+
+    def check_end(self, run):
+        print(json.dumps({k: v for k, v in run.summary.items() if k != "config"}, indent=1)); print(*run.rows("operations"), sep="\n")
+        print([p.name for p in run.folder.iterdir()])
+
+    def check_kept(self, run, whole, others):
+        print(*run.rows("flows", fidelity="emulated", path="wire"), sep="\n")
 
 
 if __name__ == "__main__":
