@@ -183,31 +183,69 @@ class Wire(MixedTest):
         self.assertEqual(run.transport["messages_failed"], RANKS)
 
     def test_stop(self):
-        """The others sum, then rank 0 deals out to all. What it sends rank 1 is not acknowledged, and the run ends."""
-        others = [rank for rank in range(RANKS) if rank != 1]
-        (self.guest.share / "groups.json").write_text(json.dumps({"others": others}), encoding="utf-8")
-        gradient = chakra.collective(chakra.ALL_REDUCE, SIZE, id=1, name="sum", group="others")
-        chakra.write_ranks(self.guest.share / "stop", [
-            ([gradient] if rank in others else [])
-            + [chakra.collective(chakra.SCATTER, SIZE, id=2, after=[1] if rank in others else [], name="deal", root=0)]
-            for rank in range(RANKS)
-        ])
-        workload = Workload("stop", {"traces": "/share/stop", "groups": "/share/groups.json"}, None)
-        config = self.config(workload, retry_count=1, timeout=16)
-        config["run"] |= {"on_failure": "stop"}
-        whole = self.run_in_guest(config)
+        """The others sum, then rank 0 deals out to all. Rank 1 does not acknowledge its part, and that ends the run."""
+        workload = self.sum_and_deal()
+        whole = self.run_in_guest(self.config(workload))
         self.assert_delivered(whole)
+        self.assertEqual(whole.summary["bytes"], workload.bytes)
+        config = self.config(workload, retry_count=1, timeout=18)
+        config["run"] |= {"on_failure": "stop"}
         with self.guest.silenced(self.address_of_rank_1()):
             run = self.run_in_guest(config, status=rankwire.FAILED)
-        self.check_end(run)
-        self.check_kept(run, whole, others)
+        self.check_reason(run)
+        self.check_kept(run, whole)
 
-    def check_end(self, run):
-        print(json.dumps({k: v for k, v in run.summary.items() if k != "config"}, indent=1)); print(*run.rows("operations"), sep="\n")
-        print([p.name for p in run.folder.iterdir()])
+    def sum_and_deal(self):
+        ranks = []
+        for rank in range(RANKS):
+            first = [] if rank == 1 else [chakra.collective(chakra.ALL_REDUCE, SIZE, id=1, name="sum", group="others")]
+            after = [node.id for node in first]
+            ranks.append(first + [chakra.collective(chakra.SCATTER, SIZE, id=2, after=after, name="deal", root=0)])
+        chakra.write_ranks(self.guest.share / "stop", ranks)
+        groups = {"others": [rank for rank in range(RANKS) if rank != 1]}
+        (self.guest.share / "groups.json").write_text(json.dumps(groups), encoding="utf-8")
+        # 6 passes of the sum's input, twice, and all parts but one.
+        moved = 2 * (RANKS - 2) * SIZE + SIZE - PARTS[0]
+        return Workload("stop", {"traces": "/share/stop", "groups": "/share/groups.json"}, moved)
 
-    def check_kept(self, run, whole, others):
-        print(*run.rows("flows", fidelity="emulated", path="wire"), sep="\n")
+    def check_reason(self, run):
+        self.assertEqual(run.summary["verdict"], "failed")
+        (failure,) = run.summary["failures"]
+        self.assertEqual([failure[key] for key in ("source", "destination", "operation")], [0, 1, "deal"])
+        (flow,) = run.rows("flows", fidelity="emulated", source="0", destination="1")
+        queue_pair = f"{int(flow['source_qp']):#x} of rxe0"
+        status = "transport retry counter exceeded (status 12, vendor error"  # IBV_WC_RETRY_EXC_ERR
+        for text in (queue_pair, status):
+            self.assertIn(text, failure["state"])
+        for text in ("rank 0 -> 1", "retry count exceeded", "deal", queue_pair, status):
+            self.assertIn(text, run.summary["reason"])
+        self.assertEqual(run.transport["messages_failed"], 1)
+        self.assertEqual(run.summary["transport_details"]["status_retry_exceeded"], 1)
+
+    def check_kept(self, run, whole):
+        """What was measured until then, in the files of `whole`, a run that succeeded."""
+        self.assertEqual({path.name for path in run.folder.iterdir()}, {path.name for path in whole.folder.iterdir()})
+        self.assertTrue((run.folder / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>"))
+        self.assertEqual(run.summary["bytes"], whole.summary["bytes"])
+        for table, keys in (
+            ("operations", ("rank", "node", "name", "bytes", "reference_end_ps")),
+            ("flows", ("fidelity", "connection", "source", "destination", "member")),
+            ("ranks", ("fidelity", "rank", "port", "ip")),
+            ("ports", ("fidelity", "name")),
+            ("hardware", ("fidelity", "port_name", "name")),
+        ):
+            rows, wanted = ([[row[key] for key in keys] for row in r.rows(table)] for r in (run, whole))
+            self.assertEqual(rows, wanted, table)
+        (counter,) = run.rows("hardware", name="hw_counters.retry_exceeded_err")
+        self.assertEqual(int(counter["change"]), 1)
+        # Rank 0 could deal only after its sum, which takes 2 x 6 messages of its predecessor among the seven.
+        ends = {row["name"]: row["emulated_end_ps"] for row in run.rows("operations", rank="0")}
+        self.assertGreater(int(ends["sum"]), 0)
+        self.assertEqual(ends["deal"], "")
+        (flow,) = run.rows("flows", fidelity="emulated", source="7", destination="0")
+        self.assertEqual((int(flow["messages"]), int(flow["completed"])), (2 * (RANKS - 2), 2 * (RANKS - 2)))
+        self.table.append(("stopped by a dead queue pair", f"{run.transport['messages_sent']} sent",
+                           f"of {run.summary['messages']}"))
 
 
 if __name__ == "__main__":
