@@ -19,7 +19,7 @@ only() {
   fi
 }
 
-only 'rte_' 'dataplane/dpdk_[a-z_]*\.cc' 'dataplane/dpdk_(device|pattern)\.h' 'tests/'
+only 'rte_' 'dataplane/dpdk_[a-z_]*\.cc' 'dataplane/dpdk_(device|mbuf|pattern)\.h' 'tests/'
 only 'infiniband/' 'dataplane/verbs_[a-z_]*\.cc' 'tests/'
 only 'yaml-cpp/' 'emulator/input/' 'tests/input/'
 only 'sqlite3' 'emulator/record/' 'tests/'
