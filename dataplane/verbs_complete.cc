@@ -62,12 +62,17 @@ void VerbsTransport::retire(uint32_t end, uint32_t serial) noexcept {
 
 // The first error of a queue pair names the work request that is to blame; everything behind it is flushed, each work
 // request with a completion of its own. What was before it has told that it succeeded: each request's last work request
-// asks for a completion.
+// asks for a completion. A request that is posted in part only has failed with any of its work requests; it leaves the
+// waiting ones, which are flushed.
 void VerbsTransport::on_send_error(uint32_t end, const WorkCompletion& completion) noexcept {
   VerbsEnd& owner = ends_[end];
   const auto serial = static_cast<uint32_t>(completion.id);
   if (is_before(serial, owner.done_serial)) return;
   if (completion.status != WorkStatus::kFlushed && owner.status == WorkStatus::kSuccess) note_failure(end, completion);
+  if (owner.head_work > 0 && !is_before(serial, requests_[owner.waiting.head].first_serial)) {
+    owner.posted.push(requests_, owner.waiting.pop(requests_));
+    owner.head_work = 0;
+  }
   fail_connection(end);
   owner.done_serial = serial + 1;
   const Failure failure = failure_of(completion.status);
@@ -76,6 +81,12 @@ void VerbsTransport::on_send_error(uint32_t end, const WorkCompletion& completio
 }
 
 void VerbsTransport::on_receive_error(uint32_t end, const WorkCompletion& completion) noexcept {
+  // The others need what it took from the shared queue.
+  if (options_.shared_receive_queue) give_back(end, static_cast<uint32_t>(completion.id));
+  fail_receiving(end, completion);
+}
+
+void VerbsTransport::fail_receiving(uint32_t end, const WorkCompletion& completion) noexcept {
   VerbsEnd& owner = ends_[end];
   if (completion.status != WorkStatus::kFlushed && owner.status == WorkStatus::kSuccess) {
     note_failure(end, completion);
@@ -95,23 +106,20 @@ void VerbsTransport::note_failure(uint32_t end, const WorkCompletion& completion
   if (request != VerbsRequest::kNone) owner.failed_index = requests_[request].index;
 }
 
-// The work requests from `serial` on were not taken.
+// The work requests from `serial` on were not taken. A request of which some were can end by no completion: those
+// before `serial` may have succeeded, and need not tell.
 void VerbsTransport::fail_refused(uint32_t end, uint32_t serial) noexcept {
   VerbsEnd& owner = ends_[end];
   note_failure(end, {.status = WorkStatus::kGeneral});
   RequestList refused, posted = std::exchange(owner.posted, {});
   while (!posted.empty()) {
     const uint32_t slot = posted.pop(requests_);
-    VerbsRequest& request = requests_[slot];
-    const bool begun = is_before(request.first_serial, serial);
-    if (begun && !is_before(request.last_serial, serial)) request.last_serial = serial - 1;
-    (begun ? owner.posted : refused).push(requests_, slot);
+    const bool taken = is_before(requests_[slot].last_serial, serial);
+    (taken ? owner.posted : refused).push(requests_, slot);
   }
-  if (owner.head_work > 0) {
-    VerbsRequest& first = requests_[owner.waiting.head];
-    if (!is_before(first.first_serial, serial)) owner.head_work = 0;
-    first.last_serial = serial - 1;
-  }
+  // The last of what was to be posted is its.
+  if (std::exchange(owner.head_work, 0) > 0) refused.push(requests_, owner.waiting.pop(requests_));
+  owner.failed_index = requests_[refused.head].index;
   owner.next_serial = serial;
   fail_connection(end);
   while (!refused.empty()) finish(end, refused.pop(requests_), failure_of(WorkStatus::kGeneral));
@@ -129,13 +137,15 @@ void VerbsTransport::fail_connection(uint32_t end) noexcept {
   }
 }
 
-// What has been posted fails when it is flushed: it may have succeeded already.
+// What has been posted wholly fails when it is flushed: it may have succeeded already, and its last work request tells.
+// What has been posted in part cannot have, and may never tell. Its memory is used by no other request: those of
+// several work requests use memory of their queue pair, which begins no more.
 void VerbsTransport::fail_end(uint32_t end) noexcept {
   VerbsEnd& owner = ends_[end];
   if (owner.state != VerbsEnd::State::kOpen) return;
   owner.state = VerbsEnd::State::kFailed;
   owner.queue_pair->fail();
-  if (std::exchange(owner.head_work, 0) > 0) owner.posted.push(requests_, owner.waiting.pop(requests_));
+  owner.head_work = 0;
   while (!owner.waiting.empty()) finish(end, owner.waiting.pop(requests_), Failure::kFlushed);
   if (!options_.shared_receive_queue) return;
   owner.receives_flushed = true;

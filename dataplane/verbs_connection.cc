@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -22,6 +23,14 @@ uint32_t first_psn(uint64_t seed, const VerbsEnd& end) {
   return static_cast<uint32_t>(mix64(mix64(seed + 0x9E3779B97F4A7C15u) + name)) & kPsnMask;
 }
 
+/// Why a `connect` that began then tries no further; empty while it may.
+std::string end_of_attempts(const VerbsOptions& options, std::chrono::steady_clock::time_point begin) {
+  if (options.interrupted != nullptr && options.interrupted->load()) return "not tried: the run was interrupted";
+  const std::chrono::nanoseconds deadline(options.connect_deadline.ps / 1000);
+  if (std::chrono::steady_clock::now() - begin < deadline) return {};
+  return fmt::format("not tried: the {:g} s of run.deadline had passed", options.connect_deadline.ps / 1e12);
+}
+
 }  // namespace
 
 std::vector<EndPoint> VerbsTransport::prepare(const TransportPlan& plan) {
@@ -39,7 +48,7 @@ std::vector<EndPoint> VerbsTransport::prepare(const TransportPlan& plan) {
   for (const Side side : {Side::kSource, Side::kDestination})
     for (const Connection& connection : plan.connections) place_ends(connection, side);
   for (const Connection& connection : plan.connections) share_ends(connection);
-  for (const VerbsPort& port : ports_) check_queues(port);
+  for (uint32_t i = 0; i < ports_.size(); ++i) check_queues(i);
   lay_out_memory();
   open_devices();
   make_queue_pairs();
@@ -77,37 +86,59 @@ void VerbsTransport::open_devices() {
   }
 }
 
+// Shared receives may all complete on queue pairs of one completion queue.
+VerbsTransport::CompletionNeed VerbsTransport::completion_need(uint32_t device) const {
+  if (!options_.shared_receive_queue) return {.each = uint64_t{options_.send_queue} + receive_depth_, .once = 0};
+  const auto sharing = static_cast<uint64_t>(
+      std::ranges::count_if(ends_, [&](const VerbsEnd& end) { return end.device == device && needs_receives(end); }));
+  return {.each = options_.send_queue, .once = sharing * receive_depth_};
+}
+
+// Of a completion queue.
+uint32_t VerbsTransport::pairs_each(uint32_t device) const {
+  const CompletionNeed need = completion_need(device);
+  return static_cast<uint32_t>((ports_[device].place.device.limits.completions - need.once) / need.each);
+}
+
 // As few as can hold all completions of the queue pairs.
 void VerbsTransport::make_completion_queues(uint32_t device) {
   const auto pairs = static_cast<uint32_t>(std::ranges::count(ends_, device, &VerbsEnd::device));
-  const uint32_t completions = options_.send_queue + receive_depth_;
-  const uint32_t pairs_each = ports_[device].place.device.limits.completions / completions;
-  for (uint32_t left = pairs; left > 0; left -= std::min(left, pairs_each))
-    devices_[device].completions.push_back(
-        devices_[device].context->make_completion_queue(std::min(left, pairs_each) * completions));
+  const CompletionNeed need = completion_need(device);
+  const uint32_t most = pairs_each(device);
+  for (uint32_t left = pairs; left > 0; left -= std::min(left, most))
+    devices_[device].completions.push_back(devices_[device].context->make_completion_queue(
+        static_cast<uint32_t>(std::min(left, most) * need.each + need.once)));
 }
 
 void VerbsTransport::make_queue_pairs() {
-  std::vector<uint32_t> made(ports_.size());
+  std::vector<uint32_t> made(ports_.size()), most(ports_.size());
+  for (uint32_t i = 0; i < ports_.size(); ++i) most[i] = pairs_each(i);
   for (uint32_t i = 0; i < ends_.size(); ++i) {
     VerbsEnd& end = ends_[i];
     Device& device = devices_[end.device];
-    const uint32_t pairs_each =
-        ports_[end.device].place.device.limits.completions / (options_.send_queue + receive_depth_);
     const QueuePairSize size{.sends = options_.send_queue,
                              .receives = needs_receives(end) ? receive_depth_ : 1,
                              .inline_bytes = options_.inline_bytes};
     const bool shares = options_.shared_receive_queue && needs_receives(end);
     end.queue_pair = device.context->make_queue_pair(ports_[end.device].place.port.number, size,
-                                                     *device.completions[made[end.device]++ / pairs_each],
+                                                     *device.completions[made[end.device]++ / most[end.device]],
                                                      shares ? device.shared_receives.get() : nullptr);
     end.number = end.queue_pair->number();
     end.gid_index = gid_of(end).index;
     if (shares) device.ends.emplace(end.number, i);
     if (needs_receives(end) && !shares) receive_pools_[end.receive_pool].queue = end.queue_pair.get();
   }
+  post_first_receives();
+}
+
+void VerbsTransport::post_first_receives() {
+  const uint64_t refused = details_.receives_refused;
   for (uint32_t i = 0; i < receive_pools_.size(); ++i) receiving_.push(i);
   post_receives();
+  const auto without = std::ranges::find(ends_, true, &VerbsEnd::failed_receiving);
+  if (without != ends_.end())
+    fail_run("{}: it refused {} receives that its queues have room for; lower transport.receive_queue",
+             ports_[without->device].place.device.name, details_.receives_refused - refused);
 }
 
 const Nic& VerbsTransport::nic_of(const VerbsEnd& end) const {
@@ -118,7 +149,7 @@ const Nic& VerbsTransport::nic_of(const VerbsEnd& end) const {
 const VerbsGid& VerbsTransport::gid_of(const VerbsEnd& end) const {
   const VerbsPlace& place = ports_[end.device].place;
   for (const VerbsGid& gid : place.port.gids)
-    if (gid.type == GidType::kRoceV2 && gid.ip == nic_of(end).ip) return gid;
+    if (gid.type == GidType::kRoceV2 && gid.index <= kMaxGidIndex && gid.ip == nic_of(end).ip) return gid;
   return place.gid;
 }
 
@@ -170,9 +201,6 @@ ConnectOutcome VerbsTransport::connect_end(uint32_t end, const EndPoint* peer) {
   if (gid.ip.is_ipv4() != peer->ip.is_ipv4())
     return {kRefused, fmt::format("{} and {} are not of one IP version", to_string(gid.ip), to_string(peer->ip))};
   ConnectOutcome outcome = ends_[end].queue_pair->connect(path_of(end, *peer));
-  // The question or its answer may be lost on the way, like any frame.
-  for (int asked = 1; asked < kResolveAttempts && outcome.kind == ConnectOutcome::Kind::kNoNeighbour; ++asked)
-    outcome = ends_[end].queue_pair->connect(path_of(end, *peer));
   if (outcome.kind == ConnectOutcome::Kind::kConnected) ends_[end].remote = *peer;
   return outcome;
 }
@@ -188,12 +216,24 @@ std::vector<ConnectFailure> VerbsTransport::connect(std::span<const EndPoint> re
     if (first != kNone) peers[first + peer.member] = &peer;
   }
   unconnected_.clear();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto attempt = [&](uint32_t end) {
+    ConnectOutcome outcome{ConnectOutcome::Kind::kRefused, end_of_attempts(options_, begin)};
+    if (!outcome.reason.empty()) return outcome;
+    outcome = connect_end(end, peers[end]);
+    // The question or its answer may be lost on the way, like any frame.
+    for (int asked = 1; asked < kResolveAttempts && outcome.kind == ConnectOutcome::Kind::kNoNeighbour; ++asked) {
+      if (!end_of_attempts(options_, begin).empty()) break;
+      outcome = connect_end(end, peers[end]);
+    }
+    return outcome;
+  };
   std::map<std::pair<uint32_t, IpAddress>, std::string> silent;  // next hops need not be asked for twice
   for (uint32_t i = 0; i < ends_.size(); ++i) {
     VerbsEnd& end = ends_[i];
     const auto known = peers[i] == nullptr ? silent.end() : silent.find({end.device, peers[i]->ip});
-    ConnectOutcome outcome = known == silent.end() ? connect_end(i, peers[i])
-                                                   : ConnectOutcome{ConnectOutcome::Kind::kNoNeighbour, known->second};
+    ConnectOutcome outcome =
+        known == silent.end() ? attempt(i) : ConnectOutcome{ConnectOutcome::Kind::kNoNeighbour, known->second};
     if (outcome.kind == ConnectOutcome::Kind::kConnected) {
       end.state = VerbsEnd::State::kOpen;
       continue;

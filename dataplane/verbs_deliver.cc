@@ -243,9 +243,19 @@ void VerbsTransport::post_receives(ReceivePool& pool) noexcept {
     }
     const size_t taken = pool.queue->post({receives_.data(), n});
     ++details_.receive_doorbells;
-    details_.refused += n - taken;
     pool.unposted.resize(first);
+    if (taken < n) {
+      details_.receives_refused += n - taken;
+      fail_pool(pool);
+    }
   }
+}
+
+// There was room by our own count: without its receives a queue pair would hold its peer back for ever.
+void VerbsTransport::fail_pool(const ReceivePool& pool) noexcept {
+  const auto index = static_cast<uint32_t>(&pool - receive_pools_.data());
+  for (uint32_t end = 0; end < ends_.size(); ++end)
+    if (ends_[end].receive_pool == index) fail_receiving(end, {.status = WorkStatus::kGeneral});
 }
 
 }  // namespace rankwire

@@ -78,28 +78,13 @@ std::vector<NamedCounter> VerbsTransport::details() const {
                                        {"work_requests_signalled", details_.signalled},
                                        {"work_requests_inline", details_.by_value},
                                        {"work_requests_refused", details_.refused},
+                                       {"receives_refused", details_.receives_refused},
                                        {"unexpected_receives", details_.unexpected},
                                        {"registered_bytes", memory_.bytes().size()},
                                        {"huge_pages", memory_.huge_pages() ? 1u : 0u}};
   for (size_t status = 0; status < statuses_.size(); ++status)
     if (statuses_[status] > 0) details.push_back({counter_name(static_cast<WorkStatus>(status)), statuses_[status]});
   return details;
-}
-
-std::vector<VerbsFailure> VerbsTransport::failures() const {
-  std::vector<VerbsFailure> failures;
-  for (const VerbsEnd& end : ends_) {
-    if (end.status == WorkStatus::kSuccess) continue;
-    failures.push_back({.connection = end.connection,
-                        .member = end.member,
-                        .at_source = end.at_source,
-                        .queue_pair = end.number,
-                        .remote_queue_pair = end.remote.queue_pair,
-                        .device = ports_[end.device].place.device.name,
-                        .status = to_string(end.status),
-                        .vendor_error = end.vendor_error});
-  }
-  return failures;
 }
 
 std::string VerbsTransport::describe_end(uint32_t i, Side side) const {

@@ -63,6 +63,9 @@ const VerbsPortInfo& port_of(const VerbsDeviceInfo& device, const VerbsSelection
 
 const VerbsGid& gid_of(const VerbsDeviceInfo& device, const VerbsPortInfo& port, const VerbsSelection& selection) {
   if (selection.gid) {
+    if (*selection.gid > kMaxGidIndex)
+      fail_input("RDMA device {} port {}: a queue pair cannot use GID {}; it must be 0 to {}; its GIDs are {}",
+                 device.name, port.number, *selection.gid, kMaxGidIndex, listed(port.gids));
     const auto gid = std::ranges::find(port.gids, *selection.gid, &VerbsGid::index);
     if (gid == port.gids.end() || gid->type != GidType::kRoceV2)
       fail_input("RDMA device {} port {} has no RoCEv2 GID {}; its GIDs are {}", device.name, port.number,
@@ -75,20 +78,22 @@ const VerbsGid& gid_of(const VerbsDeviceInfo& device, const VerbsPortInfo& port,
                                      ? std::string_view(selection.device).substr(kNetdev.size())
                                      : std::string_view();
   for (const VerbsGid& gid : port.gids) {
-    if (gid.type != GidType::kRoceV2 || is_link_local(gid.ip) || !is_of(selection.family, gid.ip)) continue;
+    if (gid.index > kMaxGidIndex || gid.type != GidType::kRoceV2 || is_link_local(gid.ip) ||
+        !is_of(selection.family, gid.ip))
+      continue;
     if (!named.empty() && !gid.netdev.empty() && gid.netdev != named) continue;
     const bool better = chosen == nullptr || (gid.ip.is_ipv4() && !chosen->ip.is_ipv4());
     if (better) chosen = &gid;
   }
   if (chosen == nullptr)
     fail_input(
-        "RDMA device {} port {} has no RoCEv2 GID with {} address that is not link-local; its GIDs are {}; give "
-        "{} an address, or choose one by gid",
+        "RDMA device {} port {} has no RoCEv2 GID with {} address that is not link-local among the first {}; its "
+        "GIDs are {}; give {} an address, or choose one by gid",
         device.name, port.number,
         selection.family == GidFamily::kIpv4   ? "an IPv4"
         : selection.family == GidFamily::kIpv6 ? "an IPv6"
                                                : "an IP",
-        listed(port.gids), port.netdev.empty() ? "its interface" : port.netdev);
+        kMaxGidIndex + 1, listed(port.gids), port.netdev.empty() ? "its interface" : port.netdev);
   return *chosen;
 }
 

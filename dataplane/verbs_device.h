@@ -25,6 +25,9 @@ struct VerbsGid {
   std::optional<uint16_t> vlan;  ///< of `netdev`, 1 .. 4094
 };
 
+/// Above which a queue pair cannot name a GID (ibv_global_route.sgid_index has 8 bits).
+constexpr uint32_t kMaxGidIndex = 255;
+
 struct VerbsPortInfo {
   uint32_t number = 1;
   std::string state;           ///< "active", "down", ...

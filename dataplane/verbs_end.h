@@ -124,15 +124,4 @@ struct VerbsEnd {
   uint32_t outstanding() const noexcept { return next_serial - done_serial; }
 };
 
-/// A queue pair that a completion with an error has ended, for the report.
-struct VerbsFailure {
-  ConnectionId connection;
-  uint16_t member = 0;
-  bool at_source = false;
-  uint32_t queue_pair = 0, remote_queue_pair = 0;
-  std::string device;
-  std::string status;
-  uint32_t vendor_error = 0;
-};
-
 }  // namespace rankwire

@@ -131,8 +131,8 @@ void VerbsTransport::check_port(const VerbsPort& port) const {
   }
 }
 
-void VerbsTransport::check_queues(const VerbsPort& port) const {
-  const VerbsDeviceInfo& device = port.place.device;
+void VerbsTransport::check_queues(uint32_t port) const {
+  const VerbsDeviceInfo& device = ports_[port].place.device;
   const auto of_device = [&](const VerbsEnd& end) { return ports_[end.device].place.device.name == device.name; };
   const auto pairs = static_cast<uint64_t>(std::ranges::count_if(ends_, of_device));
   const VerbsLimits& limits = device.limits;
@@ -147,24 +147,31 @@ void VerbsTransport::check_queues(const VerbsPort& port) const {
   if (receive_depth_ > limits.work_requests)
     fail_input("{}: transport.receive_queue is {} and a queue has at most {} work requests", device.name,
                receive_depth_, limits.work_requests);
-  const uint64_t completions = uint64_t{options_.send_queue} + receive_depth_;
-  if (completions > limits.completions)
-    fail_input(
-        "{}: a queue pair may have {} completions and a completion queue has at most {}; lower "
-        "transport.verbs.send_queue or transport.receive_queue",
-        device.name, completions, limits.completions);
-  const uint64_t pairs_each = limits.completions / completions;
-  if ((pairs + pairs_each - 1) / pairs_each > limits.completion_queues)
-    fail_input(
-        "{}: {} queue pairs need {} completion queues and it has {}; lower transport.verbs.send_queue or "
-        "transport.receive_queue",
-        device.name, pairs, (pairs + pairs_each - 1) / pairs_each, limits.completion_queues);
+  check_completions(port, pairs);
   if (options_.shared_receive_queue &&
       (limits.shared_receive_queues == 0 || pairs * receive_depth_ > limits.shared_receives))
     fail_input(
         "{}: a shared receive queue of {} receives is needed and it has {} such queues of at most {}; lower "
         "transport.receive_queue or switch transport.verbs.shared_receive_queue off",
         device.name, pairs * receive_depth_, limits.shared_receive_queues, limits.shared_receives);
+}
+
+void VerbsTransport::check_completions(uint32_t port, uint64_t pairs) const {
+  const VerbsDeviceInfo& device = ports_[port].place.device;
+  const VerbsLimits& limits = device.limits;
+  const CompletionNeed need = completion_need(port);
+  if (need.each + need.once > limits.completions)
+    fail_input(
+        "{}: a queue pair{} may have {} completions and a completion queue has at most {}; lower "
+        "transport.verbs.send_queue or transport.receive_queue{}",
+        device.name, need.once > 0 ? " and the shared receive queue" : "", need.each + need.once, limits.completions,
+        need.once > 0 ? ", or switch transport.verbs.shared_receive_queue off" : "");
+  const uint64_t queues = (pairs + pairs_each(port) - 1) / pairs_each(port);
+  if (queues > limits.completion_queues)
+    fail_input(
+        "{}: {} queue pairs need {} completion queues and it has {}; lower transport.verbs.send_queue or "
+        "transport.receive_queue",
+        device.name, pairs, queues, limits.completion_queues);
 }
 
 }  // namespace rankwire

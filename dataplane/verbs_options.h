@@ -1,6 +1,7 @@
 // What a transport over RDMA NICs can be told.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +48,10 @@ struct VerbsOptions {
   uint16_t fixed_source_port = 0xC000;                      ///< 0xC000 .. 0xFFFF: what a flow label can bring about
 
   uint64_t seed = 1;  ///< of first PSNs
+
+  /// `connect` tries no further queue pair after so long, nor once `interrupted` is true.
+  Duration connect_deadline = seconds(600);
+  const std::atomic<bool>* interrupted = nullptr;  ///< outlives the transport; null: never
 };
 
 /// A port of the plan.

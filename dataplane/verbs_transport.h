@@ -42,7 +42,8 @@ class VerbsTransport final : public Transport {
   VerbsTransport& operator=(const VerbsTransport&) = delete;
 
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
-  /// Blocks while the kernel resolves next hops, some seconds for each that does not answer.
+  /// Blocks while the kernel resolves next hops, some seconds for each that does not answer, until
+  /// `VerbsOptions::connect_deadline` has passed or the run is interrupted: the question under way is the last.
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
   std::vector<ConnectFailure> not_ready() const override { return unconnected_; }
   size_t post(Time now, std::span<const Message> messages) noexcept override;
@@ -58,8 +59,6 @@ class VerbsTransport final : public Transport {
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override;
 
-  /// Queue pairs that have ended by themselves.
-  std::vector<VerbsFailure> failures() const;
   /// Bytes registered with each device. After `prepare`.
   uint64_t registered_bytes() const noexcept { return memory_.bytes().size(); }
 
@@ -88,6 +87,7 @@ class VerbsTransport final : public Transport {
     uint64_t work_requests = 0, signalled = 0, by_value = 0;
     uint64_t unexpected = 0;  ///< receives that name no message
     uint64_t refused = 0;     ///< work requests that the device did not take although there was room
+    uint64_t receives_refused = 0;
   };
 
   // verbs_options.cc
@@ -95,7 +95,8 @@ class VerbsTransport final : public Transport {
   void check_plan() const;
   void check_connection(const Connection& connection) const;
   void check_port(const VerbsPort& port) const;
-  void check_queues(const VerbsPort& port) const;
+  void check_queues(uint32_t device) const;
+  void check_completions(uint32_t device, uint64_t pairs) const;
 
   // verbs_layout.cc
   void place_ends(const Connection& connection, Side side);
@@ -113,8 +114,15 @@ class VerbsTransport final : public Transport {
 
   // verbs_connection.cc
   void open_devices();
+  /// Entries of a completion queue: for each of its queue pairs, and once.
+  struct CompletionNeed {
+    uint64_t each, once;
+  };
+  CompletionNeed completion_need(uint32_t device) const;
+  uint32_t pairs_each(uint32_t device) const;
   void make_completion_queues(uint32_t device);
   void make_queue_pairs();
+  void post_first_receives();
   const VerbsGid& gid_of(const VerbsEnd& end) const;
   const Nic& nic_of(const VerbsEnd& end) const;
   EndPoint end_point(uint32_t end) const;
@@ -141,6 +149,7 @@ class VerbsTransport final : public Transport {
   void on_completion(uint32_t device, const WorkCompletion& completion) noexcept;
   void on_send_error(uint32_t end, const WorkCompletion& completion) noexcept;
   void on_receive_error(uint32_t end, const WorkCompletion& completion) noexcept;
+  void fail_receiving(uint32_t end, const WorkCompletion& completion) noexcept;
   void retire(uint32_t end, uint32_t serial) noexcept;
   void finish(uint32_t end, uint32_t request, Failure failure) noexcept;
   void end_part(uint32_t transfer, Failure failure) noexcept;
@@ -174,6 +183,7 @@ class VerbsTransport final : public Transport {
   void give_back(uint32_t end, uint32_t receive) noexcept;
   void post_receives() noexcept;
   void post_receives(ReceivePool& pool) noexcept;
+  void fail_pool(const ReceivePool& pool) noexcept;
 
   // verbs_describe.cc
   std::string describe_end(uint32_t end, Side side) const;

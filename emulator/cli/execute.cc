@@ -23,14 +23,15 @@ void check_connections(const Setup& setup, std::span<const ConnectFailure> failu
 /// Brings all connections up.
 void connect(const Setup& setup, const Execution& execution, const std::atomic<bool>& interrupted) {
   Transport& transport = execution.transport;
+  // A stopped run has nothing to say about connections that it did not wait for.
+  const auto check = [&](std::span<const ConnectFailure> failures) {
+    if (!interrupted.load()) check_connections(setup, failures);
+  };
   const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
-  check_connections(setup, transport.connect(ends));
+  check(transport.connect(ends));
   const std::span<Device* const> devices =
       execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
-  const std::vector<ConnectFailure> failures =
-      establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted);
-  // A stopped run has nothing to say about connections that it did not wait for.
-  if (!interrupted.load()) check_connections(setup, failures);
+  check(establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted));
 }
 
 std::vector<FlowRow> flow_rows(const Setup& setup, const Transport& transport) {
@@ -156,10 +157,11 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   judge(result, end);
   end.verdict = to_string(result.verdict);
   if (end.reason.empty()) end.reason = result.reason;
+  execution.transport.close();
+  // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);
   end.hardware_counters = counter_rows(before, after);
   end.port_settings = setting_rows(before, after);
-  execution.transport.close();
   if (execution.testbed != nullptr) {
     for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));
   }

@@ -79,8 +79,9 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
   const std::span<const VerbsPort> rdma = testbed.verbs_ports();
   if (rdma.empty()) return std::make_unique<RoceTransport>(options, testbed.ports());
   verbs = make_verbs_api();
-  auto devices =
-      std::make_unique<VerbsTransport>(verbs_options(setup), *verbs, std::vector<VerbsPort>(rdma.begin(), rdma.end()));
+  VerbsOptions told = verbs_options(setup);
+  told.interrupted = &interrupt_flag();
+  auto devices = std::make_unique<VerbsTransport>(told, *verbs, std::vector<VerbsPort>(rdma.begin(), rdma.end()));
   const std::vector<PortBinding> frames = testbed.ports();
   if (frames.empty()) return devices;
   std::vector<PortTransports::Part> parts(2);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "emulator/cli/transport_options.h"
@@ -73,6 +72,7 @@ VerbsOptions verbs_options(const Setup& setup) {
   options.source_port = roce.source_port;
   options.fixed_source_port = roce.fixed_source_port;
   options.seed = roce.seed;
+  options.connect_deadline = setup.config.run.deadline;
   return options;
 }
 
@@ -82,13 +82,6 @@ void warn_of_unheeded_keys(Setup& setup) {
   for (const std::string& key : chosen_keys(config.transport)) {
     setup.warnings.push_back(
         fmt::format("{} is for DPDK ports; the RDMA devices of {} do not heed it", key, names_of_rdma_ports(config)));
-  }
-  std::set<std::pair<std::string, uint32_t>> devices;
-  for (const PortConfig& port : config.ports) {
-    if (!port.is_rdma_device() || devices.insert({port.verbs, port.verbs_port}).second) continue;
-    setup.warnings.push_back(
-        fmt::format("port '{}' is the same port of '{}' as another: what they send each other stays within the NIC",
-                    port.name, port.verbs));
   }
 }
 

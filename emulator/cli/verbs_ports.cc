@@ -50,6 +50,19 @@ void warn_of_rate(Setup& setup, const VerbsPort& port) {
                   static_cast<double>(speed.bits_per_second) / 1e9));
 }
 
+/// The configuration may call one device by several names.
+void warn_of_same_place(Setup& setup, std::span<const VerbsPort> ports) {
+  std::map<std::pair<std::string, uint32_t>, PortId> first;
+  for (const VerbsPort& port : ports) {
+    const auto [known, added] = first.try_emplace({port.place.device.name, port.place.port.number}, port.id);
+    if (added) continue;
+    setup.warnings.push_back(
+        fmt::format("ports '{}' and '{}' are both port {} of {}: what they send each other stays within the NIC",
+                    setup.config.ports[known->second.value].name, setup.config.ports[port.id.value].name,
+                    port.place.port.number, port.place.device.name));
+  }
+}
+
 /// Addresses of NICs behind different ports differ unless both are the same RDMA device's.
 void check_addresses(const Setup& setup, std::span<const VerbsPort> ports) {
   const auto is_rdma = [&](const Nic& nic) { return setup.config.ports[nic.port.value].is_rdma_device(); };
@@ -92,6 +105,7 @@ std::vector<VerbsPort> find_verbs_ports(const RunConfig& config, std::span<const
 
 void take_device_addresses(Setup& setup, std::span<const VerbsPort> ports) {
   if (ports.empty()) return;
+  warn_of_same_place(setup, ports);
   std::map<std::pair<std::string, uint32_t>, size_t> taken;  // by device and its port
   for (const VerbsPort& port : ports) {
     warn_of_rate(setup, port);

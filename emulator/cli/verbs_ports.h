@@ -15,8 +15,8 @@ namespace rankwire {
 std::vector<VerbsPort> find_verbs_ports(const RunConfig& config, std::span<const VerbsDeviceInfo> devices);
 
 /// Gives the NICs behind RDMA devices the addresses of these: where `gid` is `auto`, those that the chosen one's
-/// interface has besides, in turn. Warns of rates that are not the devices'. Throws Error(kInput) where a NIC behind
-/// another port has the same address, or one of another IP version.
+/// interface has besides, in turn. Warns of rates that are not the devices', and of ports that are the same port of a
+/// device. Throws Error(kInput) where a NIC behind another port has the same address, or one of another IP version.
 void take_device_addresses(Setup& setup, std::span<const VerbsPort> ports);
 
 /// What ports say of their hardware at one time.

@@ -81,14 +81,18 @@ std::vector<ConnectFailure> PortTransports::not_ready() const {
     std::ranges::copy(parts_[i].transport->not_ready(), std::back_inserter(failures));
   }
   std::ranges::stable_sort(failures, {}, [](const ConnectFailure& f) { return f.connection.value; });
-  // The two ends of a connection may fail for different reasons.
+  // The two ends of a connection may fail for different reasons, and one transport may name its reason twice: after
+  // `connect` and while it is not ready.
   std::vector<ConnectFailure> by_connection;
+  std::vector<std::string> reasons;  // of the last of them
   for (ConnectFailure& failure : failures) {
     if (by_connection.empty() || by_connection.back().connection != failure.connection) {
-      by_connection.push_back(std::move(failure));
-    } else if (by_connection.back().reason != failure.reason) {
-      by_connection.back().reason += "; " + failure.reason;
+      by_connection.push_back({failure.connection, {}});
+      reasons.clear();
     }
+    if (std::ranges::find(reasons, failure.reason) != reasons.end()) continue;
+    by_connection.back().reason += (reasons.empty() ? "" : "; ") + failure.reason;
+    reasons.push_back(std::move(failure.reason));
   }
   return by_connection;
 }

@@ -79,9 +79,10 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     return result;
   };
   while (!engine.finished()) {
+    // First, since connections of which the set-up was interrupted would fail.
+    if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
     const bool moved = turn(engine, transport, devices, now);
     if (engine.must_stop()) return end(Verdict::kFailed, engine.communication().failure_text());
-    if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
     if (engine.finished()) break;
 
     const Time next = std::min(engine.next_event(), next_event(transport, devices));

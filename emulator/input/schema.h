@@ -156,7 +156,7 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("device", port.device, TextOrNone{});
     keys.field("verbs", port.verbs, TextOrNone{});
     keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
-    keys.field("gid", port.gid, Or{"auto", Integer<uint32_t>{0, 65'535}});
+    keys.field("gid", port.gid, Or{"auto", Integer<uint32_t>{0, 255}});  // sgid_index of ibv_global_route
     keys.field("rate", port.rate, Rate{});
     keys.field("queues", port.queues, Integer<uint16_t>{1, 16});
     keys.field("ip", port.ip, Or{"shared", Subnet{}});

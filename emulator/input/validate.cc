@@ -230,6 +230,25 @@ void check_transport(const Source& source) {
   }
 }
 
+/// A shared receive queue holds back no single queue pair.
+void check_shared_receives(const Source& source) {
+  const TransportConfig& transport = source.config.transport;
+  if (!transport.verbs.shared_receive_queue) return;
+  const std::string key = "transport.verbs.shared_receive_queue";
+  if (transport.queue_pairs > 1 && transport.spread == SpreadName::kSplit) {
+    source.fail(key,
+                "does not bound the messages of which only some parts have arrived; with transport.queue_pairs {} use "
+                "'spread: deal', or no shared receive queue",
+                transport.queue_pairs);
+  }
+  const bool writes = transport.verb == VerbName::kWriteImm || transport.verb == VerbName::kWriteThenImm;
+  if (writes && transport.checking) {
+    source.fail(key,
+                "does not hold back a queue pair that WRITEs to memory that is not compared yet; with 'checking' use "
+                "verb send_imm or read, or no shared receive queue");
+  }
+}
+
 /// What no port of the run could obey, because an RDMA device decides it.
 void check_verbs(const Source& source) {
   const RunConfig& config = source.config;
@@ -238,6 +257,10 @@ void check_verbs(const Source& source) {
   if (transport.verbs.signal_every > transport.verbs.send_queue) {
     source.fail("transport.verbs.signal_every", "{} is above transport.verbs.send_queue {}",
                 transport.verbs.signal_every, transport.verbs.send_queue);
+  }
+  if (transport.verbs.max_message && transport.verbs.max_message->count % 8 != 0) {
+    source.fail("transport.verbs.max_message", "{} bytes are not a multiple of 8, and payload words are not divided",
+                transport.verbs.max_message->count);
   }
   if (rdma == config.ports.end()) return;
   constexpr uint32_t kMostReceives = 32'768;
@@ -250,6 +273,7 @@ void check_verbs(const Source& source) {
     source.fail("transport.source_port", "port '{}' is an RDMA device, which has one source port a queue pair",
                 rdma->name);
   }
+  check_shared_receives(source);
   if (!std::ranges::all_of(config.ports, &PortConfig::is_rdma_device)) return;
   const auto refuse = [&](const std::string& key, const char* instead) {
     source.fail(key, "is for DPDK ports, and all ports are RDMA devices{}", instead);

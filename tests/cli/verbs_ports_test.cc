@@ -101,8 +101,23 @@ TEST(VerbsPorts, PortsOfOneDeviceGoOnWithItsAddresses) {
   take_device_addresses(run.setup, find_verbs_ports(run.setup.config, one_device()));
   // Port a has ranks 0 and 2 and takes both addresses, port b begins with the first again.
   EXPECT_THAT(run.addresses(), ElementsAre("10.5.0.1", "10.5.0.1", "10.5.0.2", "10.5.0.2"));
-  EXPECT_THAT(run.setup.warnings, ElementsAre("port 'b' is the same port of 'mlx5_0' as another: what they send each "
-                                              "other stays within the NIC"));
+}
+
+TEST(VerbsPorts, PortsOfOneDeviceAreWarnedOfWhateverTheyCallIt) {
+  RunConfig config = four_ranks({rdma_port("a"), rdma_port("b"), rdma_port("c"), rdma_port("d")});
+  config.ports[1].verbs = "netdev eth2";
+  config.ports[2].verbs = "0000:c1:00.0";
+  config.ports[3].verbs = "mlx5_1";
+  std::vector<VerbsDeviceInfo> devices = one_device();
+  devices.push_back(devices.front());
+  devices[1].name = "mlx5_1", devices[1].pci_address = "0000:c1:00.1", devices[1].ports[0].netdev = "eth3";
+  devices[1].ports[0].gids = {gid(1, "10.5.0.3", "eth3")};
+  Prepared run(config);
+  take_device_addresses(run.setup, find_verbs_ports(run.setup.config, devices));
+  EXPECT_THAT(
+      run.setup.warnings,
+      ElementsAre("ports 'a' and 'b' are both port 1 of mlx5_0: what they send each other stays within the NIC",
+                  "ports 'a' and 'c' are both port 1 of mlx5_0: what they send each other stays within the NIC"));
 }
 
 TEST(VerbsPorts, AGidThatIsChosenIsTheOnlyOne) {
@@ -188,7 +203,7 @@ TEST(VerbsOptions, AreWhatTheConfigurationSays) {
              .shared_receive_queue = true,
              .max_message = Bytes(10'000),
              .memory = Bytes(123 << 20)};
-  config.seed = 77;
+  config.seed = 77, config.run.deadline = seconds(5);
   Prepared run(config);
   const VerbsOptions options = verbs_options(run.setup);
   EXPECT_EQ(options.mtu, 1024u);
@@ -214,6 +229,7 @@ TEST(VerbsOptions, AreWhatTheConfigurationSays) {
   EXPECT_EQ(options.source_port, SourcePortPolicy::kFixed);
   EXPECT_EQ(options.fixed_source_port, 50'000);
   EXPECT_EQ(options.seed, 77u);
+  EXPECT_EQ(options.connect_deadline, seconds(5));
   EXPECT_NO_THROW(check_options(options));
 }
 

@@ -163,6 +163,18 @@ TEST_F(FindTest, SaysWhatThereIsInstead) {
   EXPECT_THAT(error_of({.device = "mlx5_0"}), HasSubstr(verbs_absence()));
 }
 
+// A queue pair names its GID in 8 bits.
+TEST_F(FindTest, TakesNoGidThatAQueuePairCannotName) {
+  std::vector<VerbsGid>& gids = devices_[0].ports[0].gids;
+  gids[2].index = 256;  // the IPv4 address
+  gids[3].index = 255;
+  EXPECT_EQ(gid_of({.device = "mlx5_0"}), 255u);
+  EXPECT_EQ(gid_of({.device = "mlx5_0", .gid = 255}), 255u);
+  EXPECT_THAT(error_of({.device = "mlx5_0", .gid = 256}), HasSubstr("cannot use GID 256; it must be 0 to 255"));
+  EXPECT_THAT(error_of({.device = "mlx5_0", .family = GidFamily::kIpv4}),
+              AllOf(HasSubstr("no RoCEv2 GID with an IPv4 address"), HasSubstr("among the first 256")));
+}
+
 TEST_F(FindTest, TellsTheSettings) {
   const VerbsPlace place = find_verbs_device({.device = "mlx5_0", .family = GidFamily::kIpv6}, devices_);
   std::string text;

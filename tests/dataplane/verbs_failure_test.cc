@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "base/error.h"
 #include "tests/dataplane/verbs_bench.h"
 
@@ -197,13 +199,6 @@ TEST(VerbsFailure, IsDescribed) {
   EXPECT_THAT(bench.transport().describe(ConnectionId(0)),
               AllOf(HasSubstr(fmt::format("source QP {:#x} of fake0 to {:#x} at 198.18.0.2", source, destination)),
                     HasSubstr("remote access error (status 10, vendor error 0x81, message 7)")));
-  const std::vector<VerbsFailure> failures = bench.transport().failures();
-  ASSERT_THAT(failures, SizeIs(1));
-  EXPECT_EQ(failures[0].connection, ConnectionId(0));
-  EXPECT_EQ(failures[0].queue_pair, source);
-  EXPECT_EQ(failures[0].remote_queue_pair, destination);
-  EXPECT_EQ(failures[0].status, "remote access error");
-  EXPECT_EQ(failures[0].vendor_error, 0x81u);
   EXPECT_EQ(bench.detail("status_remote_access"), 1u);
   EXPECT_EQ(bench.events_of(EventKind::kFailed, 0)[0].failure, Failure::kRemoteAccess);
 }
@@ -331,6 +326,31 @@ TEST(VerbsFailure, OfAnUnreachablePeerIsFoundOutOnce) {
   EXPECT_EQ(bench.events[0].failure, Failure::kUnreachable);
 }
 
+// Ctrl-C while the kernel asks for the first: it is not asked again, and nobody else is asked.
+TEST(VerbsFailure, OfAllThatAnInterruptionCameBefore) {
+  std::atomic<bool> interrupted{false};
+  VerbsOptions options;
+  options.interrupted = &interrupted;
+  VerbsBench bench(options, verbs_plan(5, {100}));
+  bench.fabric.silent.insert(IpAddress(Ipv4Address{0xC6120002}));
+  bench.fabric.on_connect = [&] { interrupted = true; };
+  const std::vector<ConnectFailure> failures = bench.connect();
+  EXPECT_EQ(bench.fabric.connects, 1u);
+  ASSERT_THAT(failures, SizeIs(20)) << "ten connections, each with two ends";
+  EXPECT_EQ(failures[0].reason, "fake0: nobody answers");
+  EXPECT_EQ(failures[1].reason, "fake1: not tried: the run was interrupted");
+}
+
+TEST(VerbsFailure, OfAllThatTheDeadlineCameBefore) {
+  VerbsOptions options;
+  options.connect_deadline = Duration(0);
+  VerbsBench bench(options, verbs_plan(1, {100}));
+  const std::vector<ConnectFailure> failures = bench.connect();
+  EXPECT_EQ(bench.fabric.connects, 0u);
+  ASSERT_THAT(failures, SizeIs(4)) << "two connections, each with two ends";
+  EXPECT_EQ(failures[0].reason, "fake0: not tried: the 0 s of run.deadline had passed");
+}
+
 TEST(VerbsFailure, OfAPeerOfAnotherKindIsExplained) {
   VerbsBench bench(VerbsOptions(), verbs_plan(1, {100}));
   std::vector<EndPoint>& ends = bench.ends;
@@ -348,19 +368,24 @@ TEST(VerbsFailure, OfAPeerOfAnotherKindIsExplained) {
   EXPECT_THAT(reason_with([](EndPoint&) {}), HasSubstr("its other end is not known"));
 }
 
-TEST(VerbsFailure, OfADeviceThatTakesNoWorkEndsTheQueuePair) {
+// 10 of the 20 queue pairs receive, 64 each: any completion queue may have to hold those 640 and 64 of each queue pair
+// that sends to it.
+TEST(VerbsLimits, OfCompletionsOfSharedReceives) {
+  const TransportPlan plan = verbs_plan(10, {1000});
   VerbsOptions options;
-  options.send_queue = options.signal_every = 8;
-  VerbsBench bench(options, verbs_plan(2, {100}));
-  ASSERT_TRUE(bench.connect().empty());
-  bench.queue_pair(0, 0, true).refuses_from = 3;
-  for (uint32_t i = 0; i < 6; ++i)
-    for (const uint32_t connection : {0, 2}) bench.post(connection, i);
-  bench.run();
-  EXPECT_THAT(bench.events_of(EventKind::kFailed, 0), SizeIs(6));
-  EXPECT_THAT(bench.events_of(EventKind::kReceived, 2), SizeIs(6));
-  EXPECT_EQ(bench.detail("work_requests_refused"), 3u);
-  EXPECT_THAT(bench.transport().describe(ConnectionId(0)), HasSubstr("general error"));
+  options.shared_receive_queue = true;
+  VerbsPlace place = fake_place(0);
+  place.device.limits.completions = 640 + 63;
+  EXPECT_THAT(error_of(options, plan, place), AllOf(HasSubstr("704 completions and a completion queue has at most 703"),
+                                                    HasSubstr("transport.verbs.shared_receive_queue off")));
+  place.device.limits.completions = 640 + 2 * 64;
+  place.device.limits.completion_queues = 9;
+  EXPECT_THAT(error_of(options, plan, place), HasSubstr("20 queue pairs need 10 completion queues and it has 9"));
+  place.device.limits.completion_queues = 10;
+  FakeFabric fabric;
+  VerbsTransport transport(options, fabric, {{PortId(0), "p", place}});
+  transport.prepare(plan);
+  EXPECT_EQ(fabric.completion_queues, std::vector<uint32_t>(10, 640 + 2 * 64));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -38,9 +39,12 @@ class FakeReceiveQueue final : public VerbsReceiveQueue {
  public:
   explicit FakeReceiveQueue(uint32_t receives) : room_(receives), queue_(receives) {}
   size_t post(std::span<const ReceiveWork> receives) noexcept override {
-    return queue_.push(receives.first(std::min(receives.size(), room_ - queue_.size())));
+    const size_t room = std::min(room_, takes) - std::min({room_, takes, queue_.size()});
+    return queue_.push(receives.first(std::min(receives.size(), room)));
   }
   SpscRing<ReceiveWork>& queue() { return queue_; }
+
+  size_t takes = SIZE_MAX;  ///< refuses more than so many, though there is room
 
  private:
   size_t room_;
@@ -65,7 +69,9 @@ class FakeQueuePair final : public VerbsQueuePair {
         own_receives_(std::max(size.receives, 1u)),
         receives_(shared != nullptr ? *shared : own_receives_),
         shared_(shared != nullptr),
-        posted_(size.sends) {}
+        posted_(size.sends) {
+    own_receives_.takes = fabric_takes();
+  }
   ~FakeQueuePair() override;
 
   uint32_t number() const noexcept override { return number_; }
@@ -81,16 +87,19 @@ class FakeQueuePair final : public VerbsQueuePair {
   const QueuePairPath& path() const { return path_; }
   const QueuePairSize& size() const { return size_; }
   bool in_error() const { return error_; }
+  FakeReceiveQueue& receives() { return receives_; }  ///< its own, or the shared ones
 
-  bool held = false;                              ///< executes nothing
-  WorkStatus next_status = WorkStatus::kSuccess;  ///< what its next work request ends with
-  size_t refuses_from = SIZE_MAX;                 ///< work requests of a chain
-  std::vector<std::vector<SendWork>> chains;      ///< as posted; only with FakeFabric::recording
+  bool held = false;                               ///< executes nothing
+  WorkStatus next_status = WorkStatus::kSuccess;   ///< what its next work request ends with
+  WorkStatus next_receive = WorkStatus::kSuccess;  ///< what the next receive that it takes ends with
+  size_t refuses_from = SIZE_MAX;                  ///< work requests of a chain
+  std::vector<std::vector<SendWork>> chains;       ///< as posted; only with FakeFabric::recording
   uint64_t doorbells = 0;
   uint64_t not_ready = 0;  ///< times that the peer had no receive
 
  private:
   friend class FakeFabric;
+  size_t fabric_takes() const;
   void complete(const SendWork& work, WorkStatus status);
   void flush_receives();
   bool receive(const SendWork& work, const uint8_t* payload);
@@ -140,7 +149,9 @@ class FakeFabric final : public VerbsApi {
   std::map<std::string, std::vector<VerbsCounter>> port_counters;
   std::vector<uint32_t> completion_queues;  ///< entries of each that was made
   uint64_t connects = 0;
+  std::function<void()> on_connect = [] {};
   bool recording = false;
+  size_t takes_receives = SIZE_MAX;  ///< of new queue pairs' own
   uint32_t next_number = 0x11;
   uint32_t next_key = 0x100;
 };
@@ -193,12 +204,17 @@ inline std::unique_ptr<VerbsContext> FakeFabric::open(const VerbsDeviceInfo&) {
   return std::make_unique<FakeContext>(*this);
 }
 
+inline size_t FakeQueuePair::fabric_takes() const {
+  return fabric_.takes_receives;
+}
+
 inline FakeQueuePair::~FakeQueuePair() {
   fabric_.queue_pairs.erase(number_);
 }
 
 inline ConnectOutcome FakeQueuePair::connect(const QueuePairPath& path) {
   ++fabric_.connects;
+  fabric_.on_connect();
   if (fabric_.silent.contains(path.remote_gid)) return {ConnectOutcome::Kind::kNoNeighbour, "nobody answers"};
   path_ = path;
   connected_ = true;
@@ -256,6 +272,11 @@ inline bool FakeQueuePair::receive(const SendWork& work, const uint8_t* payload)
   const bool message = work.kind == WorkKind::kSend || work.kind == WorkKind::kSendImmediate;
   ReceiveWork receive;
   if (receives_.queue().pop({&receive, 1}) == 0) return false;
+  if (next_receive != WorkStatus::kSuccess) {
+    completions_.push({.id = receive.id, .queue_pair = number_, .status = next_receive});
+    enter_error();
+    return true;
+  }
   if (message) {
     EXPECT_LE(work.bytes, receive.bytes) << "a SEND is longer than the receive";
     uint8_t* to = fabric_.memory(receive.local_key, receive.address, receive.bytes);
@@ -299,6 +320,8 @@ inline bool FakeQueuePair::execute() {
         ++not_ready;
         if (path_.not_ready_retry_count == 7) return false;
         status = WorkStatus::kNotReadyExceeded;
+      } else if (peer->second->error_) {
+        status = WorkStatus::kRemoteOperation;
       }
     }
   }

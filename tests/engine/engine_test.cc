@@ -190,6 +190,7 @@ TEST(Run, ASignalEndsTheRun) {
   NetworkModel model(bench.network());
   const std::atomic<bool> interrupted{true};
   EXPECT_EQ(bench.run_over(model, {}, interrupted).verdict, Verdict::kInterrupted);
+  EXPECT_EQ(bench.engine.communication().counters().posted, 0u) << "its connections may not have been made";
 }
 
 TEST(SplitTransport, SendsLocalTrafficToTheLocalTransport) {

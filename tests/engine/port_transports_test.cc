@@ -245,6 +245,21 @@ TEST_F(PortTransportsTest, AConnectionThatFailsAtBothEndsIsNamedOnce) {
   EXPECT_EQ(failures[1].reason, "away");
 }
 
+// A transport whose `connect` lasts gives its list twice: as what `connect` returned, and as what is not ready.
+TEST_F(PortTransportsTest, AReasonThatALongConnectGivesTwiceIsNamedOnce) {
+  left_.not_ready = {{ConnectionId(0), "no answer"}};
+  right_.connect_failures = {{ConnectionId(0), "refused"}, {ConnectionId(1), "refused"}};
+  right_.not_ready = {{ConnectionId(0), "refused"}, {ConnectionId(1), "refused"}};
+  const auto transport = prepared(ConnectTime::kLong);
+  transport->connect({});
+  const auto failures = transport->not_ready();
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0].connection, ConnectionId(0));
+  EXPECT_EQ(failures[0].reason, "no answer; refused");
+  EXPECT_EQ(failures[1].connection, ConnectionId(1));
+  EXPECT_EQ(failures[1].reason, "refused");
+}
+
 // The kernel asks for the address of a NIC that the other transport emulates, and only `poll` can answer.
 TEST_F(PortTransportsTest, OthersAreAtWorkWhileALongConnectLasts) {
   std::promise<void> answered;

@@ -109,6 +109,8 @@ const Mistake kMistakes[] = {
      ":4: ports[1].port: needs 'verbs'"},
     {"Gid", "workload: {traces: t}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1, gid: first}\n",
      ":4: ports[1].gid: 'first' is not a whole number"},
+    {"GidBeyondTheTable", "workload: {traces: t}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1, gid: 256}\n",
+     ":4: ports[1].gid: 256 is outside 0 .. 255"},
     {"VerbsPortZero", "workload: {traces: t}\nports:\n  - {verbs: mlx5_0}\n  - {verbs: mlx5_1, port: 0}\n",
      ":4: ports[1].port: 0 is outside 1 .. 255"},
     {"IpOfAnRdmaDevice", "workload: {traces: t}\nports:\n  - {device: a}\n  - {verbs: b, ip: 10.0.0.1/24}\n",
@@ -133,6 +135,14 @@ const Mistake kMistakes[] = {
      ":5: transport.receive_queue: 40000 is more than the 32768 that an RDMA device takes; port 'p0' is one"},
     {"SignalsBeyondTheQueue", "GOODtransport: {verbs: {send_queue: 8, signal_every: 9}}\n",
      ":3: transport.verbs.signal_every: 9 is above transport.verbs.send_queue 8"},
+    {"DividedWords", "GOODtransport:\n  verbs: {max_message: 1004B}\n",
+     ":4: transport.verbs.max_message: 1004 bytes are not a multiple of 8, and payload words are not divided"},
+    {"SharedReceivesOfParts", "RDMAtransport:\n  queue_pairs: 2\n  verbs: {shared_receive_queue: on}\n",
+     ":7: transport.verbs.shared_receive_queue: does not bound the messages of which only some parts have arrived; "
+     "with transport.queue_pairs 2 use 'spread: deal', or no shared receive queue"},
+    {"SharedReceivesOfCheckedWrites", "RDMAtransport:\n  checking: on\n  verbs: {shared_receive_queue: on}\n",
+     ":7: transport.verbs.shared_receive_queue: does not hold back a queue pair that WRITEs to memory that is not "
+     "compared yet; with 'checking' use verb send_imm or read, or no shared receive queue"},
     {"ServiceLevel", "GOODtransport: {verbs: {sl: 8}}\n", ":3: transport.verbs.sl: 8 is outside 0 .. 7"},
     {"Inline", "GOODtransport: {verbs: {inline: 2KiB}}\n", ":3: transport.verbs.inline: '2KiB' is outside 0B .. 1KiB"},
     {"UnknownVerbsKey", "GOODtransport: {verbs: {signal_evry: 4}}\n",
