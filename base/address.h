@@ -71,4 +71,9 @@ std::string to_string(const IpAddress& address);
 /// Reads either form; nothing when `text` is none of them.
 std::optional<IpAddress> parse_ip(std::string_view text);
 
+/// fe80::/10 (RFC 4291 section 2.4).
+inline bool is_link_local(const IpAddress& ip) {
+  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
+}
+
 }  // namespace rankwire

@@ -31,10 +31,6 @@ std::string listed(const std::vector<VerbsGid>& gids) {
   return text.empty() ? "none" : text;
 }
 
-bool is_link_local(const IpAddress& ip) {
-  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
-}
-
 bool is_of(GidFamily family, const IpAddress& ip) {
   return family == GidFamily::kAny || ip.is_ipv4() == (family == GidFamily::kIpv4);
 }

@@ -22,10 +22,6 @@ VerbsSelection selection_of(const PortConfig& port, const IpAddress& wanted) {
       .device = port.verbs, .port = port.verbs_port, .gid = port.gid, .family = port.gid ? GidFamily::kAny : family};
 }
 
-bool is_link_local(const IpAddress& ip) {
-  return ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;  // fe80::/10, RFC 4291 section 2.4
-}
-
 /// The addresses that NICs behind the port take in turn, that of the chosen GID first.
 std::vector<VerbsGid> addresses_of(const VerbsPort& port, const PortConfig& config) {
   const VerbsGid& chosen = port.place.gid;
