@@ -27,6 +27,12 @@ std::string microseconds_text(Duration duration) {
   return fmt::format("{:.3f}", static_cast<double>(duration.ps) / 1e6);
 }
 
+/// Mean rate over the run; "-" where it has no duration.
+std::string rate_text(uint64_t bytes, Duration completion) {
+  if (completion <= Duration()) return "-";
+  return fmt::format("{:.3f}", static_cast<double>(bytes) * 8 * 1e3 / static_cast<double>(completion.ps));
+}
+
 std::string latency_table(const RunReader& record, const RecordedRun& run, std::span<const LatencyRow> latencies) {
   const std::map<PortId, std::string> names = port_names(record, run);
   HtmlTable table({{"Port", kText},
@@ -175,15 +181,19 @@ std::string html_ports(const RunReader& record) {
   HtmlTable table({{"Port", kText},
                    {"Frames sent"},
                    {"Bytes sent"},
+                   {"Mean Gb/s sent"},
                    {"Frames received"},
                    {"Bytes received"},
+                   {"Mean Gb/s received"},
                    {"Refused"},
                    {"Missed"},
                    {"Dropped"},
                    {"Marked CE"}});
+  const Duration completion = run->end.completion;
   for (const PortCounters& p : ports) {
-    table.add({p.name, p.tx_frames, bytes_of(p.tx_bytes), p.rx_frames, bytes_of(p.rx_bytes), p.tx_refused, p.rx_missed,
-               p.dropped, p.marked});
+    table.add({p.name, p.tx_frames, bytes_of(p.tx_bytes), rate_text(p.tx_bytes, completion), p.rx_frames,
+               bytes_of(p.rx_bytes), rate_text(p.rx_bytes, completion), p.tx_refused, p.rx_missed, p.dropped,
+               p.marked});
   }
   return std::move(table).finish();
 }

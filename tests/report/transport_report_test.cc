@@ -213,6 +213,22 @@ TEST(HistogramPicture, BarsStandAtTheLogarithmsOfTimeAndCount) {
   EXPECT_THAT(svg, HasSubstr("median "));
 }
 
+// 12,500 bytes in 50 us are 100,000 bits in 50,000 ns: 2 Gb/s; 25,000 bytes twice that.
+TEST(PortReport, HasMeanRates) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.ports = {{.port = PortId(0), .name = "p0", .tx_frames = 10, .tx_bytes = 12'500, .rx_bytes = 25'000}};
+    testing::record_emulated(recorder, end);
+  }
+  write_report(folder.path(), {ReportFormat::kHtml});
+  const std::string html = file_text(folder / "report.html");
+  EXPECT_THAT(html, HasSubstr(">2.000</td>"));
+  EXPECT_THAT(html, HasSubstr(">4.000</td>"));
+}
+
 // From 32 ps to the end of time there are 58 octaves: at most 256 / 58, so 4 bars an octave.
 TEST(HistogramPicture, IsBoundedHoweverWideTheLatenciesAre) {
   Histogram histogram;
