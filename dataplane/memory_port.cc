@@ -14,8 +14,9 @@ using FrameRing = SpscRing<Frame>;
 
 class MemoryPort final : public FramePort {
  public:
-  MemoryPort(FramePool& pool, std::shared_ptr<FrameRing> out, std::shared_ptr<FrameRing> in, std::string name)
-      : pool_(pool), out_(std::move(out)), in_(std::move(in)) {
+  MemoryPort(FramePool& pool, std::shared_ptr<FrameRing> out, std::shared_ptr<FrameRing> in, std::string name,
+             Doorbell bell)
+      : pool_(pool), out_(std::move(out)), in_(std::move(in)), bell_(bell) {
     counters_.name = std::move(name);
   }
 
@@ -35,6 +36,7 @@ class MemoryPort final : public FramePort {
       sent += taken;
       if (taken < n) break;
     }
+    if (sent > 0) bell_.ring();
     counters_.tx_frames += sent;
     counters_.tx_refused += frames.size() - sent;
     return sent;
@@ -138,17 +140,19 @@ class MemoryPort final : public FramePort {
 
   FramePool& pool_;
   std::shared_ptr<FrameRing> out_, in_;
+  Doorbell bell_;
   PortCounters counters_;
 };
 
 }  // namespace
 
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_memory_link(FramePool& pool, size_t queue_frames,
-                                                                                   const std::string& name) {
+                                                                                   const std::string& name,
+                                                                                   Doorbell bell) {
   auto a_to_b = std::make_shared<FrameRing>(queue_frames);
   auto b_to_a = std::make_shared<FrameRing>(queue_frames);
-  return {std::make_unique<MemoryPort>(pool, a_to_b, b_to_a, name + ".a"),
-          std::make_unique<MemoryPort>(pool, b_to_a, a_to_b, name + ".b")};
+  return {std::make_unique<MemoryPort>(pool, a_to_b, b_to_a, name + ".a", bell),
+          std::make_unique<MemoryPort>(pool, b_to_a, a_to_b, name + ".b", Doorbell())};
 }
 
 }  // namespace rankwire

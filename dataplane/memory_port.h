@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/doorbells.h"
 #include "dataplane/frame_pool.h"
 #include "dataplane/frame_port.h"
 
@@ -16,8 +17,10 @@ namespace rankwire {
 ///
 /// `queue_frames` is the capacity of each direction, rounded up to a power of two; `transmit` refuses beyond it. `pool`
 /// must outlive both ends, and frames pass only between links of the same pool. Each end may be used by a thread of its
-/// own. The counters' name is `name` with ".a" and ".b".
+/// own. The counters' name is `name` with ".a" and ".b". `bell`, which outlives the link, rings when the first end has
+/// sent.
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_memory_link(FramePool& pool, size_t queue_frames,
-                                                                                   const std::string& name);
+                                                                                   const std::string& name,
+                                                                                   Doorbell bell = {});
 
 }  // namespace rankwire

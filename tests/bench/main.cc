@@ -14,9 +14,8 @@ struct Benchmark {
 };
 
 constexpr std::array kBenchmarks = {
-    Benchmark{"engine", engine_nodes},
-    Benchmark{"switch", switch_forwarding},
-    Benchmark{"transport_tx", transport_tx},
+    Benchmark{"engine", engine_nodes},           Benchmark{"fabric", fabric_hops},
+    Benchmark{"switch", switch_forwarding},      Benchmark{"transport_tx", transport_tx},
     Benchmark{"transport_loop", transport_loop},
 };
 

@@ -7,7 +7,7 @@
 
 #include "dataplane/dpdk_port.h"
 #include "dataplane/memory_port.h"
-#include "dataplane/virtual_switch.h"
+#include "dataplane/star_switch.h"
 #include "tests/bench/bench.h"
 
 namespace rankwire::bench {
@@ -28,7 +28,7 @@ class Star {
     SwitchOptions options;
     options.latency = microseconds(1);
     options.link_latency = nanoseconds(100);
-    switch_ = std::make_unique<VirtualSwitch>(ports, options);
+    switch_ = make_star_switch(ports, options);
     round();  // the switch learns where everybody is
   }
 
@@ -61,7 +61,7 @@ class Star {
 
  private:
   Links links_;
-  std::unique_ptr<VirtualSwitch> switch_;
+  std::unique_ptr<VirtualFabric> switch_;
   Time now_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "dataplane/memory_port.h"
 #include "dataplane/neighbour_frames.h"
-#include "dataplane/virtual_switch.h"
+#include "dataplane/star_switch.h"
 #include "tests/dataplane/encapsulations.h"
 
 namespace rankwire {
@@ -31,7 +31,7 @@ class SwitchFrames : public ::testing::Test {
       inner_[i] = std::move(inner);
       ports.push_back({inner_[i].get(), Bandwidth(10'000'000'000)});
     }
-    switch_ = std::make_unique<VirtualSwitch>(ports, options);
+    switch_ = make_star_switch(ports, options);
   }
   void send(size_t port, Time now, const FrameBytes& bytes) {
     Frame frame;
@@ -55,7 +55,7 @@ class SwitchFrames : public ::testing::Test {
 
   FramePool pool_{512, 1600};
   std::array<std::unique_ptr<FramePort>, 3> nics_, inner_;
-  std::unique_ptr<VirtualSwitch> switch_;
+  std::unique_ptr<VirtualFabric> switch_;
 };
 
 FrameBytes send_only(const PacketPath& path) {

@@ -1,5 +1,3 @@
-#include "dataplane/virtual_switch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/memory_port.h"
+#include "dataplane/star_switch.h"
 #include "tests/dataplane/switch_bench.h"
 
 namespace rankwire {
@@ -103,7 +102,7 @@ TEST_F(TwoToOne, DropsWhatDoesNotFitIntoTheBuffer) {
   send_pairs(bench, 50, kEct0);
   // Pairs 1..10 fit (10 frames wait behind pair 10). From pair 11 on the first of a pair takes the place that became
   // free and the second is dropped: 40 drops, all of port 1, which comes second at equal times.
-  EXPECT_EQ(bench.counters(2).tail_drops, 40u);
+  EXPECT_EQ(bench.counters(2).dropped(FabricDrop::kTail), 40u);
   EXPECT_EQ(bench.counters(2).peak_queue, Bytes(10'000));
   int from_0 = 0, from_1 = 0;
   for (const Reception& reception : bench.received(2)) (reception.source == station(0) ? from_0 : from_1)++;
@@ -115,7 +114,7 @@ TEST_F(TwoToOne, DropsWhatDoesNotFitIntoTheBuffer) {
 TEST_F(TwoToOne, QueueGrowsByOneFrameAPair) {
   SwitchBench bench({k10G, k10G, k10G}, options());
   send_pairs(bench, 50, kEct0);
-  EXPECT_EQ(bench.counters(2).tail_drops, 0u);
+  EXPECT_EQ(bench.counters(2).dropped(FabricDrop::kTail), 0u);
   EXPECT_EQ(bench.counters(2).peak_queue, Bytes(50'000));
   // 100 frames back to back from the time that the first would have alone.
   const auto receptions = bench.received(2);
@@ -187,7 +186,7 @@ TEST(VirtualSwitch, LosesTheConfiguredShareAndTheSameFramesForTheSameSeed) {
       for (const Reception& reception : bench.received(1)) times.push_back(reception.arrival.ps);
     }
     bench.expect_conservation();
-    EXPECT_EQ(bench.counters(0).random_losses, 20'000 - times.size());
+    EXPECT_EQ(bench.counters(0).dropped(FabricDrop::kRandomLoss), 20'000 - times.size());
     return times;
   };
   const auto first = survivors(7);
@@ -255,7 +254,7 @@ TEST(VirtualSwitch, FiltersWhatABridgeMustNotForward) {
   bench.send(0, bench.now(), station(0), station(5), 60);      // never back to the port it came from
   bench.send(0, bench.now(), station(0), 0x0180C2000001, 60);  // PAUSE
   bench.run();
-  EXPECT_EQ(bench.counters(0).filtered, 2u);
+  EXPECT_EQ(bench.counters(0).dropped(FabricDrop::kFiltered), 2u);
   EXPECT_THAT(bench.received(0), IsEmpty());
   EXPECT_THAT(bench.received(1), IsEmpty());
   EXPECT_EQ(bench.pool().available(), bench.pool().size());
@@ -312,7 +311,7 @@ TEST(VirtualSwitch, RefusesOptionsOutOfRange) {
   FramePool pool(2);
   auto [nic, inner] = make_memory_link(pool, 2, "port");
   const SwitchPort port{inner.get(), k10G};
-  const auto make = [](SwitchPort p, SwitchOptions o) { VirtualSwitch({&p, 1}, o); };
+  const auto make = [](SwitchPort p, SwitchOptions o) { make_star_switch({&p, 1}, o); };
   EXPECT_NO_THROW(make(port, options()));
   EXPECT_THROW(make({inner.get(), Bandwidth()}, options()), Error);
   SwitchOptions bad = options();
@@ -321,7 +320,7 @@ TEST(VirtualSwitch, RefusesOptionsOutOfRange) {
   bad = options();
   bad.buffer = Bytes();
   EXPECT_THROW(make(port, bad), Error);
-  EXPECT_THROW(VirtualSwitch({}, options()), Error);
+  EXPECT_THROW(make_star_switch({}, options()), Error);
 }
 
 /// Two NICs exchange frames in this thread, the switch runs in its own.
@@ -333,7 +332,8 @@ TEST(VirtualSwitch, RunsOnAThreadOfItsOwn) {
   const std::array<FramePort*, 2> nics = {link_0.first.get(), link_1.first.get()};
   const std::array<SwitchPort, 2> ports = {SwitchPort{link_0.second.get(), Bandwidth(100'000'000'000)},
                                            SwitchPort{link_1.second.get(), Bandwidth(100'000'000'000)}};
-  VirtualSwitch device(ports, options());
+  const std::unique_ptr<VirtualFabric> owned = make_star_switch(ports, options());
+  VirtualFabric& device = *owned;
   RealClock clock;
   std::atomic<bool> stop{false};
   std::thread thread([&] {

@@ -1,0 +1,31 @@
+// Cables that fail and come back.
+#include "dataplane/virtual_fabric.h"
+
+namespace rankwire {
+
+void VirtualFabric::change_cable(const CableEvent& change, Time now) noexcept {
+  const bool up = change.state == CableState::kUp;
+  cable_in_use_[change.cable] = up ? 1 : 0;
+  for (const uint32_t port : {2 * change.cable, 2 * change.cable + 1}) {
+    if (ports_[port].up && !up) silence(port, now);
+    ports_[port].up = up;
+  }
+  events_.push(now + options_.convergence, FabricEventKind::kReroute, 0);
+}
+
+/// What waits for the cable is lost, and no pause survives it.
+void VirtualFabric::silence(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  FabricFlowControl& control = flow_control_[number];
+  port.up = false;
+  port.down_at = now;
+  for (uint32_t i = 0; i < kPriorities; ++i) {
+    discard_queue(number, i, FabricDrop::kCableDown, now);
+    port.groups[i].paused = false;
+  }
+  control.pauses.receive(priority_pause(kAllPriorities, 0), now);
+  control.asked = control.storms = 0;
+  port.untold = 0;
+}
+
+}  // namespace rankwire

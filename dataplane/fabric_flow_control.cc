@@ -1,0 +1,99 @@
+// Pauses: those that a port obeys, those that it asks for, and those that last too long.
+#include <algorithm>
+
+#include "dataplane/virtual_fabric.h"
+
+namespace rankwire {
+
+PrioritySet VirtualFabric::paused(uint32_t number, Time now) const noexcept {
+  if (ports_[number].paused_until <= now) return 0;
+  const FabricFlowControl& control = flow_control_[number];
+  PrioritySet set = control.pauses.paused(now);
+  if (control.storms != 0 && switches_[ports_[number].device].options.watchdog->action == StormAction::kForward) {
+    set &= static_cast<PrioritySet>(~control.storms);
+  }
+  return set;
+}
+
+void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noexcept {
+  Port& port = ports_[number];
+  FabricFlowControl& control = flow_control_[number];
+  const FabricSwitchOptions& options = switches_[port.device].options;
+  ++port.counters.pauses_rx;
+  PauseFrame heeded = pause;
+  if (pause.kind == PauseFrame::Kind::kPriority) heeded.priorities &= options.classes.lossless;
+  if (heeded.priorities == 0 || !port.up) return;
+  const PrioritySet before = control.pauses.paused(now);
+  control.pauses.receive(heeded, now);
+  const uint16_t longest = *std::max_element(heeded.quanta.begin(), heeded.quanta.end());
+  port.paused_until = std::max(port.paused_until, now + pause_time(longest, port.line_times.rate()));
+  const PrioritySet after = control.pauses.paused(now);
+  for (uint32_t i = 0; i < kPriorities; ++i) {
+    if ((after & ~before & priority_bit(i)) != 0) control.progress[i] = now;
+    if (series_ && ((after ^ before) & priority_bit(i)) != 0) series_->touch(queue_number(number, i), now);
+  }
+  if (options.watchdog && after != 0 && !control.look_due) {
+    control.look_due = true;
+    events_.push(now + look_interval(*options.watchdog), FabricEventKind::kWatchdog, number);
+  }
+  serve_or_wake(number, now);
+}
+
+/// A frame of `priority` has come by the port: asks the other end to stop when the group has had its share.
+void VirtualFabric::ask(uint32_t number, uint32_t priority, Time now) noexcept {
+  Port& port = ports_[number];
+  const FabricSwitch& device = switches_[port.device];
+  PriorityGroup& group = port.groups[priority];
+  if ((device.options.classes.lossless & priority_bit(priority)) == 0) return;
+  if (group.paused || !device.buffer.must_pause(group)) return;
+  group.paused = true;
+  flow_control_[number].asked |= priority_bit(priority);
+  port.untold |= priority_bit(priority);
+  serve_or_wake(number, now);
+}
+
+void VirtualFabric::refresh(uint32_t number, Time now) noexcept {
+  const PrioritySet asked = flow_control_[number].asked;
+  if (asked == 0) return;
+  ports_[number].untold |= asked;
+  serve_or_wake(number, now);
+}
+
+void VirtualFabric::await_expiry(uint32_t number, Time now) noexcept {
+  FabricFlowControl& control = flow_control_[number];
+  const Time expiry = control.pauses.next_expiry(now);
+  if (control.expiry_due || expiry == Time::never()) return;
+  control.expiry_due = true;
+  events_.push(expiry, FabricEventKind::kExpire, number);
+}
+
+/// The watchdog's look at a port that was paused.
+void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  FabricFlowControl& control = flow_control_[number];
+  const WatchdogOptions& options = *switches_[port.device].options.watchdog;
+  const PrioritySet paused = control.pauses.paused(now);
+  for (uint32_t i = 0; i < kPriorities; ++i) {
+    const PrioritySet bit = priority_bit(i);
+    if ((control.storms & bit) != 0) {
+      if ((paused & bit) != 0) {
+        control.calm_since[i] = Time::never();
+      } else if (control.calm_since[i] == Time::never()) {
+        control.calm_since[i] = now;
+      } else if (now - control.calm_since[i] >= options.restoration) {
+        control.storms &= static_cast<PrioritySet>(~bit);
+      }
+    } else if ((paused & port.waiting & bit) != 0 && now - control.progress[i] >= options.detection) {
+      control.storms |= bit;
+      control.calm_since[i] = Time::never();
+      ++port.counters.storms;
+      if (options.action == StormAction::kDrop) discard_queue(number, i, FabricDrop::kWatchdog, now);
+    }
+  }
+  serve_or_wake(number, now);
+  if ((paused | control.storms) == 0) return;
+  control.look_due = true;
+  events_.push(now + look_interval(options), FabricEventKind::kWatchdog, number);
+}
+
+}  // namespace rankwire

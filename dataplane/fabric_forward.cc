@@ -1,0 +1,194 @@
+// The way of a frame through a switch up to its output queue.
+#include <cstring>
+
+#include "dataplane/fabric_frames.h"
+#include "dataplane/virtual_fabric.h"
+#include "fabric/ecmp_hash.h"
+
+namespace rankwire {
+
+void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept {
+  Port& port = ports_[number];
+  FabricSwitch& device = switches_[port.device];
+  FabricPacket& packet = packets_[handle];
+  if (port.host == nullptr) {
+    if (!port.up || port.down_at + port.latency >= packet.frame.arrival)
+      return drop(handle, FabricDrop::kCableDown, number);
+    ++port.counters.rx_frames;
+    port.counters.rx_bytes += packet.frame.length();
+  }
+  if (device.options.loss_ppm > 0 && device.random.chance(device.options.loss_ppm)) {
+    return drop(handle, FabricDrop::kRandomLoss, number);
+  }
+  packet.ingress = number;
+  if (port.host != nullptr) {
+    if (const std::optional<PauseFrame> pause = read_pause(packet.frame)) {
+      release(handle);
+      return obey(number, *pause, now);
+    }
+    if (!classify(number, handle)) return drop(handle, FabricDrop::kFiltered, number);
+  }
+  if (packet.destination == FabricPacket::kFlooded) return flood(number, handle, now);
+  const uint32_t there = topology_.host_port(packet.destination);
+  const uint32_t edge = ports_[there].device;
+  if (edge == port.device) {
+    if (there == number) return drop(handle, FabricDrop::kFiltered, number);
+    return enqueue(there, handle, now);
+  }
+  const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), SwitchId(edge));
+  if (ports.empty()) return drop(handle, FabricDrop::kNoRoute, number);
+  enqueue(ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now), handle, now);
+}
+
+/// Reads a host's frame, once for all switches. False when it goes no further.
+bool VirtualFabric::classify(uint32_t number, uint32_t handle) noexcept {
+  FabricPacket& packet = packets_[handle];
+  if (is_runt(packet.frame)) return false;
+  const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
+  const auto host = static_cast<uint16_t>(number - topology_.host_port(0));
+  if (!is_group(headers.source)) stations_.learn(headers.source, host);
+  if (is_reserved_group(headers.destination)) return false;
+  packet.destination = is_group(headers.destination)
+                           ? FabricPacket::kFlooded
+                           : stations_.port_of(headers.destination).value_or(FabricPacket::kFlooded);
+  packet.flow = headers.flow;
+  packet.priority = priority_of(headers, switches_[ports_[number].device].options.classes);
+  packet.ecn_capable = headers.ecn_capable;
+  return true;
+}
+
+bool VirtualFabric::floods_to(uint32_t output) const noexcept {
+  return ports_[output].host != nullptr || routes_.in_tree(output / 2);
+}
+
+/// Copies for all other hosts and branches of the tree but the last, which gets the frame itself.
+void VirtualFabric::flood(uint32_t number, uint32_t handle, Time now) noexcept {
+  const std::vector<uint32_t>& outputs = switches_[ports_[number].device].ports;
+  uint32_t last = number;
+  for (const uint32_t output : outputs) {
+    if (output != number && floods_to(output)) last = output;
+  }
+  if (last == number) return drop(handle, FabricDrop::kFiltered, number);
+  ++ports_[number].counters.flooded;
+  for (const uint32_t output : outputs) {
+    if (output == last) break;
+    if (output != number && floods_to(output)) copy_to(output, handle, now);
+  }
+  enqueue(last, handle, now);
+}
+
+void VirtualFabric::copy_to(uint32_t output, uint32_t handle, Time now) noexcept {
+  const FabricPacket& packet = packets_[handle];
+  const Frame& frame = packet.frame;
+  FabricPortCounters& counters = ports_[packet.ingress].counters;
+  FramePort& pool = *(ports_[output].host != nullptr ? ports_[output].host : ports_.back().host);
+  Frame copy;
+  if (packets_.room() == 0 || pool.capabilities().frame_capacity < frame.head_length ||
+      pool.allocate({&copy, 1}) == 0) {
+    ++counters.copy_failures;
+    return;
+  }
+  std::memcpy(copy.head, frame.head, frame.head_length);
+  copy.head_length = frame.head_length;
+  copy.payload = frame.payload;
+  copy.payload_length = frame.payload_length;
+  copy.tail_length = frame.tail_length;
+  std::memcpy(copy.tail, frame.tail, sizeof copy.tail);
+  copy.arrival = frame.arrival;
+  const uint32_t added = packets_.take();
+  packets_[added] = packet;
+  packets_[added].frame = copy;
+  ++counters.flood_copies;
+  enqueue(output, added, now);
+}
+
+uint32_t VirtualFabric::choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow,
+                               Time now) noexcept {
+  const auto members = static_cast<uint32_t>(ports.size());
+  switch (options_.balancing.spreading) {
+    case Spreading::kPacket:
+      return ports[device.turn++ % members];
+    case Spreading::kFlowlet: {
+      Flowlet& flowlet = device.flowlets[flow % device.flowlets.size()];
+      if (now - flowlet.last > options_.balancing.flowlet_gap) {
+        flowlet.member = static_cast<uint32_t>(device.random.below(UINT32_MAX));
+      }
+      flowlet.last = now;
+      return ports[flowlet.member % members];
+    }
+    case Spreading::kFlow:
+      break;
+  }
+  return ports[ecmp_member(flow, device.hash_seed, members)];
+}
+
+void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept {
+  Port& output = ports_[number];
+  FabricPacket& packet = packets_[handle];
+  serve(number, now);  // what leaves by now is not in this frame's way
+  FabricDrop reason;
+  if (!admit(output, packet, reason)) {
+    if (series_) series_->drop(queue_number(number, packet.priority), now);
+    return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
+  }
+  FabricQueue& queue = output.queues[packet.priority];
+  const PrioritySet bit = priority_bit(packet.priority);
+  if ((output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
+  packets_.append(queue.packets, handle);
+  queue.bytes += Bytes(packet.frame.length());
+  output.waiting |= bit;
+  output.counters.peak_queue = std::max(output.counters.peak_queue, queue.bytes);
+  if (series_) series_->touch(queue_number(number, packet.priority), now);
+  ask(packet.ingress, packet.priority, now);
+  serve_or_wake(number, now);
+}
+
+/// Charges the frame to its switch's buffer, or says why not.
+bool VirtualFabric::admit(Port& output, FabricPacket& packet, FabricDrop& reason) noexcept {
+  FabricSwitch& device = switches_[output.device];
+  const Bytes queued = output.queues[packet.priority].bytes;
+  const Bytes length(packet.frame.length());
+  const PrioritySet bit = priority_bit(packet.priority);
+  if (!output.up) return reason = FabricDrop::kCableDown, false;
+  if ((flow_control_[number(output)].storms & bit) != 0 && device.options.watchdog->action == StormAction::kDrop) {
+    return reason = FabricDrop::kWatchdog, false;
+  }
+  const std::optional<Bytes>& limit = device.options.buffer.queue_limit;
+  if (limit && queued + length > *limit) return reason = FabricDrop::kTail, false;
+  PriorityGroup& group = ports_[packet.ingress].groups[packet.priority];
+  if ((device.options.classes.lossless & bit) != 0) {
+    if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
+  } else if (!device.buffer.admit_lossy(group, queued, length)) {
+    return reason = FabricDrop::kTail, false;
+  }
+  if (passes_red(output, packet, MarkAt::kEnqueue)) return true;
+  device.buffer.release(group, length);
+  return reason = FabricDrop::kEarly, false;
+}
+
+/// Marks the frame, if this is the moment for it; false when RED drops it instead.
+bool VirtualFabric::passes_red(Port& output, FabricPacket& packet, MarkAt moment) noexcept {
+  FabricSwitch& device = switches_[output.device];
+  const PrioritySet bit = priority_bit(packet.priority);
+  if (!device.options.red || device.options.red->at != moment) return true;
+  const RedOptions& red = *device.options.red;
+  const Bytes queued = output.queues[packet.priority].bytes;
+  if (queued <= red.minimum || (red.priorities & bit) == 0) return true;
+  if (queued <= red.maximum) {
+    const auto most = static_cast<unsigned __int128>(red.most_ppm) * (queued - red.minimum).count;
+    const auto width = static_cast<unsigned __int128>((red.maximum - red.minimum).count) * 1'000'000;
+    if (device.random.below(static_cast<uint64_t>(width)) >= static_cast<uint64_t>(most)) return true;
+  }
+  if (packet.ecn_capable) {
+    if (mark_congestion(packet.frame)) {
+      ++output.counters.marks;
+      if (series_) series_->mark(queue_number(number(output), packet.priority));
+    }
+    packet.ecn_capable = false;
+    return true;
+  }
+  return red.not_capable == NotCapable::kPass || moment == MarkAt::kDequeue ||
+         (device.options.classes.lossless & bit) != 0;
+}
+
+}  // namespace rankwire

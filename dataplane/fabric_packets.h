@@ -1,0 +1,94 @@
+// The frames that a fabric holds, and queues of them.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "dataplane/frame_port.h"
+
+namespace rankwire {
+
+/// A frame with what the switches need to know of it, so that they need not look into it again.
+struct FabricPacket {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint16_t kFlooded = UINT16_MAX;  ///< as destination: everybody
+
+  Frame frame;           ///< arrival: of the last bit at the switch, or at the host
+  uint32_t next;         ///< in a queue
+  uint32_t flow;         ///< hash of the flow
+  uint32_t ingress;      ///< the port of the present switch by which it came
+  uint16_t destination;  ///< host, or kFlooded
+  uint8_t priority;
+  bool ecn_capable;
+};
+static_assert(std::is_trivially_copyable_v<FabricPacket> && sizeof(FabricPacket) == 64);
+
+/// First in, first out.
+struct PacketList {
+  uint32_t head = FabricPacket::kNone, tail = FabricPacket::kNone;
+  bool empty() const noexcept { return head == FabricPacket::kNone; }
+};
+
+/// Memory is reserved at construction; since freed places are used again first, only as much of it is ever touched as
+/// was full at once. One thread.
+class PacketStore {
+ public:
+  /// Throws std::bad_alloc.
+  explicit PacketStore(uint32_t capacity)
+      : capacity_(capacity),
+        packets_(static_cast<FabricPacket*>(std::aligned_alloc(64, sizeof(FabricPacket) * capacity))) {
+    if (!packets_) throw std::bad_alloc();
+  }
+
+  FabricPacket& operator[](uint32_t handle) noexcept { return packets_.get()[handle]; }
+  const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_.get()[handle]; }
+
+  uint32_t capacity() const noexcept { return capacity_; }
+  uint32_t used() const noexcept { return used_; }
+  uint32_t room() const noexcept { return capacity_ - used_; }
+
+  /// A place with undefined contents. Only when there is room.
+  uint32_t take() noexcept {
+    ++used_;
+    if (free_ == FabricPacket::kNone) return touched_++;
+    const uint32_t handle = free_;
+    free_ = (*this)[handle].next;
+    return handle;
+  }
+  void give_back(uint32_t handle) noexcept {
+    (*this)[handle].next = free_;
+    free_ = handle;
+    --used_;
+  }
+
+  void append(PacketList& list, uint32_t handle) noexcept {
+    (*this)[handle].next = FabricPacket::kNone;
+    if (list.empty()) {
+      list.head = handle;
+    } else {
+      (*this)[list.tail].next = handle;
+    }
+    list.tail = handle;
+  }
+  /// `list` is not empty.
+  uint32_t remove_front(PacketList& list) noexcept {
+    const uint32_t handle = list.head;
+    list.head = (*this)[handle].next;
+    return handle;
+  }
+
+ private:
+  struct Free {
+    void operator()(FabricPacket* packets) const { std::free(packets); }
+  };
+
+  uint32_t capacity_;
+  std::unique_ptr<FabricPacket, Free> packets_;
+  uint32_t used_ = 0, touched_ = 0;
+  uint32_t free_ = FabricPacket::kNone;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,119 @@
+// The parts that a virtual fabric is made of: its ports and its switches.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "dataplane/fabric_buffer.h"
+#include "dataplane/fabric_options.h"
+#include "dataplane/fabric_packets.h"
+#include "dataplane/fabric_scheduler.h"
+#include "dataplane/frame_port.h"
+#include "dataplane/line_times.h"
+
+namespace rankwire {
+
+/// Why a frame ended in the fabric. Whose port counts it: (i) that by which it came, (o) that for which it was meant.
+enum class FabricDrop : uint8_t {
+  kRandomLoss,  ///< (i)
+  kFiltered,    ///< (i) destination behind the same port, reserved group address, runt
+  kNoRoute,     ///< (i) no path of cables in use
+  kHeadroom,    ///< (i) of a lossless priority, beyond the group's limit and headroom
+  kTail,        ///< (o) of a lossy priority beyond the limits, or beyond BufferOptions::queue_limit
+  kEarly,       ///< (o) by RED
+  kWatchdog,    ///< (o) in a pause storm
+  kCableDown,   ///< (o) queued for a cable, (i) on a cable that went down
+};
+constexpr size_t kFabricDrops = 8;
+
+/// Over all ports, rx_frames + flood_copies + pauses_made = tx_frames + drops + pauses_rx + frames held by the fabric,
+/// where rx_frames, tx_frames and pauses_rx are those of host ports: see VirtualFabric::conserved.
+struct FabricPortCounters {
+  // As an input. Bytes are without FCS.
+  uint64_t rx_frames = 0, rx_bytes = 0;
+  uint64_t flooded = 0;        ///< frames sent to all other ports: unknown or group destination
+  uint64_t flood_copies = 0;   ///< frames that flooding added
+  uint64_t copy_failures = 0;  ///< copies not made because the frame pool or the fabric was full
+  uint64_t pauses_rx = 0;      ///< PAUSE and PFC frames
+  // As an output.
+  uint64_t tx_frames = 0, tx_bytes = 0;
+  uint64_t marks = 0;                          ///< frames whose ECN field was changed to CE
+  uint64_t pauses_tx = 0;                      ///< PFC frames
+  uint64_t pauses_made = 0;                    ///< those of them that became frames, for a host
+  uint64_t pause_failures = 0;                 ///< PFC frames put off because the frame pool or the fabric was full
+  uint64_t storms = 0;                         ///< pause storms that the watchdog found
+  Bytes peak_queue;                            ///< most bytes in a priority's queue, the newest frame included
+  std::array<Duration, kPriorities> paused{};  ///< by priority: how long the other end has forbidden to send it
+  std::array<uint64_t, kFabricDrops> drops{};
+
+  uint64_t dropped(FabricDrop reason) const { return drops[static_cast<size_t>(reason)]; }
+  uint64_t dropped() const;
+};
+
+/// The output queue of a priority.
+struct FabricQueue {
+  PacketList packets;
+  Bytes bytes;  ///< of the frames that wait; one that is being sent has left
+};
+
+/// Flow control of a port: what the other end forbids, and what it is forbidden.
+struct FabricFlowControl {
+  explicit FabricFlowControl(Bandwidth rate) : pauses(rate) {
+    progress.fill(Time::long_ago());
+    calm_since.fill(Time::never());
+  }
+
+  PauseTimers pauses;      ///< of this port's output
+  PrioritySet asked = 0;   ///< what this port has told the other end to pause, or is going to
+  PrioritySet storms = 0;  ///< outputs that the watchdog has taken
+  bool refresh_due = false, expiry_due = false, look_due = false;  ///< an event of this kind is waiting
+  std::array<Time, kPriorities> progress;    ///< when the output last sent, began to wait or was paused
+  std::array<Time, kPriorities> calm_since;  ///< in a storm: since when it has not been paused
+};
+
+/// What every frame needs stands in the first cache lines.
+struct alignas(64) FabricPort {
+  FabricPort(FramePort* host_port, const LineTimes& times, uint32_t device_number)
+      : host(host_port), device(device_number), line_times(times) {}
+
+  FramePort* host;   ///< null: the port at the other end of the cable is this one's number ^ 1
+  Duration latency;  ///< of the line
+  uint32_t device;   ///< its switch
+  bool up = true;
+  bool wake_due = false, delivery_due = false;  ///< an event of this kind is waiting
+  PrioritySet waiting = 0;                      ///< priorities with frames
+  PrioritySet untold = 0;                ///< priorities of which the next PFC frame tells the other end the state
+  Time free_at = Time::long_ago();       ///< of the output line
+  Time input_free = Time::long_ago();    ///< of a host's input line
+  Time paused_until = Time::long_ago();  ///< no pause lasts longer
+  Time down_at = Time::long_ago();       ///< when its cable went down last
+  LineTimes line_times;
+  PacketList line;  ///< to the host; frame.arrival: last bit there
+  PortScheduler scheduler;
+  std::array<FabricQueue, kPriorities> queues;
+  std::array<PriorityGroup, kPriorities> groups;
+  FabricPortCounters counters;
+};
+
+/// The latest choice of a flow.
+struct Flowlet {
+  Time last = Time::long_ago();
+  uint32_t member = 0;
+};
+
+struct FabricSwitch {
+  FabricSwitch(const FabricSwitchOptions& with, uint64_t random_seed, uint64_t seed_of_hash)
+      : options(with), buffer(with.buffer), random(random_seed), hash_seed(seed_of_hash) {}
+
+  FabricSwitchOptions options;
+  SharedBuffer buffer;
+  Random random;
+  uint64_t hash_seed;
+  uint32_t turn = 0;              ///< of spraying
+  std::vector<uint32_t> ports;    ///< its own
+  std::vector<Flowlet> flowlets;  ///< by low bits of the flow's hash
+};
+
+}  // namespace rankwire

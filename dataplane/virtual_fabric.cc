@@ -1,0 +1,300 @@
+#include "dataplane/virtual_fabric.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "dataplane/fabric_frames.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kBurst = 32;
+constexpr uint32_t kHeaderBytes = 64;  // what a cut-through switch has read when it decides
+constexpr uint32_t kFlowlets = 4096;   // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
+
+void check_switch(const FabricSwitchOptions& device) {
+  if (device.loss_ppm > 1'000'000) fail_input("a loss of {} parts per million is above 1000000", device.loss_ppm);
+  if (device.latency < Duration()) fail_input("a switch's latency is negative");
+  if (device.buffer.shared <= Bytes() || (device.buffer.queue_limit && *device.buffer.queue_limit <= Bytes())) {
+    fail_input("a switch's buffer holds no frame");
+  }
+  for (const int8_t exponent : {device.buffer.egress.exponent, device.buffer.ingress.exponent}) {
+    if (exponent < -8 || exponent > 8) fail_input("alpha is 2^-8 .. 2^8, not 2^{}", exponent);
+  }
+  if (std::ranges::any_of(device.scheduler.weights, [](uint8_t weight) { return weight < 1 || weight > 100; })) {
+    fail_input("weights of priorities are 1 .. 100");
+  }
+  if (device.red && (device.red->minimum > device.red->maximum || device.red->most_ppm > 1'000'000)) {
+    fail_input("RED's thresholds or its probability are out of range");
+  }
+  if (device.pause_quanta == 0) fail_input("a pause of 0 quanta pauses nothing");
+  if (device.watchdog && (device.watchdog->detection <= Duration() || device.watchdog->restoration <= Duration())) {
+    fail_input("the times of a PFC watchdog must be positive");
+  }
+}
+
+void check_options(const Topology& topology, size_t hosts, std::span<const FabricSwitchOptions> devices,
+                   const FabricOptions& options) {
+  check(topology);
+  if (hosts != topology.hosts.size() || hosts > FabricPacket::kFlooded) {
+    fail_input("{} hosts' ports for {} hosts of the fabric, at most {}", hosts, topology.hosts.size(),
+               FabricPacket::kFlooded);
+  }
+  if (devices.size() != 1 && devices.size() != topology.switches.size()) {
+    fail_input("options of {} switches for a fabric of {}", devices.size(), topology.switches.size());
+  }
+  for (const FabricSwitchOptions& device : devices) check_switch(device);
+  if (options.addresses == 0) fail_input("a fabric must be able to know at least one address");
+  if (options.frames < 2 * kBurst) fail_input("a fabric of {} frames is too small", options.frames);
+  if (options.series && (options.series->interval <= Duration() || options.series->rows < 2)) {
+    fail_input("samples need a positive interval and two rows");
+  }
+  Time last;
+  for (const CableEvent& event : options.schedule) {
+    if (event.cable >= topology.cables.size()) fail_input("there is no cable {} to change", event.cable);
+    if (event.at < last) fail_input("changes of cables are not in the order of time");
+    last = event.at;
+  }
+}
+
+const Topology& checked(const Topology& topology, size_t hosts, std::span<const FabricSwitchOptions> devices,
+                        const FabricOptions& options) {
+  check_options(topology, hosts, devices, options);
+  return topology;
+}
+
+uint64_t mac_number(const MacAddress& mac) {
+  return std::accumulate(mac.bytes.begin(), mac.bytes.end(), uint64_t{0},
+                         [](uint64_t number, uint8_t byte) { return number << 8 | byte; });
+}
+
+/// Every frame has one event at most, a port one of each other kind and its share of pauses, a change of a cable two.
+uint32_t event_capacity(const Topology& topology, const FabricOptions& options, uint32_t pauses_of_port) {
+  constexpr uint32_t kEventsOfPort = 5;
+  return options.frames + (kEventsOfPort + pauses_of_port) * topology.ports() +
+         2 * static_cast<uint32_t>(options.schedule.size()) + 1;
+}
+
+}  // namespace
+
+uint64_t FabricPortCounters::dropped() const {
+  return std::accumulate(drops.begin(), drops.end(), uint64_t{0});
+}
+
+VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
+                             std::span<const FabricSwitchOptions> devices, const FabricOptions& options)
+    : topology_(checked(topology, hosts.size(), devices, options)),
+      options_(options),
+      routes_(topology_),
+      cable_in_use_(topology_.cables.size(), 1),
+      stations_(options.addresses),
+      events_(event_capacity(topology_, options, kPausesOfPort)),
+      packets_(options.frames),
+      due_(topology_.ports()),
+      refused_(topology_.ports()) {
+  for (uint32_t s = 0; s < topology_.switches.size(); ++s) {
+    const uint64_t seed = mix64(options.seed + s * 0x9E3779B97F4A7C15u);
+    switches_.emplace_back(devices[devices.size() == 1 ? 0 : s], seed,
+                           options.balancing.seed_per_switch ? mix64(seed) : mix64(options.seed));
+    if (options.balancing.spreading == Spreading::kFlowlet) switches_.back().flowlets.resize(kFlowlets);
+  }
+  ports_.reserve(topology_.ports());
+  flow_control_.reserve(topology_.ports());
+  for (uint32_t p = 0; p < topology_.ports(); ++p) {
+    const Line& line = topology_.line_of(p);
+    FramePort* const host = topology_.is_host_port(p) ? hosts[p - 2 * topology_.cables.size()] : nullptr;
+    Port& port = ports_.emplace_back(host, LineTimes(line.rate), topology_.switch_of(p).value);
+    port.latency = line.latency;
+    switches_[port.device].ports.push_back(p);
+    flow_control_.emplace_back(line.rate);
+  }
+  if (options.series) series_ = std::make_unique<FabricSeries>(*options.series, topology_.ports() * kPriorities);
+  for (const FabricStation& station : options.stations) {
+    stations_.learn(mac_number(station.mac), static_cast<uint16_t>(station.host));
+  }
+  options_.stations = {};
+  for (uint32_t i = 0; i < options_.schedule.size(); ++i) {
+    events_.push(options_.schedule[i].at, FabricEventKind::kCable, 0, i);
+  }
+}
+
+bool VirtualFabric::step(Time now) noexcept {
+  const uint64_t handled = handled_;
+  now_ = std::max(now_, now);
+  listen(now);
+  for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
+  while (events_.next() <= now) {
+    const FabricEvent event = events_.pop();
+    if (series_ && series_->due(event.at)) {
+      series_->sample([&](uint32_t queue) {
+        const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
+        return std::pair(ports_[port].queues[priority].bytes, (paused(port, event.at) & priority_bit(priority)) != 0);
+      });
+    }
+    handle(event);
+    ++handled_;
+  }
+  while (!due_.empty()) deliver(due_.pop(), now);
+  return handled_ != handled;
+}
+
+Time VirtualFabric::next_event() const noexcept {
+  Time next = events_.next();
+  const auto look = [&](uint32_t host) { next = std::min(next, ports_[topology_.host_port(host)].host->next_event()); };
+  if (options_.bells != nullptr) {
+    options_.bells->look(look);
+  } else {
+    for (uint32_t host = 0; host < topology_.hosts.size(); ++host) look(host);
+  }
+  if (!refused_.empty()) next = std::min(next, packets_[ports_[refused_.front()].line.head].frame.arrival);
+  return next;
+}
+
+void VirtualFabric::handle(const FabricEvent& event) noexcept {
+  const uint32_t port = event.port;
+  switch (event.kind) {
+    case FabricEventKind::kArrive:
+      return arrive(port, event.argument, event.at);
+    case FabricEventKind::kWake:
+      ports_[port].wake_due = false;
+      return serve_or_wake(port, event.at);
+    case FabricEventKind::kExpire:
+      flow_control_[port].expiry_due = false;
+      return serve_or_wake(port, event.at);
+    case FabricEventKind::kPause: {
+      --pauses_on_cables_;
+      PauseFrame pause{.priorities = static_cast<PrioritySet>(event.argument)};
+      const uint16_t quanta = switches_[ports_[port ^ 1].device].options.pause_quanta;
+      for (uint32_t i = 0; i < kPriorities; ++i)
+        if ((event.argument >> 8 & priority_bit(i)) != 0) pause.quanta[i] = quanta;
+      return obey(port, pause, event.at);
+    }
+    case FabricEventKind::kRefresh:
+      flow_control_[port].refresh_due = false;
+      return refresh(port, event.at);
+    case FabricEventKind::kWatchdog:
+      flow_control_[port].look_due = false;
+      return look_for_storms(port, event.at);
+    case FabricEventKind::kDeliver:
+      ports_[port].delivery_due = false;
+      return due_.push(port);
+    case FabricEventKind::kCable:
+      return change_cable(options_.schedule[event.argument], event.at);
+    case FabricEventKind::kReroute:
+      return routes_.compute(cable_in_use_);
+  }
+}
+
+/// Takes what hosts have sent.
+void VirtualFabric::listen(Time now) noexcept {
+  if (options_.bells == nullptr) {
+    for (uint32_t port = topology_.host_port(0); port < ports_.size(); ++port) receive(port, now);
+    return;
+  }
+  options_.bells->answer_all([&](uint32_t host) {
+    const uint32_t port = topology_.host_port(host);
+    receive(port, now);
+    if (ports_[port].host->next_event() != Time::never()) options_.bells->ring(host);
+  });
+}
+
+/// Takes what waits at the host's port, as far as there is room.
+void VirtualFabric::receive(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  const FabricSwitch& device = switches_[port.device];
+  std::array<Frame, kBurst> burst;
+  size_t n = 0;
+  do {
+    const size_t room = std::min<size_t>(kBurst, packets_.room());
+    n = room == 0 ? 0 : port.host->receive(now, std::span(burst).first(room));
+    for (const Frame& frame : std::span(burst).first(n)) {
+      const Time begun = std::max(frame.arrival + port.latency, port.input_free);
+      port.input_free = begun + port.line_times.of(frame.length());
+      const uint32_t handle = packets_.take();
+      packets_[handle].frame = frame;
+      packets_[handle].frame.arrival = port.input_free;
+      events_.push(eligible(device, port.line_times, begun, port.input_free, frame.length()), FabricEventKind::kArrive,
+                   number, handle);
+      port.counters.rx_bytes += frame.length();
+      // Read when the frame is forwarded, after the whole burst is in.
+      __builtin_prefetch(frame.head);
+    }
+    port.counters.rx_frames += n;
+    handled_ += n;
+  } while (n == kBurst);
+}
+
+/// When a frame whose first bit is in at `begun` and whose last is in at `whole` can go to an output queue.
+Time VirtualFabric::eligible(const FabricSwitch& device, LineTimes& times, Time begun, Time whole,
+                             uint32_t length) const noexcept {
+  if (device.options.forwarding == Forwarding::kStoreAndForward || length <= kHeaderBytes) {
+    return whole + device.options.latency;
+  }
+  return begun + times.of(kHeaderBytes) + device.options.latency;
+}
+
+/// Hands out what has arrived at the host by `now`.
+void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  std::array<Frame, kBurst> burst;
+  size_t n = 0, taken = 0;
+  do {
+    n = 0;
+    for (uint32_t handle = port.line.head; n < kBurst && handle != FabricPacket::kNone;
+         handle = packets_[handle].next) {
+      if (packets_[handle].frame.arrival > now) break;
+      burst[n++] = packets_[handle].frame;
+    }
+    if (n == 0) break;
+    taken = port.host->transmit(now, std::span(burst).first(n));
+    for (size_t i = 0; i < taken; ++i) {
+      port.counters.tx_bytes += burst[i].length();
+      packets_.give_back(packets_.remove_front(port.line));
+    }
+    port.counters.tx_frames += taken;
+    handled_ += taken;
+  } while (taken == kBurst);
+  if (taken < n) return refused_.push(number);
+  if (port.line.empty() || port.delivery_due) return;
+  port.delivery_due = true;
+  events_.push(packets_[port.line.head].frame.arrival, FabricEventKind::kDeliver, number);
+}
+
+void VirtualFabric::release(uint32_t handle) noexcept {
+  // Frames of one host's port are good for every other's.
+  ports_.back().host->release({&packets_[handle].frame, 1});
+  packets_.give_back(handle);
+}
+
+void VirtualFabric::drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept {
+  release(handle);
+  ++ports_[port].counters.drops[static_cast<size_t>(reason)];
+}
+
+std::vector<FabricPortCounters> VirtualFabric::counters() const {
+  std::vector<FabricPortCounters> counters;
+  counters.reserve(ports_.size());
+  for (const Port& port : ports_) {
+    FabricPortCounters& c = counters.emplace_back(port.counters);
+    for (uint32_t i = 0; i < kPriorities; ++i) {
+      c.paused[i] = flow_control_[number(port)].pauses.time_paused(i, now_);
+    }
+  }
+  return counters;
+}
+
+bool VirtualFabric::conserved() const {
+  uint64_t in = 0, out = held();
+  for (const Port& port : ports_) {
+    const FabricPortCounters& c = port.counters;
+    in += c.flood_copies + c.pauses_made;
+    out += c.dropped();
+    if (port.host == nullptr) continue;
+    in += c.rx_frames;
+    out += c.tx_frames + c.pauses_rx;
+  }
+  return in == out;
+}
+
+}  // namespace rankwire

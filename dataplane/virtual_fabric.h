@@ -1,0 +1,142 @@
+// The embedded device under test: Ethernet switches, the cables between them and the hosts' ports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/device.h"
+#include "base/units.h"
+#include "dataplane/fabric_events.h"
+#include "dataplane/fabric_series.h"
+#include "dataplane/fabric_state.h"
+#include "dataplane/index_queue.h"
+#include "dataplane/mac_table.h"
+#include "fabric/routing.h"
+#include "fabric/topology.h"
+
+namespace rankwire {
+
+/// Time is computed from the frames' arrival stamps, so a late `step` delays what it hands out but not what follows,
+/// and virtual and real time agree. A frame that a host began to send at `arrival`
+///   is in whole at      in = max(arrival + line latency, input line free) + line_bytes / rate,
+///   enters its queue at in + switch latency, in the order of that time over all ports (Forwarding::kStoreAndForward),
+///   leaves when the line is free, its priority is not paused and PortScheduler picks it,
+///   is in whole at the next switch a serialization and the line's latency later, and so on,
+///   and is handed to the host's port when it has arrived there in whole.
+/// A frame occupies its queue and the buffer until its first bit leaves.
+///
+/// Stations are known from the options or learned from the source of the frames that hosts send; all switches know them
+/// at once. What is for a station that is not known, or for a group, follows a spanning tree to all other hosts.
+/// Frames to a reserved group address end here; PAUSE is obeyed, PFC in lossless priorities (IEEE 802.1Qbb). PFC frames
+/// of the fabric wait for the frame on the line, pass all others and take 84 bytes of line; between switches they are
+/// no frames but events with the same times. A pause takes effect a switch latency after the last bit.
+///
+/// One thread calls everything. All memory is taken by the constructor.
+class VirtualFabric final : public Device {
+ public:
+  /// `hosts`: the fabric's ends of the hosts' links, in the order of Topology::hosts, borrowed; all of one kind, and
+  /// frames of one must be good for another (FramePort). `devices`: options of every switch, or one for all. Throws
+  /// Error(kInput) for values out of range.
+  VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
+                std::span<const FabricSwitchOptions> devices, const FabricOptions& options);
+  VirtualFabric(const VirtualFabric&) = delete;
+  VirtualFabric& operator=(const VirtualFabric&) = delete;
+
+  /// Handles everything that happened up to `now`. A frame that a host's port refuses is offered again by the next
+  /// step.
+  bool step(Time now) noexcept override;
+  Time next_event() const noexcept override;
+
+  const Topology& topology() const { return topology_; }
+  /// By port number (see Topology), up to the last step.
+  std::vector<FabricPortCounters> counters() const;
+  /// Frames that are in switches or on lines.
+  size_t held() const noexcept { return packets_.used(); }
+  /// Whether every frame is accounted for.
+  bool conserved() const;
+  /// Times that a frame has been sent on a line, by switches.
+  uint64_t hops() const noexcept { return hops_; }
+
+  /// Output ports in a cycle in which each has a paused queue that waits for the next port's paused queue of the same
+  /// priority: the frames there hold the buffer that keeps it paused. None when there is no such cycle. A cycle that
+  /// stays is a deadlock. Not for the hot path.
+  std::vector<uint32_t> deadlocked() const;
+
+  /// The sampled queues; null without FabricOptions::series.
+  const FabricSeries* series() const noexcept { return series_.get(); }
+
+ private:
+  using Port = FabricPort;
+  /// Pauses that may be on the cables at once, a port; beyond them they wait.
+  static constexpr uint32_t kPausesOfPort = 8;
+
+  // virtual_fabric.cc
+  void listen(Time now) noexcept;
+  void receive(uint32_t port, Time now) noexcept;
+  void deliver(uint32_t port, Time now) noexcept;
+  void handle(const FabricEvent& event) noexcept;
+  Time eligible(const FabricSwitch& device, LineTimes& times, Time begun, Time whole, uint32_t length) const noexcept;
+  void release(uint32_t handle) noexcept;
+  void drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept;
+
+  // fabric_forward.cc
+  void arrive(uint32_t port, uint32_t handle, Time now) noexcept;
+  bool classify(uint32_t port, uint32_t handle) noexcept;
+  void flood(uint32_t port, uint32_t handle, Time now) noexcept;
+  void copy_to(uint32_t output, uint32_t handle, Time now) noexcept;
+  bool floods_to(uint32_t output) const noexcept;
+  uint32_t choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow, Time now) noexcept;
+  void enqueue(uint32_t output, uint32_t handle, Time now) noexcept;
+  bool admit(Port& output, FabricPacket& packet, FabricDrop& reason) noexcept;
+  bool passes_red(Port& output, FabricPacket& packet, MarkAt moment) noexcept;
+
+  // fabric_transmit.cc
+  void serve(uint32_t port, Time now) noexcept;
+  void serve_or_wake(uint32_t port, Time now) noexcept;
+  void send(uint32_t port, uint32_t priority, Time now) noexcept;
+  bool send_pause(uint32_t port, Time now) noexcept;
+  void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
+  void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
+  void release_buffer(const FabricPacket& packet, Time now) noexcept;
+
+  // fabric_flow_control.cc
+  PrioritySet paused(uint32_t port, Time now) const noexcept;
+  void obey(uint32_t port, const PauseFrame& pause, Time now) noexcept;
+  static Duration look_interval(const WatchdogOptions& watchdog) noexcept {
+    return Duration(std::max<int64_t>(1, std::min(watchdog.detection, watchdog.restoration).ps / 4));
+  }
+  void ask(uint32_t port, uint32_t priority, Time now) noexcept;
+  void refresh(uint32_t port, Time now) noexcept;
+  void look_for_storms(uint32_t port, Time now) noexcept;
+  void await_expiry(uint32_t port, Time now) noexcept;
+
+  // fabric_cables.cc
+  void change_cable(const CableEvent& change, Time now) noexcept;
+  void silence(uint32_t port, Time now) noexcept;
+
+  uint32_t number(const Port& port) const noexcept { return static_cast<uint32_t>(&port - ports_.data()); }
+  uint32_t queue_number(uint32_t port, uint32_t priority) const noexcept { return port * kPriorities + priority; }
+
+  Topology topology_;
+  FabricOptions options_;
+  Routes routes_;
+  std::vector<uint8_t> cable_in_use_;
+  MacTable stations_;  ///< behind hosts
+  std::vector<FabricSwitch> switches_;
+  std::vector<Port> ports_;
+  std::vector<FabricFlowControl> flow_control_;  ///< by port
+  FabricEventQueue events_;
+  PacketStore packets_;
+  IndexQueue due_, refused_;  ///< hosts' ports with frames to be handed out: now, and again
+  std::unique_ptr<FabricSeries> series_;
+  Time now_ = Time::long_ago();
+  uint64_t handled_ = 0;  ///< frames received, events, and frames handed out
+  uint64_t hops_ = 0;
+  uint32_t pauses_on_cables_ = 0;
+};
+
+}  // namespace rankwire

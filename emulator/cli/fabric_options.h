@@ -1,0 +1,30 @@
+// The embedded switch or fabric as the configuration describes it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/virtual_fabric.h"
+#include "emulator/cli/setup.h"
+
+namespace rankwire {
+
+/// What a VirtualFabric behind embedded ports is made from.
+struct FabricPlan {
+  Topology topology;
+  std::vector<FabricSwitchOptions> devices;  ///< one a switch
+  FabricOptions options;                     ///< its stations are `stations`
+  std::vector<FabricStation> stations;
+};
+
+/// Only with the key `fabric`. Every NIC of the plan is a station. Throws Error(kInput).
+FabricPlan fabric_plan(const Setup& setup);
+
+/// What each port of the fabric counted, by port number, named "SWITCH.NEIGHBOUR". Those towards hosts have the id of
+/// the host's port, the others ids of their own behind them.
+std::vector<PortCounters> fabric_ports(const VirtualFabric& fabric, const RunConfig& config);
+
+/// "s1.s2, s2.s3, s3.s1" when the fabric has deadlocked; else empty.
+std::string deadlock_text(const VirtualFabric& fabric, const RunConfig& config);
+
+}  // namespace rankwire

@@ -1,0 +1,94 @@
+// The switches behind embedded ports as plain values: key `fabric` of config.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+enum class TopologyName : uint8_t { kStar, kLeafSpine, kFatTree, kRail, kGraph };
+
+/// TopologyName::kGraph: a cable between two switches.
+struct GraphLinkConfig {
+  std::string a, b;  ///< names of switches
+};
+/// TopologyName::kGraph: where a port is.
+struct GraphHostConfig {
+  std::string port;  ///< name
+  std::string at;    ///< key `switch`: name
+};
+
+enum class SwitchPresetName : uint8_t { kNone, kTomahawk5, kHpccNs3 };
+enum class ForwardingName : uint8_t { kStoreAndForward, kCutThrough };
+enum class TrustName : uint8_t { kDscp, kPcp };
+enum class MarkAtName : uint8_t { kEnqueue, kDequeue };
+enum class NotCapableName : uint8_t { kPass, kDrop };
+enum class StormActionName : uint8_t { kDrop, kForward };
+enum class SpreadingName : uint8_t { kFlow, kFlowlet, kPacket };
+
+/// Absent values are the preset's, or without one those of dataplane/fabric_options.h. Alphas are exponents of 2.
+struct FabricBufferConfig {
+  std::optional<Bytes> shared, reserve, queue, headroom, xoff, resume_offset;
+  std::optional<int8_t> ingress_alpha, egress_alpha;
+};
+
+struct FabricRedConfig {
+  Bytes minimum = Bytes(1 << 20), maximum = Bytes(2 << 20);
+  uint32_t probability_ppm = 50'000;
+  MarkAtName at = MarkAtName::kEnqueue;
+  NotCapableName not_capable = NotCapableName::kPass;
+};
+
+struct FabricWatchdogConfig {
+  Duration detection = milliseconds(200), restoration = milliseconds(200);
+  StormActionName action = StormActionName::kDrop;
+};
+
+struct DscpConfig {
+  uint32_t dscp = 0, priority = 0;
+};
+
+struct FabricBalancingConfig {
+  SpreadingName spreading = SpreadingName::kFlow;
+  bool hash_queue_pair = false;
+  bool seed_per_switch = true;  ///< key `seeds`: own or shared
+  Duration flowlet_gap = microseconds(50);
+};
+
+struct FabricFailureConfig {
+  std::string a, b;            ///< names of switches
+  uint32_t cable = 0;          ///< which of those between the two
+  Duration down;               ///< run time
+  std::optional<Duration> up;  ///< absent: never
+};
+
+struct FabricConfig {
+  TopologyName topology = TopologyName::kLeafSpine;
+  uint32_t leaves = 2, spines = 2, parallel = 1;
+  uint32_t k = 4;
+  uint32_t rails = 2, group = 2;
+  std::optional<Bandwidth> link_rate;    ///< of cables; absent: the fastest port's
+  std::optional<Duration> link_latency;  ///< of cables; absent: switch.link_latency
+  std::vector<std::string> switches;     ///< kGraph, like the next two
+  std::vector<GraphLinkConfig> links;
+  std::vector<GraphHostConfig> hosts;
+  SwitchPresetName preset = SwitchPresetName::kNone;
+  ForwardingName forwarding = ForwardingName::kStoreAndForward;
+  TrustName trust = TrustName::kDscp;
+  std::vector<DscpConfig> dscp;            ///< those that do not have priority DSCP >> 3
+  std::vector<uint32_t> lossless, strict;  ///< priorities; no `lossless`: the preset's
+  std::vector<uint32_t> weights;           ///< none, or one a priority
+  FabricBufferConfig buffer;
+  std::optional<FabricRedConfig> ecn;            ///< absent: the preset's
+  std::optional<FabricWatchdogConfig> watchdog;  ///< absent: the preset's
+  uint32_t pause_quanta = 65'535;
+  FabricBalancingConfig balancing;
+  std::vector<FabricFailureConfig> failures;
+  Duration convergence;
+};
+
+}  // namespace rankwire

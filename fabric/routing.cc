@@ -1,0 +1,96 @@
+#include "fabric/routing.h"
+
+#include <algorithm>
+
+namespace rankwire {
+
+Routes::Routes(const Topology& topology)
+    : switches_(static_cast<uint32_t>(topology.switches.size())),
+      destination_of_(switches_),
+      first_(switches_ + 1),
+      outgoing_(2 * topology.cables.size()),
+      far_end_(2 * topology.cables.size()),
+      sets_(switches_),
+      tree_(topology.cables.size()),
+      distance_(switches_),
+      open_(switches_) {
+  std::vector<uint8_t> has_hosts(switches_);
+  for (const Attachment& host : topology.hosts) has_hosts[host.at.value] = 1;
+  for (uint32_t s = 0; s < switches_; ++s) {
+    destination_of_[s] = static_cast<uint32_t>(destinations_.size());
+    if (has_hosts[s] != 0) destinations_.push_back(s);
+  }
+  for (uint32_t p = 0; p < far_end_.size(); ++p) {
+    far_end_[p] = topology.switch_of(p ^ 1).value;
+    ++first_[topology.switch_of(p).value + 1];
+  }
+  for (uint32_t s = 0; s < switches_; ++s) first_[s + 1] += first_[s];
+  std::vector<uint32_t> filled(first_.begin(), first_.end() - 1);
+  for (uint32_t p = 0; p < far_end_.size(); ++p) outgoing_[filled[topology.switch_of(p).value]++] = p;
+  size_t room = 0;
+  for (uint32_t s = 0; s < switches_; ++s) {
+    sets_[s] = room;
+    room += destinations_.size() * degree(s);
+  }
+  ports_.resize(room);
+  counts_.resize(size_t{switches_} * destinations_.size());
+  compute(std::vector<uint8_t>(topology.cables.size(), 1));
+}
+
+void Routes::compute(std::span<const uint8_t> cable_in_use) noexcept {
+  for (uint32_t d = 0; d < destinations_.size(); ++d) {
+    measure_from(destinations_[d], cable_in_use);
+    collect(d, cable_in_use);
+  }
+  grow_tree(cable_in_use);
+}
+
+/// The number of cables from every switch to `root`.
+void Routes::measure_from(uint32_t root, std::span<const uint8_t> cable_in_use) noexcept {
+  std::fill(distance_.begin(), distance_.end(), kFar);
+  distance_[root] = 0;
+  open_[0] = root;
+  for (size_t next = 0, end = 1; next < end; ++next) {
+    const uint32_t at = open_[next];
+    for (const uint32_t port : ports_of(at)) {
+      const uint32_t other = far_end_[port];
+      if (cable_in_use[port / 2] == 0 || distance_[other] != kFar) continue;
+      distance_[other] = distance_[at] + 1;
+      open_[end++] = other;
+    }
+  }
+}
+
+void Routes::collect(uint32_t destination, std::span<const uint8_t> cable_in_use) noexcept {
+  for (uint32_t s = 0; s < switches_; ++s) {
+    uint32_t* const set = ports_.data() + sets_[s] + size_t{destination} * degree(s);
+    uint16_t count = 0;
+    for (const uint32_t port : ports_of(s)) {
+      const uint32_t beyond = distance_[far_end_[port]];
+      if (cable_in_use[port / 2] != 0 && beyond != kFar && beyond + 1 == distance_[s]) set[count++] = port;
+    }
+    counts_[size_t{s} * destinations_.size() + destination] = count;
+  }
+}
+
+/// One tree for each part that hangs together.
+void Routes::grow_tree(std::span<const uint8_t> cable_in_use) noexcept {
+  std::fill(tree_.begin(), tree_.end(), uint8_t{0});
+  std::fill(distance_.begin(), distance_.end(), kFar);
+  for (uint32_t root = 0; root < switches_; ++root) {
+    if (distance_[root] != kFar) continue;
+    distance_[root] = 0;
+    open_[0] = root;
+    for (size_t next = 0, end = 1; next < end; ++next) {
+      for (const uint32_t port : ports_of(open_[next])) {
+        const uint32_t other = far_end_[port];
+        if (cable_in_use[port / 2] == 0 || distance_[other] != kFar) continue;
+        distance_[other] = 0;
+        tree_[port / 2] = 1;
+        open_[end++] = other;
+      }
+    }
+  }
+}
+
+}  // namespace rankwire

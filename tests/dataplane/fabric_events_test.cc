@@ -1,0 +1,51 @@
+#include "dataplane/fabric_events.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.h"
+
+namespace rankwire {
+namespace {
+
+/// Against a sorted map, which keeps the order of insertion among equal keys. Delays from none to far beyond the
+/// calendar, and into the past.
+TEST(FabricEventQueue, KeepsTheOrderOfTimeAndOfPushing) {
+  for (const int64_t reach : {1'000LL, 100'000LL, 30'000'000LL, 50'000'000LL, 5'000'000'000LL}) {
+    FabricEventQueue queue(1000);
+    std::multimap<int64_t, uint32_t> model;
+    Random random(static_cast<uint64_t>(reach));
+    int64_t now = -5'000'000'000'000;
+    uint32_t number = 0;
+    for (int i = 0; i < 200'000; ++i) {
+      ASSERT_EQ(queue.size(), model.size());
+      if (model.size() < 1000 && (model.empty() || random.below(1000) < 550 - model.size() / 10)) {
+        const int64_t at = now + static_cast<int64_t>(random.below(reach)) - 100;
+        queue.push(Time(at), FabricEventKind::kArrive, number % 7, number);
+        model.emplace(at, number++);
+        continue;
+      }
+      const auto first = model.begin();
+      ASSERT_EQ(queue.next(), Time(first->first));
+      const FabricEvent event = queue.pop();
+      ASSERT_EQ(event.at, Time(first->first));
+      ASSERT_EQ(event.argument, first->second);
+      ASSERT_EQ(event.port, first->second % 7);
+      now = std::max(now, first->first);
+      model.erase(first);
+    }
+  }
+}
+
+TEST(FabricEventQueue, IsEmptyAtNever) {
+  FabricEventQueue queue(4);
+  EXPECT_EQ(queue.next(), Time::never());
+  queue.push(Time(5), FabricEventKind::kWake, 3);
+  EXPECT_EQ(queue.next(), Time(5));
+  EXPECT_EQ(queue.pop().kind, FabricEventKind::kWake);
+  EXPECT_EQ(queue.next(), Time::never());
+}
+
+}  // namespace
+}  // namespace rankwire
