@@ -20,6 +20,8 @@ const char* to_string(Failure failure) {
       return "remote operational error";
     case Failure::kFlushed:
       return "flushed";
+    case Failure::kDevice:
+      return "device error";
   }
   return "unknown";
 }

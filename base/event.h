@@ -24,6 +24,7 @@ enum class Failure : uint8_t {
   kRemoteOperational,  ///< NAK remote operational error
   kUnreachable,        ///< the next hop's link address could not be resolved
   kFlushed,            ///< queued behind a message that failed on the same queue pair
+  kDevice,             ///< the NIC said that its queue pair, its port or itself had failed
 };
 
 const char* to_string(Failure failure);

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -115,6 +117,43 @@ struct ConnectOutcome {
   std::string reason;  ///< empty when connected
 };
 
+/// The values of enum ibv_event_type (IBTA 11.6.3).
+enum class DeviceEventKind : uint8_t {
+  kCompletionQueueError,
+  kQueuePairFatal,
+  kRequestError,
+  kAccessError,
+  kEstablished,
+  kSendQueueDrained,
+  kPathMigrated,
+  kPathMigrationError,
+  kDeviceFatal,
+  kPortActive,
+  kPortError,
+  kLidChange,
+  kPartitionKeyChange,
+  kSubnetManagerChange,
+  kSharedReceivesError,
+  kSharedReceivesLimit,
+  kLastReceive,
+  kClientReregister,
+  kGidChange,
+  kWorkQueueFatal,
+  kOther,  ///< of a later libibverbs
+};
+constexpr size_t kDeviceEventKinds = 21;
+
+/// "the port had an error (PORT_ERR)".
+const char* to_string(DeviceEventKind kind);
+/// A name for a counter: "event_port_error".
+std::string_view counter_name(DeviceEventKind kind);
+
+/// What a device says by itself.
+struct DeviceEvent {
+  DeviceEventKind kind = DeviceEventKind::kOther;
+  uint32_t subject = 0;  ///< the number of the queue pair or port that it is about; 0: of neither
+};
+
 /// Objects of this kind and those below belong to the context that made them, which outlives them, as a completion
 /// queue and a shared receive queue outlive their queue pairs. One thread. Calls that are not noexcept throw
 /// Error(kRun) that says what was asked for and what the system answered.
@@ -128,8 +167,8 @@ class VerbsRegion {
 class VerbsCompletionQueue {
  public:
   virtual ~VerbsCompletionQueue() = default;
-  /// Never blocks.
-  virtual size_t poll(std::span<WorkCompletion> completions) noexcept = 0;
+  /// Never blocks. Returns how many there are, or none when the queue cannot be read, now or later.
+  virtual std::optional<size_t> poll(std::span<WorkCompletion> completions) noexcept = 0;
 };
 
 class VerbsReceiveQueue {
@@ -145,8 +184,9 @@ class VerbsQueuePair : public VerbsReceiveQueue {
   virtual uint32_t number() const noexcept = 0;
   /// To RTR and RTS. May block for a second or so, while the kernel looks for the neighbour's link address.
   virtual ConnectOutcome connect(const QueuePairPath& path) = 0;
-  /// To the error state: everything posted is flushed, each with a completion.
-  virtual void fail() noexcept = 0;
+  /// To the error state: everything posted is flushed, each with a completion. False when the device refuses, and
+  /// nothing can be expected of what is posted.
+  [[nodiscard]] virtual bool fail() noexcept = 0;
   /// Posts as one chain, with one doorbell. Returns how many of the leading ones were taken.
   virtual size_t send(std::span<const SendWork> work) noexcept = 0;
 };
@@ -163,6 +203,8 @@ class VerbsContext {
   virtual std::unique_ptr<VerbsQueuePair> make_queue_pair(uint32_t port, const QueuePairSize& size,
                                                           VerbsCompletionQueue& completions,
                                                           VerbsReceiveQueue* shared) = 0;
+  /// The next that the device has to say by itself, and acknowledges it. Never blocks; a system call.
+  virtual std::optional<DeviceEvent> next_event() noexcept = 0;
 };
 
 class VerbsApi {

@@ -9,9 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "dataplane/verbs_api.h"
+#include "dataplane/verbs_events_ibv.h"
 
 namespace rankwire {
 namespace {
@@ -51,9 +53,10 @@ class CompletionQueue final : public VerbsCompletionQueue {
   explicit CompletionQueue(CompletionHandle queue) : queue_(std::move(queue)) {}
   ibv_cq* handle() const { return queue_.get(); }
 
-  size_t poll(std::span<WorkCompletion> completions) noexcept override {
+  std::optional<size_t> poll(std::span<WorkCompletion> completions) noexcept override {
     const int most = static_cast<int>(std::min(completions.size(), polled_.size()));
     const int n = ibv_poll_cq(queue_.get(), most, polled_.data());
+    if (n < 0) return std::nullopt;
     for (int i = 0; i < n; ++i) {
       const ibv_wc& polled = polled_[static_cast<size_t>(i)];
       completions[static_cast<size_t>(i)] = {
@@ -66,7 +69,7 @@ class CompletionQueue final : public VerbsCompletionQueue {
                                                                     : WorkStatus::kGeneral,
           .has_immediate = polled.status == IBV_WC_SUCCESS && (polled.wc_flags & IBV_WC_WITH_IMM) != 0};
     }
-    return n > 0 ? static_cast<size_t>(n) : 0;
+    return static_cast<size_t>(n);
   }
 
  private:
@@ -212,10 +215,10 @@ class QueuePair final : public VerbsQueuePair {
     return {};
   }
 
-  void fail() noexcept override {
+  bool fail() noexcept override {
     ibv_qp_attr error{};
     error.qp_state = IBV_QPS_ERR;
-    ibv_modify_qp(queue_pair_.get(), &error, IBV_QP_STATE);
+    return ibv_modify_qp(queue_pair_.get(), &error, IBV_QP_STATE) == 0;
   }
 
   size_t send(std::span<const SendWork> work) noexcept override {
@@ -318,6 +321,8 @@ class DeviceContext final : public VerbsContext {
     return std::make_unique<QueuePair>(std::move(queue_pair), sends_, receives_);
   }
 
+  std::optional<DeviceEvent> next_event() noexcept override { return next_device_event(*context_); }
+
  private:
   std::string name_;
   ContextHandle context_;
@@ -337,6 +342,7 @@ class LibIbverbs final : public VerbsApi {
       if (device.name != ibv_get_device_name(candidate)) continue;
       ContextHandle context(ibv_open_device(candidate), ibv_close_device);
       if (!context) fail_input("RDMA device {} cannot be opened: {}", device.name, std::strerror(errno));
+      make_events_nonblocking(*context, device.name);
       DomainHandle domain(ibv_alloc_pd(context.get()), ibv_dealloc_pd);
       if (!domain) fail_run("{}: no protection domain: {}", device.name, std::strerror(errno));
       return std::make_unique<DeviceContext>(device.name, std::move(context), std::move(domain));

@@ -1,5 +1,6 @@
 // VerbsTransport's completions at the sending end, and what becomes of queue pairs that fail.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "dataplane/verbs_transport.h"
@@ -14,20 +15,26 @@ bool is_before(uint32_t a, uint32_t b) {
 
 }  // namespace
 
-// A bounded number of completions, so that sending has its turn too.
 void VerbsTransport::complete() noexcept {
+  for (uint32_t device = 0; device < devices_.size(); ++device)
+    for (const auto& queue : devices_[device].completions)
+      if (!devices_[device].lost) complete(device, *queue);
+}
+
+// A bounded number of completions, so that sending has its turn too.
+void VerbsTransport::complete(uint32_t device, VerbsCompletionQueue& queue) noexcept {
   constexpr uint32_t kBatches = 4;
-  for (uint32_t d = 0; d < devices_.size(); ++d) {
-    for (const auto& queue : devices_[d].completions) {
-      for (uint32_t batch = 0; batch < kBatches; ++batch) {
-        if (delivered_->capacity() - delivered_->size() < completed_.size() + gets_.size()) return;
-        const size_t n = queue->poll(completed_);
-        ++details_.polls;
-        details_.completions += n;
-        for (const WorkCompletion& completion : std::span(completed_).first(n)) on_completion(d, completion);
-        if (n < completed_.size()) break;
-      }
+  for (uint32_t batch = 0; batch < kBatches; ++batch) {
+    if (delivered_->capacity() - delivered_->size() < completed_.size() + gets_.size()) return;
+    const std::optional<size_t> n = queue.poll(completed_);
+    ++details_.polls;
+    if (!n) {
+      ++details_.polls_failed;
+      return lose_device(device, "a completion queue cannot be polled");
     }
+    details_.completions += *n;
+    for (const WorkCompletion& completion : std::span(completed_).first(*n)) on_completion(device, completion);
+    if (*n < completed_.size()) return;
   }
 }
 
@@ -35,6 +42,7 @@ void VerbsTransport::on_completion(uint32_t device, const WorkCompletion& comple
   ++statuses_[static_cast<size_t>(completion.status)];
   if ((completion.id & kReceiveBit) == 0) {
     const auto end = static_cast<uint32_t>(completion.id >> 32);
+    if (ends_[end].state == VerbsEnd::State::kAbandoned) return;
     return completion.status == WorkStatus::kSuccess ? retire(end, static_cast<uint32_t>(completion.id))
                                                      : on_send_error(end, completion);
   }
@@ -48,6 +56,7 @@ void VerbsTransport::on_completion(uint32_t device, const WorkCompletion& comple
     }
     end = known->second;
   }
+  if (ends_[end].state == VerbsEnd::State::kAbandoned) return give_back(end, static_cast<uint32_t>(completion.id));
   completion.status == WorkStatus::kSuccess ? on_receive(end, completion) : on_receive_error(end, completion);
 }
 
@@ -75,7 +84,7 @@ void VerbsTransport::on_send_error(uint32_t end, const WorkCompletion& completio
   }
   fail_connection(end);
   owner.done_serial = serial + 1;
-  const Failure failure = failure_of(completion.status);
+  const Failure failure = completion.status == WorkStatus::kFlushed ? owner.flushed() : failure_of(completion.status);
   while (!owner.posted.empty() && !is_before(serial, requests_[owner.posted.head].first_serial))
     finish(end, owner.posted.pop(requests_), failure);
 }
@@ -144,9 +153,15 @@ void VerbsTransport::fail_end(uint32_t end) noexcept {
   VerbsEnd& owner = ends_[end];
   if (owner.state != VerbsEnd::State::kOpen) return;
   owner.state = VerbsEnd::State::kFailed;
-  owner.queue_pair->fail();
+  if (!owner.queue_pair->fail()) {
+    ++details_.ends_refused;
+    abandon(end);
+    // Not why its messages failed.
+    if (owner.device_error == nullptr) owner.device_error = "the device refused to end the queue pair";
+    return;
+  }
   owner.head_work = 0;
-  while (!owner.waiting.empty()) finish(end, owner.waiting.pop(requests_), Failure::kFlushed);
+  while (!owner.waiting.empty()) finish(end, owner.waiting.pop(requests_), owner.flushed());
   if (!options_.shared_receive_queue) return;
   owner.receives_flushed = true;
   fail_offers(end);
@@ -197,13 +212,9 @@ void VerbsTransport::end_part(uint32_t transfer, Failure failure) noexcept {
   if (--whole.outstanding == 0) ended_transfers_.push(transfer);
 }
 
-// One of the two conditions has come true, or will not.
 void VerbsTransport::close_offer(uint32_t offer, Failure failure) noexcept {
-  Offer& closing = offers_[offer];
-  transfers_[closing.transfer].fail(failure);
-  if (--closing.open > 0) return;
-  end_part(closing.transfer, failure);
-  offers_.give_back(offer);
+  const uint32_t transfer = rankwire::close_offer(offers_, offer, transfers_, failure);
+  if (transfer != kNone) end_part(transfer, failure);
 }
 
 size_t VerbsTransport::report_ended(std::span<Event> events) noexcept {

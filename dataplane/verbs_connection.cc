@@ -8,20 +8,14 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/message.h"
 #include "dataplane/queue_pair.h"
+#include "dataplane/queue_pair_draw.h"
 #include "dataplane/verbs_transport.h"
 
 namespace rankwire {
 namespace {
 
 constexpr int kResolveAttempts = 3;
-
-// The first PSN of a queue pair follows from the seed alone.
-uint32_t first_psn(uint64_t seed, const VerbsEnd& end) {
-  const uint64_t name = uint64_t{end.connection.value} << 16 | uint64_t{end.member} << 4 | (end.at_source ? 0 : 1);
-  return static_cast<uint32_t>(mix64(mix64(seed + 0x9E3779B97F4A7C15u) + name)) & kPsnMask;
-}
 
 /// Why a `connect` that began then tries no further; empty while it may.
 std::string end_of_attempts(const VerbsOptions& options, std::chrono::steady_clock::time_point begin) {
@@ -162,7 +156,7 @@ EndPoint VerbsTransport::end_point(uint32_t end) const {
           .mac = gid.mac,
           .ip = gid.ip,
           .queue_pair = owner.number,
-          .psn = first_psn(options_.seed, owner),
+          .psn = draw_psn(options_.seed, owner.connection, owner.member, owner.at_source),
           .rkey = devices_[owner.device].region->remote_key(),
           .address = address_of(owner.inbox.begin),
           .slots = owner.inbox.slots,
@@ -176,7 +170,7 @@ QueuePairPath VerbsTransport::path_of(uint32_t end, const EndPoint& peer) const 
           .remote_gid = peer.ip,
           .remote_queue_pair = peer.queue_pair,
           .remote_psn = peer.psn,
-          .local_psn = first_psn(options_.seed, owner),
+          .local_psn = draw_psn(options_.seed, owner.connection, owner.member, owner.at_source),
           .mtu = options_.mtu,
           .flow_label = flow_label(options_),
           .traffic_class = traffic_class(options_),
@@ -216,6 +210,8 @@ std::vector<ConnectFailure> VerbsTransport::connect(std::span<const EndPoint> re
     if (first != kNone) peers[first + peer.member] = &peer;
   }
   unconnected_.clear();
+  // What happened before there were connections concerns none.
+  take_device_events();
   const auto begin = std::chrono::steady_clock::now();
   const auto attempt = [&](uint32_t end) {
     ConnectOutcome outcome{ConnectOutcome::Kind::kRefused, end_of_attempts(options_, begin)};

@@ -12,8 +12,6 @@ namespace {
 
 /// In a control message before its index is written there, and never an index.
 constexpr uint32_t kNeverWritten = UINT32_MAX;
-/// In front of what a control message carries: its index and as many zeros.
-constexpr uint32_t kControlHeader = 8;
 /// How often a control message is looked at whose index is there and whose payload is not: a WRITE need not appear in
 /// memory at once.
 constexpr uint32_t kControlLooks = 4096;
@@ -199,22 +197,10 @@ bool VerbsTransport::complete_part(uint32_t end, uint32_t index, const ReceivedP
   return true;
 }
 
-// In checking mode a payload that was not what it must be is told by the complement of its key.
 void VerbsTransport::report(ConnectionId connection, uint32_t index, const ReceivedPart& message) noexcept {
-  const bool received = message.failure == Failure::kNone;
-  Event event;
-  event.kind = received ? EventKind::kReceived : EventKind::kFailed;
-  event.failure = message.failure;
-  event.at_source = false;
-  event.connection = connection;
-  event.index = index;
-  event.bytes = Bytes(static_cast<int64_t>(message.bytes));
-  event.received = {.first_rx = Time::never(),
-                    .delivered = received ? message.delivered : Time::never(),
-                    .payload_key = message.payload_good ? message.key : ~message.key,
-                    .marks = 0};
+  const Event event = received_event(connection, index, message);
   if (!message.payload_good) ++counters_.payload_errors;
-  ++(received ? counters_.messages_delivered : counters_.messages_failed);
+  ++(event.kind == EventKind::kReceived ? counters_.messages_delivered : counters_.messages_failed);
   delivered_->push({&event, 1});
 }
 

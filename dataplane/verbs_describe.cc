@@ -80,11 +80,24 @@ std::vector<NamedCounter> VerbsTransport::details() const {
                                        {"work_requests_refused", details_.refused},
                                        {"receives_refused", details_.receives_refused},
                                        {"unexpected_receives", details_.unexpected},
+                                       {"completion_polls_failed", details_.polls_failed},
+                                       {"error_states_refused", details_.ends_refused},
                                        {"registered_bytes", memory_.bytes().size()},
                                        {"huge_pages", memory_.huge_pages() ? 1u : 0u}};
   for (size_t status = 0; status < statuses_.size(); ++status)
     if (statuses_[status] > 0) details.push_back({counter_name(static_cast<WorkStatus>(status)), statuses_[status]});
+  for (size_t kind = 0; kind < events_.size(); ++kind)
+    if (events_[kind] > 0) details.push_back({counter_name(static_cast<DeviceEventKind>(kind)), events_[kind]});
   return details;
+}
+
+std::string VerbsTransport::describe_failure(const VerbsEnd& end) const {
+  if (!end.to_blame()) return "ended with another queue pair of the connection";
+  if (end.status == WorkStatus::kSuccess) return end.device_error;
+  const std::string what = end.failed_receiving ? "receiving" : fmt::format("message {}", end.failed_index);
+  const std::string text = fmt::format("{} (status {}, vendor error {:#x}, {})", to_string(end.status),
+                                       static_cast<int>(end.status), end.vendor_error, what);
+  return end.device_error == nullptr ? text : fmt::format("{}, and {}", text, end.device_error);
 }
 
 std::string VerbsTransport::describe_end(uint32_t i, Side side) const {
@@ -94,13 +107,8 @@ std::string VerbsTransport::describe_end(uint32_t i, Side side) const {
                   ports_[end.device].place.device.name, end.remote.queue_pair, to_string(end.remote.ip));
   if (end.state == VerbsEnd::State::kUnconnected) return text + ", not connected";
   if (end.state == VerbsEnd::State::kUnreachable) return text + ", whose link address was not found";
-  if (end.status != WorkStatus::kSuccess)
-    return fmt::format(
-        "{}, in the error state: {} (status {}, vendor error {:#x}{})", text, to_string(end.status),
-        static_cast<int>(end.status), end.vendor_error,
-        end.failed_receiving ? std::string(", receiving") : fmt::format(", message {}", end.failed_index));
-  if (end.state == VerbsEnd::State::kFailed)
-    return text + ", in the error state: ended with another queue pair of the connection";
+  if (end.to_blame() || end.state != VerbsEnd::State::kOpen)
+    return fmt::format("{}, in the error state: {}", text, describe_failure(end));
   if (side == Side::kDestination) text += fmt::format(", {} messages received", end.received);
   if (end.outstanding() == 0 && end.waiting.empty() && end.oldest_offer == kNone) return text + ", idle";
   if (end.outstanding() > 0)
@@ -116,7 +124,7 @@ std::string VerbsTransport::describe_end(uint32_t i, Side side) const {
 std::string VerbsTransport::describe_side(uint32_t first, Side side) const {
   const auto weight = [&](uint32_t i) {
     const VerbsEnd& end = ends_[i];
-    if (end.status != WorkStatus::kSuccess) return 2;
+    if (end.to_blame()) return 2;
     const bool idle = end.state == VerbsEnd::State::kOpen && end.outstanding() == 0 && end.waiting.empty() &&
                       end.oldest_offer == kNone;
     return idle ? 0 : 1;

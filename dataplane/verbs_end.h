@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/transport.h"
 #include "base/units.h"
-#include "dataplane/roce_queue_pair.h"
+#include "dataplane/message_parts.h"
 #include "dataplane/verbs_api.h"
 #include "dataplane/verbs_memory.h"
 
@@ -78,7 +78,13 @@ struct ReceivePool {
 /// The end of a queue pair that stands here.
 struct VerbsEnd {
   static constexpr uint32_t kNone = UINT32_MAX;
-  enum class State : uint8_t { kUnconnected, kOpen, kUnreachable, kFailed };
+  enum class State : uint8_t {
+    kUnconnected,
+    kOpen,
+    kUnreachable,
+    kFailed,
+    kAbandoned,  ///< failed, and its completions mean nothing any more
+  };
 
   ConnectionId connection;         ///< whose end point it is
   ConnectionId outbound, inbound;  ///< whose messages it sends and receives; invalid: none
@@ -118,10 +124,14 @@ struct VerbsEnd {
   // Why it failed.
   WorkStatus status = WorkStatus::kSuccess;
   uint32_t vendor_error = 0;
-  uint32_t failed_index = 0;      ///< message
-  bool failed_receiving = false;  ///< then `failed_index` means nothing
+  uint32_t failed_index = 0;           ///< message
+  bool failed_receiving = false;       ///< then `failed_index` means nothing
+  const char* device_error = nullptr;  ///< what the device said of it or refused; of static lifetime; null: nothing
 
   uint32_t outstanding() const noexcept { return next_serial - done_serial; }
+  bool to_blame() const noexcept { return status != WorkStatus::kSuccess || device_error != nullptr; }
+  /// Of messages that were not the first to fail.
+  Failure flushed() const noexcept { return device_error != nullptr ? Failure::kDevice : Failure::kFlushed; }
 };
 
 }  // namespace rankwire

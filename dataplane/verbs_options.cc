@@ -2,19 +2,13 @@
 #include "dataplane/verbs_options.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
+#include "dataplane/plan_checks.h"
 #include "dataplane/verbs_transport.h"
 
 namespace rankwire {
 namespace {
-
-constexpr uint32_t kMaxControlBytes = 256;
-
-void check_range(const char* what, uint64_t value, uint64_t least, uint64_t most) {
-  if (value < least || value > most) fail_input("{} is {}; it must be {} to {}", what, value, least, most);
-}
 
 void check_queue_options(const VerbsOptions& options) {
   check_range("the number of queue pairs", options.queue_pairs, 1, 256);
@@ -52,8 +46,7 @@ void check_shared_receives(const VerbsOptions& options) {
 }  // namespace
 
 void check_options(const VerbsOptions& options) {
-  if (!std::has_single_bit(options.mtu) || options.mtu < 256 || options.mtu > kMaxMtu)
-    fail_input("the path MTU is {} bytes; it must be 256, 512, 1024, 2048 or 4096", options.mtu);
+  check_path_mtu(options.mtu);
   if (options.verb == DataVerb::kWrite || options.verb == DataVerb::kSend)
     fail_input(
         "an RDMA device sends data by write_imm, write_then_imm, send_imm or read: a plain WRITE or SEND names no "
@@ -80,7 +73,8 @@ uint64_t VerbsTransport::longest_work(const VerbsPort& port) const noexcept {
 void VerbsTransport::check_plan() const {
   uint64_t messages = 0;
   for (const Connection& connection : plan_.connections) {
-    check_connection(connection);
+    check_message_size(connection, options_.payload, "an RDMA device");
+    check_reverse(plan_, connection);
     messages += connection.messages_per_iteration;
   }
   if (plan_.message_bytes.size() != messages)
@@ -89,28 +83,12 @@ void VerbsTransport::check_plan() const {
   for (const VerbsPort& port : ports_) check_port(port);
 }
 
-void VerbsTransport::check_connection(const Connection& connection) const {
-  const int64_t bytes = connection.largest_message.count;
-  if (bytes > INT32_MAX)
-    fail_input("connection {} has messages of {} bytes; an RDMA device carries at most {}", connection.id.value, bytes,
-               INT32_MAX);
-  const int64_t least = options_.payload == PayloadMode::kChecking ? 16 : 4;
-  if (connection.control && (bytes < least || bytes > int64_t{kMaxControlBytes}))
-    fail_input("connection {} has control messages of {} bytes; they must be of {} to {}", connection.id.value, bytes,
-               least, kMaxControlBytes);
-  if (!connection.reverse_of.valid()) return;
-  const uint32_t other = connection.reverse_of.value;
-  if (other >= plan_.connections.size() || plan_.connections[other].reverse_of.valid() ||
-      plan_.connections[other].source_nic != connection.destination_nic ||
-      plan_.connections[other].destination_nic != connection.source_nic)
-    fail_input("connection {} cannot be the reverse of {}", connection.id.value, other);
-}
-
 void VerbsTransport::check_port(const VerbsPort& port) const {
   const std::string& name = port.place.device.name;
   if (options_.mtu > port.place.port.active_mtu)
     fail_input(
-        "{}: the path MTU is {} bytes and the active MTU of port {} is {}; lower transport.mtu, or raise the MTU "
+        "{}: the path MTU is {} bytes and the active MTU of port {} is {}; lower transport.mtu or leave it out, or "
+        "raise the MTU "
         "of {} to at least {}",
         name, options_.mtu, port.place.port.number, port.place.port.active_mtu,
         port.place.port.netdev.empty() ? "its interface" : port.place.port.netdev, options_.mtu + 100);

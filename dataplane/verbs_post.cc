@@ -77,7 +77,7 @@ void VerbsTransport::enqueue(uint32_t end, uint32_t request) noexcept {
   VerbsEnd& owner = ends_[end];
   if (owner.state != VerbsEnd::State::kOpen) {
     const bool unreachable = owner.state == VerbsEnd::State::kUnreachable;
-    return finish(end, request, unreachable ? Failure::kUnreachable : Failure::kFlushed);
+    return finish(end, request, unreachable ? Failure::kUnreachable : owner.flushed());
   }
   owner.waiting.push(requests_, request);
   sending_.push(end);

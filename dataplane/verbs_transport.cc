@@ -24,6 +24,7 @@ VerbsTransport::~VerbsTransport() {
 size_t VerbsTransport::poll(Time now, std::span<Event> events) noexcept {
   if (!delivered_) return 0;
   last_now_ = now;
+  look_at_devices();
   complete();
   look_for_control();
   post_receives();

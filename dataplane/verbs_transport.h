@@ -13,8 +13,8 @@
 #include "base/transport.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/message_assembly.h"
+#include "dataplane/message_parts.h"
 #include "dataplane/rendezvous.h"
-#include "dataplane/roce_queue_pair.h"
 #include "dataplane/verbs_api.h"
 #include "dataplane/verbs_end.h"
 #include "dataplane/verbs_memory.h"
@@ -31,8 +31,11 @@ namespace rankwire {
 ///
 /// Errors: prepare throws kInput for options, ports and plans that cannot work together and for what exceeds the
 /// limits of a device, kRun for what the system refuses. A completion with an error ends its queue pair and those that
-/// carry parts of the same messages, at both ends if both are here; no others. Messages posted to a queue pair that
-/// has ended or was never connected fail with kFlushed, those to a peer without link address with kUnreachable.
+/// carry parts of the same messages, at both ends if both are here; no others. So does what the device says of a queue
+/// pair by itself; an error of the port, of the device or of a completion queue ends all that are there (kDevice). Of
+/// a device that cannot be polled, and of a queue pair that it does not end, no completions are awaited. Messages
+/// posted to a queue pair that has ended or was never connected fail with kFlushed, those to a peer without link
+/// address with kUnreachable.
 class VerbsTransport final : public Transport {
  public:
   /// `api` outlives the transport.
@@ -74,6 +77,7 @@ class VerbsTransport final : public Transport {
     std::vector<std::unique_ptr<VerbsCompletionQueue>> completions;
     std::unique_ptr<VerbsReceiveQueue> shared_receives;
     uint64_t longest_work = 0;                    ///< bytes
+    bool lost = false;                            ///< nothing can be expected of it any more
     std::unordered_map<uint32_t, uint32_t> ends;  ///< by queue pair number, with shared receives
   };
   struct ConnectionEnds {
@@ -88,12 +92,14 @@ class VerbsTransport final : public Transport {
     uint64_t unexpected = 0;  ///< receives that name no message
     uint64_t refused = 0;     ///< work requests that the device did not take although there was room
     uint64_t receives_refused = 0;
+    uint64_t polls_failed = 0;
+    uint64_t ends_refused = 0;  ///< queue pairs that the device did not take to the error state
+    uint64_t turns = 0;         ///< of `poll`
   };
 
   // verbs_options.cc
   uint64_t longest_work(const VerbsPort& port) const noexcept;
   void check_plan() const;
-  void check_connection(const Connection& connection) const;
   void check_port(const VerbsPort& port) const;
   void check_queues(uint32_t device) const;
   void check_completions(uint32_t device, uint64_t pairs) const;
@@ -146,6 +152,7 @@ class VerbsTransport final : public Transport {
 
   // verbs_complete.cc
   void complete() noexcept;
+  void complete(uint32_t device, VerbsCompletionQueue& queue) noexcept;
   void on_completion(uint32_t device, const WorkCompletion& completion) noexcept;
   void on_send_error(uint32_t end, const WorkCompletion& completion) noexcept;
   void on_receive_error(uint32_t end, const WorkCompletion& completion) noexcept;
@@ -160,6 +167,15 @@ class VerbsTransport final : public Transport {
   void fail_end(uint32_t end) noexcept;
   void fail_offers(uint32_t end) noexcept;
   size_t report_ended(std::span<Event> events) noexcept;
+
+  // verbs_events.cc
+  void look_at_devices() noexcept;
+  void take_device_events() noexcept;
+  void on_device_event(uint32_t device, const DeviceEvent& event) noexcept;
+  /// Those of the device, or that with the number.
+  void fail_by_device(uint32_t device, std::optional<uint32_t> number, const char* reason) noexcept;
+  void lose_device(uint32_t device, const char* reason) noexcept;
+  void abandon(uint32_t end) noexcept;
 
   // verbs_deliver.cc
   void on_receive(uint32_t end, const WorkCompletion& completion) noexcept;
@@ -187,6 +203,7 @@ class VerbsTransport final : public Transport {
 
   // verbs_describe.cc
   std::string describe_end(uint32_t end, Side side) const;
+  std::string describe_failure(const VerbsEnd& end) const;
   std::string describe_side(uint32_t first, Side side) const;
 
   uint64_t address_of(uint64_t place) const noexcept {
@@ -233,7 +250,8 @@ class VerbsTransport final : public Transport {
   TransportCounters counters_;
   uint64_t reported_ = 0;  // events
   Details details_;
-  std::array<uint64_t, kWorkStatuses> statuses_{};  // completions by status
+  std::array<uint64_t, kWorkStatuses> statuses_{};    // completions by status
+  std::array<uint64_t, kDeviceEventKinds> events_{};  // of devices, by kind
 };
 
 }  // namespace rankwire

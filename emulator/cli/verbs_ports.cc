@@ -99,6 +99,12 @@ std::vector<VerbsPort> find_verbs_ports(const RunConfig& config, std::span<const
   return ports;
 }
 
+uint32_t largest_path_mtu(std::span<const VerbsPort> ports) {
+  uint32_t mtu = kLargestPathMtu;
+  for (const VerbsPort& port : ports) mtu = std::min(mtu, port.place.port.active_mtu);
+  return mtu;
+}
+
 void take_device_addresses(Setup& setup, std::span<const VerbsPort> ports) {
   if (ports.empty()) return;
   warn_of_same_place(setup, ports);

@@ -14,6 +14,9 @@ namespace rankwire {
 /// device and what is in the way, also for ports whose addresses are of two IP versions.
 std::vector<VerbsPort> find_verbs_ports(const RunConfig& config, std::span<const VerbsDeviceInfo> devices);
 
+/// The largest path MTU, bytes, that all of them carry, at most kLargestPathMtu.
+uint32_t largest_path_mtu(std::span<const VerbsPort> ports);
+
 /// Gives the NICs behind RDMA devices the addresses of these: where `gid` is `auto`, those that the chosen one's
 /// interface has besides, in turn. Warns of rates that are not the devices', and of ports that are the same port of a
 /// device. Throws Error(kInput) where a NIC behind another port has the same address, or one of another IP version.

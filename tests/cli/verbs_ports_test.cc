@@ -172,6 +172,30 @@ TEST(VerbsPorts, ARateThatIsNotTheDevicesIsAWarning) {
                                               "100 Gbps: the reference counts with the former"));
 }
 
+TEST(VerbsPorts, ThePathMtuIsThatOfTheNarrowest) {
+  RunConfig config = four_ranks({rdma_port("a"), rdma_port("b"), {.name = "c", .device = "0000:01:00.0"}});
+  config.ports[1].verbs = "mlx5_1";
+  std::vector<VerbsDeviceInfo> devices = one_device();
+  devices.push_back(devices.front());
+  devices[1].name = "mlx5_1";
+  const auto path_mtu = [&] { return largest_path_mtu(find_verbs_ports(config, devices)); };
+  EXPECT_EQ(path_mtu(), 4096u);
+  devices[1].ports[0].active_mtu = 1024;
+  EXPECT_EQ(path_mtu(), 1024u);
+  devices[0].ports[0].active_mtu = 512;
+  EXPECT_EQ(path_mtu(), 512u);
+  config.ports = {config.ports[1]};
+  EXPECT_EQ(path_mtu(), 1024u) << "the other device is no port of the run";
+  EXPECT_EQ(largest_path_mtu({}), 4096u) << "without RDMA devices";
+}
+
+// `check` and `simulate` touch no device.
+TEST(VerbsPorts, WithoutDevicesThePathMtuIsTheLargest) {
+  const Prepared run(four_ranks({rdma_port("a"), rdma_port("b")}));
+  EXPECT_EQ(run.setup.config.transport.mtu, 4096u);
+  EXPECT_EQ(verbs_options(run.setup).mtu, 4096u);
+}
+
 TEST(VerbsPorts, ReadingsAreJoinedByPortAndName) {
   const HardwareReading before{
       .counters = {{PortId(0), {"sent", 5}}, {PortId(1), {"sent", 6}}, {PortId(1), {"old", 7}}},

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,14 +25,17 @@ class FakeFabric;
 
 class FakeCompletionQueue final : public VerbsCompletionQueue {
  public:
-  explicit FakeCompletionQueue(uint32_t entries) : entries_(entries), queue_(entries) {}
-  size_t poll(std::span<WorkCompletion> completions) noexcept override { return queue_.pop(completions); }
+  FakeCompletionQueue(const FakeFabric& fabric, std::string device, uint32_t entries)
+      : fabric_(fabric), device_(std::move(device)), entries_(entries), queue_(entries) {}
+  std::optional<size_t> poll(std::span<WorkCompletion> completions) noexcept override;
   void push(const WorkCompletion& completion) {
     EXPECT_LT(queue_.size(), entries_) << "the completion queue overflows";
     queue_.push({&completion, 1});
   }
 
  private:
+  const FakeFabric& fabric_;
+  std::string device_;
   size_t entries_;
   SpscRing<WorkCompletion> queue_;
 };
@@ -76,7 +81,10 @@ class FakeQueuePair final : public VerbsQueuePair {
 
   uint32_t number() const noexcept override { return number_; }
   ConnectOutcome connect(const QueuePairPath& path) override;
-  void fail() noexcept override { enter_error(); }
+  bool fail() noexcept override {
+    if (!refuses_to_end) enter_error();
+    return !refuses_to_end;
+  }
   size_t send(std::span<const SendWork> work) noexcept override;
   size_t post(std::span<const ReceiveWork> receives) noexcept override;
 
@@ -93,7 +101,8 @@ class FakeQueuePair final : public VerbsQueuePair {
   WorkStatus next_status = WorkStatus::kSuccess;   ///< what its next work request ends with
   WorkStatus next_receive = WorkStatus::kSuccess;  ///< what the next receive that it takes ends with
   size_t refuses_from = SIZE_MAX;                  ///< work requests of a chain
-  std::vector<std::vector<SendWork>> chains;       ///< as posted; only with FakeFabric::recording
+  bool refuses_to_end = false;
+  std::vector<std::vector<SendWork>> chains;  ///< as posted; only with FakeFabric::recording
   uint64_t doorbells = 0;
   uint64_t not_ready = 0;  ///< times that the peer had no receive
 
@@ -147,7 +156,10 @@ class FakeFabric final : public VerbsApi {
   std::map<uint32_t, std::span<uint8_t>> regions;  ///< by either key
   std::set<IpAddress> silent;                      ///< whose link addresses are not found
   std::map<std::string, std::vector<VerbsCounter>> port_counters;
-  std::vector<uint32_t> completion_queues;  ///< entries of each that was made
+  std::map<std::string, std::deque<DeviceEvent>> events;  ///< by device: what it has to say
+  std::set<std::string> unpollable;                       ///< devices whose completion queues cannot be read
+  uint64_t looks = 0;                                     ///< for events
+  std::vector<uint32_t> completion_queues;                ///< entries of each that was made
   uint64_t connects = 0;
   std::function<void()> on_connect = [] {};
   bool recording = false;
@@ -175,13 +187,13 @@ class FakeRegion final : public VerbsRegion {
 
 class FakeContext final : public VerbsContext {
  public:
-  explicit FakeContext(FakeFabric& fabric) : fabric_(fabric) {}
+  FakeContext(FakeFabric& fabric, std::string device) : fabric_(fabric), device_(std::move(device)) {}
   std::unique_ptr<VerbsRegion> register_memory(std::span<uint8_t> memory) override {
     return std::make_unique<FakeRegion>(fabric_, memory);
   }
   std::unique_ptr<VerbsCompletionQueue> make_completion_queue(uint32_t entries) override {
     fabric_.completion_queues.push_back(entries);
-    return std::make_unique<FakeCompletionQueue>(entries);
+    return std::make_unique<FakeCompletionQueue>(fabric_, device_, entries);
   }
   std::unique_ptr<VerbsReceiveQueue> make_shared_receive_queue(uint32_t receives) override {
     return std::make_unique<FakeReceiveQueue>(receives);
@@ -195,13 +207,27 @@ class FakeContext final : public VerbsContext {
     fabric_.queue_pairs[number] = made.get();
     return made;
   }
+  std::optional<DeviceEvent> next_event() noexcept override {
+    ++fabric_.looks;
+    std::deque<DeviceEvent>& events = fabric_.events[device_];
+    if (events.empty()) return std::nullopt;
+    const DeviceEvent event = events.front();
+    events.pop_front();
+    return event;
+  }
 
  private:
   FakeFabric& fabric_;
+  std::string device_;
 };
 
-inline std::unique_ptr<VerbsContext> FakeFabric::open(const VerbsDeviceInfo&) {
-  return std::make_unique<FakeContext>(*this);
+inline std::optional<size_t> FakeCompletionQueue::poll(std::span<WorkCompletion> completions) noexcept {
+  if (fabric_.unpollable.contains(device_)) return std::nullopt;
+  return queue_.pop(completions);
+}
+
+inline std::unique_ptr<VerbsContext> FakeFabric::open(const VerbsDeviceInfo& device) {
+  return std::make_unique<FakeContext>(*this, device.name);
 }
 
 inline size_t FakeQueuePair::fabric_takes() const {

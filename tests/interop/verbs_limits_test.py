@@ -1,6 +1,7 @@
 """Thousands of queue pairs on one RDMA device, and what is too much for it or forbidden: said before the run, in one
 line, with exit status 2."""
 
+import contextlib
 import json
 import re
 import unittest
@@ -14,6 +15,17 @@ USER = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-s
 
 class LargeGuest(RankwireGuest):
     memory = 640  # MB; the queues of 4,000 queue pairs are the kernel's
+
+    @contextlib.contextmanager
+    def watched(self, script):
+        """The words of each line that a script of the guest's shell writes meanwhile; it ends with /run/watch.stop."""
+        (self.share / "watch").write_text(script, encoding="ascii")
+        self.do("rm -f /run/watch.stop", "sh /share/watch >/run/watch.log 2>&1 & true")
+        rows = []
+        try:
+            yield rows
+        finally:
+            rows += [line.split() for line in self.do("touch /run/watch.stop", "cat /run/watch.log").splitlines()]
 
 
 class Limits(GuestTest):
@@ -53,14 +65,10 @@ class Limits(GuestTest):
           echo "$begin $at $most $(sed -n 's/MemAvailable: *\\([0-9]*\\).*/\\1/p' /proc/meminfo)"
           usleep 50000
         done"""
-        (self.guest.share / "watch").write_text(watch, encoding="ascii")
-        self.guest.do("rm -f /run/watch.stop", "sh /share/watch >/run/watch.log 2>&1 & true")
-        try:
-            transport = {"queue_pairs": QUEUE_PAIRS, "spread": "deal", "verbs": {"send_queue": 4, "signal_every": 4},
-                         "receive_queue": 2}
+        transport = {"queue_pairs": QUEUE_PAIRS, "spread": "deal", "verbs": {"send_queue": 4, "signal_every": 4},
+                     "receive_queue": 2}
+        with self.guest.watched(watch) as rows:
             run = self.run_in_guest(self.config(self.many, **transport))
-        finally:
-            rows = [line.split() for line in self.guest.do("touch /run/watch.stop", "cat /run/watch.log").splitlines()]
         self.assert_delivered(run)
         self.assertEqual(run.summary["bytes_wire"], self.many.bytes)
         flows = run.rows("flows", fidelity="emulated")
@@ -73,6 +81,42 @@ class Limits(GuestTest):
         used = before - min(int(row[3]) for row in rows) * 1024
         self.table.append((f"{most} queue pairs", f"made in {float(at) - float(begin):.1f} s", f"{used >> 20} MiB",
                            f"{used / int(most) / 1024:.0f} KiB each", f"{run.summary['messages']} messages"))
+
+    def test_huge_pages(self):
+        """Registered memory consists of them where there are enough, and of others where there are not."""
+        watch = """
+        while [ ! -e /run/watch.stop ]; do sed -n 's/HugePages_Free: *//p' /proc/meminfo; usleep 20000; done"""
+        config = self.config(self.small, receive_queue=32)
+        reserved = 32
+        try:
+            self.guest.do(f"echo {reserved} >/proc/sys/vm/nr_hugepages")
+            self.assertEqual(self.free_huge_pages(), reserved)
+            with self.guest.watched(watch) as rows:
+                details = self.registered(config)
+            pages = details["registered_bytes"] >> 21
+            self.assertEqual(details["huge_pages"], 1)
+            self.assertGreater(pages, 1)
+            # A device has all of them locked that were registered with it.
+            fewest = min(int(free) for (free,) in rows)
+            self.assertEqual(fewest, reserved - pages)
+            self.assertEqual(self.free_huge_pages(), reserved, "all are given back")
+            self.guest.do(f"echo {pages - 1} >/proc/sys/vm/nr_hugepages")
+            with self.guest.watched(watch) as rows:
+                too_few = self.registered(config)
+            self.assertEqual(too_few, details | {"huge_pages": 0})
+            self.assertEqual({int(free) for (free,) in rows}, {pages - 1})
+        finally:
+            self.guest.do("echo 0 >/proc/sys/vm/nr_hugepages")
+        self.table.append((f"{pages} huge pages", f"of {reserved} free, {fewest} left", f"none of {pages - 1}"))
+
+    def free_huge_pages(self):
+        return int(re.search(r"HugePages_Free: +(\d+)", self.guest.do("cat /proc/meminfo")).group(1))
+
+    def registered(self, config):
+        """What a run says of the memory that it registered."""
+        run = self.run_in_guest(config)
+        self.assert_delivered(run)
+        return {key: run.summary["transport_details"][key] for key in ("registered_bytes", "huge_pages")}
 
     # What is said before the run.
 
@@ -117,9 +161,24 @@ class Limits(GuestTest):
     def test_interface_that_carries_too_little(self):
         self.guest.do("ip link set d0 mtu 1500")
         try:
-            self.assert_error_before_the_run(self.config(self.small), DEVICE, "1024", "transport.mtu")
+            self.assert_error_before_the_run(self.config(self.small, mtu="4096B"), DEVICE, "4096", "1024",
+                                             "transport.mtu")
         finally:
             self.guest.do(f"ip link set d0 mtu {LINK_MTU}")
+
+    def test_path_mtu_that_follows_from_the_interface(self):
+        packets = {}
+        for link, mtu in ((1500, 1024), (LINK_MTU, 4096)):
+            self.guest.do(f"ip link set d0 mtu {link}")
+            before = self.guest.hardware_counter(DEVICE, "sent_pkts")
+            run = self.run_in_guest(self.config(self.small))
+            packets[mtu] = self.guest.hardware_counter(DEVICE, "sent_pkts") - before
+            self.assert_delivered(run)
+            self.assertEqual(run.summary["config"]["transport"]["mtu"], f"{mtu}B")
+            self.assertGreaterEqual(packets[mtu], self.small.bytes // mtu)
+        # 12,500 bytes are 13 packets of 1024 or 4 of 4096; each message has an acknowledgement besides, or several.
+        self.assertGreater(packets[1024], 2 * packets[4096])
+        self.table.append(("path MTU 1024 and 4096", f"{packets[1024]} packets", f"{packets[4096]} packets"))
 
     def test_interface_that_is_down(self):
         self.guest.do("ip link add d1 type dummy", "ip link set d1 up", "rdma link add rxe9 type rxe netdev d1",

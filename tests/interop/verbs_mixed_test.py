@@ -3,30 +3,17 @@ even ranks, af_packet on the other with the odd ones. So each hop of a ring goes
 or back. What is lost, the kernel drops between them.
 """
 
-import itertools
-import os
 import unittest
 
 from rankwire_guest import NETWORKS, MixedTest, chakra, collectives, gpt3
+from verbs_matrix import MTUS, VerbsMatrix
 
-MTUS = (1024, 4096)
 LOSSES = (0, 1)  # % of frames, in either direction
-LONG = os.environ.get("RANKWIRE_INTEROP_LONG") == "1"
-WAYS = {
-    "write_then_imm, split, 5000 B": {"verb": "write_then_imm", "queue_pairs": 2, "verbs": {"max_message": "5000B"}},
-    "read, split, 10000 B": {"verb": "read", "queue_pairs": 2, "verbs": {"max_message": "10000B"}},
-    "send_imm, dealt to 4": {"verb": "send_imm", "queue_pairs": 4, "spread": "deal"},
-}
-MORE_WAYS = {
-    "write_then_imm": {"verb": "write_then_imm"},
-    "send_imm": {"verb": "send_imm"},
-    "read": {"verb": "read"},
-    "write_imm, split over 3": {"queue_pairs": 3},
-    "write_imm, 10000 B": {"verbs": {"max_message": "10000B"}},
-}
 
 
-class Mixed(MixedTest):
+class Mixed(VerbsMatrix, MixedTest):
+    axes = {"family": NETWORKS, "mtu": MTUS, "loss": LOSSES}
+
     @classmethod
     def make_network(cls, guest):
         super().make_network(guest)
@@ -58,13 +45,6 @@ class Mixed(MixedTest):
                            f"{workload.bytes / 1e6:.1f} MB", f"{dropped} lost", f"{seconds:.2f} s"))
         return run
 
-    def check_workload(self, workload, *cells):
-        if workload is None:
-            self.skipTest("no gpt3_8r under RANKWIRE_TEST_DATA")
-        for family, mtu, loss in itertools.product(NETWORKS, MTUS, LOSSES) if LONG else cells:
-            with self.subTest(family=family, mtu=mtu, loss=loss):
-                self.check_run(workload.name, workload, family, mtu, loss)
-
     def test_ring_all_reduce(self):
         self.check_workload(self.all_reduce, ("IPv4", 1024, 1))
 
@@ -73,16 +53,6 @@ class Mixed(MixedTest):
 
     def test_gpt3(self):
         self.check_workload(self.gpt3, ("IPv6", 1024, 1))
-
-    def test_ways(self):
-        for name, transport in (WAYS | MORE_WAYS if LONG else WAYS).items():
-            with self.subTest(way=name):
-                self.check_run(name, self.small, **transport)
-
-    def test_nccl(self):
-        """Grants travel against the data: the kernel's WRITEs to rankwire's memory and the other way round."""
-        config = self.config(self.small) | {"collectives": {"profile": "nccl", "nccl": {"channels": 2}}}
-        self.assert_delivered(self.run_in_guest(config))
 
 
 if __name__ == "__main__":

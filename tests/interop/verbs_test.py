@@ -1,38 +1,26 @@
 """rankwire over RDMA devices alone, in a guest: every rank behind a port of its own, all ports the same soft-RoCE
 device, whose queue pairs the kernel connects with each other. Payloads are compared at the receiving end."""
 
-import itertools
-import os
 import unittest
 
 from rankwire_guest import LINK_MTU, RANKS, GuestTest, chakra, collectives, gpt3
+from verbs_matrix import MTUS, WAYS, VerbsMatrix
 
 ADDRESSES = {"IPv4": "10.7.0.{}/24", "IPv6": "2001:db8:7::{}/64"}
-MTUS = (1024, 4096)
 TIMEOUT = 18  # 4.096 us x 2^18 = 1.1 s: the guest is slow
-# The whole matrices, or lines through them in which everything stands once.
-LONG = os.environ.get("RANKWIRE_INTEROP_LONG") == "1"
 DEVICE = "rxe0"
 
-# The ways in which a message may travel.
-WAYS = {
-    "write_then_imm, split, 5000 B": {"verb": "write_then_imm", "queue_pairs": 2, "verbs": {"max_message": "5000B"}},
-    "read, split, 10000 B": {"verb": "read", "queue_pairs": 2, "verbs": {"max_message": "10000B"}},
-    "send_imm, dealt to 4": {"verb": "send_imm", "queue_pairs": 4, "spread": "deal"},
+# A queue that several share, and queues that are nearly empty.
+OWN_WAYS = {
     "send_imm, a shared receive queue": {"verb": "send_imm", "verbs": {"shared_receive_queue": True}},
     "write_imm, 2 receives, few signalled": {"receive_queue": 2, "verbs": {"signal_every": 64}},
 }
-MORE_WAYS = {
-    "write_imm": {},
-    "write_then_imm": {"verb": "write_then_imm"},
-    "send_imm": {"verb": "send_imm"},
-    "read": {"verb": "read"},
-    "write_imm, split over 3": {"queue_pairs": 3},
-    "write_imm, 10000 B": {"verbs": {"max_message": "10000B"}},
-}
 
 
-class Verbs(GuestTest):
+class Verbs(VerbsMatrix, GuestTest):
+    axes = {"family": ADDRESSES, "mtu": MTUS}
+    ways = WAYS | OWN_WAYS
+
     @classmethod
     def make_network(cls, guest):
         guest.do("ip link add d0 mtu " + str(LINK_MTU) + " type dummy", "ip link set d0 up")
@@ -69,13 +57,6 @@ class Verbs(GuestTest):
                            f"{packets} packets", f"{seconds:.2f} s"))
         return run
 
-    def check_workload(self, workload, *cells):
-        if workload is None:
-            self.skipTest("no gpt3_8r under RANKWIRE_TEST_DATA")
-        for family, mtu in itertools.product(ADDRESSES, MTUS) if LONG else cells:
-            with self.subTest(family=family, mtu=mtu):
-                self.check_run(workload.name, workload, family, mtu)
-
     def test_ring_all_reduce(self):
         self.check_workload(self.all_reduce, ("IPv4", 1024), ("IPv6", 4096))
 
@@ -84,17 +65,6 @@ class Verbs(GuestTest):
 
     def test_gpt3(self):
         self.check_workload(self.gpt3, ("IPv4", 4096))
-
-    def test_ways(self):
-        for name, transport in (WAYS | MORE_WAYS if LONG else WAYS).items():
-            with self.subTest(way=name):
-                self.check_run(name, self.small, **transport)
-
-    def test_nccl(self):
-        """Grants travel against the data, as plain WRITEs that the receiver looks for in its memory."""
-        config = self.config(self.small) | {"collectives": {"profile": "nccl", "nccl": {"channels": 2}}}
-        run = self.run_in_guest(config)
-        self.assert_delivered(run)
 
 
 if __name__ == "__main__":

@@ -178,6 +178,8 @@ class Wire(MixedTest):
             retries = "transport retry counter exceeded (status 12, vendor error"
             for text in (f"{int(qps[rank, 1]):#x} of rxe0", retries):
                 self.assertIn(text, failure["state"])
+        first = run.summary["failures"][0]
+        self.assertIn(first["state"], run.summary["reason"])
         # 56 messages. Those from rank 1 to the other side do not arrive; those to it do, but are not acknowledged.
         self.assertEqual(run.transport["messages_delivered"], RANKS * (RANKS - 1) - RANKS // 2)
         self.assertEqual(run.transport["messages_failed"], RANKS)

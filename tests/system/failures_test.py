@@ -73,6 +73,9 @@ class NothingArrives(Failing):
         self.assertLess(run.summary["emulated"]["completion_time_ps"], 10**12)
         for row in run.rows("operations"):
             self.assertLess(int(row["emulated_end_ps"] or 0), 10**12)
+        first = run.summary["failures"][0]
+        for text in (first["message"], first["reason"], first["operation"], first["state"]):
+            self.assertIn(text, run.summary["reason"])
 
     def test_deadline_ends_the_run(self):
         # 2 x 3/4 x 1 MiB a rank at 1 Mbps takes 12.6 s; the deadline counts virtual time.
