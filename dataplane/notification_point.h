@@ -1,0 +1,85 @@
+// DCQCN's notification point: when a marked packet is answered by a congestion notification packet.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "dataplane/index_queue.h"
+
+namespace rankwire {
+
+/// What the least time between two CNPs is kept for: NICs differ (Wei et al., Lumina, SIGCOMM 2023).
+enum class NotificationScope : uint8_t {
+  kQueuePair,
+  kAddressPair,  ///< of IP addresses
+  kPort,
+};
+
+struct NotificationOptions {
+  /// np_min_time_between_cnps; 0: every marked packet is answered. A ConnectX's factory setting.
+  Duration min_time_between_cnps = microseconds(4);
+  NotificationScope scope = NotificationScope::kQueuePair;
+};
+
+/// Under the names of mlx5's hardware counters.
+struct NotificationCounters {
+  uint64_t np_cnp_sent = 0;
+  uint64_t np_ecn_marked_roce_packets = 0;
+};
+
+/// Decides for all queue pairs of a transport: a state machine without I/O or clock. No allocation after construction;
+/// one thread.
+class NotificationPoint {
+ public:
+  NotificationPoint() = default;
+  /// `groups`: by queue pair, the number of those that share an interval, 0 and up.
+  NotificationPoint(Duration min_time_between_cnps, std::vector<uint32_t> groups)
+      : interval_(min_time_between_cnps),
+        groups_(std::move(groups)),
+        last_(groups_.empty() ? 0 : *std::ranges::max_element(groups_) + 1, Time::long_ago()) {}
+
+  /// A data packet marked Congestion Experienced has arrived. True: it asks for a CNP, which the caller owes.
+  bool marked(uint32_t queue_pair, Time now) noexcept {
+    ++counters_.np_ecn_marked_roce_packets;
+    Time& last = last_[groups_[queue_pair]];
+    if (now - last < interval_) return false;
+    last = now;
+    return true;
+  }
+  void sent() noexcept { ++counters_.np_cnp_sent; }
+
+  const NotificationCounters& counters() const noexcept { return counters_; }
+
+ private:
+  Duration interval_;
+  std::vector<uint32_t> groups_;
+  std::vector<Time> last_;  // CNP asked for, by group
+  NotificationCounters counters_;
+};
+
+/// The queue pairs of a port that owe CNPs, first in, first out. No allocation after construction; one thread.
+class OwedNotifications {
+ public:
+  explicit OwedNotifications(uint32_t queue_pairs) : order_(queue_pairs), counts_(queue_pairs) {}
+
+  bool empty() const noexcept { return order_.empty(); }
+  /// The queue pair owes one more.
+  void push(uint32_t queue_pair) noexcept {
+    ++counts_[queue_pair];
+    order_.push(queue_pair);
+  }
+  uint32_t front() const noexcept { return order_.front(); }
+  /// Takes away one that the first of them owes.
+  void pop() noexcept {
+    if (--counts_[front()] == 0) order_.pop();
+  }
+
+ private:
+  IndexQueue order_;
+  std::vector<uint32_t> counts_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,157 @@
+// RoceTransport's part in congestion control: it answers marks, and holds its senders to what they may send.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "dataplane/roce_transport.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kLineOverhead = 24;  // of a frame: FCS, preamble, gap
+
+uint16_t notification_bytes(const HeaderTemplate& path) noexcept {
+  return static_cast<uint16_t>(header_bytes(path, Opcode::kCongestionNotification) + kIcrcBytes);
+}
+
+}  // namespace
+
+void RoceTransport::make_congestion_control() {
+  std::vector<Bandwidth> lines;
+  for (const QueuePairEnd& end : ends_) lines.push_back(bindings_[end.lane].rate);
+  const WindowLimits limits{.packet = Bytes(options_.mtu), .largest = Bytes(int64_t{reliable_.window} * options_.mtu)};
+  paced_.reset();
+  if (auto control = rankwire::make_congestion_control(options_.congestion, limits, lines))
+    paced_ = std::make_unique<PacedSenders>(
+        std::move(control),
+        PacingOptions{.mtu = options_.mtu, .burst = options_.congestion.burst, .catch_up = options_.catch_up}, lines,
+        static_cast<uint32_t>(lanes_.size()));
+  notification_.reset();
+  owed_notifications_.clear();
+  if (!options_.congestion.notifies) return;
+  notification_ = std::make_unique<NotificationPoint>(options_.congestion.notification.min_time_between_cnps,
+                                                      notification_groups());
+  owed_notifications_.assign(lanes_.size(), OwedNotifications(static_cast<uint32_t>(ends_.size())));
+}
+
+// By queue pair: the number of what its interval between CNPs is kept for.
+std::vector<uint32_t> RoceTransport::notification_groups() const {
+  const NotificationScope scope = options_.congestion.notification.scope;
+  std::map<std::tuple<uint32_t, IpAddress, IpAddress>, uint32_t> known;
+  std::vector<uint32_t> groups;
+  for (uint32_t i = 0; i < ends_.size(); ++i) {
+    const QueuePairEnd& end = ends_[i];
+    std::tuple<uint32_t, IpAddress, IpAddress> key;
+    if (scope == NotificationScope::kQueuePair) key = {i, {}, {}};
+    if (scope == NotificationScope::kAddressPair) key = {0, nic_of(end).ip, peer_nic_of(end).ip};
+    if (scope == NotificationScope::kPort) key = {bindings_[end.lane].id.value, {}, {}};
+    groups.push_back(known.try_emplace(key, static_cast<uint32_t>(known.size())).first->second);
+  }
+  return groups;
+}
+
+// A data packet for the queue pair was marked on its way.
+void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
+  const QueuePairEnd& end = ends_[queue_pair];
+  if (end.failed || end.link != LinkState::kOpen || !notification_->marked(queue_pair, arrival)) return;
+  owed_notifications_[end.lane].push(queue_pair);
+  lanes_[end.lane].owes_notification = true;
+}
+
+void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {
+  ++counters_.cnp_rx;
+  const bool heeded = paced_ && paced_->control().heeds_notifications() && !ends_[queue_pair].failed;
+  ++(heeded ? details_.rp_cnp_handled : details_.rp_cnp_ignored);
+  if (heeded) paced_->control().notified(queue_pair, now);
+}
+
+// An acknowledgement has come; before it `oldest_before` was the oldest packet not acknowledged.
+void RoceTransport::on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception,
+                                Time now) noexcept {
+  const int64_t packets = psn_distance(oldest_before, requesters_[queue_pair].oldest_unacknowledged());
+  CongestionControl& control = paced_->control();
+  if (packets > 0) control.acknowledged(queue_pair, now, Bytes(packets * options_.mtu), reception.round_trip);
+  if (reception.outcome == AckOutcome::kRewind || reception.outcome == AckOutcome::kImpliedNak)
+    control.rewound(queue_pair, now);
+}
+
+bool RoceTransport::may_be_queued(uint32_t queue_pair, Time now) noexcept {
+  return paced_->offer(queue_pair, ends_[queue_pair].lane, requesters_[queue_pair].in_flight(), now);
+}
+
+// The queue pair is neither queued nor does it wait: whichever it must.
+void RoceTransport::place_sender(uint32_t queue_pair, Time now) noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  if (!requester.can_send(reliable_) || end.link != LinkState::kOpen) {
+    paced_->rest(queue_pair);
+  } else if (paced_->place(queue_pair, end.lane, requester.in_flight(), now)) {
+    lanes_[end.lane].senders.push(queue_pair);
+  }
+  if (records_causes()) note_cause(queue_pair, now);
+}
+
+// Those whose time has come.
+void RoceTransport::release_paced(uint32_t lane, Time now) noexcept {
+  for (uint32_t queue_pair; (queue_pair = paced_->take(lane, now)) != PacedSenders::kNone;)
+    place_sender(queue_pair, now);
+}
+
+void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexcept {
+  TransmitLane& lane = lanes_[lane_index];
+  OwedNotifications& owed = owed_notifications_[lane_index];
+  if (!lane.may_send(lane.priorities().notifications)) return;
+  for (; !owed.empty(); owed.pop()) {
+    const HeaderTemplate& path = templates_[owed.front()];
+    const FrameShape shape{.header_length = notification_bytes(path)};
+    const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), 1);
+    if (buffers.empty()) return;
+    Frame frame;
+    frame.head = lane.capabilities().place(buffers[0]) - shape.header_length;
+    write_congestion_notification(path, options_.profile.notification_hop_limit, frame);
+    lane.stage(1, shape);
+    notification_->sent();
+    ++counters_.cnp_tx;
+    counters_.bytes_tx += shape.length();
+  }
+  lane.owes_notification = false;
+}
+
+// The turn of the first of the senders, or what is left of it: as many packets as it may send. False when frames ran
+// out before it was over.
+bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
+  if (!lane.pacer().due(now)) return false;
+  const uint32_t queue_pair = lane.senders.front();
+  const uint32_t begin = lane.run;
+  const uint64_t bytes = counters_.bytes_tx;
+  const uint32_t limit = begin < options_.turn ? options_.turn - begin : 0;
+  const uint32_t packets = paced_->packets(queue_pair, requesters_[queue_pair].in_flight(), limit, now);
+  const bool over = transmit_up_to(lane, queue_pair, begin + packets, now);
+  if (const uint32_t sent = lane.run - begin; sent > 0) {
+    const auto on_line = static_cast<int64_t>(counters_.bytes_tx - bytes + uint64_t{kLineOverhead} * sent);
+    paced_->sent(queue_pair, sent, Bytes(on_line), now);
+  }
+  if (!over) return false;
+  lane.run = 0;
+  lane.senders.pop();
+  place_sender(queue_pair, now);
+  return true;
+}
+
+// Empty where nothing is held back.
+std::string RoceTransport::describe_control(uint32_t queue_pair) const {
+  if (!paced_) return {};
+  std::string text;
+  const Allowance& allowance = paced_->allowance(queue_pair);
+  if (paced_->is_paced(queue_pair) && allowance.rate > Bandwidth())
+    text += fmt::format(", paced at {:.3f} Gb/s, next packet from {:.6f} ms",
+                        static_cast<double>(allowance.rate.bits_per_second) / 1e9,
+                        static_cast<double>((paced_->schedule(queue_pair) - Time()).ps) / 1e9);
+  if (allowance.window != Allowance::kUnlimited)
+    text += fmt::format(", congestion window {} bytes", allowance.window.count);
+  return text;
+}
+
+}  // namespace rankwire

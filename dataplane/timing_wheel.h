@@ -1,0 +1,67 @@
+// Queue pairs by the time at which they may send again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// Holds each index 0 .. capacity - 1 at most once, with a time: a wheel of slots with a bit for each that is not empty
+/// (Varghese and Lauck 1987, scheme 6; for pacing: Saeed et al., Carousel, SIGCOMM 2017). Adding and finding the
+/// earliest take constant time; taking those of a slot takes time in proportion to them. Slots only sort: times are
+/// exact, and nothing leaves before its time. What is due beyond the wheel's span is looked at again whenever the span
+/// has passed. No allocation after construction; one thread.
+class TimingWheel {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kSlots = 4096;
+  static constexpr Duration kSlot = Duration(int64_t{1} << 20);  ///< 1.05 us
+  static constexpr Duration kSpan = kSlot * (kSlots - 1);        ///< 4.3 ms
+
+  explicit TimingWheel(uint32_t capacity = 0) : entries_(capacity), slots_(kSlots) {}
+
+  /// The index is not in the wheel. `now` never decreases; a time before it is as good as `now`.
+  void add(uint32_t index, Time due, Time now) noexcept;
+  /// Takes out an index whose time is not after `now`, or returns kNone. Indexes that have become due since the last
+  /// look leave by slot, and within a slot in the order in which they came.
+  uint32_t take(Time now) noexcept;
+  /// When `take` next has something to do: never() when the wheel is empty. That is the earliest time, unless it is
+  /// beyond the span.
+  Time next() const noexcept;
+
+  /// Memory of the wheel.
+  size_t bytes() const noexcept { return entries_.size() * sizeof(Entry) + slots_.size() * sizeof(Slot); }
+
+ private:
+  struct Entry {
+    Time due;
+    uint32_t next = kNone;
+  };
+  struct List {
+    uint32_t head = kNone, tail = kNone;
+  };
+  struct Slot {
+    List list;
+    Time earliest = Time::never();  // when one of them is due or to be looked at
+  };
+  static constexpr uint32_t kMask = kSlots - 1;
+
+  static int64_t tick(Time time) noexcept { return time.ps / kSlot.ps - (time.ps % kSlot.ps < 0); }
+  uint32_t first_slot() const noexcept;
+  void append(List& list, uint32_t index) noexcept;
+  void put(uint32_t index) noexcept;
+  void sort_out(uint32_t slot, Time now) noexcept;
+
+  std::vector<Entry> entries_;
+  std::vector<Slot> slots_;
+  List due_;                                      // taken out of their slots already
+  std::array<uint64_t, kSlots / 64> occupied_{};  // a bit a slot
+  uint64_t occupied_words_ = 0;                   // a bit for each word of them
+  int64_t current_ = 0;                           // no slot before this tick's holds anything
+};
+
+}  // namespace rankwire

@@ -1,0 +1,41 @@
+#include "dataplane/notification_point.h"
+
+#include <gtest/gtest.h>
+
+namespace rankwire {
+namespace {
+
+Time at(int64_t us) {
+  return Time() + microseconds(us);
+}
+
+// Marks every microsecond and an interval of 4 us: those at 0, 4, 8 ... are answered.
+TEST(NotificationPoint, AnswersOnceAnInterval) {
+  NotificationPoint point(microseconds(4), {0});
+  for (int us = 0; us < 20; ++us) {
+    const bool asks = point.marked(0, at(us));
+    EXPECT_EQ(asks, us % 4 == 0) << us;
+    if (asks) point.sent();
+  }
+  EXPECT_EQ(point.counters().np_cnp_sent, 5u);
+  EXPECT_EQ(point.counters().np_ecn_marked_roce_packets, 20u);
+}
+
+TEST(NotificationPoint, WithoutIntervalEveryMarkIsAnswered) {
+  NotificationPoint point(Duration(), {0});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(point.marked(0, at(5)));
+}
+
+// Queue pairs 0 and 1 are of one pair of addresses or port, 2 is of another.
+TEST(NotificationPoint, QueuePairsOfAGroupShareTheInterval) {
+  NotificationPoint point(microseconds(4), {0, 0, 1});
+  EXPECT_TRUE(point.marked(0, at(0)));
+  EXPECT_FALSE(point.marked(1, at(1)));
+  EXPECT_TRUE(point.marked(2, at(2)));
+  EXPECT_TRUE(point.marked(1, at(4)));
+  EXPECT_FALSE(point.marked(0, at(5)));
+  EXPECT_FALSE(point.marked(2, at(5)));
+}
+
+}  // namespace
+}  // namespace rankwire
