@@ -4,6 +4,7 @@
 
 #include "dataplane/neighbour_frames.h"
 #include "dataplane/packet.h"
+#include "dataplane/pause.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {
@@ -73,6 +74,16 @@ void write_again(const ParsedPacket& packet) {
   require(is_addressed_to(make_template(back), packet), "the peer takes the packet for its own");
 }
 
+void write_pause_again(const Frame& frame) {
+  const std::optional<PauseFrame> pause = read_pause(frame);
+  if (!pause) return;
+  std::vector<uint8_t> head(kPauseFrameBytes);
+  Frame again;
+  again.head = head.data();
+  write_pause(MacAddress(), *pause, again);
+  require(read_pause(again) == pause, "a pause written again reads the same");
+}
+
 void run(fuzz::Input input) {
   // The frame in one piece, or its head, payload and tail apart.
   const uint16_t head_length = input.word();
@@ -92,6 +103,7 @@ void run(fuzz::Input input) {
 
   const ParsedPacket packet = parse(frame);
   static_cast<void>(read_neighbour_frame(frame));
+  write_pause_again(frame);
   if (packet.reject != Reject::kNone) return;
   require(packet.icrc_offset + kIcrcBytes <= frame.length(), "the ICRC lies within the frame");
   require(packet.payload_length + packet.pad <= packet.icrc_offset, "the payload lies within the frame");

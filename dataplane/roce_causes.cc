@@ -1,0 +1,39 @@
+// RoceTransport's account of where the time of its queue pairs goes.
+#include <bit>
+
+#include "dataplane/roce_transport.h"
+
+namespace rankwire {
+
+Duration RoceTransport::time_paused(uint32_t queue_pair, Time now) const noexcept {
+  const QueuePairEnd& end = ends_[queue_pair];
+  const auto priority = static_cast<uint32_t>(std::countr_zero(lanes_[end.lane].priorities().data));
+  return port_of(end).pauses.time_paused(priority, now);
+}
+
+// Pauses and transmissions apart, which are known by their durations.
+Cause RoceTransport::cause_of(uint32_t queue_pair) const noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  if (requester.holds() & Requester::kReceiverNotReady) return Cause::kReceiverNotReady;
+  if (requester.next_psn() != requester.end_psn()) return Cause::kRecovering;
+  if (requester.can_send(reliable_))
+    return paced_ && !paced_->is_queued(queue_pair) ? Cause::kCongestionControl : Cause::kPort;
+  return requester.holds() & Requester::kNothingToSend ? Cause::kAcknowledgement : Cause::kWindow;
+}
+
+// Something about the queue pair has changed. Only when causes are recorded, like the next.
+void RoceTransport::note_cause(uint32_t queue_pair, Time now) noexcept {
+  const Duration paused = time_paused(queue_pair, now);
+  if (requesters_[queue_pair].idle()) {
+    cause_clocks_[queue_pair].stop(now, paused);
+  } else {
+    cause_clocks_[queue_pair].enter(cause_of(queue_pair), now, paused);
+  }
+}
+
+void RoceTransport::note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept {
+  note_cause(queue_pair, now);
+  cause_clocks_[queue_pair].transmit(line_time, now);
+}
+
+}  // namespace rankwire

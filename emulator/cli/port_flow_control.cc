@@ -1,0 +1,61 @@
+#include "emulator/cli/port_flow_control.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "dataplane/dpdk_flow_control.h"
+
+namespace rankwire {
+namespace {
+
+const char* to_string(PauseMode mode) {
+  switch (mode) {
+    case PauseMode::kSoftware:
+      return "software";
+    case PauseMode::kHardware:
+      return "hardware";
+    case PauseMode::kOff:
+      break;
+  }
+  return "off";
+}
+
+/// By which the emulated NICs' data is paused.
+PrioritySet data_priority(const RunConfig& config, const PortConfig& port) {
+  const TransportConfig& transport = config.transport;
+  const bool tagged = port.ip ? port.vlan.has_value() : config.addresses.vlan.has_value();
+  return priority_bit(tagged ? transport.data.priority : transport.data.dscp.value_or(transport.dscp) >> 3);
+}
+
+}  // namespace
+
+std::string PortFlowControl::text() const {
+  return remark.empty() ? to_string(mode) : fmt::format("{}: {}", to_string(mode), remark);
+}
+
+PortFlowControl embedded_flow_control(const PortConfig& port) {
+  return {.mode = port.pfc == PfcChoice::kOff ? PauseMode::kOff : PauseMode::kSoftware, .remark = {}};
+}
+
+PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& port) {
+  if (port.pfc == PfcChoice::kAuto || port.pfc == PfcChoice::kHardware) {
+    const std::string obstacle = obey_pauses_on_device(port.device, data_priority(config, port));
+    if (obstacle.empty()) return {.mode = PauseMode::kHardware, .remark = {}};
+    if (port.pfc == PfcChoice::kHardware)
+      fail_input("port {}: 'pfc: hardware' is not possible: {}; use 'pfc: software'", port.name, obstacle);
+    receive_pauses_from_device(port.device);
+    return {.mode = PauseMode::kSoftware, .remark = obstacle};
+  }
+  return {.mode = port.pfc == PfcChoice::kOff ? PauseMode::kOff : PauseMode::kSoftware,
+          .remark = receive_pauses_from_device(port.device)};
+}
+
+std::optional<ReceiveBufferOptions> receive_buffer_of(const PortConfig& port) {
+  if (!port.drain_rate) return std::nullopt;
+  return ReceiveBufferOptions{.drain_rate = *port.drain_rate,
+                              .size = port.receive_buffer,
+                              .xoff = port.xoff.value_or(Bytes(port.receive_buffer.count / 2)),
+                              .xon = port.xon.value_or(Bytes(port.receive_buffer.count / 4))};
+}
+
+}  // namespace rankwire
