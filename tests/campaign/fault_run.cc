@@ -1,0 +1,230 @@
+#include "tests/campaign/fault_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/transport_counters.h"
+#include "dataplane/frame_pool.h"
+#include "dataplane/memory_port.h"
+#include "dataplane/roce_transport.h"
+#include "dataplane/virtual_fabric.h"
+
+namespace rankwire::testing {
+namespace {
+
+constexpr uint32_t kFrames = 1 << 14;
+/// Longer than any queue pair of a case lives without progress: 8 time-outs of 2 x 2 ms, and RNR timers.
+constexpr Duration kPatience = seconds(20);
+constexpr uint32_t kPollsAtOnce = 10'000;
+
+using MessageKey = std::pair<uint32_t, uint32_t>;  // connection, index
+
+/// What was heard of a message.
+struct Fate {
+  Message message;
+  uint32_t sent = 0, received = 0, failed_here = 0, failed_there = 0;
+  bool over() const { return sent + failed_here > 0; }
+};
+
+class Lab {
+ public:
+  explicit Lab(const FaultCase& fault) : case_(fault), pool_(kFrames) {
+    std::vector<FramePort*> ends;
+    std::vector<PortBinding> bindings;
+    for (size_t host = 0; host < fault.rates.size(); ++host) {
+      auto [near, far] = make_memory_link(pool_, 4096, fmt::format("host{}", host));
+      near_.push_back(std::move(near));
+      far_.push_back(std::move(far));
+      ends.push_back(far_.back().get());
+      ports_.push_back(std::make_unique<ImpairedPort>(*near_.back(), fault.impairments[host]));
+      bindings.push_back({PortId(static_cast<uint32_t>(host)), ports_.back().get(), fault.rates[host]});
+      stations_.push_back({fault.plan.nics[host].mac, static_cast<uint32_t>(host)});
+    }
+    if (fault.transports.size() == 1)
+      transports_.push_back(std::make_unique<RoceTransport>(fault.transports[0], bindings));
+    else
+      for (size_t host = 0; host < bindings.size(); ++host)
+        transports_.push_back(std::make_unique<RoceTransport>(fault.transports[host], std::vector{bindings[host]}));
+    FabricOptions options = fault.fabric;
+    options.stations = stations_;
+    fabric_ = std::make_unique<VirtualFabric>(fault.topology, ends, std::span(&fault.device, 1), options);
+  }
+  ~Lab() {
+    for (const auto& transport : transports_) transport->close();
+  }
+
+  std::string run() {
+    if (const std::string trouble = connect(); !trouble.empty()) return trouble;
+    size_t posted = 0;
+    for (now_ = Time();;) {
+      for (; posted < case_.posts.size() && case_.posts[posted].at <= now_; ++posted) post(case_.posts[posted].message);
+      turn();
+      if (posted == case_.posts.size() && all_over()) break;
+      const Time next = posted < case_.posts.size() ? std::min(next_event(), case_.posts[posted].at) : next_event();
+      if (const std::string hang = advance(next); !hang.empty()) return hang;
+    }
+    // What is under way must not deliver anything a second time.
+    for (const Time end = now_ + milliseconds(50); now_ < end;) {
+      turn();
+      const Time next = next_event();
+      if (next == Time::never()) break;
+      if (const std::string hang = advance(next); !hang.empty()) return hang;
+    }
+    return judge();
+  }
+
+  FaultVerdict verdict() const {
+    FaultVerdict verdict;
+    for (const auto& [key, fate] : fates_) {
+      ++verdict.messages;
+      verdict.delivered += fate.received > 0;
+      verdict.failed += fate.failed_here > 0;
+    }
+    for (const auto& transport : transports_) verdict.counters += transport->counters();
+    return verdict;
+  }
+
+ private:
+  RoceTransport& transport_of(NicId nic) const { return *transports_[transports_.size() == 1 ? 0 : nic.value]; }
+
+  // Before the run, so that next hops are known or unreachable by time 0.
+  std::string connect() {
+    std::vector<EndPoint> ends;
+    for (const auto& transport : transports_)
+      std::ranges::copy(transport->prepare(case_.plan), std::back_inserter(ends));
+    for (const auto& transport : transports_)
+      if (const auto failures = transport->connect(ends); !failures.empty())
+        return fmt::format("not connected: {}", failures.front().reason);
+    now_ = last_change_ = Time() - milliseconds(100);
+    while (now_ < Time()) {
+      turn();
+      const Time next = std::min(next_event(), Time());
+      if (const std::string hang = advance(next); !hang.empty()) return hang;
+    }
+    return {};
+  }
+
+  void post(const Message& message) {
+    fates_[{message.connection.value, message.index}].message = message;
+    last_change_ = now_;
+    const NicId nic = case_.plan.connections[message.connection.value].source_nic;
+    if (transport_of(nic).post(now_, {&message, 1}) != 1) trouble_ = "a message was refused";
+  }
+
+  void turn() {
+    fabric_->step(now_);
+    for (const auto& transport : transports_) {
+      Event events[16];
+      for (size_t n; (n = transport->poll(now_, events)) > 0;)
+        for (const Event& event : std::span(events).first(n)) hear(event);
+    }
+    fabric_->step(now_);
+  }
+
+  void hear(const Event& event) {
+    last_change_ = now_;
+    const auto found = fates_.find({event.connection.value, event.index});
+    if (found == fates_.end()) {
+      trouble_ = fmt::format("an event of connection {} message {}, which was never posted", event.connection.value,
+                             event.index);
+      return;
+    }
+    Fate& fate = found->second;
+    switch (event.kind) {
+      case EventKind::kSent:
+        ++fate.sent;
+        break;
+      case EventKind::kReceived:
+        ++fate.received;
+        check_payload(fate, event);
+        break;
+      case EventKind::kFailed:
+        ++(event.at_source ? fate.failed_here : fate.failed_there);
+        if (event.failure == Failure::kNone) trouble_ = "a failure without reason: " + name(fate);
+    }
+  }
+
+  void check_payload(const Fate& fate, const Event& event) {
+    const int64_t bytes = fate.message.bytes.count;
+    uint64_t key = payload_key(fate.message.id);
+    if (bytes < 8) key &= (uint64_t{1} << (8 * bytes)) - 1;
+    if (event.bytes != fate.message.bytes || event.received.payload_key != key) trouble_ = "altered: " + name(fate);
+  }
+
+  Time next_event() const {
+    Time next = fabric_->next_event();
+    for (const auto& transport : transports_) next = std::min(next, transport->next_event());
+    return next;
+  }
+
+  // Moves time on, or says why it must not.
+  std::string advance(Time next) {
+    if (!trouble_.empty()) return trouble_;
+    if (next == Time::never() || next > last_change_ + kPatience) {
+      for (const auto& [key, fate] : fates_)
+        if (!fate.over()) return fmt::format("hangs: {}: {}", name(fate), where(fate));
+      return next == Time::never() ? "nothing is to happen, and yet it is not over" : "does not come to rest";
+    }
+    polls_ = next > now_ ? 0 : polls_ + 1;
+    if (polls_ > kPollsAtOnce) return fmt::format("time stands still at {} ps", now_.ps);
+    now_ = std::max(now_, next);
+    return {};
+  }
+
+  bool all_over() const {
+    return std::ranges::all_of(fates_, [this](const auto& entry) { return entry.second.over(); });
+  }
+  std::string judge() const {
+    if (!trouble_.empty()) return trouble_;
+    for (const auto& [key, fate] : fates_) {
+      if (fate.sent > 1 || fate.received > 1 || fate.failed_here > 1 || fate.failed_there > 1)
+        return fmt::format("reported again: {}", name(fate));
+      if (fate.sent > 0 && fate.failed_here > 0) return "sent and failed: " + name(fate);
+      if (fate.sent > 0 && fate.received == 0) return "sent and never delivered: " + name(fate);
+      if (fate.failed_there > 0 && case_.transports[0].verb != DataVerb::kRead)
+        return "failed at its destination: " + name(fate);
+      if (case_.survivable && fate.failed_here > 0) return "gave up, although little was lost: " + name(fate);
+    }
+    if (!fabric_->conserved()) return "the fabric has lost count of its frames";
+    for (const auto& transport : transports_)
+      if (transport->counters().payload_errors > 0) return "payload errors were counted";
+    return {};
+  }
+
+  std::string name(const Fate& fate) const {
+    return fmt::format("connection {} message {} of {} B at {} ps", fate.message.connection.value, fate.message.index,
+                       fate.message.bytes.count, now_.ps);
+  }
+  std::string where(const Fate& fate) const {
+    const Connection& c = case_.plan.connections[fate.message.connection.value];
+    return transport_of(c.source_nic).describe(c.id) + " | " + transport_of(c.destination_nic).describe(c.id);
+  }
+
+  const FaultCase& case_;
+  FramePool pool_;
+  std::vector<std::unique_ptr<FramePort>> near_, far_;
+  std::vector<std::unique_ptr<ImpairedPort>> ports_;
+  std::vector<FabricStation> stations_;
+  std::unique_ptr<VirtualFabric> fabric_;
+  std::vector<std::unique_ptr<RoceTransport>> transports_;
+  std::map<MessageKey, Fate> fates_;
+  std::string trouble_;
+  Time now_, last_change_ = Time::long_ago();
+  uint32_t polls_ = 0;
+};
+
+}  // namespace
+
+FaultVerdict run(const FaultCase& fault) {
+  Lab lab(fault);
+  std::string trouble = lab.run();
+  FaultVerdict verdict = lab.verdict();
+  verdict.fault = std::move(trouble);
+  return verdict;
+}
+
+}  // namespace rankwire::testing

@@ -1,0 +1,10 @@
+# Builds a wrong transport and runs the campaign on it: passes when the campaign finds fault with it.
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target ${TARGET} RESULT_VARIABLE built OUTPUT_QUIET)
+if(built)
+  message(FATAL_ERROR "${TARGET} does not build")
+endif()
+execute_process(COMMAND ${PROGRAM} --seeds 1000 RESULT_VARIABLE status OUTPUT_VARIABLE output TIMEOUT 600)
+message("${output}")
+if(NOT status EQUAL 1)
+  message(FATAL_ERROR "${TARGET} was not caught: status ${status}")
+endif()
