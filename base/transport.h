@@ -2,6 +2,7 @@
 // model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "base/histogram.h"
 #include "base/id.h"
 #include "base/message.h"
+#include "base/time_by_cause.h"
 #include "base/units.h"
 
 namespace rankwire {
@@ -106,7 +108,8 @@ struct TransportCounters {
   uint64_t unknown_qp = 0;         ///< frames for a queue pair that does not exist
   uint64_t duplicate_packets = 0;  ///< requests behind the expected PSN
   uint64_t out_of_sequence = 0;    ///< requests ahead of the expected PSN
-  uint64_t ecn_ce_rx = 0, cnp_tx = 0, cnp_rx = 0, pause_rx = 0;
+  uint64_t ecn_ce_rx = 0, cnp_tx = 0, cnp_rx = 0;
+  uint64_t pause_tx = 0, pause_rx = 0;  ///< PFC and PAUSE frames that the generator sent, received
   uint64_t messages_sent = 0, messages_delivered = 0, messages_failed = 0;
   uint64_t payload_errors = 0;  ///< checking mode: messages whose payload was not what it must be
   uint64_t payload_copies = 0;  ///< data packets whose payload was copied into their frame
@@ -122,6 +125,7 @@ struct FlowCounters {
   uint16_t member = 0;
   uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs; 0: not known, or there are none
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
+  std::optional<TimeByCause> causes;  ///< where the time of the source went; absent: not recorded
 };
 
 /// Counters of one port of the generator or of the embedded switch.
@@ -129,8 +133,10 @@ struct PortCounters {
   PortId port;
   std::string name;
   uint64_t tx_frames = 0, tx_bytes = 0, rx_frames = 0, rx_bytes = 0, tx_refused = 0, rx_missed = 0;
-  uint64_t dropped = 0;        ///< by a switch: no room in the output queue, or random loss
-  uint64_t marked = 0;         ///< by a switch: changed to ECN CE
+  uint64_t dropped = 0;                 ///< by a switch: no room in the output queue, or random loss
+  uint64_t marked = 0;                  ///< by a switch: changed to ECN CE
+  uint64_t pause_tx = 0, pause_rx = 0;  ///< PFC and PAUSE frames
+  std::array<Duration, 8> paused{};     ///< by priority: how long the port was told not to send it
   bool hardware_time = false;  ///< frames are stamped by the port's hardware; otherwise they arrive when the loop looks
   Duration arrival_error;      ///< with hardware stamps, the error of their conversion to the run's clock; otherwise
                                ///< how late an arrival can have been noticed, at the median of the intervals between

@@ -30,6 +30,7 @@ std::span<const CounterField> transport_counters() {
       {"ecn_ce_rx", &C::ecn_ce_rx},
       {"cnp_tx", &C::cnp_tx},
       {"cnp_rx", &C::cnp_rx},
+      {"pause_tx", &C::pause_tx},
       {"pause_rx", &C::pause_rx},
       {"messages_sent", &C::messages_sent},
       {"messages_delivered", &C::messages_delivered},

@@ -20,6 +20,7 @@ class AnswerQueue {
   };
 
   bool empty() const noexcept { return size_ == 0; }
+  uint32_t size() const noexcept { return size_; }
   uint32_t room() const noexcept { return kCapacity - size_; }
   const Answer& front() const noexcept { return answers_[head_ % kCapacity]; }
   void push(const Answer& answer) noexcept {

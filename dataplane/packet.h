@@ -162,8 +162,8 @@ void write_acknowledgement_headers(const HeaderTemplate& path, const Acknowledge
 void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept;
 
 /// Writes and seals a congestion notification packet (Annex A17.9.3) for the queue pair that the template's packets go
-/// to, into an empty frame.
-void write_congestion_notification(const HeaderTemplate& path, Frame& frame) noexcept;
+/// to, with a hop limit (IPv4: TTL) of its own, into an empty frame.
+void write_congestion_notification(const HeaderTemplate& path, uint8_t hop_limit, Frame& frame) noexcept;
 
 /// Appends pad and ICRC: behind the payload reference where there is one, else in `head`.
 void seal(Frame& frame) noexcept;

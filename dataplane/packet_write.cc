@@ -63,6 +63,17 @@ void set_source_port(uint16_t port, Bth& bth) noexcept {
   udp->source_port = Be16(port);
 }
 
+void set_hop_limit(const HeaderTemplate& path, uint8_t hop_limit, Frame& frame) noexcept {
+  uint8_t* const ip = frame.head + (path.ip() - path.header());
+  if (path.ip_version == IpVersion::kIpv6) {
+    reinterpret_cast<Ipv6Header*>(ip)->hop_limit = hop_limit;
+    return;
+  }
+  auto& header = *reinterpret_cast<Ipv4Header*>(ip);
+  header.time_to_live = hop_limit;
+  header.checksum = ipv4_checksum(header);
+}
+
 uint8_t* write_extended_headers(const OpcodeLayout& layout, const OutboundPacket& packet, uint8_t* p) noexcept {
   if (layout.reth) {
     const Reth reth{Be64(packet.address), Be32(packet.rkey), Be32(packet.dma_length)};
@@ -131,13 +142,14 @@ void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& ac
   seal(frame);
 }
 
-void write_congestion_notification(const HeaderTemplate& path, Frame& frame) noexcept {
+void write_congestion_notification(const HeaderTemplate& path, uint8_t hop_limit, Frame& frame) noexcept {
   const OpcodeLayout& layout = layout_of(Opcode::kCongestionNotification);
   Bth& bth = start_packet(path, PacketKind::kCnp, sizeof(Bth) + layout.extended_header_bytes + kIcrcBytes, frame);
   bth.opcode = Opcode::kCongestionNotification;
   bth.flags = 0;
   bth.congestion = Bth::kBackwardCongestion;
   bth.psn = Be24(0);
+  set_hop_limit(path, hop_limit, frame);
   finish_headers(write_extended_headers(layout, {}, frame.head + path.header_length), frame);
   seal(frame);
 }

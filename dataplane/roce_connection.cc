@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/message.h"
+#include "dataplane/queue_pair_draw.h"
 #include "dataplane/roce_transport.h"
 #include "dataplane/source_port.h"
 
@@ -17,14 +17,6 @@ namespace {
 // Where the memory begins that a peer may reach, in each queue pair's own address space: page-aligned like a process's,
 // and far from 0.
 constexpr uint64_t kRegionBase = 0x7F00'0000'0000;
-
-// Both ends derive what only they need to know of a queue pair from the seed alone.
-uint64_t draw(uint64_t seed, const QueuePairEnd& end, uint64_t purpose) {
-  const uint64_t name = uint64_t{end.connection.value} << 16 | uint64_t{end.member} << 4 | purpose;
-  return mix64(mix64(seed + 0x9E3779B97F4A7C15u) + name);
-}
-
-enum Purpose : uint64_t { kSourcePsn, kDestinationPsn, kSourceKey, kDestinationKey };
 
 }  // namespace
 
@@ -115,11 +107,14 @@ void RoceTransport::make_queue_pairs() {
   pattern_icrc_.emplace(options_.mtu);
   writer_.emplace(*pattern_icrc_, options_.payload, options_.mtu, options_.source_port);
   short_way_ = writer_->has_short_way();
+  joins_turns_ = short_way_ && !records_causes();
+  cause_clocks_.assign(records_causes() ? queue_pairs : 0, CauseClock());
   icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
   lanes_.clear();
   for (const PortBinding& binding : bindings_)
-    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), queue_pairs,
-                        readable > 0 ? queue_pairs : 0);
+    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
+                        queue_pairs, readable > 0 ? queue_pairs : 0);
+  make_congestion_control();
 }
 
 bool RoceTransport::is_readable(const QueuePairEnd& end) const {
@@ -163,7 +158,7 @@ void RoceTransport::make_ports() {
                                       .deadline = options_.resolve_deadline,
                                       .next_hops = count_next_hops(id),
                                       .frame_capacity = bindings_[lane].port->capabilities().frame_capacity};
-    ports_.push_back(std::make_unique<Port>(id, lane, neighbours, nics));
+    ports_.push_back(std::make_unique<Port>(bindings_[lane], lane, line_rate_of(id), neighbours, nics));
   }
 }
 
@@ -198,8 +193,8 @@ EndPoint RoceTransport::end_point(uint32_t queue_pair) const {
       .mac = nic.mac,
       .ip = nic.ip,
       .queue_pair = kFirstQueuePair + queue_pair,
-      .psn = static_cast<uint32_t>(draw(options_.seed, end, end.at_source ? kSourcePsn : kDestinationPsn)) & kPsnMask,
-      .rkey = static_cast<uint32_t>(draw(options_.seed, end, end.at_source ? kSourceKey : kDestinationKey)),
+      .psn = draw_psn(options_.seed, end.connection, end.member, end.at_source),
+      .rkey = draw(options_.seed, end.connection, end.member, end.at_source ? Draw::kSourceKey : Draw::kDestinationKey),
       .address = kRegionBase};
 }
 
@@ -304,10 +299,11 @@ PacketPath RoceTransport::path_between(const EndPoint& local, const EndPoint& pe
 size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   if (ends_.empty()) return 0;
   size_t shared = read_resources_.size() * sizeof(ReadResource);
+  if (paced_) shared += paced_->bytes();
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
          sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
-         (shared + hops_.size() * sizeof(NextHopLink)) / ends_.size();
+         (shared + hops_.size() * sizeof(NextHopLink) + cause_clocks_.size() * sizeof(CauseClock)) / ends_.size();
 }
 
 }  // namespace rankwire

@@ -12,30 +12,12 @@ namespace {
 
 using Purpose = RequestContext::Purpose;
 
-/// In front of what a control message carries: its index and as many zeros.
-constexpr size_t kControlHeader = 8;
 /// One of so many messages is measured, and looked for among so many at its source.
 constexpr uint32_t kOneWayStride = 8;
 constexpr uint32_t kOneWayReach = 64;
 
 std::span<const uint8_t> payload_of(const ParsedPacket& packet) {
   return {packet.payload, packet.payload_length};
-}
-
-// In checking mode a payload that was not what it must be is told by the complement of its key.
-Event received_event(ConnectionId connection, uint32_t index, const ReceivedPart& message) {
-  Event event;
-  event.kind = message.failure == Failure::kNone ? EventKind::kReceived : EventKind::kFailed;
-  event.failure = message.failure;
-  event.at_source = false;
-  event.connection = connection;
-  event.index = index;
-  event.bytes = Bytes(static_cast<int64_t>(message.bytes));
-  event.received = {.first_rx = message.first_rx,
-                    .delivered = message.failure == Failure::kNone ? message.delivered : Time::never(),
-                    .payload_key = message.payload_good ? message.key : ~message.key,
-                    .marks = message.marks};
-  return event;
 }
 
 }  // namespace
@@ -151,7 +133,7 @@ void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, 
   static_assert(std::endian::native == std::endian::little);
   std::memcpy(&index, payload.data(), sizeof index);
   if (options_.payload == PayloadMode::kChecking)
-    inbox.check.add(0, payload.subspan(std::min(payload.size(), kControlHeader)));
+    inbox.check.add(0, payload.subspan(std::min<size_t>(payload.size(), kControlHeader)));
   measure_one_way(queue_pair, Verb::kWrite, index, arrival);
   deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
 }

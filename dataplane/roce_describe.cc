@@ -78,6 +78,7 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
+        if (records_causes()) flow.causes = cause_clocks_[source].read(last_now_, time_paused(source, last_now_));
       }
       if (ends.destination != kNone) {
         const uint32_t destination = ends.destination + member;
@@ -97,8 +98,20 @@ std::vector<NamedCounter> RoceTransport::details() const {
       {"out_of_credits", details_.out_of_credits}, {"refused", details_.refused},
       {"not_admitted", details_.not_admitted},     {"unindexed_messages", details_.unindexed},
       {"unknown_offers", details_.unknown_offers}, {"answers_merged", details_.answers_merged}};
+  const NotificationCounters marks = notification_ ? notification_->counters() : NotificationCounters();
+  for (const NamedCounter& counter : {NamedCounter{"np_cnp_sent", marks.np_cnp_sent},
+                                      NamedCounter{"np_ecn_marked_roce_packets", marks.np_ecn_marked_roce_packets},
+                                      NamedCounter{"rp_cnp_handled", details_.rp_cnp_handled},
+                                      NamedCounter{"rp_cnp_ignored", details_.rp_cnp_ignored},
+                                      NamedCounter{"pacing_slips", paced_ ? paced_->slips() : 0}})
+    details.push_back(counter);
   NeighbourCounters neighbours;
-  for (const auto& port : ports_) neighbours += port->neighbours.counters();
+  uint64_t buffer_drops = 0;
+  for (const auto& port : ports_) {
+    neighbours += port->neighbours.counters();
+    buffer_drops += port->buffer_drops;
+  }
+  if (buffer_drops > 0) details.push_back({"receive_buffer_drops", buffer_drops});
   for (const NamedCounter& counter : named(neighbours)) details.push_back(counter);
   uint64_t foreign = 0;
   for (size_t i = 0; i < rejects_.size(); ++i)
@@ -132,6 +145,8 @@ std::string RoceTransport::describe_wait(uint32_t queue_pair) const {
   std::string reason;
   if (holds & Requester::kOutOfCredits) reason = "out of credits, ";
   if (requester.in_flight() >= reliable_.window) reason = "window full, ";
+  const TransmitLane& lane = lanes_[end.lane];
+  if (!lane.may_send(lane.priorities().data)) reason += "paused by the next station, ";
   if (oldest.verb == Verb::kRead && requester.reads_outstanding() > 0)
     return fmt::format("{}waiting for the READ response with psn {:#x}{}", reason, requester.oldest_unacknowledged(),
                        since);
@@ -145,7 +160,8 @@ std::string RoceTransport::describe_sender(uint32_t queue_pair) const {
   std::string retries = fmt::format("{}/{}", requester.retries(), options_.profile.retry_count);
   if (requester.not_ready_retries() > 0) retries += fmt::format(", not ready {}", requester.not_ready_retries());
   return fmt::format("source QP {:#x} psn {:#x} unacked {} window {} retries {} {}", kFirstQueuePair + queue_pair,
-                     requester.next_psn(), requester.in_flight(), reliable_.window, retries, describe_wait(queue_pair));
+                     requester.next_psn(), requester.in_flight(), reliable_.window, retries,
+                     describe_wait(queue_pair) + describe_control(queue_pair));
 }
 
 std::string RoceTransport::describe_receiver(uint32_t queue_pair) const {

@@ -1,17 +1,12 @@
 // What is wrong with options, ports and plans, before anything is made of them.
 #include "dataplane/roce_options.h"
 
-#include <bit>
-
 #include "base/error.h"
+#include "dataplane/plan_checks.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
 namespace {
-
-void check_range(const char* what, uint64_t value, uint64_t least, uint64_t most) {
-  if (value < least || value > most) fail_input("{} is {}; it must be {} to {}", what, value, least, most);
-}
 
 void check_profile(const NicProfile& profile) {
   check_range("the window in packets", profile.window, 1, 1u << 22);
@@ -34,8 +29,7 @@ void check_marking(const Marking& marking) {
 }  // namespace
 
 void check_options(const RoceOptions& options) {
-  if (!std::has_single_bit(options.mtu) || options.mtu < 256 || options.mtu > kMaxMtu)
-    fail_input("the path MTU is {} bytes; it must be 256, 512, 1024, 2048 or 4096", options.mtu);
+  check_path_mtu(options.mtu);
   check_profile(options.profile);
   check_range("the number of queue pairs", options.queue_pairs, 1, 256);
   if (options.turn < 1) fail_input("turn is 0 packets; it must be at least 1");
@@ -43,6 +37,9 @@ void check_options(const RoceOptions& options) {
   if (options.verb == DataVerb::kRead && options.profile.max_reads > options.profile.max_responder_reads)
     fail_input("a queue pair may have {} READs outstanding, and its peer remembers {}", options.profile.max_reads,
                options.profile.max_responder_reads);
+  check_congestion_options(options.congestion);
+  if (options.verb == DataVerb::kRead && options.congestion.algorithm != CongestionAlgorithm::kNone)
+    fail_input("congestion control does not hold back READ responses; the verb must be another");
   for (const Marking& marking :
        {options.markings.data, options.markings.ack, options.markings.nak, options.markings.cnp})
     check_marking(marking);
@@ -64,40 +61,21 @@ void RoceTransport::check_plan(const TransportPlan& plan) const {
   }
   std::vector<bool> reversed(plan.connections.size());
   for (const Connection& connection : plan.connections) {
-    check_message_size(connection);
-    if (!connection.reverse_of.valid()) continue;
+    check_message_size(connection, options_.payload, "RoCEv2");
+    check_read_size(connection);
     check_reverse(plan, connection);
+    if (!connection.reverse_of.valid()) continue;
     if (reversed[connection.reverse_of.value])
       fail_input("connection {} has two in the other direction", connection.reverse_of.value);
     reversed[connection.reverse_of.value] = true;
   }
 }
 
-void RoceTransport::check_message_size(const Connection& connection) const {
+void RoceTransport::check_read_size(const Connection& connection) const {
   const int64_t bytes = connection.largest_message.count;
-  if (bytes > INT32_MAX)
-    fail_input("connection {} has messages of {} bytes; RoCEv2 carries at most {}", connection.id.value, bytes,
-               INT32_MAX);
   if (options_.verb == DataVerb::kRead && packets_of(static_cast<uint32_t>(bytes), options_.mtu) > kMaxReadPackets)
     fail_input("connection {} has messages of {} bytes; at a path MTU of {} a READ fetches at most {}",
                connection.id.value, bytes, options_.mtu, uint64_t{kMaxReadPackets} * options_.mtu);
-  if (!connection.control) return;
-  // In checking mode the key stands behind the index.
-  const int64_t least = options_.payload == PayloadMode::kChecking ? 16 : 4;
-  if (bytes < least || bytes > int64_t{kMaxControlBytes})
-    fail_input("connection {} has control messages of {} bytes; they must be of {} to {}", connection.id.value, bytes,
-               least, kMaxControlBytes);
-}
-
-void RoceTransport::check_reverse(const TransportPlan& plan, const Connection& connection) const {
-  const uint32_t other = connection.reverse_of.value;
-  if (other >= plan.connections.size())
-    fail_input("connection {} is the reverse of {}; the plan has {}", connection.id.value, other,
-               plan.connections.size());
-  const Connection& forward = plan.connections[other];
-  if (forward.reverse_of.valid() || forward.source_nic != connection.destination_nic ||
-      forward.destination_nic != connection.source_nic || forward.path != connection.path)
-    fail_input("connection {} cannot be the reverse of {}", connection.id.value, other);
 }
 
 }  // namespace rankwire

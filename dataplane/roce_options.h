@@ -6,10 +6,12 @@
 
 #include "base/id.h"
 #include "base/units.h"
+#include "dataplane/congestion_options.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/nic_profile.h"
 #include "dataplane/packet.h"
 #include "dataplane/payload.h"
+#include "dataplane/receive_buffer.h"
 #include "dataplane/receive_check.h"
 #include "dataplane/source_port.h"
 
@@ -54,6 +56,9 @@ enum class NeighbourMode : uint8_t {
 
 constexpr Marking kDefaultMarking{.dscp = 26, .ecn = Ecn::kCapable0, .priority = 0};
 
+/// Whether FlowCounters::causes are kept: 96 bytes a queue pair, and every packet takes a longer way.
+enum class CauseRecording : uint8_t { kOff, kOn };
+
 struct RoceOptions {
   uint32_t mtu = 4096;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
   /// Its data_ecn is the caller's to put into `markings`.
@@ -70,6 +75,9 @@ struct RoceOptions {
   std::optional<uint32_t> receive_queue;
   ReadAccess read_access = ReadAccess::kForRendezvous;
 
+  /// Not with DataVerb::kRead: READ responses are not held back.
+  CongestionOptions congestion;
+
   Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};
   SourcePortPolicy source_port = SourcePortPolicy::kLinux;
   uint16_t fixed_source_port = 0xC000;  ///< with SourcePortPolicy::kFixed
@@ -80,21 +88,34 @@ struct RoceOptions {
 
   PayloadMode payload = PayloadMode::kPattern;
   ReceiveCheck receive_check = ReceiveCheck::kWholeFrame;  ///< of packets between ends with the same options
-  Duration catch_up = microseconds(100);  ///< how far behind its schedule a port may be and still catch up; >= 0
+  /// How far behind its schedule a port, or a queue pair that congestion control paces, may be and still catch up; >=
+  /// 0.
+  Duration catch_up = microseconds(100);
   /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
   /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle
   /// time.
   Duration standstill = Duration::max();
   uint64_t seed = 1;  ///< of first PSNs and keys
+  CauseRecording causes = CauseRecording::kOff;
+};
+
+/// What a port does about PFC and PAUSE frames.
+enum class PauseMode : uint8_t {
+  kSoftware,  ///< the transport obeys them, and sends those of a receive buffer
+  kHardware,  ///< the device obeys them; the transport sends those of a receive buffer
+  kOff,       ///< received ones are counted and have no effect, none is sent
 };
 
 /// A port of the plan, or one of several queues of a port: these share its `id`. It must outlive the transport. `rate`
-/// is the line rate at which it is paced. Up to 2 x TransmitLane::kBurst frames of the port's pool are in the
-/// transport's hands.
+/// is the line rate at which it is paced; of a port's queues the sum is the line rate, by which quanta count. The first
+/// queue says what holds for the port: `pause`, and how slow a receiver it is (absent: as fast as the line). Up to
+/// 2 x TransmitLane::kBurst frames of the port's pool are in the transport's hands.
 struct PortBinding {
   PortId id;
   FramePort* port = nullptr;
   Bandwidth rate;
+  PauseMode pause = PauseMode::kSoftware;
+  std::optional<ReceiveBufferOptions> receive_buffer;
 };
 
 /// Throws Error(kInput) naming the first value out of its range.

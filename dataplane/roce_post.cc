@@ -254,15 +254,9 @@ void RoceTransport::end_part(uint32_t transfer) noexcept {
   ended_transfers_.push(transfer);
 }
 
-// One of the two conditions has come true, or will not.
 void RoceTransport::close_offer(uint32_t offer, Failure failure) noexcept {
-  Offer& closing = offers_[offer];
-  transfers_[closing.transfer].fail(failure);
-  if (--closing.open > 0) return;
-  Transfer& whole = transfers_[closing.transfer];
-  whole.last_tx = std::max(whole.last_tx, closing.last_tx);
-  end_part(closing.transfer);
-  offers_.give_back(offer);
+  const uint32_t transfer = rankwire::close_offer(offers_, offer, transfers_, failure);
+  if (transfer != kNone) end_part(transfer);
 }
 
 }  // namespace rankwire

@@ -2,18 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/event.h"
 #include "base/id.h"
 #include "base/units.h"
+#include "dataplane/message_parts.h"
 #include "dataplane/message_pool.h"
 #include "dataplane/payload.h"
 
 namespace rankwire {
-
-/// Of a connection.
-enum class Side : uint8_t { kSource, kDestination };
 
 /// Whether packets can reach a queue pair's peer.
 enum class LinkState : uint8_t {
@@ -108,35 +105,6 @@ class RequestContext {
   uint32_t bits_;
 };
 
-/// A message at its source that consists of several requests.
-struct Transfer {
-  Time posted;
-  Time first_tx = Time::never(), last_tx = Time::long_ago(), acked = Time::long_ago();
-  ConnectionId connection;
-  uint32_t index = 0;
-  uint32_t bytes = 0;
-  uint32_t retransmissions = 0;
-  uint32_t outstanding = 0;  ///< requests not finished, and offers not closed
-  Failure failure = Failure::kNone;
-
-  /// The first cause counts: what is flushed has another.
-  void fail(Failure why) noexcept {
-    if (failure == Failure::kNone || (failure == Failure::kFlushed && why != Failure::kNone)) failure = why;
-  }
-};
-
-/// A message, or its part, that the destination is to fetch. It is closed when the request that makes it has finished
-/// and the peer has said that it has fetched everything.
-struct Offer {
-  uint64_t payload_key = 0;
-  Time last_tx = Time::long_ago();  ///< of its READ responses
-  uint32_t transfer = 0;
-  uint32_t index = 0;
-  uint32_t bytes = 0;
-  uint32_t next = UINT32_MAX;  ///< on the same queue pair
-  uint32_t open = 2;           ///< of the two conditions
-};
-
 /// A message, or its part, that a destination fetches.
 struct Get {
   Time first_rx = Time::never();
@@ -150,35 +118,6 @@ struct Delivery {
   Event event;
   uint32_t queue_pair = 0;  ///< the first of `receives` that consumed one each
   uint32_t receives = 0;
-};
-
-/// A fixed number of `T`s. No allocation after construction; one thread.
-template <class T>
-class SlotPool {
- public:
-  static constexpr uint32_t kNone = UINT32_MAX;
-
-  explicit SlotPool(uint32_t capacity = 0) : slots_(capacity), free_(capacity) {
-    for (uint32_t i = 0; i < capacity; ++i) free_[i] = capacity - 1 - i;
-  }
-  /// A slot as newly constructed, or kNone when all are taken.
-  uint32_t take() noexcept {
-    if (taken_ == slots_.size()) return kNone;
-    const uint32_t slot = free_[slots_.size() - 1 - taken_++];
-    slots_[slot] = T();
-    return slot;
-  }
-  void give_back(uint32_t slot) noexcept { free_[slots_.size() - taken_--] = slot; }
-  size_t size() const noexcept { return slots_.size(); }
-  bool any_taken() const noexcept { return taken_ > 0; }
-  bool full() const noexcept { return taken_ == slots_.size(); }
-  T& operator[](uint32_t slot) noexcept { return slots_[slot]; }
-  const T& operator[](uint32_t slot) const noexcept { return slots_[slot]; }
-
- private:
-  std::vector<T> slots_;
-  std::vector<uint32_t> free_;
-  uint32_t taken_ = 0;
 };
 
 }  // namespace rankwire

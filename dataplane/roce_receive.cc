@@ -13,6 +13,12 @@ uint32_t bth_offset_of(const uint8_t* head) noexcept {
   return ip + static_cast<uint32_t>(ip_bytes + sizeof(UdpHeader));
 }
 
+// What a switch marks is answered for them alone: acknowledgements and requests of READs are not what fills queues.
+bool carries_data(Opcode opcode) noexcept {
+  if (opcode == Opcode::kReadRequest || opcode == Opcode::kCongestionNotification) return false;
+  return !is_response(opcode) || is_read_response(opcode);
+}
+
 }  // namespace
 
 // What a packet of this frame would need of its queue pair, which is returned, or kNone.
@@ -88,9 +94,10 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
     const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
     if (frames.empty()) return;
+    const size_t kept = port.buffer ? keep_in_buffer(port, frames) : frames.size();
     std::array<uint32_t, kReceiveBurst> presumed;
-    for (size_t i = 0; i < frames.size(); ++i) presumed[i] = prefetch_state(frames[i]);
-    for (size_t i = 0; i < frames.size(); ++i)
+    for (size_t i = 0; i < kept; ++i) presumed[i] = prefetch_state(frames[i]);
+    for (size_t i = 0; i < kept; ++i)
       if (!accept_image(port, frames[i], presumed[i], now)) accept(port, frames[i], now);
     lane.port().release(frames);
     if (frames.size() < kReceiveBurst) return;
@@ -101,6 +108,7 @@ void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
   const ParsedPacket packet = parse(frame);
   if (is_foreign(packet.reject)) {
     if (is_for_neighbours(packet.reject)) port.neighbours.receive(frame);
+    if (packet.reject == Reject::kEtherType && accept_pause(port, frame)) return;
     return count_reject(packet.reject);
   }
   ++counters_.packets_rx;
@@ -124,12 +132,15 @@ void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
     ++details_.misdirected;
     return;
   }
-  if (packet.ecn == Ecn::kCongestionExperienced) ++counters_.ecn_ce_rx;
+  if (packet.ecn == Ecn::kCongestionExperienced) {
+    ++counters_.ecn_ce_rx;
+    if (notification_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
+  }
   if (packet.opcode == Opcode::kAcknowledge)
     return on_acknowledgement(queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
   if (is_read_response(packet.opcode)) return on_response(queue_pair, packet, frame.arrival, now);
   if (packet.opcode == Opcode::kCongestionNotification) {
-    ++counters_.cnp_rx;
+    on_notification(queue_pair, now);
   } else if (is_response(packet.opcode)) {
     ++details_.ghost_acks;
   } else {
@@ -152,7 +163,9 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgemen
   }
   Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
+  const uint32_t oldest = requester.oldest_unacknowledged();
   const AckReception reception = requester.acknowledge(*pool_, now, acknowledgement);
+  if (paced_) on_progress(queue_pair, oldest, reception, now);
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
   const QueuePairEnd& end = ends_[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;

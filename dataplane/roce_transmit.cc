@@ -40,14 +40,21 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
     // Deadlines pass whether or not the port takes frames.
     if (port.neighbours.next_event() <= now) port.neighbours.write(now, {});
     lane.discovery_due = port.neighbours.next_event();
+    if (port.buffer && bindings_[lane_index].pause != PauseMode::kOff) lane.pause_due = port.buffer->pause_due();
   }
+  if (const PrioritySet paused = port.pauses.paused(now); (paused | lane.paused()) != 0) [[unlikely]]
+    lane.hold(paused, port.pauses.next_expiry(now));
+  if (paced_) release_paced(lane_index, now);
   if (!lane.begin(now)) return;
-  if (lane.discovery_due <= now) transmit_discovery(lane, port.neighbours, now);
+  if (lane.pause_due <= now) transmit_pause(lane, port, now);
+  if (lane.discovery_due <= now && lane.may_send(lane.priorities().discovery))
+    transmit_discovery(lane, port.neighbours, now);
+  if (lane.owes_notification) transmit_notifications(lane_index, now);
   for (bool go_on = true; go_on && lane.has_work();) {
     if (lane.owes_answer()) {
       go_on = transmit_reply(lane, now);
     } else if (lane.readers.empty()) {
-      go_on = transmit_turns(lane, now);
+      go_on = paced_ ? transmit_controlled(lane, now) : transmit_turns(lane, now);
     } else {
       go_on = transmit_next(lane, now);
     }
@@ -75,7 +82,8 @@ bool RoceTransport::transmit_next(TransmitLane& lane, Time now) noexcept {
   if (!lane.pacer().due(now)) return false;
   const bool sends = !lane.senders.empty() && lane.after_response;
   lane.after_response = !sends;
-  return sends ? transmit_turn(lane, now) : transmit_response(lane, now);
+  if (!sends) return transmit_response(lane, now);
+  return paced_ ? transmit_controlled(lane, now) : transmit_turn(lane, now);
 }
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
@@ -168,7 +176,7 @@ inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noex
 // Turns of one or several senders.
 bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
-  if (!short_way_ || requesters_[queue_pair].at_first()) return transmit_turn(lane, now);
+  if (!joins_turns_ || requesters_[queue_pair].at_first()) return transmit_turn(lane, now);
   const FrameShape shape = writer_->middle_shape(templates_[queue_pair]);
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), TransmitLane::kBurst);
   if (buffers.empty()) return false;
@@ -214,18 +222,32 @@ uint32_t RoceTransport::write_middles(TransmitLane& lane, uint32_t header_length
 // The turn of the first of the senders, or what is left of it. False when frames ran out before it was over.
 bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
+  if (!transmit_up_to(lane, queue_pair, options_.turn, now)) return false;
+  end_turn(lane, requesters_[queue_pair].can_send(reliable_));
+  return true;
+}
+
+// Until `turn` packets of this turn are sent, or as many as there are.
+bool RoceTransport::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
+  if (!records_causes()) return transmit_packets(lane, queue_pair, turn, now);
+  const Time begin = lane.pacer().schedule();
+  const bool over = transmit_packets(lane, queue_pair, turn, now);
+  note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
+  return over;
+}
+
+inline bool RoceTransport::transmit_packets(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
   Requester& requester = requesters_[queue_pair];
-  while (lane.run < options_.turn) {
-    const uint32_t packets = short_way_ ? requester.new_packets(reliable_, options_.turn - lane.run) : 0;
+  while (lane.run < turn) {
+    const uint32_t packets = short_way_ ? requester.new_packets(reliable_, turn - lane.run) : 0;
     if (packets > 0) {
       if (!transmit_new(lane, queue_pair, packets, now)) return false;
     } else if (!requester.can_send(reliable_)) {
       break;
-    } else if (!transmit_run(lane, queue_pair, now)) {
+    } else if (!transmit_run(lane, queue_pair, turn - lane.run, now)) {
       return false;
     }
   }
-  end_turn(lane, requester.can_send(reliable_));
   return true;
 }
 
@@ -270,10 +292,10 @@ inline bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair,
   return true;
 }
 
-bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, Time now) noexcept {
+bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
   const HeaderTemplate& path = templates_[queue_pair];
   Requester& requester = requesters_[queue_pair];
-  RequestRun run = requester.next_run(*pool_, options_.turn - lane.run);
+  RequestRun run = requester.next_run(*pool_, limit);
   const OutboundMessage& message = pool_->messages[run.message];
   const bool own_payload = RequestContext(message).own_payload();
   const FrameShape shape = own_payload ? RequestWriter::own_shape(path, run.opcode, run.length)

@@ -8,11 +8,17 @@ namespace {
 constexpr size_t kDeliveries = 1024;
 constexpr uint32_t kStandstillsInARow = 8;
 
+ReliableOptions reliable_options_of(const RoceOptions& options) {
+  ReliableOptions reliable = reliable_options(options.profile, options.mtu);
+  if (follows_acknowledgements(options.congestion.algorithm)) reliable.ack_every = 1;
+  return reliable;
+}
+
 }  // namespace
 
 RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports)
     : options_(options),
-      reliable_(reliable_options(options.profile, options.mtu)),
+      reliable_(reliable_options_of(options)),
       responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
       delivered_(kDeliveries) {}
@@ -39,6 +45,8 @@ Time RoceTransport::next_event() const noexcept {
   const uint32_t expiring = next_to_expire();
   Time next = expiring == kNone ? Time::never() : expiry(expiring);
   for (const TransmitLane& lane : lanes_) next = std::min({next, lane.wake(), lane.port().next_event()});
+  if (paced_)
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) next = std::min(next, paced_->next_event(lane));
   return next;
 }
 
@@ -68,6 +76,8 @@ void RoceTransport::expire(Time now) noexcept {
     if (requesters_[queue_pair].expire(*pool_) != AckOutcome::kResumed) {
       ++counters_.timeouts;
       ++flow_counters_[queue_pair].timeouts;
+      if (paced_) paced_->control().rewound(queue_pair, now);
+      if (records_causes()) cause_clocks_[queue_pair].blame(Cause::kRecovering);
     }
     after_step(queue_pair, now, deadline);
   }
@@ -79,7 +89,9 @@ void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_befo
   const QueuePairEnd& end = ends_[queue_pair];
   note_deadline(queue_pair, now, deadline_before);
   if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
-  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen && (!paced_ || may_be_queued(queue_pair, now)))
+    lanes_[end.lane].senders.push(queue_pair);
+  if (records_causes()) note_cause(queue_pair, now);
 }
 
 void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
@@ -111,6 +123,7 @@ void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
   if (end.failed) return;
   end.failed = true;
   deadlines_.disarm(queue_pair);
+  if (records_causes()) cause_clocks_[queue_pair].stop(last_now_, time_paused(queue_pair, last_now_));
   if (requesters_[queue_pair].state() != Requester::State::kError)
     requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
   const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
@@ -126,6 +139,10 @@ TransportCounters RoceTransport::counters() const {
   TransportCounters counters = counters_;
   counters.packets_tx = packets_tx();
   if (options_.payload == PayloadMode::kChecking) counters.payload_copies = counters.data_packets_tx;
+  for (const auto& port : ports_) {
+    counters.pause_tx += port->pause_tx;
+    counters.pause_rx += port->pause_rx;
+  }
   for (const TransmitLane& lane : lanes_) {
     const Pacer& pacer = lane.pacer();
     counters.stalls += pacer.stalls();
@@ -141,8 +158,10 @@ std::vector<PortCounters> RoceTransport::ports() const {
     PortCounters& counters = ports.emplace_back(bindings_[lane].port->counters());
     counters.port = bindings_[lane].id;
     counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
-    if (lane < lanes_.size() && !counters.hardware_time)
-      counters.arrival_error = ports_[port_of_lane_[lane]]->look_intervals.quantile(0.5);
+    if (lane >= lanes_.size()) continue;
+    const Port& port = *ports_[port_of_lane_[lane]];
+    if (!counters.hardware_time) counters.arrival_error = port.look_intervals.quantile(0.5);
+    if (port.first_lane == lane) add_pauses(port, counters);
   }
   return ports;
 }

@@ -11,12 +11,17 @@
 #include "base/histogram.h"
 #include "base/spsc_ring.h"
 #include "base/transport.h"
+#include "dataplane/cause_clock.h"
 #include "dataplane/deadline_lists.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/message_assembly.h"
 #include "dataplane/neighbours.h"
+#include "dataplane/notification_point.h"
+#include "dataplane/paced_senders.h"
 #include "dataplane/packet.h"
+#include "dataplane/pause.h"
+#include "dataplane/receive_buffer.h"
 #include "dataplane/receive_check.h"
 #include "dataplane/rendezvous.h"
 #include "dataplane/request_writer.h"
@@ -74,14 +79,17 @@ class RoceTransport final : public Transport {
   static constexpr uint32_t kReceiveBurst = 32;
   /// How far ahead queue pairs that wait for their turn are looked at.
   static constexpr uint32_t kTurnsAhead = 3;
-  static constexpr uint32_t kMaxControlBytes = 256;
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
   /// A port of the plan, whatever the number of its queues.
   struct Port {
-    Port(PortId port, uint32_t lane, const NeighbourOptions& options, std::span<const Nic> nics)
-        : id(port), first_lane(lane), neighbours(options, nics) {}
+    Port(const PortBinding& first, uint32_t lane, Bandwidth line_rate, const NeighbourOptions& options,
+         std::span<const Nic> nics)
+        : id(first.id), first_lane(lane), neighbours(options, nics), pauses(line_rate) {
+      if (!nics.empty()) station = nics.front().mac;
+      if (first.receive_buffer) buffer.emplace(*first.receive_buffer, line_rate);
+    }
 
     PortId id;
     uint32_t first_lane;
@@ -92,6 +100,10 @@ class RoceTransport final : public Transport {
     uint64_t moved = 0;                  ///< the same, times that next hops have moved
     Time looked = Time::never();         ///< when it was last asked for frames
     Histogram look_intervals, round_trips, one_ways;
+    PauseTimers pauses;                   ///< what the far end of the line has paused
+    std::optional<ReceiveBuffer> buffer;  ///< of a slow receiver
+    MacAddress station;                   ///< that pauses come from
+    uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0;
   };
   struct ConnectionEnds {
     uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
@@ -110,15 +122,20 @@ class RoceTransport final : public Transport {
     uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
     uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
     uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
+    // As mlx5 calls them.
+    uint64_t rp_cnp_handled = 0;
+    uint64_t rp_cnp_ignored = 0;  ///< of failed queue pairs, and where no algorithm heeds them
   };
 
-  uint64_t packets_tx() const noexcept { return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_; }
+  uint64_t packets_tx() const noexcept {
+    return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
+  }
+  bool records_causes() const noexcept { return options_.causes == CauseRecording::kOn; }
   Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
 
   // roce_options.cc
   void check_plan(const TransportPlan& plan) const;
-  void check_message_size(const Connection& connection) const;
-  void check_reverse(const TransportPlan& plan, const Connection& connection) const;
+  void check_read_size(const Connection& connection) const;
 
   // roce_connection.cc
   size_t count_queue_pairs(const TransportPlan& plan) const;
@@ -143,6 +160,33 @@ class RoceTransport final : public Transport {
   void follow_next_hops() noexcept;
   void update_links(Port& port, uint32_t hop) noexcept;
   std::string next_hop_state(uint32_t queue_pair) const;
+
+  // roce_pause.cc
+  LanePriorities priorities_of(PortId port) const;
+  Bandwidth line_rate_of(PortId port) const;
+  bool accept_pause(Port& port, const Frame& frame) noexcept;
+  size_t keep_in_buffer(Port& port, std::span<Frame> frames) noexcept;
+  void transmit_pause(TransmitLane& lane, Port& port, Time now) noexcept;
+  void add_pauses(const Port& port, PortCounters& counters) const;
+
+  // roce_congestion.cc
+  void make_congestion_control();
+  std::vector<uint32_t> notification_groups() const;
+  void on_mark(uint32_t queue_pair, Time arrival) noexcept;
+  void on_notification(uint32_t queue_pair, Time now) noexcept;
+  void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
+  bool may_be_queued(uint32_t queue_pair, Time now) noexcept;
+  void place_sender(uint32_t queue_pair, Time now) noexcept;
+  void release_paced(uint32_t lane, Time now) noexcept;
+  void transmit_notifications(uint32_t lane, Time now) noexcept;
+  bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
+  std::string describe_control(uint32_t queue_pair) const;
+
+  // roce_causes.cc
+  Duration time_paused(uint32_t queue_pair, Time now) const noexcept;
+  Cause cause_of(uint32_t queue_pair) const noexcept;
+  void note_cause(uint32_t queue_pair, Time now) noexcept;
+  void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
 
   // roce_describe.cc
   uint32_t peer_queue_pair(uint32_t queue_pair) const;
@@ -223,8 +267,10 @@ class RoceTransport final : public Transport {
   bool transmit_turns(TransmitLane& lane, Time now) noexcept;
   uint32_t write_middles(TransmitLane& lane, uint32_t header_length, std::span<const FrameBuffer> buffers) noexcept;
   bool transmit_turn(TransmitLane& lane, Time now) noexcept;
+  bool transmit_packets(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
+  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, Time now) noexcept;
+  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
                       const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
@@ -255,6 +301,11 @@ class RoceTransport final : public Transport {
   std::vector<QueuePairCounters> flow_counters_;
   std::vector<ReadResource> read_resources_;  // profile.max_responder_reads for each that may be read
   DeadlineLists deadlines_;
+  std::vector<CauseClock> cause_clocks_;  // with CauseRecording::kOn
+
+  std::unique_ptr<PacedSenders> paced_;                // with congestion control
+  std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered
+  std::vector<OwedNotifications> owed_notifications_;  // by lane, there
 
   // Messages.
   std::optional<PatternIcrc> pattern_icrc_;
@@ -277,6 +328,7 @@ class RoceTransport final : public Transport {
   uint32_t standstills_ = 0;            // in a row
 
   bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
+  bool joins_turns_ = false;    // short_way_, and nobody asks which packet was whose
   TransportCounters counters_;  // but for those that follow from others
   uint64_t answers_tx_ = 0;     // ACKs and NAKs
   uint64_t reported_ = 0;       // events

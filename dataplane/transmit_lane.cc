@@ -6,7 +6,7 @@ namespace rankwire {
 
 bool TransmitLane::begin(Time now) noexcept {
   if (!flush(now)) return false;
-  if (!has_work() && discovery_due > now) {
+  if (is_idle(now)) {
     was_busy_ = false;
   } else if (was_busy_) {
     pacer_.keep_up(now);
@@ -87,9 +87,18 @@ void TransmitLane::block(Time now, uint32_t length) noexcept {
   was_busy_ = false;
 }
 
+// Of what is not a queue pair's.
+Time TransmitLane::control_due() const noexcept {
+  const Time discovery = may_send(priorities_.discovery) ? discovery_due : std::max(discovery_due, paused_until_);
+  const Time notification = may_send(priorities_.notifications) ? Time::long_ago() : paused_until_;
+  return std::min({discovery, pause_due, owes_notification ? notification : Time::never()});
+}
+
 Time TransmitLane::wake() const noexcept {
   if (staged_begin_ < staged_end_) return blocked_until_;
-  const Time due = has_work() ? Time::long_ago() : discovery_due;
+  const bool holds_work = paused_ != 0 && (senders.size() | readers.size() | owed_answers()) != 0;
+  const Time later = holds_work ? std::min(control_due(), paused_until_) : control_due();
+  const Time due = has_work() ? Time::long_ago() : later;
   return std::max({due, blocked_until_, pacer_.schedule()});
 }
 

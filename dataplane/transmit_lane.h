@@ -12,8 +12,17 @@
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/pacer.h"
+#include "dataplane/pause.h"
 
 namespace rankwire {
+
+/// The priorities by which a pause stops a lane's frames; `answers` leave in one order, so they stop as one.
+struct LanePriorities {
+  PrioritySet data = 0;
+  PrioritySet answers = 0;        ///< ACKs and NAKs
+  PrioritySet notifications = 0;  ///< CNPs
+  PrioritySet discovery = priority_bit(0);
+};
 
 /// Owned by one transport and used by its thread. No allocation after construction. A frame that the port refuses stays
 /// here and is offered again before any other, so order is kept and nothing is lost.
@@ -22,13 +31,15 @@ class TransmitLane {
   static constexpr uint32_t kBurst = 64;
 
   /// `queue_pairs` may send, `readable` of them, or none, may be read from.
-  TransmitLane(PortId id, FramePort& port, const Pacer& pacer, uint32_t queue_pairs, uint32_t readable)
+  TransmitLane(PortId id, FramePort& port, const Pacer& pacer, const LanePriorities& priorities, uint32_t queue_pairs,
+               uint32_t readable)
       : senders(queue_pairs),
         repliers(queue_pairs),
         readers(readable),
         id_(id),
         port_(&port),
         pacer_(pacer),
+        priorities_(priorities),
         capabilities_(port.capabilities()) {}
 
   IndexQueue senders;                  ///< queue pairs that may send requests, in the order of their turns
@@ -37,14 +48,31 @@ class TransmitLane {
   IndexQueue readers;                  ///< queue pairs that owe READ responses, in the order of their turns
   bool after_response = false;         ///< the turn before was one of `readers`
   Time discovery_due = Time::never();  ///< when neighbour discovery has something to send
+  Time pause_due = Time::never();      ///< when the far end is to be paused, or to go on
+  bool owes_notification = false;      ///< CNPs are to be sent, before all that queue pairs send
   uint32_t run = 0;                    ///< packets that the first of `senders` has sent in this turn
 
   PortId id() const noexcept { return id_; }
   FramePort& port() const noexcept { return *port_; }
   const FramePort::Capabilities& capabilities() const noexcept { return capabilities_; }
   const Pacer& pacer() const noexcept { return pacer_; }
-  bool has_work() const noexcept { return !senders.empty() || owes_answer() || !readers.empty(); }
-  bool owes_answer() const noexcept { return !answers.empty() || !repliers.empty(); }
+  const LanePriorities& priorities() const noexcept { return priorities_; }
+
+  /// `paused` must not be sent from now on, until the next call; the first of them ends at `until`.
+  void hold(PrioritySet paused, Time until) noexcept {
+    paused_ = paused;
+    paused_until_ = until;
+    open_data_ = (paused & priorities_.data) != 0 ? 0 : UINT32_MAX;
+    open_answers_ = (paused & priorities_.answers) != 0 ? 0 : UINT32_MAX;
+  }
+  /// Those of the last `hold`.
+  PrioritySet paused() const noexcept { return paused_; }
+  bool may_send(PrioritySet priorities) const noexcept { return (paused_ & priorities) == 0; }
+  /// Whether something that is not held is waiting; the same of answers. Without branches: no pause costs nothing.
+  bool has_work() const noexcept {
+    return (((senders.size() | readers.size()) & open_data_) | (owed_answers() & open_answers_)) != 0;
+  }
+  bool owes_answer() const noexcept { return (owed_answers() & open_answers_) != 0; }
 
   /// Begins the transmissions of `now`. False when frames from before still wait for the port.
   bool begin(Time now) noexcept;
@@ -72,6 +100,9 @@ class TransmitLane {
   void close() noexcept;
 
  private:
+  uint32_t owed_answers() const noexcept { return answers.size() | repliers.size(); }
+  bool is_idle(Time now) const noexcept { return !has_work() && control_due() > now; }
+  Time control_due() const noexcept;
   void begin_run(FrameShape shape) noexcept {
     run_[runs_++] = {shape, 0};
     slot_ = pacer_.line_time(shape.length());
@@ -86,6 +117,10 @@ class TransmitLane {
   PortId id_;
   FramePort* port_;
   Pacer pacer_;
+  LanePriorities priorities_;
+  PrioritySet paused_ = 0;
+  uint32_t open_data_ = UINT32_MAX, open_answers_ = UINT32_MAX;  // 0 while held
+  Time paused_until_ = Time::never();
   FramePort::Capabilities capabilities_;
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_

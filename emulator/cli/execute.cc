@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "emulator/cli/impairments.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/verbs_ports.h"
 
@@ -131,7 +132,8 @@ void judge(RunResult& result, const RunEnd& end) {
   result.reason = fmt::format("{}", fmt::join(broken, ", "));
   if (end.failures.empty()) return;
   const FailureRow& first = end.failures.front();
-  result.reason += fmt::format("; the first: {}: {} ({})", first.message, first.reason, first.operation);
+  result.reason +=
+      fmt::format("; the first: {}: {} ({}); {}", first.message, first.reason, first.operation, first.state);
 }
 
 }  // namespace
@@ -154,6 +156,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
       execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
   RunResult result = run(engine, execution.transport, devices, execution.clock, run_options(setup.config), interrupted);
   RunEnd end = run_end(setup, result, engine, execution.transport);
+  end.impairments = impairment_rows(execution.impairments, setup.plan, engine.communication());
+  end.impairment_rules = impairment_rule_rows(execution.impairments);
   judge(result, end);
   end.verdict = to_string(result.verdict);
   if (end.reason.empty()) end.reason = result.reason;
@@ -163,7 +167,11 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   end.hardware_counters = counter_rows(before, after);
   end.port_settings = setting_rows(before, after);
   if (execution.testbed != nullptr) {
+    for (PortSettingRow& setting : execution.testbed->settings()) end.port_settings.push_back(std::move(setting));
     for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));
+    if (const std::string diagnosis = execution.testbed->diagnosis(); !diagnosis.empty()) {
+      result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
+    }
   }
   recorder.end(end);
   return result;

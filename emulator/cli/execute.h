@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/transport.h"
+#include "dataplane/impairments.h"
 #include "emulator/cli/setup.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/engine/run.h"
@@ -17,7 +18,8 @@ struct Execution {
   const char* clock_name = "real";  ///< "real" or "virtual", as the record says it
   Clock& clock;
   Transport& transport;
-  Testbed* testbed;  ///< behind the transport; null when there is none
+  Testbed* testbed;                          ///< behind the transport; null when there is none
+  const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)

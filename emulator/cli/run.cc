@@ -1,6 +1,7 @@
 // `run` and `simulate`: emulated, twin and reference runs into one record, and the report of it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -8,11 +9,13 @@
 #include "dataplane/verbs_transport.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/execute.h"
+#include "emulator/cli/impairments.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/run_folder.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/cli/verbs_options.h"
+#include "emulator/cli/verbs_ports.h"
 #include "emulator/engine/port_transports.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/record/reader.h"
@@ -51,15 +54,22 @@ void tell_warnings(Session& session, size_t first) {
   }
 }
 
-void open_session(Session& session, const RunRequest& request) {
-  const RunConfig config = load_config(request.config, request.settings);
+/// What the file leaves to the devices is asked of them, since plan and reference follow from it.
+RunConfig emulation_config(const RunRequest& request) {
+  RunConfig config = load_config(request.config, request.settings);
+  if (!config.transport.mtu && std::ranges::any_of(config.ports, &PortConfig::is_rdma_device))
+    config.transport.mtu = largest_path_mtu(find_verbs_ports(config, verbs_devices()));
+  return config;
+}
+
+void open_session(Session& session, const RunRequest& request, const RunConfig& config) {
   const std::filesystem::path& folder =
       session.folder.emplace(request.out.empty() ? std::filesystem::path("runs") / config.name : request.out).path();
   prepare(session.setup, config, folder);
 
   // What an earlier run left would not be this run's.
   for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
-                           "hardware.csv", "timeline.json", "report.html", "report.md"}) {
+                           "hardware.csv", "impairments.csv", "timeline.json", "report.html", "report.md"}) {
     std::filesystem::remove(folder / file);
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
@@ -72,12 +82,14 @@ std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transp
   return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(reference_network(setup)));
 }
 
-/// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport.
-std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, std::unique_ptr<VerbsApi>& verbs) {
+/// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport, as
+/// `impairments` do, which a run with RDMA devices does not have.
+std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, std::unique_ptr<VerbsApi>& verbs,
+                                          Impairments* impairments) {
   RoceOptions options = roce_options(setup);
   options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
   const std::span<const VerbsPort> rdma = testbed.verbs_ports();
-  if (rdma.empty()) return std::make_unique<RoceTransport>(options, testbed.ports());
+  if (rdma.empty()) return make_roce_transport(options, testbed.ports(), impairments);
   verbs = make_verbs_api();
   VerbsOptions told = verbs_options(setup);
   told.interrupted = &interrupt_flag();
@@ -99,19 +111,21 @@ RunResult emulate(Session& session) {
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
   tell_warnings(session, warnings);
   std::unique_ptr<VerbsApi> verbs;
+  const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
-      with_local(session.setup, wire_transport(session.setup, *testbed, verbs));
-  return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get()}, *session.recorder,
-                 interrupt_flag());
+      with_local(session.setup, wire_transport(session.setup, *testbed, verbs, impairments.get()));
+  return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
+                 *session.recorder, interrupt_flag());
 }
 
 RunResult run_twin(Session& session) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
+  const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
-      with_local(session.setup, std::make_unique<RoceTransport>(roce_options(session.setup), testbed->ports()));
-  return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get()}, *session.recorder,
-                 interrupt_flag());
+      with_local(session.setup, make_roce_transport(roce_options(session.setup), testbed->ports(), impairments.get()));
+  return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get(), impairments.get()},
+                 *session.recorder, interrupt_flag());
 }
 
 RunResult run_reference(Session& session) {
@@ -141,7 +155,7 @@ int finish(Session& session, const RunRequest& request, bool ok) {
 
 int run_emulation(const RunRequest& request) {
   Session session;
-  open_session(session, request);
+  open_session(session, request, emulation_config(request));
   const RunResult emulated = emulate(session);
   const RunResult reference = run_reference(session);
   return finish(session, request, emulated.verdict == Verdict::kOk && reference.verdict == Verdict::kOk);
@@ -149,7 +163,7 @@ int run_emulation(const RunRequest& request) {
 
 int run_simulation(const RunRequest& request, bool twin) {
   Session session;
-  open_session(session, request);
+  open_session(session, request, load_config(request.config, request.settings));
   const bool twin_ok = !twin || run_twin(session).verdict == Verdict::kOk;
   return finish(session, request, run_reference(session).verdict == Verdict::kOk && twin_ok);
 }

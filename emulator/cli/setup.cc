@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "emulator/cli/congestion_control.h"
+#include "emulator/cli/impairments.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/cli/verbs_options.h"
 #include "emulator/simulator/roofline.h"
@@ -164,11 +166,13 @@ TransformerModel transformer_model(const TransformerConfig& c) {
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder) {
   setup.config = config;
   apply_profile(setup.config.transport);
+  apply_congestion_preset(setup.config);
   setup.workload = load_workload(workload_options(config, folder), setup.warnings);
   apply_compute_model(setup.workload, config);
   const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
+  setup.impairments = impairment_rules(setup);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "converters/transformer.h"
+#include "dataplane/impairment.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/run.h"
@@ -25,6 +26,7 @@ struct Setup {
   Workload workload;
   Placement placement;
   Plan plan;
+  std::vector<ImpairmentRule> impairments;
 
   Setup() = default;
   Setup(const Setup&) = delete;

@@ -11,7 +11,9 @@
 #include "dataplane/dpdk_environment.h"
 #include "dataplane/dpdk_port.h"
 #include "dataplane/memory_port.h"
-#include "dataplane/virtual_switch.h"
+#include "dataplane/star_switch.h"
+#include "emulator/cli/fabric_options.h"
+#include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/verbs_ports.h"
 
 namespace rankwire {
@@ -28,7 +30,8 @@ uint32_t frames_of_port(const Setup& setup, PortId port) {
     queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
   }
   const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
-  const uint64_t buffer = static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / setup.config.transport.mtu;
+  const uint64_t buffer =
+      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
   return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
 }
 
@@ -45,7 +48,7 @@ SwitchOptions switch_options(const Setup& setup) {
 /// Steps the switch on a thread of its own until it is destroyed.
 class SwitchThread {
  public:
-  SwitchThread(VirtualSwitch& device, Clock& clock, bool dpdk)
+  SwitchThread(VirtualFabric& device, Clock& clock, bool dpdk)
       : thread_([this, &device, &clock, dpdk] {
           std::optional<DpdkThread> registered;
           if (dpdk) registered.emplace();
@@ -71,8 +74,10 @@ class EmbeddedTestbed final : public Testbed {
     size_t frames = 0;
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
     testbed->pool_.emplace(frames);
-    for (const PortConfig& port : setup.config.ports) {
-      testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, port.name));
+    if (setup.config.fabric) testbed->bells_.emplace(static_cast<uint32_t>(setup.config.ports.size()));
+    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+      const Doorbell bell{testbed->bells_ ? &*testbed->bells_ : nullptr, p};
+      testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[p].name, bell));
     }
     testbed->make_switch();
     return testbed;
@@ -94,8 +99,11 @@ class EmbeddedTestbed final : public Testbed {
 
   std::vector<PortBinding> ports() override {
     std::vector<PortBinding> bindings;
-    for (uint32_t p = 0; p < ports_.size(); ++p)
-      bindings.push_back({PortId(p), ports_[p].get(), setup_.config.ports[p].rate});
+    for (uint32_t p = 0; p < ports_.size(); ++p) {
+      const PortConfig& port = setup_.config.ports[p];
+      bindings.push_back(
+          {PortId(p), ports_[p].get(), port.rate, embedded_flow_control(port).mode, receive_buffer_of(port)});
+    }
     return bindings;
   }
   std::span<Device* const> devices() override { return devices_; }
@@ -107,19 +115,15 @@ class EmbeddedTestbed final : public Testbed {
 
   std::vector<PortCounters> finish() override {
     thread_.reset();
-    std::vector<PortCounters> result;
-    for (const SwitchPortCounters& c : switch_->counters()) {
-      const uint32_t p = static_cast<uint32_t>(result.size());
-      result.push_back({.port = PortId(p),
-                        .name = "switch." + setup_.config.ports[p].name,
-                        .tx_frames = c.tx_frames,
-                        .tx_bytes = c.tx_bytes,
-                        .rx_frames = c.rx_frames,
-                        .rx_bytes = c.rx_bytes,
-                        .dropped = c.tail_drops + c.random_losses,
-                        .marked = c.marks});
-    }
-    return result;
+    std::vector<PortCounters> ports = fabric_ports(*switch_, setup_.config);
+    if (setup_.config.fabric) return ports;
+    for (PortCounters& port : ports) port.name = "switch." + setup_.config.ports[port.port.value].name;
+    return ports;
+  }
+  std::string diagnosis() const override {
+    const std::string cycle = deadlock_text(*switch_, setup_.config);
+    if (cycle.empty()) return {};
+    return fmt::format("the fabric is deadlocked: each of these ports is paused until the next one sends: {}", cycle);
   }
 
  private:
@@ -131,19 +135,29 @@ class EmbeddedTestbed final : public Testbed {
   }
 
   void make_switch() {
-    std::vector<SwitchPort> ports;
-    for (size_t p = 0; p < switch_ports_.size(); ++p) {
-      ports.push_back({switch_ports_[p].get(), setup_.config.ports[p].rate});
+    if (setup_.config.fabric) {
+      FabricPlan plan = fabric_plan(setup_);
+      plan.options.stations = plan.stations;
+      plan.options.bells = bells_ ? &*bells_ : nullptr;
+      std::vector<FramePort*> ends;
+      for (const std::unique_ptr<FramePort>& port : switch_ports_) ends.push_back(port.get());
+      switch_ = std::make_unique<VirtualFabric>(plan.topology, ends, plan.devices, plan.options);
+    } else {
+      std::vector<SwitchPort> ports;
+      for (size_t p = 0; p < switch_ports_.size(); ++p) {
+        ports.push_back({switch_ports_[p].get(), setup_.config.ports[p].rate});
+      }
+      switch_ = make_star_switch(ports, switch_options(setup_));
     }
-    switch_.emplace(ports, switch_options(setup_));
-    devices_ = {&*switch_};
+    devices_ = {switch_.get()};
   }
 
   const Setup& setup_;
   std::optional<FramePool> pool_;
   std::optional<DpdkEnvironment> environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
-  std::optional<VirtualSwitch> switch_;
+  std::optional<Doorbells> bells_;  // of memory links, for a fabric
+  std::unique_ptr<VirtualFabric> switch_;
   std::vector<Device*> devices_;
   bool own_thread_ = false;
   std::optional<SwitchThread> thread_;
@@ -154,7 +168,10 @@ class EmbeddedTestbed final : public Testbed {
 class DeviceTestbed final : public Testbed {
  public:
   DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports)
-      : setup_(setup), verbs_ports_(std::move(verbs_ports)), queues_(setup.config.ports.size()) {
+      : setup_(setup),
+        verbs_ports_(std::move(verbs_ports)),
+        queues_(setup.config.ports.size()),
+        flow_control_(queues_.size()) {
     const DpdkOptions dpdk = options(setup);
     if (dpdk.devices.empty()) return;
     environment_.emplace(dpdk);
@@ -162,9 +179,10 @@ class DeviceTestbed final : public Testbed {
       const PortConfig& port = setup.config.ports[p];
       if (port.is_rdma_device()) continue;
       queues_[p] = open_dpdk_queues(*environment_, port.device,
-                                    {.mtu = setup.config.transport.mtu + header_bytes(setup.config),
+                                    {.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
                                      .frames = frames_of_port(setup, PortId(p)),
                                      .queues = port.queues});
+      flow_control_[p] = settle_flow_control(setup.config, port);
     }
   }
 
@@ -173,9 +191,19 @@ class DeviceTestbed final : public Testbed {
     for (uint32_t p = 0; p < queues_.size(); ++p) {
       const PortConfig& port = setup_.config.ports[p];
       const Bandwidth share(port.rate.bits_per_second / port.queues);
-      for (const std::unique_ptr<FramePort>& queue : queues_[p]) bindings.push_back({PortId(p), queue.get(), share});
+      for (const std::unique_ptr<FramePort>& queue : queues_[p])
+        bindings.push_back({PortId(p), queue.get(), share, flow_control_[p].mode, receive_buffer_of(port)});
     }
     return bindings;
+  }
+  std::vector<PortSettingRow> settings() const override {
+    std::vector<PortSettingRow> rows;
+    for (uint32_t p = 0; p < queues_.size(); ++p) {
+      if (queues_[p].empty()) continue;
+      const std::string text = flow_control_[p].text();
+      rows.push_back({.port = PortId(p), .name = "pfc", .before = text, .after = text});
+    }
+    return rows;
   }
   std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
   std::span<Device* const> devices() override { return {}; }
@@ -198,6 +226,7 @@ class DeviceTestbed final : public Testbed {
   const std::vector<VerbsPort> verbs_ports_;
   std::optional<DpdkEnvironment> environment_;                   // none without DPDK devices
   std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
+  std::vector<PortFlowControl> flow_control_;                    // the same
 };
 
 }  // namespace

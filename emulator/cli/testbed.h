@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "dataplane/roce_transport.h"
 #include "dataplane/verbs_options.h"
 #include "emulator/cli/setup.h"
+#include "emulator/record/run_record.h"
 
 namespace rankwire {
 
@@ -22,13 +24,17 @@ class Testbed {
   virtual std::vector<PortBinding> ports() = 0;
   /// Those that are RDMA devices.
   virtual std::span<const VerbsPort> verbs_ports() { return {}; }
+  /// How DPDK devices are set for the run, in port order.
+  virtual std::vector<PortSettingRow> settings() const { return {}; }
   /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
   virtual std::span<Device* const> devices() = 0;
   /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
   virtual void start(Clock& clock) = 0;
-  /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT". Empty
-  /// for real devices.
+  /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT", or in a
+  /// fabric "SWITCH.NEIGHBOUR". Empty for real devices.
   virtual std::vector<PortCounters> finish() = 0;
+  /// After `finish`: why the device under test passes nothing any more, as far as it can be seen; empty otherwise.
+  virtual std::string diagnosis() const { return {}; }
 };
 
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.

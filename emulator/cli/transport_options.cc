@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emulator/cli/congestion_control.h"
+
 namespace rankwire {
 namespace {
 
@@ -94,6 +96,7 @@ NicProfile nic_profile(const TransportConfig& transport, uint32_t timeout) {
 
 void apply_profile(TransportConfig& transport) {
   const NicProfile profile = *find_nic_profile(name_of(transport.profile));
+  fill(transport.mtu, kLargestPathMtu);
   fill(transport.window, profile.window);
   fill(transport.ack_every, std::min(profile.ack_every, *transport.window));
   fill(transport.acks, profile.requests_per_ack == 1 ? AckPolicy::kPerRequest : AckPolicy::kMerged);
@@ -106,7 +109,7 @@ void apply_profile(TransportConfig& transport) {
 }
 
 Framing framing_of(const TransportConfig& transport) {
-  Framing framing = rocev2_framing(Bytes(transport.mtu));
+  Framing framing = rocev2_framing(Bytes(*transport.mtu));
   const Bytes frame = framing.overhead_per_frame;
   switch (transport.verb) {
     case VerbName::kWriteImm:
@@ -136,7 +139,7 @@ uint32_t default_timeout(const Setup& setup) {
   const Framing framing = framing_of(config.transport);
   for (const Connection& c : setup.plan.transport.connections) {
     if (c.path != Path::kWire || c.control) continue;
-    const Bytes window(int64_t{*config.transport.window} * config.transport.mtu * config.transport.queue_pairs);
+    const Bytes window(int64_t{*config.transport.window} * *config.transport.mtu * config.transport.queue_pairs);
     queued[setup.placement.nics[c.destination_nic.value].port.value] +=
         line_size(std::min(window, c.bytes_per_iteration), framing);
   }
@@ -155,19 +158,20 @@ uint32_t default_timeout(const Setup& setup) {
 Duration regular_timeout(const Setup& setup) {
   const TransportConfig& t = setup.config.transport;
   const NicProfile profile = nic_profile(t, t.timeout ? *t.timeout : default_timeout(setup));
-  return reliable_options(profile, t.mtu).timeout;
+  return reliable_options(profile, *t.mtu).timeout;
 }
 
 RoceOptions roce_options(const Setup& setup) {
   const RunConfig& config = setup.config;
   const TransportConfig& t = config.transport;
   RoceOptions options;
-  options.mtu = t.mtu;
+  options.mtu = *t.mtu;
   options.profile = nic_profile(t, t.timeout ? *t.timeout : default_timeout(setup));
   options.queue_pairs = t.queue_pairs;
   options.spread = t.spread == SpreadName::kSplit ? Spread::kSplit : Spread::kDeal;
   options.verb = data_verb(t.verb);
   options.receive_queue = t.receive_queue;
+  options.congestion = congestion_options(t.congestion);
   options.markings = {
       .data = marking(t, t.data), .ack = marking(t, t.ack), .nak = marking(t, t.nak), .cnp = marking(t, t.cnp)};
   options.source_port = source_port_policy(t.source_port.rule);
@@ -180,6 +184,7 @@ RoceOptions roce_options(const Setup& setup) {
   options.payload = t.checking ? PayloadMode::kChecking : PayloadMode::kPattern;
   options.catch_up = t.catch_up;
   options.seed = config.seed;
+  options.causes = config.record_causes ? CauseRecording::kOn : CauseRecording::kOff;
   return options;
 }
 

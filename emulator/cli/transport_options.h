@@ -8,8 +8,8 @@
 
 namespace rankwire {
 
-/// Gives the keys of `transport` that are absent the profile's values, so that the resolved configuration says them
-/// all. AckReq is set at least once a window.
+/// Gives the keys of `transport` that are absent the profile's values, and `mtu` the largest, so that the resolved
+/// configuration says them all. AckReq is set at least once a window.
 void apply_profile(TransportConfig& transport);
 
 /// For virtual time; `run` adds what only real time needs.

@@ -12,6 +12,9 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "emulator/input/congestion_config.h"
+#include "emulator/input/fabric_config.h"
+#include "emulator/input/impairment_config.h"
 
 namespace rankwire {
 
@@ -116,6 +119,9 @@ struct AddressesConfig {
   MacAddress first_mac{{0x02, 0x52, 0x57, 0, 0, 1}};
 };
 
+/// Who obeys the PFC and PAUSE frames that a DPDK port receives.
+enum class PfcChoice : uint8_t { kAuto, kSoftware, kHardware, kOff };
+
 /// Has either a `device` or `verbs`; the other is empty.
 struct PortConfig {
   std::string name;
@@ -131,6 +137,10 @@ struct PortConfig {
   std::optional<SubnetConfig> ip;    ///< of the port's NICs, instead of `addresses`
   std::optional<uint16_t> vlan;      ///< with `ip`
   std::optional<IpAddress> gateway;  ///< with `ip`
+  PfcChoice pfc = PfcChoice::kAuto;
+  std::optional<Bandwidth> drain_rate;      ///< of a slow receiver, below `rate`; absent: as fast as the line
+  Bytes receive_buffer = Bytes(512 << 10);  ///< of a slow receiver
+  std::optional<Bytes> xoff, xon;           ///< its thresholds; absent: 1/2 and 1/4 of `receive_buffer`
   bool embedded() const { return device == "ring" || device == "memory"; }
   bool is_rdma_device() const { return !verbs.empty(); }
 };
@@ -177,10 +187,13 @@ struct VerbsConfig {
   Bytes memory = Bytes(4LL << 30);    ///< most that may be registered
 };
 
+/// The largest path MTU there is (IBTA 9.7.1), bytes.
+constexpr uint32_t kLargestPathMtu = 4096;
+
 /// Absent values are the profile's.
 struct TransportConfig {
   ProfileName profile = ProfileName::kRankwire;
-  uint32_t mtu = 4096;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
+  std::optional<uint32_t> mtu;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096; absent: what all ports carry
   VerbName verb = VerbName::kWriteImm;
   uint32_t queue_pairs = 1;  ///< a connection, 1 .. 256
   SpreadName spread = SpreadName::kSplit;
@@ -197,6 +210,7 @@ struct TransportConfig {
   uint32_t dscp = 26;
   std::optional<bool> ecn;  ///< packets are ECN-capable, ECT(0)
   MarkingConfig data, ack, nak, cnp;
+  CongestionConfig congestion;  ///< key `congestion_control`
   std::optional<uint32_t> ttl;
   NeighbourChoice neighbours = NeighbourChoice::kAuto;
   Duration resolve_interval = milliseconds(250);
@@ -232,10 +246,13 @@ struct RunConfig {
   MappingConfig mapping;
   AddressesConfig addresses;
   std::vector<PortConfig> ports;
-  SwitchConfig embedded_switch;  ///< key `switch`
+  SwitchConfig embedded_switch;        ///< key `switch`
+  std::optional<FabricConfig> fabric;  ///< absent: the one switch
   TransportConfig transport;
+  std::vector<ImpairmentConfig> impairments;
   RunLimits run;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
+  bool record_causes = false;                              ///< key `record.causes`
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
 };

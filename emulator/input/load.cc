@@ -5,6 +5,7 @@
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
+#include "emulator/input/validate_impairments.h"
 
 namespace rankwire {
 namespace {
@@ -78,6 +79,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   keys.finish();
   settle_devices(config, root);
   fill_names(config);
+  place_impairments(config, root);
   validate(config, root);
   return config;
 }

@@ -9,6 +9,9 @@
 #pragma once
 
 #include "emulator/input/config.h"
+#include "emulator/input/congestion_schema.h"
+#include "emulator/input/fabric_schema.h"
+#include "emulator/input/impairment_schema.h"
 #include "emulator/input/syntax.h"
 
 namespace rankwire {
@@ -162,6 +165,15 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("ip", port.ip, Or{"shared", Subnet{}});
     keys.field("vlan", port.vlan, vlan());
     keys.field("gateway", port.gateway, Or{"none", Ip{}});
+    keys.field("pfc", port.pfc,
+               Choice<PfcChoice>{{{"auto", PfcChoice::kAuto},
+                                  {"software", PfcChoice::kSoftware},
+                                  {"hardware", PfcChoice::kHardware},
+                                  {"off", PfcChoice::kOff}}});
+    keys.field("drain_rate", port.drain_rate, Or{"none", Rate{}});
+    keys.field("receive_buffer", port.receive_buffer, Size{Bytes(1), Bytes(1LL << 40)});
+    keys.field("xoff", port.xoff, Or{"half", Size{Bytes(1), Bytes(1LL << 40)}});
+    keys.field("xon", port.xon, Or{"quarter", Size{Bytes(0), Bytes(1LL << 40)}});
   });
   visit.section("switch", [&](auto& keys) {
     SwitchConfig& device = config.embedded_switch;
@@ -172,6 +184,8 @@ void describe_network(Visitor& visit, RunConfig& config) {
     keys.field("loss", device.loss_ppm, Share{});
     keys.field("core", device.own_core, Choice<bool>{{{"shared", false}, {"own", true}}});
   });
+  visit.optional_section("fabric", config.fabric,
+                         [](auto& keys, FabricConfig& fabric) { describe_fabric(keys, fabric); });
 }
 
 template <class Visitor>
@@ -212,7 +226,7 @@ void describe_transport(Visitor& visit, TransportConfig& transport) {
   visit.field("profile", transport.profile,
               Choice<ProfileName>{
                   {{"rankwire", ProfileName::kRankwire}, {"mlx5", ProfileName::kMlx5}, {"rxe", ProfileName::kRxe}}});
-  visit.field("mtu", transport.mtu, PathMtu{});
+  visit.field("mtu", transport.mtu, Or{"auto", PathMtu{}});
   visit.field("verb", transport.verb,
               Choice<VerbName>{{{"write_imm", VerbName::kWriteImm},
                                 {"write_then_imm", VerbName::kWriteThenImm},
@@ -231,6 +245,7 @@ void describe_transport(Visitor& visit, TransportConfig& transport) {
     keys.section("nak", [&](auto& kind) { describe_marking(kind, transport.nak); });
     keys.section("cnp", [&](auto& kind) { describe_marking(kind, transport.cnp); });
   });
+  visit.section("congestion_control", [&](auto& keys) { describe_congestion_control(keys, transport.congestion); });
   visit.field("ttl", transport.ttl, Or{"profile", Integer<uint32_t>{1, 255}});
   visit.field("neighbours", transport.neighbours,
               Choice<NeighbourChoice>{{{"auto", NeighbourChoice::kAuto},
@@ -258,6 +273,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
                Choice<MessageRecording>{{{"none", MessageRecording::kNone},
                                          {"sampled", MessageRecording::kSampled},
                                          {"all", MessageRecording::kAll}}});
+    keys.field("causes", config.record_causes, on_or_off());
   });
   visit.section("dpdk", [&](auto& keys) {
     keys.field("memory", config.dpdk.memory, Size{Bytes(1 << 20), kLargestSize});
@@ -275,6 +291,8 @@ void describe_config(Visitor& visit, RunConfig& config) {
   describe_placement(visit, config);
   describe_network(visit, config);
   visit.section("transport", [&](auto& keys) { describe_transport(keys, config.transport); });
+  visit.items("impairments", config.impairments,
+              [](auto& keys, ImpairmentConfig& rule) { describe_impairment(keys, rule); });
   describe_run(visit, config);
 }
 

@@ -6,6 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "emulator/input/validate_congestion.h"
+#include "emulator/input/validate_impairments.h"
+
 namespace rankwire {
 namespace {
 
@@ -64,6 +67,33 @@ void check_kind(const Source& source, const PortConfig& port, const std::string&
   if (port.queues != defaults.queues) source.fail(key + ".queues", "is for DPDK devices; an RDMA device has its own");
 }
 
+/// A slow receiver's buffer, on ports that carry frames.
+void check_flow_control(const Source& source, const PortConfig& port, const std::string& key) {
+  const PortConfig defaults;
+  if (port.pfc != defaults.pfc && port.is_rdma_device())
+    source.fail(key + ".pfc", "is for DPDK ports; an RDMA device obeys PFC as its driver is set to");
+  if (port.pfc == PfcChoice::kHardware && port.embedded())
+    source.fail(key + ".pfc", "'hardware' needs a device; a port of the embedded switch has none");
+  if (!port.drain_rate) {
+    constexpr const char* kNeeds = "needs 'drain_rate'";
+    if (port.receive_buffer != defaults.receive_buffer) source.fail(key + ".receive_buffer", "{}", kNeeds);
+    if (port.xoff) source.fail(key + ".xoff", "{}", kNeeds);
+    if (port.xon) source.fail(key + ".xon", "{}", kNeeds);
+    return;
+  }
+  if (port.is_rdma_device())
+    source.fail(key + ".drain_rate", "is for DPDK ports; an RDMA device has a receive buffer of its own");
+  if (*port.drain_rate >= port.rate) {
+    source.fail(key + ".drain_rate", "{} bit/s is not below {}.rate {} bit/s, so the buffer would never fill",
+                port.drain_rate->bits_per_second, key, port.rate.bits_per_second);
+  }
+  const int64_t xoff = port.xoff.value_or(Bytes(port.receive_buffer.count / 2)).count;
+  const int64_t xon = port.xon.value_or(Bytes(port.receive_buffer.count / 4)).count;
+  if (xoff > port.receive_buffer.count)
+    source.fail(key + ".xoff", "{} bytes are above receive_buffer {} bytes", xoff, port.receive_buffer.count);
+  if (xon >= xoff) source.fail(key + ".xon", "{} bytes are not below xoff {} bytes", xon, xoff);
+}
+
 /// Ports of the embedded switch share one kind; a run is either embedded or on foreign devices.
 void check_ports(const Source& source) {
   const std::vector<PortConfig>& ports = source.config.ports;
@@ -74,6 +104,7 @@ void check_ports(const Source& source) {
     if (!names.insert(ports[i].name).second)
       source.fail(key + ".name", "'{}' is the name of another port", ports[i].name);
     check_kind(source, ports[i], key);
+    check_flow_control(source, ports[i], key);
     const auto device_of = [](const PortConfig& port) { return port.is_rdma_device() ? port.verbs : port.device; };
     const bool embedded = ports[i].embedded() || ports[0].embedded();
     if (embedded && ports[i].device != ports[0].device) {
@@ -196,7 +227,7 @@ void check_collectives(const Source& source) {
 void check_switch(const Source& source) {
   const SwitchConfig& device = source.config.embedded_switch;
   constexpr int64_t kFrameOverhead = 82;  // RoCEv2 over untagged IPv4 with FCS, preamble and gap
-  const Bytes frame(source.config.transport.mtu + kFrameOverhead);
+  const Bytes frame(source.config.transport.mtu.value_or(kLargestPathMtu) + kFrameOverhead);
   if (device.buffer < frame) {
     source.fail("switch.buffer", "{} bytes do not hold one frame of {}", device.buffer.count, frame.count);
   }
@@ -303,8 +334,11 @@ void validate(const RunConfig& config, const Tree& root) {
   check_mapping(source);
   check_collectives(source);
   check_switch(source);
+  validate_fabric(config, root);
   check_transport(source);
   check_verbs(source);
+  validate_congestion(config, root);
+  validate_impairments(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 

@@ -12,6 +12,9 @@ namespace rankwire {
 /// `root`, from which `config` was read.
 void validate(const RunConfig& config, const Tree& root);
 
+/// The same for `fabric`, when there is one; part of the above.
+void validate_fabric(const RunConfig& config, const Tree& root);
+
 /// The same for a workload description, whose keys stand below `prefix` in `root`: "workload.generate." or "".
 void validate(const TransformerConfig& model, const Tree& root, const std::string& prefix);
 

@@ -1,4 +1,6 @@
 // RunReader's view of what the transport counted.
+#include <algorithm>
+
 #include "base/error.h"
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
@@ -40,6 +42,15 @@ void assign(RecordedFlow& row, const Statement& columns) {
                        .marks = count(columns, 19)};
 }
 
+std::optional<TimeByCause> causes_of(Statement& causes, const RecordedRun& run, const FlowCounters& flow) {
+  causes.reset();
+  causes.bind(run.run, flow.connection.value, uint32_t{flow.member});
+  if (!causes.step()) return std::nullopt;
+  TimeByCause time;
+  for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(causes, static_cast<int>(i));
+  return time;
+}
+
 }  // namespace
 
 void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const {
@@ -51,11 +62,13 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
       "SELECT count, p50_ps, p95_ps, p99_ps, p999_ps, max_ps FROM message_latency WHERE run=? AND job=? AND "
       "\"group\"=? AND source=? AND destination=? AND channel=? AND control=?");
   rows.bind(run.run);
+  std::optional<Statement> causes = has_table("flow_causes") ? std::optional(prepare_causes()) : std::nullopt;
   RecordedFlow row;
   ConnectionId looked_up;
   while (rows.step()) {
     assign(row, rows);
     const Connection& c = row.flow.connection;
+    if (causes) row.flow.counters.causes = causes_of(*causes, run, row.flow.counters);
     if (c.id != looked_up) {
       latency.reset();
       latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,
@@ -64,6 +77,27 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
       looked_up = c.id;
     }
     visit(row);
+  }
+}
+
+Statement RunReader::prepare_causes() const {
+  return database_.prepare(
+      "SELECT transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, "
+      "acknowledgement_ps FROM flow_causes WHERE run=? AND connection=? AND member=?");
+}
+
+void RunReader::read_pauses(const RecordedRun& run, std::vector<PortCounters>& ports) const {
+  if (!has_table("port_pauses")) return;
+  Statement rows = database_.prepare(
+      "SELECT port, name, pause_tx, pause_rx, paused_0_ps, paused_1_ps, paused_2_ps, paused_3_ps, paused_4_ps, "
+      "paused_5_ps, paused_6_ps, paused_7_ps FROM port_pauses WHERE run=?");
+  rows.bind(run.run);
+  while (rows.step()) {
+    const auto port = std::ranges::find_if(
+        ports, [&](const PortCounters& p) { return p.port == PortId(small(rows, 0)) && p.name == rows.text_view(1); });
+    if (port == ports.end()) continue;
+    port->pause_tx = count(rows, 2), port->pause_rx = count(rows, 3);
+    for (size_t i = 0; i < port->paused.size(); ++i) port->paused[i] = duration(rows, static_cast<int>(4 + i));
   }
 }
 
@@ -87,6 +121,7 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
                      .hardware_time = rows.integer(10) != 0,
                      .arrival_error = duration(rows, 11)});
   }
+  read_pauses(run, ports);
   return ports;
 }
 
@@ -169,6 +204,43 @@ std::vector<PortSettingRow> RunReader::port_settings(const RecordedRun& run) con
   rows.bind(run.run);
   while (rows.step()) settings.push_back({PortId(small(rows, 0)), rows.text(1), rows.text(2), rows.text(3)});
   return settings;
+}
+
+std::vector<ImpairmentRow> RunReader::impairments(const RecordedRun& run) const {
+  std::vector<ImpairmentRow> impairments;
+  if (!has_table("impairments")) return impairments;
+  Statement rows = database_.prepare(
+      "SELECT time_ps, rule, action, port, direction, connection, source, destination, operation, message, packet, "
+      "psn, opcode FROM impairments WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  const auto optional = [&](int column) {
+    const auto value = rows.optional_integer(column);
+    return value ? std::optional(static_cast<uint32_t>(*value)) : std::nullopt;
+  };
+  while (rows.step()) {
+    ImpairmentRow& row = impairments.emplace_back();
+    row.time = Time(rows.integer(0));
+    row.rule = small(rows, 1), row.action = rows.text(2);
+    row.port = PortId(small(rows, 3)), row.direction = rows.text(4);
+    if (const auto id = optional(5)) {
+      row.connection.id = ConnectionId(*id);
+      row.connection.source = RankId(small(rows, 6));
+      row.connection.destination = RankId(small(rows, 7));
+    }
+    row.operation = rows.text(8), row.message = rows.text(9);
+    row.packet = optional(10), row.psn = optional(11), row.opcode = rows.text(12);
+  }
+  return impairments;
+}
+
+std::vector<ImpairmentRuleRow> RunReader::impairment_rules(const RecordedRun& run) const {
+  std::vector<ImpairmentRuleRow> rules;
+  if (!has_table("impairment_rules")) return rules;
+  Statement rows =
+      database_.prepare("SELECT rule, action, done, not_done FROM impairment_rules WHERE run=? ORDER BY rule");
+  rows.bind(run.run);
+  while (rows.step()) rules.push_back({small(rows, 0), rows.text(1), count(rows, 2), count(rows, 3)});
+  return rules;
 }
 
 }  // namespace rankwire

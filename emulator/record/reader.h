@@ -78,6 +78,9 @@ class RunReader {
   std::vector<FailureRow> failures(const RecordedRun& run) const;
   std::vector<HardwareCounterRow> hardware_counters(const RecordedRun& run) const;
   std::vector<PortSettingRow> port_settings(const RecordedRun& run) const;
+  /// Oldest first. Empty, as the next, in a record of a version of rankwire that did not write them.
+  std::vector<ImpairmentRow> impairments(const RecordedRun& run) const;
+  std::vector<ImpairmentRuleRow> impairment_rules(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 
@@ -110,6 +113,8 @@ class RunReader {
   TransportCounters read_counters(uint32_t run) const;
   std::string interruption(const RecordedRun& run) const;
   bool has_table(const char* name) const;
+  Statement prepare_causes() const;
+  void read_pauses(const RecordedRun& run, std::vector<PortCounters>& ports) const;
   /// A query over `operations` whose first two parameters are the runs of both sides.
   Statement over_both_sides(std::string_view sql) const;
 

@@ -108,6 +108,27 @@ struct PortSettingRow {
   std::string name, before, after;
 };
 
+/// A packet that was impaired on purpose, or a pause frame that was sent.
+struct ImpairmentRow {
+  Time time;
+  uint32_t rule = 0;   ///< its place in the configuration
+  std::string action;  ///< "drop", "corrupt_icrc", ...
+  PortId port;
+  std::string direction;           ///< "transmit", "receive"
+  Connection connection;           ///< only its id, source and destination are kept; invalid for a pause frame
+  std::string operation, message;  ///< name of the node that sends it, and its identity; empty when not known
+  std::optional<uint32_t> packet;  ///< of the message
+  std::optional<uint32_t> psn;
+  std::string opcode;
+};
+
+/// What became of a rule. Its events beyond those that are kept are counted here.
+struct ImpairmentRuleRow {
+  uint32_t rule = 0;
+  std::string action;
+  uint64_t done = 0, not_done = 0;
+};
+
 struct RunEnd {
   std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
   std::string reason;
@@ -125,6 +146,8 @@ struct RunEnd {
   std::vector<FailureRow> failures;  ///< of the first connections that failed
   std::vector<HardwareCounterRow> hardware_counters;
   std::vector<PortSettingRow> port_settings;
+  std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first
+  std::vector<ImpairmentRuleRow> impairment_rules;
   std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
 };
 

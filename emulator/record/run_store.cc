@@ -23,6 +23,10 @@ std::optional<int64_t> known(Time time) {
   return time == Time::never() ? std::nullopt : std::optional<int64_t>(time.ps);
 }
 
+std::optional<int64_t> known(const std::optional<uint32_t>& value) {
+  return value ? std::optional<int64_t>(*value) : std::nullopt;
+}
+
 template <class Tag>
 std::optional<int64_t> known(Id<Tag> id) {
   return id.valid() ? std::optional<int64_t>(id.value) : std::nullopt;
@@ -162,6 +166,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   ports(run, end.ports);
   failures(run, end.failures);
   hardware(run, end);
+  impairments(run, end);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {
@@ -202,6 +207,20 @@ void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
               n.messages, n.bytes, n.packets, n.retransmitted, n.naks, n.rnr_naks, n.timeouts, n.marks)
         .execute();
   }
+  flow_causes(run, flows);
+}
+
+void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
+  Statement insert = database_.prepare("INSERT INTO flow_causes VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  for (const FlowRow& flow : flows) {
+    if (!flow.counters.causes) continue;
+    const TimeByCause& t = *flow.counters.causes;
+    insert
+        .bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, t[Cause::kTransmitting], t[Cause::kWindow],
+              t[Cause::kCongestionControl], t[Cause::kPaused], t[Cause::kReceiverNotReady], t[Cause::kRecovering],
+              t[Cause::kPort], t[Cause::kAcknowledgement])
+        .execute();
+  }
 }
 
 void RunStore::rank_nics(uint32_t run, std::span<const RankNic> nics) {
@@ -218,6 +237,18 @@ void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
     insert
         .bind(run, p.port.value, p.name, p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
               p.dropped, p.marked, int{p.hardware_time}, p.arrival_error)
+        .execute();
+  }
+  port_pauses(run, ports);
+}
+
+void RunStore::port_pauses(uint32_t run, std::span<const PortCounters> ports) {
+  Statement insert = database_.prepare("INSERT OR IGNORE INTO port_pauses VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (const PortCounters& p : ports) {
+    if (p.pause_tx + p.pause_rx == 0) continue;
+    insert
+        .bind(run, p.port.value, p.name, p.pause_tx, p.pause_rx, p.paused[0], p.paused[1], p.paused[2], p.paused[3],
+              p.paused[4], p.paused[5], p.paused[6], p.paused[7])
         .execute();
   }
 }
@@ -239,6 +270,21 @@ void RunStore::hardware(uint32_t run, const RunEnd& end) {
   Statement insert_setting = database_.prepare("INSERT INTO port_settings VALUES(?,?,?,?,?)");
   for (const PortSettingRow& s : end.port_settings) {
     insert_setting.bind(run, s.port.value, s.name, s.before, s.after).execute();
+  }
+}
+
+void RunStore::impairments(uint32_t run, const RunEnd& end) {
+  Statement insert = database_.prepare("INSERT INTO impairments VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (const ImpairmentRow& row : end.impairments) {
+    const Connection& c = row.connection;
+    insert
+        .bind(run, row.time.ps, row.rule, row.action, row.port.value, row.direction, known(c.id), known(c.source),
+              known(c.destination), row.operation, row.message, known(row.packet), known(row.psn), row.opcode)
+        .execute();
+  }
+  Statement insert_rule = database_.prepare("INSERT INTO impairment_rules VALUES(?,?,?,?,?)");
+  for (const ImpairmentRuleRow& rule : end.impairment_rules) {
+    insert_rule.bind(run, rule.rule, rule.action, rule.done, rule.not_done).execute();
   }
 }
 

@@ -40,10 +40,13 @@ class RunStore {
   void counters(uint32_t run, const RunEnd& end);
   void packet_latencies(uint32_t run, std::span<const LatencyRow> latencies);
   void flows(uint32_t run, std::span<const FlowRow> flows);
+  void flow_causes(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
+  void port_pauses(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
   void hardware(uint32_t run, const RunEnd& end);
+  void impairments(uint32_t run, const RunEnd& end);
 
   Database database_;
   Statement insert_operation_, insert_message_;

@@ -41,6 +41,11 @@ CREATE TABLE flows(
   messages INTEGER NOT NULL, bytes INTEGER NOT NULL, packets INTEGER NOT NULL, retransmitted INTEGER NOT NULL,
   naks INTEGER NOT NULL, rnr_naks INTEGER NOT NULL, timeouts INTEGER NOT NULL, marks INTEGER NOT NULL,
   PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
+CREATE TABLE flow_causes(
+  run INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL, transmitting_ps INTEGER NOT NULL,
+  window_ps INTEGER NOT NULL, congestion_control_ps INTEGER NOT NULL, paused_ps INTEGER NOT NULL,
+  rnr_ps INTEGER NOT NULL, recovering_ps INTEGER NOT NULL, port_ps INTEGER NOT NULL,
+  acknowledgement_ps INTEGER NOT NULL, PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
 CREATE TABLE rank_nics(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, nic INTEGER NOT NULL, port INTEGER NOT NULL, mac TEXT NOT NULL,
   ip TEXT NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
@@ -49,6 +54,11 @@ CREATE TABLE ports(
   tx_bytes INTEGER NOT NULL, rx_frames INTEGER NOT NULL, rx_bytes INTEGER NOT NULL, tx_refused INTEGER NOT NULL,
   rx_missed INTEGER NOT NULL, dropped INTEGER NOT NULL, marked INTEGER NOT NULL, hardware_time INTEGER NOT NULL,
   arrival_error_ps INTEGER NOT NULL);
+CREATE TABLE port_pauses(
+  run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, pause_tx INTEGER NOT NULL,
+  pause_rx INTEGER NOT NULL, paused_0_ps INTEGER NOT NULL, paused_1_ps INTEGER NOT NULL, paused_2_ps INTEGER NOT NULL,
+  paused_3_ps INTEGER NOT NULL, paused_4_ps INTEGER NOT NULL, paused_5_ps INTEGER NOT NULL,
+  paused_6_ps INTEGER NOT NULL, paused_7_ps INTEGER NOT NULL, PRIMARY KEY(run, port, name)) WITHOUT ROWID;
 CREATE TABLE failures(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL,
   operation TEXT NOT NULL, message TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL);
@@ -56,6 +66,13 @@ CREATE TABLE hardware_counters(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, before INTEGER NOT NULL, after INTEGER NOT NULL);
 CREATE TABLE port_settings(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL);
+CREATE TABLE impairments(
+  run INTEGER NOT NULL, time_ps INTEGER NOT NULL, rule INTEGER NOT NULL, action TEXT NOT NULL, port INTEGER NOT NULL,
+  direction TEXT NOT NULL, connection INTEGER, source INTEGER, destination INTEGER, operation TEXT NOT NULL,
+  message TEXT NOT NULL, packet INTEGER, psn INTEGER, opcode TEXT NOT NULL);
+CREATE TABLE impairment_rules(
+  run INTEGER NOT NULL, rule INTEGER NOT NULL, action TEXT NOT NULL, done INTEGER NOT NULL, not_done INTEGER NOT NULL,
+  PRIMARY KEY(run, rule)) WITHOUT ROWID;
 CREATE TABLE details(run INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL);
 CREATE TABLE latency(
   latency INTEGER PRIMARY KEY, run INTEGER NOT NULL, port INTEGER, kind TEXT NOT NULL, count INTEGER NOT NULL,

@@ -17,6 +17,7 @@
 #include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_transport.h"
+#include "emulator/report/impairments.h"
 #include "emulator/report/picture.h"
 
 namespace rankwire {
@@ -347,6 +348,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(queue_pairs));
   html += section("Ports", html_ports(record));
+  html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));
   html += section("Configuration", configuration(record));

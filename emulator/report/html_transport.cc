@@ -12,6 +12,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/port_names.h"
+#include "emulator/report/time_shares.h"
 
 namespace rankwire {
 namespace {
@@ -138,25 +139,11 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
 std::string html_flows(const FlowStatistics& flows) {
   const std::vector<RecordedFlow> slowest = flows.slowest();
   if (slowest.empty()) return {};
-  HtmlTable table({{"Group", kText},
-                   {"From rank"},
-                   {"To rank"},
-                   {"Channel"},
-                   {"Path", kText},
-                   {"Member"},
-                   {"Source QP"},
-                   {"Destination QP"},
-                   {"Messages"},
-                   {"Bytes"},
-                   {"Packets"},
-                   {"Retransmitted"},
-                   {"NAKs"},
-                   {"RNR NAKs"},
-                   {"Time-outs"},
-                   {"CE marks"},
-                   {"P50"},
-                   {"P99"},
-                   {"Max"}});
+  HtmlTable table({{"Group", kText}, {"From rank"}, {"To rank"},   {"Channel"},
+                   {"Path", kText},  {"Member"},    {"Source QP"}, {"Destination QP"},
+                   {"Messages"},     {"Bytes"},     {"Packets"},   {"Retransmitted"},
+                   {"NAKs"},         {"RNR NAKs"},  {"Time-outs"}, {"CE marks"},
+                   {"P50"},          {"P99"},       {"Max"},       {"Where the time went", kText}});
   for (const RecordedFlow& row : slowest) {
     const Connection& c = row.flow.connection;
     const FlowCounters& n = row.flow.counters;
@@ -164,10 +151,26 @@ std::string html_flows(const FlowStatistics& flows) {
       return row.latency ? std::optional((*row.latency).*field) : std::nullopt;
     };
     const std::string group = row.flow.group.empty() ? "point-to-point" : row.flow.group;
-    table.add({c.control ? group + ", clear-to-send" : group, c.source.value, c.destination.value, uint32_t{c.channel},
-               to_string(c.path), uint32_t{n.member}, n.source_qp, n.destination_qp, n.messages, bytes_of(n.bytes),
-               n.packets, n.retransmitted, n.naks, n.rnr_naks, n.timeouts, n.marks, at(&MessageLatency::p50),
-               at(&MessageLatency::p99), at(&MessageLatency::max)});
+    table.add({c.control ? group + ", clear-to-send" : group,
+               c.source.value,
+               c.destination.value,
+               uint32_t{c.channel},
+               to_string(c.path),
+               uint32_t{n.member},
+               n.source_qp,
+               n.destination_qp,
+               n.messages,
+               bytes_of(n.bytes),
+               n.packets,
+               n.retransmitted,
+               n.naks,
+               n.rnr_naks,
+               n.timeouts,
+               n.marks,
+               at(&MessageLatency::p50),
+               at(&MessageLatency::p99),
+               at(&MessageLatency::max),
+               n.causes ? shares_text(*n.causes) : "-"});
   }
   return "<p class=\"note\">Message completion time of the connection: posted at the source to delivered at the "
          "destination. The slowest first.</p>\n" +

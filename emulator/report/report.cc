@@ -9,6 +9,7 @@
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
+#include "emulator/report/impairments.h"
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
@@ -101,6 +102,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
     write_whole(run_folder / "latency.csv", latency_csv(record));
     write_whole(run_folder / "ports.csv", ports_csv(record));
     write_whole(run_folder / "hardware.csv", hardware_csv(record));
+    write_whole(run_folder / "impairments.csv", impairments_csv(record));
   }
   if (formats.contains(ReportFormat::kHtml)) {
     write_whole(run_folder / "report.html", report_html(record, operations, flows));

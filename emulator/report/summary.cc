@@ -6,6 +6,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
+#include "emulator/report/impairments.h"
 #include "emulator/report/latency.h"
 
 namespace rankwire {
@@ -260,6 +261,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
   json["failures"] = failures_json(record);
+  json["impairments"] = impairments_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);

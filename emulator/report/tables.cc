@@ -73,7 +73,8 @@ void OperationsCsv::commit() {
 FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
           "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
-          "max_ps\n";
+          "max_ps,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
+          "acknowledgement_ps\n";
 }
 
 void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
@@ -86,10 +87,15 @@ void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
   fmt::format_to(end, "{},{},{},{},{},{},{},{},", n.messages, n.bytes, n.packets, n.retransmitted, n.naks, n.rnr_naks,
                  n.timeouts, n.marks);
   if (const auto& l = row.latency) {
-    fmt::format_to(end, "{},{},{},{},{},{}\n", l->count, l->p50.ps, l->p95.ps, l->p99.ps, l->p999.ps, l->max.ps);
+    fmt::format_to(end, "{},{},{},{},{},{}", l->count, l->p50.ps, l->p95.ps, l->p99.ps, l->p999.ps, l->max.ps);
   } else {
-    fmt::format_to(end, ",,,,,\n");
+    fmt::format_to(end, ",,,,,");
   }
+  for (size_t i = 0; i < kCauses; ++i) {
+    buffer_.push_back(',');
+    if (n.causes) fmt::format_to(end, "{}", n.causes->spent[i].ps);
+  }
+  buffer_.push_back('\n');
   if (buffer_.size() > kFlushAt) flush();
 }
 
@@ -146,12 +152,15 @@ std::string latency_csv(const RunReader& record) {
 std::string ports_csv(const RunReader& record) {
   std::string csv =
       "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,hardware_time,"
-      "arrival_error_ps\n";
+      "arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,paused_4_ps,paused_5_ps,"
+      "paused_6_ps,paused_7_ps\n";
   for (const RecordedRun& run : record.runs()) {
     for (const PortCounters& p : record.ports(run)) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), p.port.value,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", to_string(run.start.fidelity), p.port.value,
                          csv_field(p.name), p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
-                         p.dropped, p.marked, int{p.hardware_time}, p.arrival_error.ps);
+                         p.dropped, p.marked, int{p.hardware_time}, p.arrival_error.ps, p.pause_tx, p.pause_rx);
+      for (const Duration paused : p.paused) csv += fmt::format(",{}", paused.ps);
+      csv += '\n';
     }
   }
   return csv;

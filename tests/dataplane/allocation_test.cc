@@ -95,6 +95,28 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
   }
 }
 
+TEST(Allocation, NoneUnderCongestionControl) {
+  for (const CongestionAlgorithm algorithm : {CongestionAlgorithm::kStatic, CongestionAlgorithm::kDcqcn,
+                                              CongestionAlgorithm::kDctcp, CongestionAlgorithm::kSwift}) {
+    SCOPED_TRACE(::testing::Message() << "algorithm " << static_cast<int>(algorithm));
+    RoceOptions options;
+    options.mtu = 1024;
+    options.profile.timeout_exponent = 4;
+    options.congestion.algorithm = algorithm;
+    options.congestion.rate = Bandwidth(10'000'000'000);
+    options.congestion.dcqcn.min_rate = Bandwidth(1'000'000'000);
+    options.congestion.swift.base_target = microseconds(2);
+    options.congestion.notifies = true;
+    LoopRun loop(options, {.loss_ppm = 5'000, .mark_ppm = 20'000});
+    constexpr uint32_t kMessages = 300;
+    const uint64_t before = testing::allocations;
+    loop.run(kMessages);
+    EXPECT_EQ(testing::allocations, before);
+    EXPECT_EQ(loop.reported, 4 * kMessages);
+    EXPECT_GT(loop.transport.counters().cnp_rx, 0u);
+  }
+}
+
 // Through RDMA devices, those that fail included.
 TEST(Allocation, NoneOfTheVerbsTransportBetweenConnectAndClose) {
   for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {

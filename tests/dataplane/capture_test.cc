@@ -146,7 +146,7 @@ FrameBytes rebuilt(FrameBytes original) {
   if (packet.opcode == Opcode::kAcknowledge) {
     write_acknowledgement(path, {packet.psn, packet.msn, packet.syndrome}, frame);
   } else if (packet.opcode == Opcode::kCongestionNotification) {
-    write_congestion_notification(path, frame);
+    write_congestion_notification(path, path_of(packet).time_to_live, frame);
   } else {
     write_headers(path,
                   {.opcode = packet.opcode,

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "dataplane/dpdk_environment.h"
 #include "dataplane/payload.h"
-#include "dataplane/virtual_switch.h"
+#include "dataplane/star_switch.h"
 #include "tests/dataplane/dpdk_fixture.h"
 #include "tests/test_data.h"
 
@@ -164,7 +164,8 @@ TEST_F(Dpdk, FramesOfOneRingLinkPassThroughASwitchToAnother) {
   auto link_1 = make_ring_link(environment(), "switch1", small_link());
   const std::array<SwitchPort, 2> ports = {SwitchPort{link_0.second.get(), Bandwidth(100'000'000'000)},
                                            SwitchPort{link_1.second.get(), Bandwidth(100'000'000'000)}};
-  VirtualSwitch device(ports, {});
+  const std::unique_ptr<VirtualFabric> owned = make_star_switch(ports, {});
+  VirtualFabric& device = *owned;
   uint32_t received = 0;
   for (uint32_t i = 0; i < 2'000; ++i) {
     Frame frame = filled(*link_0.first, i, 1000);
@@ -226,7 +227,8 @@ TEST_F(Dpdk, AThreadOfItsOwnMaySwitchFrames) {
   auto link_1 = make_ring_link(environment(), "thread1", small_link());
   const std::array<SwitchPort, 2> ports = {SwitchPort{link_0.second.get(), Bandwidth(100'000'000'000)},
                                            SwitchPort{link_1.second.get(), Bandwidth(100'000'000'000)}};
-  VirtualSwitch device(ports, {});
+  const std::unique_ptr<VirtualFabric> owned = make_star_switch(ports, {});
+  VirtualFabric& device = *owned;
   RealClock clock;
   std::atomic<bool> stop{false};
   std::thread thread([&] {

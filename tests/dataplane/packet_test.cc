@@ -180,8 +180,13 @@ TEST(Packet, AcknowledgementsAndNotificationsHaveTheirOwnMarking) {
       FrameBytes memory(256, 0xEE);
       Frame frame;
       frame.head = memory.data();
-      write_congestion_notification(path, frame);
+      write_congestion_notification(path, 33, frame);
       const ParsedPacket packet = parse(frame);
+      const uint8_t* const ip = packet.head + packet.ip_offset;
+      EXPECT_EQ(packet.ip_version == IpVersion::kIpv4 ? reinterpret_cast<const Ipv4Header*>(ip)->time_to_live
+                                                      : reinterpret_cast<const Ipv6Header*>(ip)->hop_limit,
+                33);
+      EXPECT_TRUE(icrc_matches(frame, packet));
       expect_marking(frame, packet, markings.cnp);
       EXPECT_EQ(packet.opcode, Opcode::kCongestionNotification);
       // Annex A17.9.3: BECN and nothing else but the queue pair; M is 0 in the CNPs of ConnectX-4 Lx.

@@ -49,12 +49,14 @@ class RocePair {
 
   RocePair(const RoceOptions& options, const Impairments& impairments, uint32_t connections_each_way = 1)
       : RocePair(options, impairments, pair_plan(connections_each_way)) {}
-  RocePair(const RoceOptions& options, const Impairments& impairments, const TransportPlan& plan)
+  /// `pauses` holds for both ports; b may be a slow receiver.
+  RocePair(const RoceOptions& options, const Impairments& impairments, const TransportPlan& plan,
+           PauseMode pauses = PauseMode::kSoftware, std::optional<ReceiveBufferOptions> b_buffer = std::nullopt)
       : links_(make_memory_link(pool_, 1024, "link")),
         port_a_(*links_.first, impairments),
         port_b_(*links_.second, other_seed(impairments)),
-        a_(options, {{PortId(0), &port_a_, impairments.rate}}),
-        b_(options, {{PortId(1), &port_b_, impairments.rate}}),
+        a_(options, {{PortId(0), &port_a_, impairments.rate, pauses}}),
+        b_(options, {{PortId(1), &port_b_, impairments.rate, pauses, b_buffer}}),
         plan_(plan) {
     ends_ = a_.prepare(plan_);
     std::ranges::copy(b_.prepare(plan_), std::back_inserter(ends_));

@@ -62,7 +62,7 @@ TEST_F(Config, DefaultsAreThoseOfTheHeader) {
   EXPECT_EQ(config.ports[3].rate, Bandwidth(2'000'000'000));
   EXPECT_FALSE(config.hosts.count);
   EXPECT_FALSE(config.transport.timeout);
-  EXPECT_EQ(config.transport.mtu, 4096u);
+  EXPECT_EQ(config.transport.mtu, std::nullopt);
   EXPECT_FALSE(config.transport.ecn);  // the profile's
   EXPECT_FALSE(config.transport.checking);
   EXPECT_EQ(config.embedded_switch.buffer, Bytes(16 << 20));
@@ -208,6 +208,7 @@ TEST_F(Config, SettingsReplaceAddAndRemove) {
   const RunConfig config = load(kMinimal, {"transport.mtu=1024B", "ports[1].rate=1Gbps", "workload.generate=null",
                                            "workload.traces=[x.0.et, x.1.et]", "dut.model=m"});
   EXPECT_EQ(config.transport.mtu, 1024u);
+  EXPECT_EQ(load(kMinimal, {"transport.mtu=auto"}).transport.mtu, std::nullopt);
   EXPECT_EQ(config.ports[0].rate, Bandwidth(2'000'000'000));
   EXPECT_EQ(config.ports[1].rate, Bandwidth(1'000'000'000));
   EXPECT_FALSE(config.workload.generate);
@@ -276,7 +277,7 @@ TEST_F(Config, ResolvedTextReadsTheSame) {
 
 TEST_F(Config, ResolvedValuesCarryUnits) {
   const std::string json = resolved_json(load(kMinimal));
-  for (const char* line : {R"("mtu": "4096B")", R"("rate": "2Gbps")", R"("chunk": "1MiB")", R"("latency": "1us")",
+  for (const char* line : {R"("mtu": "auto")", R"("rate": "2Gbps")", R"("chunk": "1MiB")", R"("latency": "1us")",
                            R"("peak": "100Tflops")", R"("ip": "198.18.0.1/15")", R"("reduce_bandwidth": "none")",
                            R"("timeout": "auto")", R"("data_type": "bf16")", R"("dscp": 26)", R"("loss": "0%")"}) {
     EXPECT_THAT(json, HasSubstr(line));

@@ -76,7 +76,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                                .naks = 5,
                                .rnr_naks = 8,
                                .timeouts = 6,
-                               .marks = 7}}};
+                               .marks = 7,
+                               .causes = TimeByCause{{Duration(11), Duration(12), Duration(13), Duration(14),
+                                                      Duration(15), Duration(16), Duration(17), Duration(18)}}}}};
     end.ports = {{.port = PortId(0),
                   .name = "net_ring0",
                   .tx_frames = 1,
@@ -85,6 +87,10 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                   .rx_bytes = 4,
                   .dropped = 5,
                   .marked = 6,
+                  .pause_tx = 8,
+                  .pause_rx = 9,
+                  .paused = {Duration(20), Duration(21), Duration(22), Duration(23), Duration(24), Duration(25),
+                             Duration(26), Duration(27)},
                   .hardware_time = true,
                   .arrival_error = Duration(7)}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
@@ -99,12 +105,14 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
   EXPECT_EQ(file_text(folder / "flows.csv"),
             "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
             "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
-            "max_ps\n"
-            "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20\n");
+            "max_ps,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
+            "acknowledgement_ps\n"
+            "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20,11,12,13,14,15,16,17,18\n");
   EXPECT_EQ(file_text(folder / "ports.csv"),
             "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,"
-            "hardware_time,arrival_error_ps\n"
-            "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7\n");
+            "hardware_time,arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,"
+            "paused_4_ps,paused_5_ps,paused_6_ps,paused_7_ps\n"
+            "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7,8,9,20,21,22,23,24,25,26,27\n");
 }
 
 TEST_F(Report, TheTimelineIsConsistent) {

@@ -37,6 +37,16 @@ class Configurations(RankwireTest):
             self.assertGreaterEqual(int(row["reference_end_ps"]), int(row["reference_start_ps"]))
         print(f"quickstart: ratio {run.summary['ratio']:.3f}, fidelity {run.summary['fidelity']}")
 
+    def test_impairments(self):
+        run = self.call("run", SOURCE / "configs/impairments.yaml")
+        summary = run.summary
+        self.assertEqual(summary["transport"]["messages_delivered"], summary["messages"])
+        # The counts that do not follow from chance: one packet, one tail, five ICRCs; one acknowledgement.
+        done = [rule["done"] for rule in summary["impairments"]["rules"]]
+        self.assertEqual(done[:3] + done[4:], [1, 1, 5, 1])
+        self.assertEqual(summary["transport"]["icrc_errors"], 5)
+        self.assertEqual(len(run.rows("impairments", action="mark_ce")), done[3])
+
 
 if __name__ == "__main__":
     unittest.main()
