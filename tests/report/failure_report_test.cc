@@ -2,20 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "emulator/report/report.h"
-#include "emulator/report/summary.h"
 #include "tests/report/sample_record.h"
-#include "tests/test_data.h"
 
 namespace rankwire {
 namespace {
 
-using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
+using testing::SampleReport;
 
 FailureRow failure(uint32_t source) {
   FailureRow row{.operation = "grads <b>",
@@ -27,33 +21,25 @@ FailureRow failure(uint32_t source) {
   return row;
 }
 
-class FailureReport : public ::testing::Test {
- protected:
-  FailureReport() {
-    RunEnd end = testing::sample_end(microseconds(50));
-    end.verdict = "failed";
-    end.ports = {{.port = PortId(0), .name = "left"}, {.port = PortId(1), .name = "right, far"}};
-    for (uint32_t source = 2; source < 12; ++source) end.failures.push_back(failure(source));
-    end.hardware_counters = {{PortId(1), "hw_counters.sent_pkts", 7, 1007}, {PortId(1), "hw_counters.rnr", 4, 4}};
-    end.port_settings = {{PortId(1), "firmware", "28.1", "28.1"}, {PortId(1), "state", "active", "down"}};
-    RunRecorder recorder(folder_.path());
-    testing::begin_sample(recorder);
-    testing::record_emulated(recorder, end);
-    testing::record_reference(recorder);
-  }
-  TemporaryFolder folder_;
-};
+RunEnd failed_end() {
+  RunEnd end = testing::sample_end(microseconds(50));
+  end.verdict = "failed";
+  end.ports = {{.port = PortId(0), .name = "left"}, {.port = PortId(1), .name = "right, far"}};
+  for (uint32_t source = 2; source < 12; ++source) end.failures.push_back(failure(source));
+  end.hardware_counters = {{PortId(1), "hw_counters.sent_pkts", 7, 1007}, {PortId(1), "hw_counters.rnr", 4, 4}};
+  end.port_settings = {{PortId(1), "firmware", "28.1", "28.1"}, {PortId(1), "state", "active", "down"}};
+  return end;
+}
 
-TEST_F(FailureReport, HardwareCsvIsExact) {
-  write_report(folder_.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder_ / "hardware.csv"),
+TEST(FailureReport, HardwareCsvIsExact) {
+  EXPECT_EQ(SampleReport(failed_end()).csv("hardware.csv"),
             "fidelity,port,port_name,name,before,after,change\n"
             "emulated,1,\"right, far\",hw_counters.sent_pkts,7,1007,1000\n"
             "emulated,1,\"right, far\",hw_counters.rnr,4,4,0\n");
 }
 
-TEST_F(FailureReport, TheSummaryHasFailuresAndHardware) {
-  const auto json = summary(RunReader(folder_.path()));
+TEST(FailureReport, TheSummaryHasFailuresAndHardware) {
+  const auto json = SampleReport(failed_end()).summary();
   ASSERT_EQ(json["failures"].size(), 10u);
   EXPECT_EQ(json["failures"][0]["connection"], 12);
   EXPECT_EQ(json["failures"][0]["source"], 2);
@@ -69,8 +55,8 @@ TEST_F(FailureReport, TheSummaryHasFailuresAndHardware) {
   EXPECT_EQ(port["counters"]["hw_counters.rnr"], 0);
 }
 
-TEST_F(FailureReport, TheTableNamesEightFailures) {
-  const std::string table = summary_table(RunReader(folder_.path()));
+TEST(FailureReport, TheTableNamesEightFailures) {
+  const std::string table = SampleReport(failed_end()).table();
   EXPECT_THAT(table, HasSubstr("  rank 2 to rank 1, grads <b>: retry count exceeded (step 3); QP 0x11: transport retry "
                                "counter exceeded, vendor error 0x81\n"));
   EXPECT_THAT(table, HasSubstr("  rank 9 to rank 1"));
@@ -78,9 +64,8 @@ TEST_F(FailureReport, TheTableNamesEightFailures) {
   EXPECT_THAT(table, HasSubstr("  and 2 more, in summary.json\n"));
 }
 
-TEST_F(FailureReport, ThePageShowsBoth) {
-  write_report(folder_.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder_ / "report.html");
+TEST(FailureReport, ThePageShowsBoth) {
+  const std::string html = SampleReport(failed_end()).page();
   EXPECT_THAT(html, HasSubstr("<h2>Failed connections</h2>"));
   EXPECT_THAT(html, HasSubstr("grads &lt;b&gt;"));
   EXPECT_THAT(html, HasSubstr("<h2>Hardware of the ports</h2>"));
@@ -90,13 +75,11 @@ TEST_F(FailureReport, ThePageShowsBoth) {
 }
 
 TEST(ReportOfAGoodRun, HasNeitherFailuresNorHardware) {
-  TemporaryFolder folder;
-  testing::write_sample(folder.path());
-  write_report(folder.path());
-  const std::string html = file_text(folder / "report.html");
+  const SampleReport sample;
+  const std::string html = sample.page();
   EXPECT_THAT(html, Not(HasSubstr("<h2>Failed connections</h2>")));
   EXPECT_THAT(html, Not(HasSubstr("<h2>Hardware of the ports</h2>")));
-  EXPECT_TRUE(summary(RunReader(folder.path()))["failures"].empty());
+  EXPECT_TRUE(sample.summary()["failures"].empty());
 }
 
 }  // namespace

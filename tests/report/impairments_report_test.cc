@@ -2,28 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "emulator/record/database.h"
-#include "emulator/report/report.h"
-#include "emulator/report/summary.h"
 #include "tests/report/sample_record.h"
-#include "tests/test_data.h"
 
 namespace rankwire {
 namespace {
 
-using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
-
-void record(const TemporaryFolder& folder, const RunEnd& end) {
-  RunRecorder recorder(folder.path());
-  testing::begin_sample(recorder);
-  testing::record_emulated(recorder, end);
-  testing::record_reference(recorder);
-}
+using testing::SampleReport;
 
 /// Two events are kept of five.
 RunEnd impaired_end() {
@@ -49,10 +36,7 @@ RunEnd impaired_end() {
 }
 
 TEST(ImpairmentsReport, CsvIsExact) {
-  const TemporaryFolder folder;
-  record(folder, impaired_end());
-  write_report(folder.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder / "impairments.csv"),
+  EXPECT_EQ(SampleReport(impaired_end()).csv("impairments.csv"),
             "fidelity,time_ps,rule,action,port,port_name,direction,connection,source,destination,operation,message,"
             "packet,psn,opcode\n"
             "emulated,1500000,1,drop,1,\"right, far\",receive,5,3,4,grads <b>,\"job 0, step 3\",17,16777215,"
@@ -61,9 +45,7 @@ TEST(ImpairmentsReport, CsvIsExact) {
 }
 
 TEST(ImpairmentsReport, SummaryCountsByRule) {
-  const TemporaryFolder folder;
-  record(folder, impaired_end());
-  const auto json = summary(RunReader(folder.path()))["impairments"];
+  const auto json = SampleReport(impaired_end()).summary()["impairments"];
   EXPECT_EQ(json["events"], 5);
   EXPECT_EQ(json["unrecorded"], 3);
   ASSERT_EQ(json["rules"].size(), 2u);
@@ -71,10 +53,7 @@ TEST(ImpairmentsReport, SummaryCountsByRule) {
 }
 
 TEST(ImpairmentsReport, PageShowsRulesAndFirstEvents) {
-  const TemporaryFolder folder;
-  record(folder, impaired_end());
-  write_report(folder.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder / "report.html");
+  const std::string html = SampleReport(impaired_end()).page();
   EXPECT_THAT(html, HasSubstr("<h2>Impairments</h2>"));
   EXPECT_THAT(html, HasSubstr("<td class=\"n\">1</td><td>drop</td><td class=\"n\">4</td><td class=\"n\">2</td>"));
   EXPECT_THAT(html, HasSubstr("3 events were counted and not kept."));
@@ -82,20 +61,17 @@ TEST(ImpairmentsReport, PageShowsRulesAndFirstEvents) {
 }
 
 TEST(ImpairmentsReport, WithoutRulesThereIsNothing) {
-  const TemporaryFolder folder;
-  record(folder, testing::sample_end(microseconds(50)));
-  write_report(folder.path(), {ReportFormat::kHtml});
-  EXPECT_TRUE(summary(RunReader(folder.path()))["impairments"].is_null());
-  EXPECT_THAT(file_text(folder / "report.html"), Not(HasSubstr("Impairments</h2>")));
+  const SampleReport sample;
+  EXPECT_TRUE(sample.summary()["impairments"].is_null());
+  EXPECT_THAT(sample.page(), Not(HasSubstr("Impairments</h2>")));
 }
 
 // Records of an earlier rankwire have the same version and lack these tables.
 TEST(ImpairmentsReport, ReadsRecordsWithoutTheirTables) {
-  const TemporaryFolder folder;
-  record(folder, impaired_end());
-  Database(folder.path() / "run.sqlite", Database::Access::kCreate)
+  const SampleReport sample(impaired_end());
+  Database(sample.folder() / "run.sqlite", Database::Access::kCreate)
       .execute("DROP TABLE impairments; DROP TABLE impairment_rules;");
-  const RunReader reader(folder.path());
+  const RunReader reader(sample.folder());
   EXPECT_TRUE(reader.impairments(*reader.emulated()).empty());
   EXPECT_TRUE(reader.impairment_rules(*reader.emulated()).empty());
 }

@@ -22,18 +22,18 @@ namespace {
 using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::SampleReport;
 using testing::TemporaryFolder;
 
-class Report : public ::testing::Test {
+class ReportFiles : public ::testing::Test {
  protected:
-  Report() { testing::write_sample(folder_.path()); }
+  ReportFiles() { testing::write_sample(folder_.path()); }
   TemporaryFolder folder_;
 };
 
 // 8,000,000 bit in 40 us are 200 Gbit/s; the factor of an all-reduce of 2 is 2 x 1/2 = 1.
-TEST_F(Report, OperationsCsvIsExact) {
-  write_report(folder_.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder_ / "operations.csv"),
+TEST(Report, OperationsCsvIsExact) {
+  EXPECT_EQ(SampleReport().csv("operations.csv"),
             "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
             "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps\n"
             "0,0,0,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,\n"
@@ -115,7 +115,7 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
             "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7,8,9,20,21,22,23,24,25,26,27\n");
 }
 
-TEST_F(Report, TheTimelineIsConsistent) {
+TEST_F(ReportFiles, TheTimelineIsConsistent) {
   write_report(folder_.path(), {ReportFormat::kPerfetto});
   const auto json = nlohmann::json::parse(file_text(folder_ / "timeline.json"));
   std::map<int, std::string> processes;
@@ -145,7 +145,7 @@ TEST_F(Report, TheTimelineIsConsistent) {
 }
 
 // The Trace Event Format asks for ph, pid and, of complete events, tid, ts and dur as numbers.
-TEST_F(Report, EveryTimelineEventIsWellFormed) {
+TEST_F(ReportFiles, EveryTimelineEventIsWellFormed) {
   write_report(folder_.path(), {ReportFormat::kPerfetto});
   const auto json = nlohmann::json::parse(file_text(folder_ / "timeline.json"));
   for (const auto& event : json["traceEvents"]) {
@@ -162,7 +162,7 @@ TEST_F(Report, EveryTimelineEventIsWellFormed) {
 
 // Durations: all-reduce 40, 40 (emulated) and 20, 20 (reference), compute 4 times 10. The five longest are the
 // all-reduces and, of those that last 10, the first one: emulated, rank 0.
-TEST_F(Report, ATimelineThatIsTooLongKeepsTheLongestOperations) {
+TEST_F(ReportFiles, ATimelineThatIsTooLongKeepsTheLongestOperations) {
   const RunReader record(folder_.path());
   OutputFile out(folder_ / "short.json");
   write_timeline(record, out, 5);
@@ -190,9 +190,8 @@ TEST(Timeline, OverlappingOperationsStandInDifferentLanes) {
   EXPECT_EQ(lanes.place({Time(10), Time(12)}), 0u);
 }
 
-TEST_F(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
-  write_report(folder_.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder_ / "report.html");
+TEST(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
+  const std::string html = SampleReport().page();
   EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<script|<link|<img|<iframe|src=|@import|url\\(")));
   EXPECT_THAT(html, HasSubstr("grads &lt;script&gt;"));
   EXPECT_THAT(html, HasSubstr("gemm, &quot;big&quot;"));
@@ -205,9 +204,8 @@ TEST_F(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
 // Columns of 50 us / 400 = 125 ns: compute of 10 us fills columns 0..79, the emulated all-reduce 80..399, the
 // reference's, until 30 us, 80..239. A column is 2 wide and the plot begins at 120. Ticks: 5 us is the least of 1, 2, 5
 // x 10^n that gives at most 10 of them.
-TEST_F(Report, ThePictureShowsBothSidesOfEachRank) {
-  write_report(folder_.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder_ / "report.html");
+TEST(Report, ThePictureShowsBothSidesOfEachRank) {
+  const std::string html = SampleReport().page();
   EXPECT_THAT(html, HasSubstr("<rect class=\"ec\" x=\"120\" y=\"8\" width=\"160\""));
   EXPECT_THAT(html, HasSubstr("<rect class=\"ex\" x=\"280\" y=\"16\" width=\"640\""));
   EXPECT_THAT(html, HasSubstr("<rect class=\"rx\" x=\"280\" y=\"35\" width=\"320\""));
@@ -216,9 +214,8 @@ TEST_F(Report, ThePictureShowsBothSidesOfEachRank) {
   EXPECT_THAT(html, Not(HasSubstr(">2 us</text>")));
 }
 
-TEST_F(Report, TheFirstScreenSaysHowItWentAndWhatDeviates) {
-  write_report(folder_.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder_ / "report.html");
+TEST(Report, TheFirstScreenSaysHowItWentAndWhatDeviates) {
+  const std::string html = SampleReport().page();
   EXPECT_THAT(html, HasSubstr("<span>Verdict</span><strong>ok</strong>"));
   EXPECT_THAT(html, HasSubstr("<strong>1.667</strong><small>+66.67 %</small>"));
   EXPECT_THAT(html, HasSubstr("The generator kept its schedule (worst stall 20 ns)"));
@@ -231,33 +228,26 @@ TEST_F(Report, TheFirstScreenSaysHowItWentAndWhatDeviates) {
 }
 
 TEST(ReportOfFailedRun, ShowsWhoWaitsForWhomLineByLine) {
-  TemporaryFolder folder;
-  {
-    RunRecorder recorder(folder.path());
-    testing::begin_sample(recorder);
-    RunEnd end = testing::sample_end(microseconds(50));
-    end.verdict = "failed";
-    end.reason = "deadline of 1 s passed\nrank 0 waits for rank 1: QP 0x10 <idle>\nrank 1 waits for rank 0";
-    testing::record_emulated(recorder, end);
-    testing::record_reference(recorder);
-  }
-  write_report(folder.path());
-  const std::string html = file_text(folder / "report.html");
+  RunEnd end = testing::sample_end(microseconds(50));
+  end.verdict = "failed";
+  end.reason = "deadline of 1 s passed\nrank 0 waits for rank 1: QP 0x10 <idle>\nrank 1 waits for rank 0";
+  const SampleReport sample(end);
+  const std::string html = sample.page();
   EXPECT_THAT(html, HasSubstr("<b>failed</b>: deadline of 1 s passed</p>"));
   EXPECT_THAT(html, HasSubstr("<li>rank 0 waits for rank 1<br><span class=\"note\">QP 0x10 &lt;idle&gt;</span></li>\n"
                               "<li>rank 1 waits for rank 0</li>"));
   EXPECT_THAT(html, HasSubstr("until it failed"));
-  EXPECT_TRUE(nlohmann::json::parse(file_text(folder / "summary.json"))["ratio"].is_null());
+  EXPECT_TRUE(sample.summary()["ratio"].is_null());
 }
 
-TEST_F(Report, MarkdownHasTheResultAndTheOperations) {
+TEST_F(ReportFiles, MarkdownHasTheResultAndTheOperations) {
   write_report(folder_.path(), parse_formats("markdown"));
   const std::string text = file_text(folder_ / "report.md");
   EXPECT_THAT(text, HasSubstr("| Emulated / reference | 1.667 |"));
   EXPECT_THAT(text, HasSubstr("| grads \\<script> | all\\_reduce | 2 | 40 us | 20 us | 2.000 | 40 us |"));
 }
 
-TEST_F(Report, OnlyTheFormatsAskedForAreWrittenBesideTheSummary) {
+TEST_F(ReportFiles, OnlyTheFormatsAskedForAreWrittenBesideTheSummary) {
   write_report(folder_.path(), parse_formats("perfetto"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "summary.json"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "timeline.json"));
@@ -268,7 +258,7 @@ TEST_F(Report, OnlyTheFormatsAskedForAreWrittenBesideTheSummary) {
   }
 }
 
-TEST_F(Report, TheSameRecordIsDrawnTheSameWayTwice) {
+TEST_F(ReportFiles, TheSameRecordIsDrawnTheSameWayTwice) {
   write_report(folder_.path());
   std::map<std::string, std::string> first;
   for (const char* name : {"summary.json", "report.html", "operations.csv", "timeline.json"}) {

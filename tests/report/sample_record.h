@@ -3,11 +3,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "emulator/record/recorder.h"
+#include "emulator/report/report.h"
+#include "emulator/report/summary.h"
+#include "tests/test_data.h"
 
 namespace rankwire::testing {
 
@@ -78,10 +82,11 @@ inline void record_reference(RunRecorder& recorder) {
   recorder.end(end);
 }
 
-inline void write_sample(const std::filesystem::path& folder) {
+/// Both runs; `end` is the emulated one's.
+inline void write_sample(const std::filesystem::path& folder, const RunEnd& end = sample_end(microseconds(50))) {
   RunRecorder recorder(folder);
   begin_sample(recorder);
-  record_emulated(recorder, sample_end(microseconds(50)));
+  record_emulated(recorder, end);
   record_reference(recorder);
 }
 
@@ -90,5 +95,26 @@ inline std::string file_text(const std::filesystem::path& file) {
   text << std::ifstream(file).rdbuf();
   return text.str();
 }
+
+/// What the report makes of a sample.
+class SampleReport {
+ public:
+  explicit SampleReport(const RunEnd& end = sample_end(microseconds(50))) { write_sample(folder_.path(), end); }
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::string csv(const std::string& file) const {
+    write_report(folder(), {ReportFormat::kCsv});
+    return file_text(folder() / file);
+  }
+  std::string page() const {
+    write_report(folder(), {ReportFormat::kHtml});
+    return file_text(folder() / "report.html");
+  }
+  nlohmann::ordered_json summary() const { return rankwire::summary(RunReader(folder())); }
+  std::string table() const { return summary_table(RunReader(folder())); }
+
+ private:
+  TemporaryFolder folder_;
+};
 
 }  // namespace rankwire::testing

@@ -20,6 +20,7 @@ using ::testing::ElementsAre;
 using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::SampleReport;
 using testing::TemporaryFolder;
 
 RecordedFlow flow(uint32_t connection, uint16_t member, uint32_t source, uint32_t destination, uint64_t retransmitted,
@@ -106,29 +107,16 @@ RunEnd end_with_latency() {
   return end;
 }
 
-class TransportReport : public ::testing::Test {
- protected:
-  TransportReport() {
-    RunRecorder recorder(folder_.path());
-    testing::begin_sample(recorder);
-    testing::record_emulated(recorder, end_with_latency());
-    testing::record_reference(recorder);
-  }
-  TemporaryFolder folder_;
-};
-
 // 2000 lies in 2^10 .. 2^11 - 1, cut into parts of 32 ps: 1984 .. 2015. The median is the upper bound of its bucket.
-TEST_F(TransportReport, LatencyCsvIsExact) {
-  write_report(folder_.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder_ / "latency.csv"),
+TEST(TransportReport, LatencyCsvIsExact) {
+  EXPECT_EQ(SampleReport(end_with_latency()).csv("latency.csv"),
             "fidelity,port,kind,count,min_ps,mean_ps,p50_ps,p90_ps,p99_ps,p999_ps,max_ps,hardware_time,error_ps\n"
             "emulated,,round_trip,3,1000,2000,2015,3000,3000,3000,3000,0,250000\n"
             "emulated,0,round_trip,3,1000,2000,2015,3000,3000,3000,3000,0,250000\n");
 }
 
-TEST_F(TransportReport, RanksCsvIsExact) {
-  write_report(folder_.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder_ / "ranks.csv"),
+TEST(TransportReport, RanksCsvIsExact) {
+  EXPECT_EQ(SampleReport(end_with_latency()).csv("ranks.csv"),
             "fidelity,rank,port,ip,source_messages,source_bytes,source_packets,source_retransmitted,source_naks,"
             "source_rnr_naks,source_timeouts,source_marks,destination_messages,destination_bytes,destination_packets,"
             "destination_retransmitted,destination_naks,destination_rnr_naks,destination_timeouts,destination_marks\n"
@@ -136,8 +124,8 @@ TEST_F(TransportReport, RanksCsvIsExact) {
             "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12\n");
 }
 
-TEST_F(TransportReport, TheSummaryHasLatencyAndDetails) {
-  const auto json = summary(RunReader(folder_.path()));
+TEST(TransportReport, TheSummaryHasLatencyAndDetails) {
+  const auto json = SampleReport(end_with_latency()).summary();
   EXPECT_EQ(json["latency"]["round_trip"]["count"], 3);
   EXPECT_EQ(json["latency"]["round_trip"]["mean_ps"], 2000);
   EXPECT_EQ(json["latency"]["round_trip"]["error_ps"], 250'000);
@@ -148,15 +136,14 @@ TEST_F(TransportReport, TheSummaryHasLatencyAndDetails) {
   EXPECT_TRUE(json["transport"]["rnr_naks"].is_number_unsigned());
 }
 
-TEST_F(TransportReport, ThePrintedTableHasOneLineOfRoundTripsWithTheClocksError) {
-  EXPECT_THAT(summary_table(RunReader(folder_.path())),
+TEST(TransportReport, ThePrintedTableHasOneLineOfRoundTripsWithTheClocksError) {
+  EXPECT_THAT(SampleReport(end_with_latency()).table(),
               HasSubstr("round trip    P50 2.015 ns, P99 3 ns of 3 packets; arrival noticed within 250 ns at the "
                         "median\n"));
 }
 
-TEST_F(TransportReport, ThePageShowsLatencyCountersRanksAndQueuePairs) {
-  write_report(folder_.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder_ / "report.html");
+TEST(TransportReport, ThePageShowsLatencyCountersRanksAndQueuePairs) {
+  const std::string html = SampleReport(end_with_latency()).page();
   EXPECT_THAT(html, HasSubstr("<td>left</td><td>round trip</td><td class=\"n\">3</td><td class=\"n\">0.001</td>"
                               "<td class=\"n\">0.002</td>"));
   EXPECT_THAT(html, HasSubstr("<td>arrival noticed within 250 ns at the median</td>"));
@@ -215,16 +202,9 @@ TEST(HistogramPicture, BarsStandAtTheLogarithmsOfTimeAndCount) {
 
 // 12,500 bytes in 50 us are 100,000 bits in 50,000 ns: 2 Gb/s; 25,000 bytes twice that.
 TEST(PortReport, HasMeanRates) {
-  const TemporaryFolder folder;
-  {
-    RunRecorder recorder(folder.path());
-    testing::begin_sample(recorder);
-    RunEnd end = testing::sample_end(microseconds(50));
-    end.ports = {{.port = PortId(0), .name = "p0", .tx_frames = 10, .tx_bytes = 12'500, .rx_bytes = 25'000}};
-    testing::record_emulated(recorder, end);
-  }
-  write_report(folder.path(), {ReportFormat::kHtml});
-  const std::string html = file_text(folder / "report.html");
+  RunEnd end = testing::sample_end(microseconds(50));
+  end.ports = {{.port = PortId(0), .name = "p0", .tx_frames = 10, .tx_bytes = 12'500, .rx_bytes = 25'000}};
+  const std::string html = SampleReport(end).page();
   EXPECT_THAT(html, HasSubstr(">2.000</td>"));
   EXPECT_THAT(html, HasSubstr(">4.000</td>"));
 }
