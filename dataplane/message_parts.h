@@ -8,6 +8,7 @@
 
 #include "base/event.h"
 #include "base/id.h"
+#include "base/transport.h"
 #include "base/units.h"
 #include "dataplane/message_assembly.h"
 
@@ -90,6 +91,22 @@ inline uint32_t close_offer(SlotPool<Offer>& offers, uint32_t offer, SlotPool<Tr
   whole.last_tx = std::max(whole.last_tx, closing.last_tx);
   offers.give_back(offer);
   return closing.transfer;
+}
+
+/// The messages of a reverse connection (Connection::reverse_of) travel on the queue pairs of the other, the other way.
+/// `Ends` names the first of a connection's `queue_pairs` at its source and at its destination, where they are here.
+template <class Ends, class End>
+void share_ends(const Connection& reverse, std::vector<Ends>& connections, std::vector<End>& ends,
+                uint32_t queue_pairs) {
+  if (reverse.path != Path::kWire || !reverse.reverse_of.valid()) return;
+  const Ends& shared = connections[reverse.reverse_of.value];
+  Ends& own = connections[reverse.id.value];
+  own.source = shared.destination;
+  own.destination = shared.source;
+  for (uint32_t member = 0; member < queue_pairs; ++member) {
+    if (own.source != End::kNone) ends[own.source + member].outbound = reverse.id;
+    if (own.destination != End::kNone) ends[own.destination + member].inbound = reverse.id;
+  }
 }
 
 /// At the destination. In checking mode a payload that was not what it must be is told by the complement of its key.

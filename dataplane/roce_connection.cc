@@ -30,7 +30,8 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   connections_.assign(plan.connections.size(), ConnectionEnds{});
   for (const Side side : {Side::kSource, Side::kDestination})
     for (const Connection& connection : plan.connections) place_ends(connection, side);
-  for (const Connection& connection : plan.connections) share_ends(connection);
+  for (const Connection& connection : plan.connections)
+    share_ends(connection, connections_, ends_, options_.queue_pairs);
   if (ends_.size() > kQueuePairMask - kFirstQueuePair)
     fail_input("{} queue pairs do not fit into 24-bit numbers", ends_.size());
   make_queue_pairs();
@@ -76,19 +77,6 @@ void RoceTransport::place_ends(const Connection& connection, Side side) {
     end.at_source = at_source;
     // The queues of a port share its queue pairs.
     end.lane = static_cast<uint16_t>(lanes[(ends_.size() - 1) % lanes.size()]);
-  }
-}
-
-// A reverse connection's messages travel on the queue pairs of the other, the other way.
-void RoceTransport::share_ends(const Connection& connection) {
-  if (connection.path != Path::kWire || !connection.reverse_of.valid()) return;
-  const ConnectionEnds& shared = connections_[connection.reverse_of.value];
-  ConnectionEnds& ends = connections_[connection.id.value];
-  ends.source = shared.destination;
-  ends.destination = shared.source;
-  for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
-    if (ends.source != kNone) ends_[ends.source + member].outbound = connection.id;
-    if (ends.destination != kNone) ends_[ends.destination + member].inbound = connection.id;
   }
 }
 

@@ -141,7 +141,6 @@ class RoceTransport final : public Transport {
   size_t count_queue_pairs(const TransportPlan& plan) const;
   std::vector<uint32_t> lanes_of(NicId nic) const;
   void place_ends(const Connection& connection, Side side);
-  void share_ends(const Connection& connection);
   void make_queue_pairs();
   bool is_readable(const QueuePairEnd& end) const;
   void make_message_memory();

@@ -41,7 +41,8 @@ std::vector<EndPoint> VerbsTransport::prepare(const TransportPlan& plan) {
   }
   for (const Side side : {Side::kSource, Side::kDestination})
     for (const Connection& connection : plan.connections) place_ends(connection, side);
-  for (const Connection& connection : plan.connections) share_ends(connection);
+  for (const Connection& connection : plan.connections)
+    share_ends(connection, connections_, ends_, options_.queue_pairs);
   for (uint32_t i = 0; i < ports_.size(); ++i) check_queues(i);
   lay_out_memory();
   open_devices();

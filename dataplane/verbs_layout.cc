@@ -35,18 +35,6 @@ void VerbsTransport::place_ends(const Connection& connection, Side side) {
   }
 }
 
-void VerbsTransport::share_ends(const Connection& connection) {
-  if (connection.path != Path::kWire || !connection.reverse_of.valid()) return;
-  const ConnectionEnds& shared = connections_[connection.reverse_of.value];
-  ConnectionEnds& ends = connections_[connection.id.value];
-  ends.source = shared.destination;
-  ends.destination = shared.source;
-  for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
-    if (ends.source != kNone) ends_[ends.source + member].outbound = connection.id;
-    if (ends.destination != kNone) ends_[ends.destination + member].inbound = connection.id;
-  }
-}
-
 uint64_t VerbsTransport::largest_part(ConnectionId connection) const {
   const Bytes largest = plan_.connections[connection.value].largest_message;
   const bool split = is_split({.control = plan_.connections[connection.value].control});

@@ -106,7 +106,6 @@ class VerbsTransport final : public Transport {
 
   // verbs_layout.cc
   void place_ends(const Connection& connection, Side side);
-  void share_ends(const Connection& connection);
   void lay_out_memory();
   void lay_out_end(MemoryLayout& layout, uint32_t end);
   void lay_out_receives(MemoryLayout& layout);
