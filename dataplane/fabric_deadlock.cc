@@ -38,7 +38,7 @@ std::vector<uint32_t> cycle_of(const WaitGraph& graph) {
 
 }  // namespace
 
-std::vector<uint32_t> VirtualFabric::deadlocked() const {
+std::vector<FabricQueueId> VirtualFabric::deadlocked() const {
   WaitGraph graph;
   for (uint32_t p = 0; p < topology_.host_port(0); ++p) {
     const PrioritySet blocked = ports_[p].waiting & paused(p, now_);
@@ -60,9 +60,9 @@ std::vector<uint32_t> VirtualFabric::deadlocked() const {
   }
   prune(graph);
   if (graph.empty()) return {};
-  std::vector<uint32_t> ports = cycle_of(graph);
-  for (uint32_t& port : ports) port /= kPriorities;
-  return ports;
+  std::vector<FabricQueueId> cycle;
+  for (const uint32_t queue : cycle_of(graph)) cycle.push_back({queue / kPriorities, queue % kPriorities});
+  return cycle;
 }
 
 }  // namespace rankwire

@@ -30,7 +30,9 @@ void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noe
   const PrioritySet after = control.pauses.paused(now);
   for (uint32_t i = 0; i < kPriorities; ++i) {
     if ((after & ~before & priority_bit(i)) != 0) control.progress[i] = now;
-    if (series_ && ((after ^ before) & priority_bit(i)) != 0) series_->touch(queue_number(number, i), now);
+    if (series_ && ((after ^ before) & priority_bit(i)) != 0) {
+      series_->pause(queue_number(number, i), (after & priority_bit(i)) != 0, now);
+    }
   }
   if (options.watchdog && after != 0 && !control.look_due) {
     control.look_due = true;
@@ -47,6 +49,7 @@ void VirtualFabric::ask(uint32_t number, uint32_t priority, Time now) noexcept {
   if ((device.options.classes.lossless & priority_bit(priority)) == 0) return;
   if (group.paused || !device.buffer.must_pause(group)) return;
   group.paused = true;
+  if (series_) series_->ask(queue_number(number, priority), now);
   flow_control_[number].asked |= priority_bit(priority);
   port.untold |= priority_bit(priority);
   serve_or_wake(number, now);

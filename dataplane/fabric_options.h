@@ -146,6 +146,16 @@ struct SeriesOptions {
   uint32_t rows = 65536;  ///< >= 2
 };
 
+/// Told of frames while they pass, in the order of the fabric's events. Looks at them during the call alone.
+class FabricObserver {
+ public:
+  virtual ~FabricObserver() = default;
+  /// A host's frame is going to be in whole at `frame.arrival`, at the port number `port` (see Topology).
+  virtual void received(uint32_t port, const Frame& frame) noexcept = 0;
+  /// The port begins to send. PFC frames between switches are no frames and not told.
+  virtual void sent(uint32_t port, Time begun, const Frame& frame) noexcept = 0;
+};
+
 struct FabricOptions {
   LoadBalancingOptions balancing;
   std::vector<CableEvent> schedule;         ///< in the order of time
@@ -154,8 +164,9 @@ struct FabricOptions {
   size_t addresses = 65536;                 ///< stations that can be known; beyond them the fabric floods
   uint32_t frames = 1 << 20;                ///< most that are in the fabric; beyond them hosts are not heard
   std::optional<SeriesOptions> series;
-  Doorbells* bells = nullptr;  ///< rung, by host, by all hosts' links; null: every step asks every host's port
-  uint64_t seed = 1;           ///< of loss, marks, flowlets and hashes
+  FabricObserver* observer = nullptr;  ///< outlives the fabric; null: none
+  Doorbells* bells = nullptr;          ///< rung, by host, by all hosts' links; null: every step asks every host's port
+  uint64_t seed = 1;                   ///< of loss, marks, flowlets and hashes
 };
 
 }  // namespace rankwire

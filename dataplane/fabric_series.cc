@@ -16,8 +16,7 @@ bool FabricSeries::coarsen() noexcept {
       moved.at = end_of_interval(row.at - Duration(1));
       uint32_t& latest = latest_[row.port * kPriorities + row.priority];
       if (latest != UINT32_MAX && rows_[latest].at == moved.at) {
-        moved.marks += rows_[latest].marks;
-        moved.drops += rows_[latest].drops;
+        moved.events += rows_[latest].events;
         rows_[latest] = moved;
       } else {
         latest = kept;

@@ -10,6 +10,19 @@
 
 namespace rankwire {
 
+/// What happened to one priority of a port in an interval.
+struct QueueEvents {
+  uint32_t marks = 0;
+  uint32_t drops = 0;    ///< of frames that were to be queued, or were
+  uint32_t xoff_rx = 0;  ///< times that the other end began to pause the queue
+  uint32_t xoff_tx = 0;  ///< times that the port began to ask the other end not to send this priority
+
+  QueueEvents& operator+=(const QueueEvents& o) noexcept {
+    marks += o.marks, drops += o.drops, xoff_rx += o.xoff_rx, xoff_tx += o.xoff_tx;
+    return *this;
+  }
+};
+
 /// One priority's output queue at the end of an interval in which something happened to it. Without a row nothing did:
 /// the length is that of the row before.
 struct FabricSample {
@@ -18,8 +31,7 @@ struct FabricSample {
   uint8_t priority = 0;
   bool paused = false;  ///< by the other end
   uint32_t length = 0;  ///< bytes that wait
-  uint32_t marks = 0;   ///< in the interval, as the next
-  uint32_t drops = 0;
+  QueueEvents events;   ///< in the interval
 };
 
 /// Samples what was touched since the sample before. When the rows are full the interval doubles, and of two rows of a
@@ -29,12 +41,7 @@ class FabricSeries {
  public:
   /// `queues`: port number x kPriorities + priority. Throws std::bad_alloc.
   FabricSeries(const SeriesOptions& options, uint32_t queues)
-      : capacity_(options.rows),
-        interval_(options.interval),
-        touched_(queues),
-        marks_(queues),
-        drops_(queues),
-        latest_(queues) {
+      : capacity_(options.rows), interval_(options.interval), touched_(queues), events_(queues), latest_(queues) {
     rows_.reserve(capacity_);
   }
 
@@ -44,14 +51,26 @@ class FabricSeries {
     touched_.push(queue);
   }
   /// Of a frame that the queue takes or sends, which touches it.
-  void mark(uint32_t queue) noexcept { ++marks_[queue]; }
+  void mark(uint32_t queue) noexcept { ++events_[queue].marks; }
   void drop(uint32_t queue, Time now) noexcept {
-    ++drops_[queue];
+    ++events_[queue].drops;
+    touch(queue, now);
+  }
+  /// The other end begins, or ends, to pause the queue.
+  void pause(uint32_t queue, bool begins, Time now) noexcept {
+    if (begins) ++events_[queue].xoff_rx;
+    touch(queue, now);
+  }
+  /// The port begins to ask the other end not to send the queue's priority.
+  void ask(uint32_t queue, Time now) noexcept {
+    ++events_[queue].xoff_tx;
     touch(queue, now);
   }
 
   /// Whether an interval with something in it is over at `now`.
   bool due(Time now) const noexcept { return !touched_.empty() && now >= end_; }
+  /// Of the interval with something in it.
+  Time end() const noexcept { return end_; }
   /// Writes the rows of that interval. `state(queue)` returns the queue's bytes and whether it is paused.
   template <class State>
   void sample(State state) noexcept {
@@ -67,9 +86,8 @@ class FabricSeries {
                        .priority = static_cast<uint8_t>(queue % kPriorities),
                        .paused = paused,
                        .length = static_cast<uint32_t>(bytes.count),
-                       .marks = marks_[queue],
-                       .drops = drops_[queue]});
-      marks_[queue] = drops_[queue] = 0;
+                       .events = events_[queue]});
+      events_[queue] = {};
     }
   }
 
@@ -90,8 +108,8 @@ class FabricSeries {
   Duration interval_;
   Time end_;  ///< of the interval in which the touched queues were touched
   IndexQueue touched_;
-  std::vector<uint32_t> marks_, drops_;
-  std::vector<uint32_t> latest_;  ///< by queue: its last row, while coarsening
+  std::vector<QueueEvents> events_;  ///< by queue: since its last row
+  std::vector<uint32_t> latest_;     ///< by queue: its last row, while coarsening
   std::vector<FabricSample> rows_;
   uint64_t lost_ = 0;
 };

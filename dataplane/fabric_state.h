@@ -58,6 +58,14 @@ struct FabricQueue {
   Bytes bytes;  ///< of the frames that wait; one that is being sent has left
 };
 
+/// Names an output queue.
+struct FabricQueueId {
+  uint32_t port = 0;  ///< number, see Topology
+  uint32_t priority = 0;
+
+  bool operator==(const FabricQueueId&) const = default;
+};
+
 /// Flow control of a port: what the other end forbids, and what it is forbidden.
 struct FabricFlowControl {
   explicit FabricFlowControl(Bandwidth rate) : pauses(rate) {

@@ -50,6 +50,7 @@ void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept 
   if (switches_[port.device].options.watchdog) flow_control_[number].progress[priority] = now;
   passes_red(port, packet, MarkAt::kDequeue);
   if (series_) series_->touch(queue_number(number, priority), now);
+  if (options_.observer != nullptr) options_.observer->sent(number, now, packet.frame);
   // A frame that is still coming in ends no earlier than it has come in.
   const Time finish = std::max(now + port.line_times.of(length), packet.frame.arrival);
   port.free_at = finish;
@@ -96,6 +97,7 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
     PauseFrame pause = priority_pause(paused, quanta);
     pause.priorities = port.untold;
     write_pause(switch_address(port.device), pause, frame);
+    if (options_.observer != nullptr) options_.observer->sent(number, now, frame);
     const uint32_t handle = packets_.take();
     packets_[handle].frame = frame;
     ++port.counters.pauses_made;

@@ -21,6 +21,8 @@ std::unique_ptr<VirtualFabric> make_star_switch(std::span<const SwitchPort> port
   FabricOptions fabric;
   fabric.addresses = options.addresses;
   fabric.seed = options.seed;
+  fabric.series = options.series;
+  fabric.observer = options.observer;
   return std::make_unique<VirtualFabric>(star(lines), hosts, std::span(&device, 1), fabric);
 }
 

@@ -25,6 +25,8 @@ struct SwitchOptions {
   uint32_t loss_ppm = 0;               ///< random loss of received frames, parts per million, 0 .. 10^6
   uint64_t seed = 1;                   ///< of the random loss
   size_t addresses = 65536;            ///< stations that the switch can learn; beyond them it floods
+  std::optional<SeriesOptions> series;
+  FabricObserver* observer = nullptr;  ///< see FabricOptions
 };
 
 /// One queue a port: no priorities and no flow control, but PAUSE is obeyed. Marking is by instantaneous queue length

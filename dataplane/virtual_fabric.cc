@@ -126,12 +126,7 @@ bool VirtualFabric::step(Time now) noexcept {
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
   while (events_.next() <= now) {
     const FabricEvent event = events_.pop();
-    if (series_ && series_->due(event.at)) {
-      series_->sample([&](uint32_t queue) {
-        const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
-        return std::pair(ports_[port].queues[priority].bytes, (paused(port, event.at) & priority_bit(priority)) != 0);
-      });
-    }
+    if (series_ && series_->due(event.at)) sample();
     handle(event);
     ++handled_;
   }
@@ -149,6 +144,19 @@ Time VirtualFabric::next_event() const noexcept {
   }
   if (!refused_.empty()) next = std::min(next, packets_[ports_[refused_.front()].line.head].frame.arrival);
   return next;
+}
+
+/// As of the end of the interval: nothing has happened since.
+void VirtualFabric::sample() noexcept {
+  const Time at = std::min(series_->end(), now_);
+  series_->sample([&](uint32_t queue) {
+    const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
+    return std::pair(ports_[port].queues[priority].bytes, (paused(port, at) & priority_bit(priority)) != 0);
+  });
+}
+
+void VirtualFabric::finish_series() noexcept {
+  if (series_) sample();
 }
 
 void VirtualFabric::handle(const FabricEvent& event) noexcept {
@@ -214,6 +222,7 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
       const uint32_t handle = packets_.take();
       packets_[handle].frame = frame;
       packets_[handle].frame.arrival = port.input_free;
+      if (options_.observer != nullptr) options_.observer->received(number, packets_[handle].frame);
       events_.push(eligible(device, port.line_times, begun, port.input_free, frame.length()), FabricEventKind::kArrive,
                    number, handle);
       port.counters.rx_bytes += frame.length();

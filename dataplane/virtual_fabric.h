@@ -61,11 +61,13 @@ class VirtualFabric final : public Device {
   /// Times that a frame has been sent on a line, by switches.
   uint64_t hops() const noexcept { return hops_; }
 
-  /// Output ports in a cycle in which each has a paused queue that waits for the next port's paused queue of the same
-  /// priority: the frames there hold the buffer that keeps it paused. None when there is no such cycle. A cycle that
-  /// stays is a deadlock. Not for the hot path.
-  std::vector<uint32_t> deadlocked() const;
+  /// Output queues of one priority in a cycle in which each is paused and waits for the next, which is paused: the
+  /// frames there hold the buffer that keeps it paused. None when there is no such cycle. A cycle that stays is a
+  /// deadlock. Not for the hot path.
+  std::vector<FabricQueueId> deadlocked() const;
 
+  /// Samples the interval under way, when no further step follows. Does nothing without FabricOptions::series.
+  void finish_series() noexcept;
   /// The sampled queues; null without FabricOptions::series.
   const FabricSeries* series() const noexcept { return series_.get(); }
 
@@ -79,6 +81,7 @@ class VirtualFabric final : public Device {
   void receive(uint32_t port, Time now) noexcept;
   void deliver(uint32_t port, Time now) noexcept;
   void handle(const FabricEvent& event) noexcept;
+  void sample() noexcept;
   Time eligible(const FabricSwitch& device, LineTimes& times, Time begun, Time whole, uint32_t length) const noexcept;
   void release(uint32_t handle) noexcept;
   void drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept;

@@ -169,6 +169,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   if (execution.testbed != nullptr) {
     for (PortSettingRow& setting : execution.testbed->settings()) end.port_settings.push_back(std::move(setting));
     for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));
+    end.queue_samples = execution.testbed->queue_samples();
     if (const std::string diagnosis = execution.testbed->diagnosis(); !diagnosis.empty()) {
       result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
     }

@@ -130,6 +130,7 @@ FabricPlan fabric_plan(const Setup& setup) {
   plan.options.schedule = schedule(*config.fabric, plan.topology);
   plan.options.convergence = config.fabric->convergence;
   plan.options.seed = config.seed;
+  plan.options.series = series_options(config);
   for (const Nic& nic : setup.plan.transport.nics) plan.stations.push_back({nic.mac, nic.port.value});
   return plan;
 }
@@ -154,11 +155,44 @@ std::vector<PortCounters> fabric_ports(const VirtualFabric& fabric, const RunCon
   return result;
 }
 
+std::vector<std::string> fabric_port_names(const VirtualFabric& fabric, const RunConfig& config) {
+  const std::vector<std::string> hosts = port_names(config);
+  std::vector<std::string> names;
+  for (uint32_t p = 0; p < fabric.topology().ports(); ++p) names.push_back(fabric.topology().port_name(p, hosts));
+  return names;
+}
+
+std::optional<SeriesOptions> series_options(const RunConfig& config) {
+  if (!config.fabric_interval) return std::nullopt;
+  return SeriesOptions{.interval = *config.fabric_interval, .rows = config.fabric_rows};
+}
+
+std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const RunConfig& config) {
+  const FabricSeries* const series = fabric.series();
+  if (series == nullptr) return std::nullopt;
+  QueueSampling sampling{.interval = series->interval(), .lost = series->lost()};
+  sampling.ports = fabric_port_names(fabric, config);
+  sampling.rows.reserve(series->rows().size());
+  for (const FabricSample& sample : series->rows()) {
+    sampling.rows.push_back({.time = sample.at,
+                             .port = sample.port,
+                             .priority = sample.priority,
+                             .paused = sample.paused,
+                             .length = Bytes(sample.length),
+                             .marks = sample.events.marks,
+                             .drops = sample.events.drops,
+                             .xoff_rx = sample.events.xoff_rx,
+                             .xoff_tx = sample.events.xoff_tx});
+  }
+  return sampling;
+}
+
 std::string deadlock_text(const VirtualFabric& fabric, const RunConfig& config) {
   const std::vector<std::string> names = port_names(config);
   std::string text;
-  for (const uint32_t port : fabric.deadlocked()) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", fabric.topology().port_name(port, names));
+  for (const FabricQueueId& queue : fabric.deadlocked()) {
+    text += fmt::format("{}{} priority {}", text.empty() ? "" : ", ", fabric.topology().port_name(queue.port, names),
+                        queue.priority);
   }
   return text;
 }

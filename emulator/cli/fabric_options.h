@@ -1,6 +1,7 @@
 // The embedded switch or fabric as the configuration describes it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,15 @@ FabricPlan fabric_plan(const Setup& setup);
 /// the host's port, the others ids of their own behind them.
 std::vector<PortCounters> fabric_ports(const VirtualFabric& fabric, const RunConfig& config);
 
-/// "s1.s2, s2.s3, s3.s1" when the fabric has deadlocked; else empty.
+/// By port number, as fabric_ports names them.
+std::vector<std::string> fabric_port_names(const VirtualFabric& fabric, const RunConfig& config);
+
+/// Of the keys `record.fabric_interval` and `record.fabric_rows`; absent without the first.
+std::optional<SeriesOptions> series_options(const RunConfig& config);
+/// What was sampled of the fabric; absent where nothing was to be.
+std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const RunConfig& config);
+
+/// "s1.s2 priority 3, s2.s3 priority 3, s3.s1 priority 3" when the fabric has deadlocked; else empty.
 std::string deadlock_text(const VirtualFabric& fabric, const RunConfig& config);
 
 }  // namespace rankwire

@@ -68,8 +68,9 @@ void open_session(Session& session, const RunRequest& request, const RunConfig& 
   prepare(session.setup, config, folder);
 
   // What an earlier run left would not be this run's.
-  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
-                           "hardware.csv", "impairments.csv", "timeline.json", "report.html", "report.md"}) {
+  for (const char* file :
+       {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv", "hardware.csv",
+        "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md", "capture.pcapng"}) {
     std::filesystem::remove(folder / file);
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
@@ -105,6 +106,13 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
   return std::make_unique<PortTransports>(std::move(parts));
 }
 
+void save_capture(Session& session, const Testbed& testbed) {
+  if (const uint64_t left_out = testbed.save_capture(session.folder->path() / "capture.pcapng"); left_out > 0) {
+    session.recorder->warning(
+        fmt::format("capture.pcapng lacks the last {} frames, for which record.capture was too small", left_out));
+  }
+}
+
 RunResult emulate(Session& session) {
   RealClock clock;
   const size_t warnings = session.setup.warnings.size();
@@ -114,8 +122,11 @@ RunResult emulate(Session& session) {
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
       with_local(session.setup, wire_transport(session.setup, *testbed, verbs, impairments.get()));
-  return execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
-                 *session.recorder, interrupt_flag());
+  const RunResult result =
+      execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
+              *session.recorder, interrupt_flag());
+  save_capture(session, *testbed);
+  return result;
 }
 
 RunResult run_twin(Session& session) {
@@ -124,8 +135,11 @@ RunResult run_twin(Session& session) {
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
       with_local(session.setup, make_roce_transport(roce_options(session.setup), testbed->ports(), impairments.get()));
-  return execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get(), impairments.get()},
-                 *session.recorder, interrupt_flag());
+  const RunResult result =
+      execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get(), impairments.get()},
+              *session.recorder, interrupt_flag());
+  save_capture(session, *testbed);
+  return result;
 }
 
 RunResult run_reference(Session& session) {

@@ -10,11 +10,13 @@
 
 #include "dataplane/dpdk_environment.h"
 #include "dataplane/dpdk_port.h"
+#include "dataplane/fabric_capture.h"
 #include "dataplane/memory_port.h"
 #include "dataplane/star_switch.h"
 #include "emulator/cli/fabric_options.h"
 #include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/verbs_ports.h"
+#include "emulator/report/output_file.h"
 
 namespace rankwire {
 namespace {
@@ -42,7 +44,8 @@ SwitchOptions switch_options(const Setup& setup) {
           .buffer = config.buffer,
           .ecn_threshold = config.ecn_threshold,
           .loss_ppm = config.loss_ppm,
-          .seed = setup.config.seed};
+          .seed = setup.config.seed,
+          .series = series_options(setup.config)};
 }
 
 /// Steps the switch on a thread of its own until it is destroyed.
@@ -115,15 +118,27 @@ class EmbeddedTestbed final : public Testbed {
 
   std::vector<PortCounters> finish() override {
     thread_.reset();
+    switch_->finish_series();
     std::vector<PortCounters> ports = fabric_ports(*switch_, setup_.config);
     if (setup_.config.fabric) return ports;
     for (PortCounters& port : ports) port.name = "switch." + setup_.config.ports[port.port.value].name;
     return ports;
   }
+  std::optional<QueueSampling> queue_samples() const override { return queue_sampling(*switch_, setup_.config); }
+  uint64_t save_capture(const std::filesystem::path& file) const override {
+    if (!capture_) return 0;
+    OutputFile out(file);
+    capture_->write([&](std::string_view part) { out << part; }, fabric_port_names(*switch_, setup_.config));
+    out.commit();
+    return capture_->left_out();
+  }
   std::string diagnosis() const override {
     const std::string cycle = deadlock_text(*switch_, setup_.config);
     if (cycle.empty()) return {};
-    return fmt::format("the fabric is deadlocked: each of these ports is paused until the next one sends: {}", cycle);
+    return fmt::format(
+        "the fabric is deadlocked: each of these queues is paused until the next one sends, the last until the first: "
+        "{}",
+        cycle);
   }
 
  private:
@@ -135,8 +150,10 @@ class EmbeddedTestbed final : public Testbed {
   }
 
   void make_switch() {
+    if (setup_.config.capture) capture_.emplace(*setup_.config.capture);
     if (setup_.config.fabric) {
       FabricPlan plan = fabric_plan(setup_);
+      plan.options.observer = capture_ ? &*capture_ : nullptr;
       plan.options.stations = plan.stations;
       plan.options.bells = bells_ ? &*bells_ : nullptr;
       std::vector<FramePort*> ends;
@@ -147,7 +164,9 @@ class EmbeddedTestbed final : public Testbed {
       for (size_t p = 0; p < switch_ports_.size(); ++p) {
         ports.push_back({switch_ports_[p].get(), setup_.config.ports[p].rate});
       }
-      switch_ = make_star_switch(ports, switch_options(setup_));
+      SwitchOptions options = switch_options(setup_);
+      options.observer = capture_ ? &*capture_ : nullptr;
+      switch_ = make_star_switch(ports, options);
     }
     devices_ = {switch_.get()};
   }
@@ -157,6 +176,7 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<DpdkEnvironment> environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
   std::optional<Doorbells> bells_;  // of memory links, for a fabric
+  std::optional<FabricCapture> capture_;
   std::unique_ptr<VirtualFabric> switch_;
   std::vector<Device*> devices_;
   bool own_thread_ = false;

@@ -1,7 +1,9 @@
 // The ports of a run and what stands behind them: the embedded switch, or devices of the machine.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +35,11 @@ class Testbed {
   /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT", or in a
   /// fabric "SWITCH.NEIGHBOUR". Empty for real devices.
   virtual std::vector<PortCounters> finish() = 0;
+  /// After `finish`: the sampled queues of the embedded switch; absent where none are.
+  virtual std::optional<QueueSampling> queue_samples() const { return std::nullopt; }
+  /// After `finish`: writes the captured frames of the embedded switch to a file, if any are captured, and returns how
+  /// many found no room.
+  virtual uint64_t save_capture(const std::filesystem::path&) const { return 0; }
   /// After `finish`: why the device under test passes nothing any more, as far as it can be seen; empty otherwise.
   virtual std::string diagnosis() const { return {}; }
 };

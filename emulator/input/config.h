@@ -253,6 +253,9 @@ struct RunConfig {
   RunLimits run;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`
+  std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples
+  uint32_t fabric_rows = 65'536;                           ///< key `record.fabric_rows`
+  std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
 };

@@ -274,6 +274,9 @@ void describe_run(Visitor& visit, RunConfig& config) {
                                          {"sampled", MessageRecording::kSampled},
                                          {"all", MessageRecording::kAll}}});
     keys.field("causes", config.record_causes, on_or_off());
+    keys.field("fabric_interval", config.fabric_interval, Or{"none", Interval{nanoseconds(1), seconds(1)}});
+    keys.field("fabric_rows", config.fabric_rows, Integer<uint32_t>{2, 1 << 20});
+    keys.field("capture", config.capture, Or{"none", Size{Bytes(1 << 10), Bytes(1LL << 40)}});
   });
   visit.section("dpdk", [&](auto& keys) {
     keys.field("memory", config.dpdk.memory, Size{Bytes(1 << 20), kLargestSize});

@@ -243,4 +243,34 @@ std::vector<ImpairmentRuleRow> RunReader::impairment_rules(const RecordedRun& ru
   return rules;
 }
 
+std::optional<QueueSampling> RunReader::queue_samples(const RecordedRun& run) const {
+  if (!has_table("queue_sampling")) return std::nullopt;
+  Statement how = database_.prepare("SELECT interval_ps, rows_lost FROM queue_sampling WHERE run=?");
+  how.bind(run.run);
+  if (!how.step()) return std::nullopt;
+  QueueSampling sampling{.interval = duration(how, 0), .lost = count(how, 1)};
+  Statement rows = database_.prepare(
+      "SELECT time_ps, name, priority, queue_bytes, paused, marks, drops, xoff_rx, xoff_tx FROM queue_samples WHERE "
+      "run=? ORDER BY rowid");
+  rows.bind(run.run);
+  std::map<std::string, uint32_t, std::less<>> ports;
+  while (rows.step()) {
+    auto port = ports.find(rows.text_view(1));
+    if (port == ports.end()) {
+      port = ports.emplace(rows.text(1), static_cast<uint32_t>(sampling.ports.size())).first;
+      sampling.ports.push_back(port->first);
+    }
+    sampling.rows.push_back({.time = Time(rows.integer(0)),
+                             .port = port->second,
+                             .priority = static_cast<uint8_t>(rows.integer(2)),
+                             .paused = rows.integer(4) != 0,
+                             .length = Bytes(rows.integer(3)),
+                             .marks = small(rows, 5),
+                             .drops = small(rows, 6),
+                             .xoff_rx = small(rows, 7),
+                             .xoff_tx = small(rows, 8)});
+  }
+  return sampling;
+}
+
 }  // namespace rankwire

@@ -81,6 +81,8 @@ class RunReader {
   /// Oldest first. Empty, as the next, in a record of a version of rankwire that did not write them.
   std::vector<ImpairmentRow> impairments(const RecordedRun& run) const;
   std::vector<ImpairmentRuleRow> impairment_rules(const RecordedRun& run) const;
+  /// Absent where no queues were sampled, or in a record of a version of rankwire that did not write them.
+  std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 

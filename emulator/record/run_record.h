@@ -129,6 +129,27 @@ struct ImpairmentRuleRow {
   uint64_t done = 0, not_done = 0;
 };
 
+/// A priority's output queue of a port of the embedded switch or fabric at the end of an interval in which something
+/// happened to it; without a row nothing did, and the length is that of the row before.
+struct QueueSampleRow {
+  Time time;          ///< end of the interval
+  uint32_t port = 0;  ///< place of its name in QueueSampling::ports
+  uint8_t priority = 0;
+  bool paused = false;                ///< by the other end
+  Bytes length;                       ///< of the frames that wait
+  uint32_t marks = 0, drops = 0;      ///< frames of the queue marked CE and dropped, in the interval
+  uint32_t xoff_rx = 0, xoff_tx = 0;  ///< times that the other end began to pause it, and that the port began to ask
+                                      ///< the other end not to send the priority, in the interval
+};
+
+/// The queues of the embedded switch over time.
+struct QueueSampling {
+  Duration interval;                 ///< as doubled when rows ran out
+  uint64_t lost = 0;                 ///< rows for which even that made no room
+  std::vector<std::string> ports;    ///< "SWITCH.NEIGHBOUR"
+  std::vector<QueueSampleRow> rows;  ///< in the order of time
+};
+
 struct RunEnd {
   std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
   std::string reason;
@@ -148,6 +169,7 @@ struct RunEnd {
   std::vector<PortSettingRow> port_settings;
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first
   std::vector<ImpairmentRuleRow> impairment_rules;
+  std::optional<QueueSampling> queue_samples;
   std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
 };
 

@@ -167,6 +167,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   failures(run, end.failures);
   hardware(run, end);
   impairments(run, end);
+  if (end.queue_samples) queue_samples(run, *end.queue_samples);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {
@@ -285,6 +286,19 @@ void RunStore::impairments(uint32_t run, const RunEnd& end) {
   Statement insert_rule = database_.prepare("INSERT INTO impairment_rules VALUES(?,?,?,?,?)");
   for (const ImpairmentRuleRow& rule : end.impairment_rules) {
     insert_rule.bind(run, rule.rule, rule.action, rule.done, rule.not_done).execute();
+  }
+}
+
+void RunStore::queue_samples(uint32_t run, const QueueSampling& sampling) {
+  database_.prepare("INSERT INTO queue_sampling VALUES(?,?,?,?)")
+      .bind(run, sampling.interval, uint64_t{sampling.rows.size()}, sampling.lost)
+      .execute();
+  Statement insert = database_.prepare("INSERT INTO queue_samples VALUES(?,?,?,?,?,?,?,?,?,?)");
+  for (const QueueSampleRow& row : sampling.rows) {
+    insert
+        .bind(run, row.time.ps, sampling.ports[row.port], uint32_t{row.priority}, row.length.count, int{row.paused},
+              row.marks, row.drops, row.xoff_rx, row.xoff_tx)
+        .execute();
   }
 }
 

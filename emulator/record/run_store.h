@@ -47,6 +47,7 @@ class RunStore {
   void failures(uint32_t run, std::span<const FailureRow> failures);
   void hardware(uint32_t run, const RunEnd& end);
   void impairments(uint32_t run, const RunEnd& end);
+  void queue_samples(uint32_t run, const QueueSampling& sampling);
 
   Database database_;
   Statement insert_operation_, insert_message_;

@@ -19,6 +19,7 @@
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/picture.h"
+#include "emulator/report/queues.h"
 
 namespace rankwire {
 namespace {
@@ -348,6 +349,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(queue_pairs));
   html += section("Ports", html_ports(record));
+  html += section("Queues", html_queues(record));
   html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));

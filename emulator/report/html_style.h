@@ -48,6 +48,7 @@ svg .tick { fill: var(--soft); text-anchor: middle; } svg .quantile { stroke: va
 .ex { fill: var(--communication); background: var(--communication); }
 .rc { fill: var(--reference-compute); background: var(--reference-compute); }
 .rx { fill: var(--reference-communication); background: var(--reference-communication); }
+.lost { fill: var(--bad); background: var(--bad); } svg .unit { fill: var(--soft); }
 @media print { body { margin: 0; max-width: none; font-size: 12px; } .wide { overflow: visible; }
   .reason { max-height: none; overflow: visible; } svg { min-width: 0; } tr { break-inside: avoid; }
   .card { border: 1px solid var(--line); } }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "emulator/report/format.h"
+#include "emulator/report/time_axis.h"
 
 namespace rankwire {
 namespace {
@@ -64,28 +64,6 @@ void add_side(std::string& svg, const SideActivity& activity, int row, int rows,
   }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that cuts `end` into at most 10 parts.
-int64_t tick_of(int64_t end) {
-  int64_t power = 1;
-  while (power <= end / 100) power *= 10;
-  for (const int64_t factor : {1, 2, 5}) {
-    if ((end + 9) / 10 <= power * factor) return power * factor;
-  }
-  return power * 10;
-}
-
-std::string axis(Time end, int height) {
-  std::string svg;
-  const int64_t tick = tick_of(end.ps);
-  for (int64_t ps = 0; ps <= end.ps; ps += tick) {
-    const int x = kLabelWidth + static_cast<int>(static_cast<__int128>(ps) * kPlotWidth / end.ps);
-    svg += fmt::format(
-        "<line x1=\"{0}\" y1=\"0\" x2=\"{0}\" y2=\"{1}\"/>\n<text class=\"tick\" x=\"{0}\" y=\"{2}\">{3}</text>\n", x,
-        height, height + 13, ps == 0 ? "0" : readable(Duration(ps)));
-  }
-  return svg;
-}
-
 }  // namespace
 
 RecordActivity read_activity(const RunReader& record) {
@@ -120,7 +98,7 @@ std::string timeline_svg(const RunReader& record, const RecordActivity& activity
              "<svg role=\"img\" viewBox=\"0 0 {0} {1}\">\n"
              "<title>Compute and communication of each rank over time</title>\n",
              kLabelWidth + kPlotWidth + 40, height + 20) +
-         axis(activity.end, height) + bars + "</svg>\n";
+         time_axis_svg(activity.end, {.left = kLabelWidth, .width = kPlotWidth, .height = height}) + bars + "</svg>\n";
 }
 
 }  // namespace rankwire

@@ -13,6 +13,7 @@
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
+#include "emulator/report/queues.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
@@ -103,6 +104,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
     write_whole(run_folder / "ports.csv", ports_csv(record));
     write_whole(run_folder / "hardware.csv", hardware_csv(record));
     write_whole(run_folder / "impairments.csv", impairments_csv(record));
+    write_whole(run_folder / "queues.csv", queues_csv(record));
   }
   if (formats.contains(ReportFormat::kHtml)) {
     write_whole(run_folder / "report.html", report_html(record, operations, flows));

@@ -8,6 +8,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/latency.h"
+#include "emulator/report/queues.h"
 
 namespace rankwire {
 namespace {
@@ -262,6 +263,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["message_completion_time"] = completion_time_json(record.emulated());
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
+  json["queues"] = queues_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);

@@ -26,7 +26,7 @@ TEST(FabricSeries, HalvesItsResolutionWhenItIsFull) {
   std::map<uint32_t, uint32_t> drops;
   Time last;
   for (const FabricSample& row : series.rows()) {
-    drops[row.port] += row.drops;
+    drops[row.port] += row.events.drops;
     EXPECT_GE(row.at, last);
     EXPECT_EQ(row.at.ps % series.interval().ps, 0);
     last = row.at;
@@ -35,6 +35,24 @@ TEST(FabricSeries, HalvesItsResolutionWhenItIsFull) {
   EXPECT_EQ(drops[1], 50u);
   EXPECT_EQ(series.rows().back().length, 99u);
   EXPECT_TRUE(series.rows().back().paused);
+}
+
+/// Each kind of event is counted in the interval in which it happens, and in that alone.
+TEST(FabricSeries, CountsPausesBothWays) {
+  FabricSeries series({.interval = Duration(10), .rows = 8}, kPriorities);
+  const auto sample = [&] { series.sample([](uint32_t) { return std::pair(Bytes(), false); }); };
+  series.pause(3, true, Time(1));
+  series.pause(3, false, Time(2));
+  series.pause(3, true, Time(3));
+  series.ask(3, Time(4));
+  sample();
+  series.pause(3, false, Time(11));
+  sample();
+  ASSERT_EQ(series.rows().size(), 2u);
+  EXPECT_EQ(series.rows()[0].events.xoff_rx, 2u);
+  EXPECT_EQ(series.rows()[0].events.xoff_tx, 1u);
+  EXPECT_EQ(series.rows()[1].events.xoff_rx, 0u);
+  EXPECT_EQ(series.rows()[1].at, Time(20));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Metrics(RankwireTest):
         config = {"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}}
         run = self.call("simulate", config, "--twin")
         written = set(names(run.summary))
-        for table in ("operations", "flows", "ports", "ranks", "latency", "hardware", "impairments"):
+        for table in ("operations", "flows", "ports", "ranks", "latency", "hardware", "impairments", "queues"):
             with open(run.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
                 written.update(next(csv.reader(file)))
         with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
