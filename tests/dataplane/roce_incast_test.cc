@@ -1,147 +1,39 @@
 // Many queue pairs through the embedded switch into one port, under congestion control, in virtual time.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <numeric>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "dataplane/frame_pool.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/roce_transport.h"
-#include "dataplane/star_switch.h"
+#include "tests/dataplane/roce_fabric.h"
 
 namespace rankwire {
 namespace {
 
+using testing::detail;
+using testing::incast_shape;
+using testing::jain;
+using testing::RoceFabric;
+
 constexpr Bandwidth kLine{25'000'000'000};
-constexpr int64_t kMessage = 64 * 4096;
 
-uint64_t detail(const RoceTransport& transport, std::string_view name) {
-  for (const NamedCounter& counter : transport.details())
-    if (counter.name == name) return counter.value;
-  return 0;
-}
-
-/// Senders 0 .. n-1, each behind a port of its own, that never run out of messages for the one receiver behind port n.
-class Incast {
+/// Senders 0 .. n-1, each behind a port of its own, that never run out of messages for the one receiver behind port n
+/// of a switch that marks what finds more than `threshold` in its queue.
+class Incast : public RoceFabric {
  public:
-  static constexpr uint32_t kPosted = 4;  ///< messages of a sender at a time
+  Incast(uint32_t count, const RoceOptions& options, Bytes threshold)
+      : RoceFabric(incast_shape(count, {kLine, nanoseconds(500)}, device(threshold), options)) {}
 
-  Incast(uint32_t senders, const RoceOptions& options, Bytes threshold)
-      : plan_(plan_of(senders)), delivered_(senders), posted_(senders) {
-    std::vector<SwitchPort> ports;
-    for (uint32_t i = 0; i <= senders; ++i) {
-      auto [nic, inner] = make_memory_link(pool_, 8192, "port" + std::to_string(i));
-      nics_.push_back(std::move(nic));
-      inner_.push_back(std::move(inner));
-      ports.push_back({inner_.back().get(), kLine});
-    }
-    switch_ = make_star_switch(
-        ports, SwitchOptions{.latency = microseconds(1), .link_latency = nanoseconds(500), .ecn_threshold = threshold});
-    std::vector<PortBinding> bindings;
-    for (uint32_t i = 0; i < senders; ++i) bindings.push_back({PortId(i), nics_[i].get(), kLine});
-    senders_ = std::make_unique<RoceTransport>(options, bindings);
-    receiver_ = std::make_unique<RoceTransport>(
-        options, std::vector<PortBinding>{{PortId(senders), nics_[senders].get(), kLine}});
-    auto ends = senders_->prepare(plan_);
-    std::ranges::copy(receiver_->prepare(plan_), std::back_inserter(ends));
-    EXPECT_TRUE(senders_->connect(ends).empty());
-    EXPECT_TRUE(receiver_->connect(ends).empty());
-  }
-  ~Incast() {
-    senders_->close();
-    receiver_->close();
-  }
-
-  void start(uint32_t sender) {
-    for (uint32_t i = 0; i < kPosted; ++i) post(sender);
-  }
-  void run_until(Time end) {
-    while (now_ < end) {
-      switch_->step(now_);
-      most_held_ = std::max(most_held_, switch_->held());
-      poll(*senders_);
-      poll(*receiver_);
-      const Time next = std::min({switch_->next_event(), senders_->next_event(), receiver_->next_event()});
-      now_ = std::min(std::max(now_, next), end);
-    }
-  }
-  /// Bytes delivered of each sender since the last call.
-  std::vector<int64_t> take_delivered() { return std::exchange(delivered_, std::vector<int64_t>(delivered_.size())); }
-
-  RoceTransport& senders() { return *senders_; }
-  RoceTransport& receiver() { return *receiver_; }
-  uint64_t drops() const {
-    uint64_t drops = 0;
-    for (const FabricPortCounters& port : switch_->counters()) drops += port.dropped(FabricDrop::kTail);
-    return drops;
-  }
-  /// The most frames that were in the switch or on its lines since the last call.
-  size_t take_most_held() { return std::exchange(most_held_, 0); }
+  RoceTransport& senders() { return side(0); }
+  RoceTransport& receiver() { return side(1); }
 
  private:
-  static TransportPlan plan_of(uint32_t senders) {
-    TransportPlan plan;
-    plan.messages_in_flight = 2 * kPosted * senders;
-    for (uint32_t i = 0; i <= senders; ++i)
-      plan.nics.push_back({.id = NicId(i),
-                           .port = PortId(i),
-                           .mac = {{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
-                           .ip = Ipv4Address{0xC6120001 + i},
-                           .prefix_length = 15});
-    for (uint32_t i = 0; i < senders; ++i) {
-      Connection connection;
-      connection.id = ConnectionId(i);
-      connection.source_nic = NicId(i);
-      connection.destination_nic = NicId(senders);
-      connection.largest_message = Bytes(kMessage);
-      plan.connections.push_back(connection);
-    }
-    return plan;
+  static FabricSwitchOptions device(Bytes threshold) {
+    FabricSwitchOptions device{.latency = microseconds(1)};
+    device.buffer.queue_limit = Bytes(16 << 20);
+    device.red = RedOptions{.minimum = threshold, .maximum = threshold};
+    return device;
   }
-  void post(uint32_t sender) {
-    Message message;
-    message.id.source = sender;
-    message.bytes = Bytes(kMessage);
-    message.connection = ConnectionId(sender);
-    message.index = posted_[sender]++;
-    ASSERT_EQ(senders_->post(now_, {&message, 1}), 1u);
-  }
-  void poll(RoceTransport& transport) {
-    Event events[64];
-    const size_t n = transport.poll(now_, events);
-    for (const Event& event : std::span(events).first(n)) {
-      ASSERT_NE(event.kind, EventKind::kFailed);
-      if (event.kind == EventKind::kReceived) {
-        delivered_[event.connection.value] += event.bytes.count;
-      } else {
-        post(event.connection.value);
-      }
-    }
-  }
-
-  FramePool pool_{32768};
-  TransportPlan plan_;
-  std::vector<std::unique_ptr<FramePort>> nics_, inner_;
-  std::unique_ptr<VirtualFabric> switch_;
-  std::unique_ptr<RoceTransport> senders_, receiver_;
-  std::vector<int64_t> delivered_;
-  std::vector<uint32_t> posted_;
-  size_t most_held_ = 0;
-  Time now_;
 };
-
-/// Jain, Chiu and Hawe 1984: (sum x)^2 / (n sum x^2).
-double jain(const std::vector<int64_t>& shares) {
-  double sum = 0, squares = 0;
-  for (const auto share : shares) {
-    sum += static_cast<double>(share);
-    squares += static_cast<double>(share) * static_cast<double>(share);
-  }
-  return sum * sum / (static_cast<double>(shares.size()) * squares);
-}
 
 /// Of the payload that the receiver's line carries: 4096 of 4178 bytes of each packet.
 double share_of_line(const std::vector<int64_t>& delivered, Duration time) {
