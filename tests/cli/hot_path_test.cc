@@ -103,5 +103,15 @@ TEST(HotPath, TakesNoMemoryToRecoverFromLoss) {
   EXPECT_EQ(allocations_of_the_loop(config), 0u);
 }
 
+// Rows that double their interval, and a capture that is full before the end.
+TEST(HotPath, TakesNoMemoryToSampleQueuesAndToCapture) {
+  RunConfig config = small_run();
+  config.fabric = FabricConfig();
+  config.fabric_interval = microseconds(1);
+  config.fabric_rows = 100;
+  config.capture = Bytes(100'000);
+  EXPECT_EQ(allocations_of_the_loop(config), 0u);
+}
+
 }  // namespace
 }  // namespace rankwire
