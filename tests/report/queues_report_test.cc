@@ -2,22 +2,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "emulator/record/database.h"
 #include "emulator/report/queue_statistics.h"
-#include "emulator/report/report.h"
-#include "emulator/report/summary.h"
 #include "tests/report/sample_record.h"
-#include "tests/test_data.h"
 
 namespace rankwire {
 namespace {
 
 using testing::at_microsecond;
-using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
+using testing::SampleReport;
 
 /// Two queues of a run of 50 us, of which the first reaches 1000 bytes and the second 4096.
 QueueSampling sampling() {
@@ -32,20 +32,14 @@ QueueSampling sampling() {
                {.time = at_microsecond(40), .port = 1, .marks = 5}}};
 }
 
-void record(const TemporaryFolder& folder, std::optional<QueueSampling> queues) {
-  RunRecorder recorder(folder.path());
-  testing::begin_sample(recorder);
+RunEnd end_with(std::optional<QueueSampling> queues) {
   RunEnd end = testing::sample_end(microseconds(50));
   end.queue_samples = std::move(queues);
-  testing::record_emulated(recorder, end);
-  testing::record_reference(recorder);
+  return end;
 }
 
 TEST(QueuesReport, CsvIsExact) {
-  const TemporaryFolder folder;
-  record(folder, sampling());
-  write_report(folder.path(), {ReportFormat::kCsv});
-  EXPECT_EQ(file_text(folder / "queues.csv"),
+  EXPECT_EQ(SampleReport(end_with(sampling())).csv("queues.csv"),
             "fidelity,time_ps,name,priority,queue_bytes,paused,marks,drops,xoff_rx,xoff_tx\n"
             "emulated,-10000000,\"leaf0.p0, \"\"x\"\"\",0,0,0,0,0,0,0\n"
             "emulated,10000000,leaf0.spine1,3,1000,0,2,0,0,1\n"
@@ -55,13 +49,10 @@ TEST(QueuesReport, CsvIsExact) {
 }
 
 TEST(QueuesReport, SummaryAndPageSayWhatThereIs) {
-  const TemporaryFolder folder;
-  record(folder, sampling());
-  const RunReader reader(folder.path());
+  const SampleReport sample(end_with(sampling()));
   const nlohmann::ordered_json expected = {{"interval_ps", 10'000'000}, {"rows", 5}, {"rows_lost", 3}};
-  EXPECT_EQ(summary(reader).at("queues"), expected);
-  write_report(folder.path(), {ReportFormat::kHtml});
-  const std::string page = file_text(folder / "report.html");
+  EXPECT_EQ(sample.summary().at("queues"), expected);
+  const std::string page = sample.page();
   EXPECT_THAT(page, HasSubstr("Lengths of queues over time"));
   EXPECT_THAT(page, HasSubstr("every 10 us"));
   EXPECT_THAT(page, HasSubstr("3 samples are missing"));
@@ -69,13 +60,20 @@ TEST(QueuesReport, SummaryAndPageSayWhatThereIs) {
 }
 
 TEST(QueuesReport, WithoutSamplesThereIsNothing) {
-  const TemporaryFolder folder;
-  record(folder, std::nullopt);
-  const RunReader reader(folder.path());
-  EXPECT_TRUE(summary(reader).at("queues").is_null());
-  write_report(folder.path(), {ReportFormat::kHtml, ReportFormat::kCsv});
-  EXPECT_THAT(file_text(folder / "report.html"), Not(HasSubstr("Queues")));
-  EXPECT_EQ(std::ranges::count(file_text(folder / "queues.csv"), '\n'), 1);
+  const SampleReport sample;
+  EXPECT_TRUE(sample.summary().at("queues").is_null());
+  EXPECT_THAT(sample.page(), Not(HasSubstr("Queues")));
+  const std::string csv = sample.csv("queues.csv");
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 1);
+}
+
+// Records of an earlier rankwire have the same version and lack these tables.
+TEST(QueuesReport, ReadsRecordsWithoutTheirTables) {
+  const SampleReport sample(end_with(sampling()));
+  Database(sample.folder() / "run.sqlite", Database::Access::kCreate)
+      .execute("DROP TABLE queue_sampling; DROP TABLE queue_samples;");
+  const RunReader reader(sample.folder());
+  EXPECT_FALSE(reader.queue_samples(*reader.emulated()));
 }
 
 // Of 50 us: the first queue has 1000 bytes for 10, the second 4096 for 20 until its next sample.
