@@ -102,6 +102,9 @@ class Paths(RankwireTest):
                 flooded_bytes[packet.interface] += packet.length
             else:
                 carried[packet.interface] += 1
+        self.assertFalse(carried - frames, "frames where they should not be")
+        if run.transport["retransmitted"] > 0:  # in real time: copies may have been on their way when the run ended
+            return []
         self.assertEqual(carried, frames)
         for name, (tx_frames, tx_bytes) in self.loads(run).items():
             self.assertEqual(tx_frames - flooded[name], frames[name], name)
