@@ -7,13 +7,11 @@
 namespace rankwire {
 namespace {
 
-using chakra::AttributeProto;
+using Form = TraceAttribute::Form;
 
-const AttributeProto* find_attribute(const chakra::Node& node, std::string_view name) {
-  for (const AttributeProto& attribute : node.attr()) {
-    if (attribute.name() == name) {
-      return attribute.value_case() == AttributeProto::VALUE_NOT_SET ? nullptr : &attribute;
-    }
+const TraceAttribute* find_attribute(const TraceNode& node, std::string_view name) {
+  for (const TraceAttribute& attribute : node.attributes) {
+    if (attribute.name == name) return attribute.form == Form::kNone ? nullptr : &attribute;
   }
   return nullptr;
 }
@@ -29,67 +27,65 @@ std::optional<int64_t> narrow(double value) {
   return static_cast<int64_t>(value);
 }
 
-std::optional<int64_t> integer_value(const AttributeProto& attribute) {
-  switch (attribute.value_case()) {
-    case AttributeProto::kDoubleVal:
-      return narrow(attribute.double_val());
-    case AttributeProto::kFloatVal:
-      return narrow(static_cast<double>(attribute.float_val()));
-    case AttributeProto::kInt32Val:
-      return attribute.int32_val();
-    case AttributeProto::kInt64Val:
-      return attribute.int64_val();
-    case AttributeProto::kUint32Val:
-      return attribute.uint32_val();
-    case AttributeProto::kUint64Val:
-      return narrow(attribute.uint64_val());
-    case AttributeProto::kSint32Val:
-      return attribute.sint32_val();
-    case AttributeProto::kSint64Val:
-      return attribute.sint64_val();
-    case AttributeProto::kFixed32Val:
-      return attribute.fixed32_val();
-    case AttributeProto::kFixed64Val:
-      return narrow(attribute.fixed64_val());
-    case AttributeProto::kSfixed32Val:
-      return attribute.sfixed32_val();
-    case AttributeProto::kSfixed64Val:
-      return attribute.sfixed64_val();
-    case AttributeProto::kBoolVal:
-      return attribute.bool_val();
-    default:
-      return std::nullopt;
+std::optional<int64_t> integer_value(const TraceAttribute& attribute) {
+  switch (attribute.form) {
+    case Form::kSigned:
+      return static_cast<int64_t>(attribute.bits);
+    case Form::kUnsigned:
+      return narrow(attribute.bits);
+    case Form::kReal:
+      return narrow(attribute.real());
+    case Form::kNone:
+    case Form::kText:
+    case Form::kList:
+      break;
   }
+  return std::nullopt;
+}
+
+std::string described(const TraceAttribute& attribute) {
+  switch (attribute.form) {
+    case Form::kUnsigned:
+      return fmt::format("{}", attribute.bits);
+    case Form::kReal:
+      return fmt::format("{}", attribute.real());
+    case Form::kText:
+      return fmt::format("the text \"{}\"", attribute.text);
+    case Form::kList:
+      return "a list";
+    case Form::kSigned:
+    case Form::kNone:
+      break;
+  }
+  return "nothing";
 }
 
 }  // namespace
 
-std::optional<int64_t> integer_attribute(const chakra::Node& node, std::string_view name) {
-  const AttributeProto* attribute = find_attribute(node, name);
+std::optional<int64_t> integer_attribute(const TraceNode& node, std::string_view name) {
+  const TraceAttribute* attribute = find_attribute(node, name);
   if (attribute == nullptr) return std::nullopt;
   const std::optional<int64_t> value = integer_value(*attribute);
   if (!value) {
-    fail_input("node {} \"{}\": attribute {} is no 64-bit integer ({})", node.id(), node.name(), name,
-               attribute->ShortDebugString());
+    fail_input("node {} \"{}\": attribute {} is no 64-bit integer but {}", node.id, node.name, name,
+               described(*attribute));
   }
   return value;
 }
 
-std::optional<bool> bool_attribute(const chakra::Node& node, std::string_view name) {
+std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name) {
   const std::optional<int64_t> value = integer_attribute(node, name);
   if (!value) return std::nullopt;
   return *value != 0;
 }
 
-std::optional<std::string> string_attribute(const chakra::Node& node, std::string_view name) {
-  const AttributeProto* attribute = find_attribute(node, name);
+std::optional<std::string> string_attribute(const TraceNode& node, std::string_view name) {
+  const TraceAttribute* attribute = find_attribute(node, name);
   if (attribute == nullptr) return std::nullopt;
-  if (attribute->value_case() == AttributeProto::kStringVal) return attribute->string_val();
-  if (attribute->value_case() == AttributeProto::kBytesVal) return attribute->bytes_val();
+  if (attribute->form == Form::kText) return std::string(attribute->text);
   const std::optional<int64_t> number = integer_value(*attribute);
   if (number) return std::to_string(*number);
-  fail_input("node {} \"{}\": attribute {} is no text ({})", node.id(), node.name(), name,
-             attribute->ShortDebugString());
+  fail_input("node {} \"{}\": attribute {} is no text but {}", node.id, node.name, name, described(*attribute));
 }
 
 }  // namespace rankwire

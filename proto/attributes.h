@@ -6,20 +6,20 @@
 #include <string>
 #include <string_view>
 
-#include "proto/chakra.pb.h"
+#include "proto/trace_node.h"
 
 namespace rankwire {
 
 /// The attribute as a 64-bit integer, from any integer, boolean or floating-point type. Absent when the node has no
 /// such attribute or the attribute has no value. Throws Error(kInput) naming the node and the attribute when its value
 /// is neither integral nor within int64.
-std::optional<int64_t> integer_attribute(const chakra::Node& node, std::string_view name);
+std::optional<int64_t> integer_attribute(const TraceNode& node, std::string_view name);
 
 /// The same as a truth value: everything but 0 is true.
-std::optional<bool> bool_attribute(const chakra::Node& node, std::string_view name);
+std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name);
 
 /// The attribute as text, from a string, bytes, or an integer in decimal. Throws Error(kInput) when it has another
 /// type.
-std::optional<std::string> string_attribute(const chakra::Node& node, std::string_view name);
+std::optional<std::string> string_attribute(const TraceNode& node, std::string_view name);
 
 }  // namespace rankwire

@@ -2,16 +2,14 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/message.h>
-#include <google/protobuf/unknown_field_set.h>
 #include <zlib.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "proto/wire.h"
 
 namespace rankwire {
 namespace {
@@ -22,24 +20,23 @@ const char* system_error(int error) {
   return error != 0 ? std::strerror(error) : "input/output error";
 }
 
-const google::protobuf::UnknownFieldSet& unknown_fields(const google::protobuf::Message& message) {
-  return message.GetReflection()->GetUnknownFields(message);
-}
+constexpr int kFramesToJudgeBy = 400;
 
-/// Schema 0.0.1 has its numbers of communication in varint fields 12 to 20, where the present one has nothing; 0.0.2
-/// and 0.0.3 have attributes, which begin with their names (field 1, text), in field 11.
-bool is_proto2_node(const chakra::Node& node) {
-  const google::protobuf::UnknownFieldSet& unknown = unknown_fields(node);
-  for (int i = 0; i < unknown.field_count(); ++i) {
-    const auto& field = unknown.field(i);
-    if (field.type() == google::protobuf::UnknownField::TYPE_VARINT && field.number() >= 12 && field.number() <= 20)
-      return true;
-    constexpr char kTextOfField1 = 1 << 3 | 2;
-    if (field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED && field.number() == 11 &&
-        field.length_delimited().starts_with(kTextOfField1))
-      return true;
+std::optional<std::string> as_text(const TraceAttribute& attribute) {
+  switch (attribute.form) {
+    case TraceAttribute::Form::kSigned:
+      return std::to_string(static_cast<int64_t>(attribute.bits));
+    case TraceAttribute::Form::kUnsigned:
+      return std::to_string(attribute.bits);
+    case TraceAttribute::Form::kReal:
+      return fmt::format("{}", attribute.real());
+    case TraceAttribute::Form::kText:
+      return std::string(attribute.text);
+    case TraceAttribute::Form::kNone:
+    case TraceAttribute::Form::kList:
+      break;
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -48,68 +45,87 @@ void GzipCloser::operator()(gzFile_s* file) const noexcept {
   gzclose(file);
 }
 
-TraceReader::TraceReader(const std::string& path) : path_(path) {
-  errno = 0;
-  stream_.reset(gzopen(path.c_str(), "rb"));
-  if (!stream_) fail_input("{}: cannot open: {}", path_, system_error(errno));
-  gzbuffer(stream_.get(), kBufferSize);
+TraceReader::TraceReader(const std::string& path) : path_(path), bytes_(path) {
+  if (TraceJson::is_json(bytes_.peek(TraceJson::kMagic))) {
+    json_.emplace(path, bytes_);
+    return;
+  }
+  detect_schema();
   pending_ = read_frame() && !take_metadata();
 }
 
-bool TraceReader::next(chakra::Node& node) {
-  if (!std::exchange(pending_, false) && !read_frame()) return false;
-  if (!node.ParseFromString(frame_)) fail_input("{}: not a Chakra node", where());
-  if (is_proto2_node(node)) {
-    fail_input("{}: node {} is of a Chakra schema before 0.0.4, which is not read", where(), node.id());
+// On a stream of its own, which is told apart so easily that what is wrong is left to be found by who reads on.
+void TraceReader::detect_schema() {
+  ByteStream bytes(path_);
+  SchemaDetector detector;
+  for (int i = 0; i < kFramesToJudgeBy; ++i) {
+    std::string_view ahead = bytes.peek(5);
+    const size_t seen = ahead.size();
+    uint64_t length;
+    if (!take_varint(ahead, length) || length > kMaxTraceFrame) break;
+    bytes.skip(seen - ahead.size());
+    const std::string_view frame = bytes.peek(length);
+    if (frame.size() < length) break;
+    if (i > 0 || !is_metadata(frame.substr(0, length))) detector.look_at(frame.substr(0, length));
+    bytes.skip(length);
   }
+  schema_ = detector.schema();
+}
+
+bool TraceReader::next(TraceNode& node) {
+  if (json_) return json_->next(node);
+  if (!std::exchange(pending_, false) && !read_frame()) return false;
+  if (!parse_node(frame_, schema_, node)) fail_input("{}: not a Chakra node of schema {}", where(), to_string(schema_));
   return true;
 }
 
 bool TraceReader::take_metadata() {
-  chakra::GlobalMetadata metadata;
-  if (!metadata.ParseFromString(frame_) || !unknown_fields(metadata).empty()) return false;
-  // A node with id 0 and nothing but a name has field 2 too; its text is then no attribute.
-  const bool attributes = std::all_of(metadata.attr().begin(), metadata.attr().end(), [](const auto& attribute) {
-    return !attribute.name().empty() && unknown_fields(attribute).empty();
-  });
-  if (!attributes) return false;
-  metadata_ = std::move(metadata);
+  if (!is_metadata(frame_)) return false;
+  metadata_.emplace();
+  WireFields fields(frame_);
+  while (fields.next()) {
+    TraceAttribute attribute;
+    if (fields.number() == 2) {
+      parse_attribute(fields.bytes(), attribute);
+    } else if (schema_ != TraceSchema::k004) {
+      parse_old_attribute(fields.bytes(), attribute);
+    } else {
+      metadata_->version = fields.bytes();
+    }
+    if (auto text = as_text(attribute)) metadata_->attributes.emplace_back(attribute.name, std::move(*text));
+  }
   return true;
 }
 
 bool TraceReader::read_frame() {
-  frame_begin_ = offset_;
+  frame_begin_ = bytes_.offset();
   ++frames_;
   const std::optional<uint32_t> length = read_length();
   if (!length) return false;
   if (*length > kMaxTraceFrame) {
     fail_input("{}: a frame of {} bytes, the most is {}: not a Chakra trace", where(), *length, kMaxTraceFrame);
   }
-  frame_.resize(*length);
-  const int got = gzread(stream_.get(), frame_.data(), *length);
-  if (got < 0 || static_cast<uint32_t>(got) != *length) fail_at_end();
-  offset_ += *length;
+  frame_ = bytes_.peek(*length);
+  if (frame_.size() < *length) fail_at_end();
+  frame_ = frame_.substr(0, *length);
+  bytes_.skip(*length);
   return true;
 }
 
 std::optional<uint32_t> TraceReader::read_length() {
-  uint64_t length = 0;
-  for (int shift = 0; shift < 35; shift += 7) {
-    const int byte = gzgetc(stream_.get());
-    if (byte < 0) {
-      int code = Z_OK;
-      gzerror(stream_.get(), &code);
-      if (shift == 0 && code == Z_OK) return std::nullopt;
-      fail_at_end();
-    }
-    ++offset_;
-    length |= static_cast<uint64_t>(byte & 0x7F) << shift;
-    if ((byte & 0x80) == 0) {
-      if (length > UINT32_MAX) break;
-      return static_cast<uint32_t>(length);
-    }
+  constexpr size_t kLongest = 5;
+  const std::string_view seen = bytes_.peek(kLongest);
+  if (seen.empty() && bytes_.problem().empty()) return std::nullopt;
+  std::string_view rest = seen.substr(0, kLongest);
+  const size_t available = rest.size();
+  uint64_t length;
+  if (!take_varint(rest, length)) {
+    if (available < kLongest) fail_at_end();
+    length = UINT64_MAX;
   }
-  fail_input("{}: the length of the frame is no 32-bit varint: not a Chakra trace", where());
+  if (length > UINT32_MAX) fail_input("{}: the length of the frame is no 32-bit varint: not a Chakra trace", where());
+  bytes_.skip(available - rest.size());
+  return static_cast<uint32_t>(length);
 }
 
 std::string TraceReader::where() const {
@@ -117,11 +133,8 @@ std::string TraceReader::where() const {
 }
 
 void TraceReader::fail_at_end() {
-  int code = Z_OK;
-  const char* text = gzerror(stream_.get(), &code);
-  if (code == Z_OK) fail_input("{}: the file ends within the frame", where());
-  if (code == Z_BUF_ERROR) fail_input("{}: the compressed stream ends too early", where());
-  fail_input("{}: {}", where(), code == Z_ERRNO ? system_error(errno) : text);
+  const std::string problem = bytes_.problem();
+  fail_input("{}: {}", where(), problem.empty() ? "the file ends within the frame" : problem);
 }
 
 TraceWriter::TraceWriter(const std::string& path) : path_(path) {

@@ -1,12 +1,19 @@
-// Chakra trace files as streams of messages: length-delimited frames, plain or gzip.
+// Chakra trace files as streams of nodes: length-delimited frames, or JSON; plain, gzip or zstd.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "proto/byte_stream.h"
 #include "proto/chakra.pb.h"
+#include "proto/trace_json.h"
+#include "proto/trace_node.h"
+#include "proto/trace_schema.h"
 
 struct gzFile_s;
 
@@ -20,25 +27,35 @@ struct GzipCloser {
 };
 using GzipStream = std::unique_ptr<gzFile_s, GzipCloser>;
 
-/// Reads one file, recognising gzip by its magic (1f 8b) whatever the file is called. Used by one thread.
+/// GlobalMetadata.
+struct TraceMetadata {
+  std::string version;                                          ///< "" in many files
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< values as text; lists are left out
+};
+
+/// Reads one file of any schema (see trace_schema.h) or JSON form (see trace_json.h), all told by content. Used by one
+/// thread.
 ///
 /// All errors are Error(kInput) that name the file, the frame (counted from 0) and its offset in the uncompressed
 /// stream: a file that cannot be read, ends within a frame, or holds a frame that is not the message it must be.
 class TraceReader {
  public:
-  /// Opens the file and reads the metadata where there is any. The first frame is metadata exactly when it parses as
-  /// GlobalMetadata without a remainder: a node has an id or a type, which are varints, and metadata has none. A first
+  /// Opens the file, finds out its schema from up to 400 frames, and reads the metadata where there is any. A first
   /// frame of length zero is empty metadata.
   explicit TraceReader(const std::string& path);
 
-  /// Reads the next node into `node`, or returns false at the end of the file.
-  bool next(chakra::Node& node);
-  const std::optional<chakra::GlobalMetadata>& metadata() const { return metadata_; }
+  /// Reads the next node into `node`, or returns false at the end of the file. What `node` had is no longer valid.
+  bool next(TraceNode& node);
+  /// Absent in JSON as well.
+  const std::optional<TraceMetadata>& metadata() const { return metadata_; }
+  /// Of JSON, the present one, which its names are those of.
+  TraceSchema schema() const { return schema_; }
   /// Where the next frame begins, in bytes of the uncompressed stream.
-  uint64_t offset() const { return pending_ ? frame_begin_ : offset_; }
+  uint64_t offset() const { return pending_ ? frame_begin_ : bytes_.offset(); }
   const std::string& path() const { return path_; }
 
  private:
+  void detect_schema();
   bool read_frame();
   std::optional<uint32_t> read_length();
   bool take_metadata();
@@ -46,13 +63,14 @@ class TraceReader {
   [[noreturn]] void fail_at_end();
 
   std::string path_;
-  GzipStream stream_;
-  std::string frame_;
+  ByteStream bytes_;
+  std::optional<TraceJson> json_;
+  TraceSchema schema_ = TraceSchema::k004;
+  std::string_view frame_;
   bool pending_ = false;      ///< `frame_` holds a node that `next` has not returned yet
   uint64_t frames_ = 0;       ///< begun so far
   uint64_t frame_begin_ = 0;  ///< of the frame being read
-  uint64_t offset_ = 0;
-  std::optional<chakra::GlobalMetadata> metadata_;
+  std::optional<TraceMetadata> metadata_;
 };
 
 /// Writes one file, compressed with gzip when its name ends in ".gz"; equal messages give equal bytes. Used by one

@@ -1,25 +1,19 @@
 #include "emulator/workload/dependencies.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "emulator/workload/graph.h"
+#include "emulator/workload/id_index.h"
 
 namespace rankwire {
 namespace {
 
-using IndexById = std::unordered_map<uint64_t, uint32_t>;
-
-IndexById index_nodes(const RankFile& file) {
-  IndexById index;
-  index.reserve(file.nodes.size());
-  for (uint32_t i = 0; i < file.nodes.size(); ++i) {
-    const auto [other, added] = index.emplace(file.nodes[i].id, i);
-    if (!added) {
-      fail_input("{}: the id is that of node \"{}\" already", place(file.path, file.nodes[i]),
-                 file.nodes[other->second].name);
-    }
+IdIndex index_nodes(const RankFile& file) {
+  IdIndex index(file.nodes);
+  if (const auto& same = index.repeated()) {
+    fail_input("{}: the id is that of node \"{}\" already", place(file.path, file.nodes[same->second]),
+               file.nodes[same->first].name);
   }
   return index;
 }
@@ -46,17 +40,17 @@ class Linker {
  private:
   void add_data(uint32_t node) {
     for (const uint64_t id : file_.data.of(node)) {
-      const auto parent = index_.find(id);
-      if (parent == index_.end()) fail_missing(node, id, "data");
-      add_parent(node, parent->second);
+      const uint32_t parent = index_.find(id);
+      if (parent == IdIndex::kNone) fail_missing(node, id, "data");
+      add_parent(node, parent);
     }
   }
 
   void add_control(uint32_t node) {
     for (const uint64_t id : file_.control.of(node)) {
-      const auto parent = index_.find(id);
-      if (parent != index_.end()) {
-        if (use_.control) add_parent(node, parent->second);
+      const uint32_t parent = index_.find(id);
+      if (parent != IdIndex::kNone) {
+        if (use_.control) add_parent(node, parent);
       } else if (use_.control_must_resolve) {
         fail_missing(node, id, "control");
       } else {
@@ -81,7 +75,7 @@ class Linker {
   const RankFile& file_;
   DependencyUse use_;
   Tolerated& tolerated_;
-  IndexById index_;
+  IdIndex index_;
   std::vector<uint32_t> parents_;
   std::vector<Edge> edges_;
 };

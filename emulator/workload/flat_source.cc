@@ -14,7 +14,8 @@ class FlatSource final : public NodeSource {
   explicit FlatSource(const RankTrace& trace)
       : trace_(trace), by_place_(trace.nodes.size()), place_(trace.nodes.size()), waiting_(trace.nodes.size()) {
     std::iota(by_place_.begin(), by_place_.end(), 0);
-    std::ranges::sort(by_place_, {}, [&](uint32_t node) { return trace.nodes[node].id; });
+    const auto id = [&](uint32_t node) { return trace.nodes[node].id; };
+    if (!std::ranges::is_sorted(by_place_, {}, id)) std::ranges::sort(by_place_, {}, id);
     for (uint32_t place = 0; place < by_place_.size(); ++place) place_[by_place_[place]] = place;
     ready_.reserve(trace.nodes.size());
     reset();

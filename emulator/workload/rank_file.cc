@@ -13,13 +13,12 @@ namespace {
 
 /// No operation of a real workload moves more; a larger number is a broken trace.
 constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
-constexpr int64_t kMaxMicroseconds = Duration::max().ps / microseconds(1).ps;
 
-bool has_no_communication(const chakra::Node& in) {
+bool has_no_communication(const TraceNode& in) {
   return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
 }
 
-std::string group_name(const chakra::Node& in) {
+std::string group_name(const TraceNode& in) {
   if (auto name = string_attribute(in, "pg_name")) return *name;
   return string_attribute(in, "comm_group").value_or("");
 }
@@ -33,17 +32,17 @@ class NodeReader {
         options_(options),
         round_to_(options.round_to.count > 0 ? options.round_to : options.element_size) {}
 
-  Node read(const chakra::Node& in) const;
+  Node read(const TraceNode& in) const;
 
  private:
-  NodeKind kind_of(const chakra::Node& in) const;
-  void read_work(const chakra::Node& in, Node& out) const;
-  void read_collective(const chakra::Node& in, Node& out) const;
-  void read_point_to_point(const chakra::Node& in, Node& out) const;
-  RankId peer(const chakra::Node& in, const char* attribute) const;
-  void check_self(const chakra::Node& in, const char* attribute) const;
-  Bytes size(const chakra::Node& in, const char* attribute, int64_t elements) const;
-  Bytes required_size(const chakra::Node& in) const;
+  NodeKind kind_of(const TraceNode& in) const;
+  void read_work(const TraceNode& in, Node& out) const;
+  void read_collective(const TraceNode& in, Node& out) const;
+  void read_point_to_point(const TraceNode& in, Node& out) const;
+  RankId peer(const TraceNode& in, const char* attribute) const;
+  void check_self(const TraceNode& in, const char* attribute) const;
+  Bytes size(const TraceNode& in, const char* attribute, int64_t elements) const;
+  Bytes required_size(const TraceNode& in) const;
 
   RankId self_;
   uint32_t ranks_;
@@ -52,19 +51,20 @@ class NodeReader {
 };
 
 template <class... Args>
-[[noreturn]] void fail_node(const chakra::Node& node, fmt::format_string<Args...> format, Args&&... args) {
-  fail_input("node {} \"{}\": {}", node.id(), node.name(), fmt::format(format, std::forward<Args>(args)...));
+[[noreturn]] void fail_node(const TraceNode& node, fmt::format_string<Args...> format, Args&&... args) {
+  fail_input("node {} \"{}\": {}", node.id, node.name, fmt::format(format, std::forward<Args>(args)...));
 }
 
-Node NodeReader::read(const chakra::Node& in) const {
+Node NodeReader::read(const TraceNode& in) const {
   Node out;
-  out.id = in.id();
-  out.name = in.name();
+  out.id = in.id;
+  out.name = in.name;
   out.kind = kind_of(in);
-  if (in.duration_micros() > static_cast<uint64_t>(kMaxMicroseconds)) {
-    fail_node(in, "a duration of {} us, the most is {}", in.duration_micros(), kMaxMicroseconds);
+  const int64_t longest = Duration::max().ps / in.unit.ps;
+  if (in.duration > static_cast<uint64_t>(longest)) {
+    fail_node(in, "a duration of {} {}, the most is {}", in.duration, in.unit == nanoseconds(1) ? "ns" : "us", longest);
   }
-  if (in.duration_micros() > 0) out.recorded = microseconds(static_cast<int64_t>(in.duration_micros()));
+  if (in.duration > 0) out.recorded = in.unit * static_cast<int64_t>(in.duration);
   switch (out.kind) {
     case NodeKind::kNone:
       break;
@@ -84,9 +84,9 @@ Node NodeReader::read(const chakra::Node& in) const {
   return out;
 }
 
-NodeKind NodeReader::kind_of(const chakra::Node& in) const {
+NodeKind NodeReader::kind_of(const TraceNode& in) const {
   const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
-  switch (in.type()) {
+  switch (in.type) {
     case chakra::MEM_LOAD_NODE:
     case chakra::MEM_STORE_NODE:
       return NodeKind::kMemory;
@@ -104,7 +104,7 @@ NodeKind NodeReader::kind_of(const chakra::Node& in) const {
   }
 }
 
-void NodeReader::read_work(const chakra::Node& in, Node& out) const {
+void NodeReader::read_work(const TraceNode& in, Node& out) const {
   out.operations = integer_attribute(in, "num_ops").value_or(0);
   if (out.operations < 0) fail_node(in, "num_ops is {}", out.operations);
   // Not scaled with the messages: it decides how long the node computes, which has a factor of its own.
@@ -113,7 +113,7 @@ void NodeReader::read_work(const chakra::Node& in, Node& out) const {
   if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
 }
 
-void NodeReader::read_collective(const chakra::Node& in, Node& out) const {
+void NodeReader::read_collective(const TraceNode& in, Node& out) const {
   const int64_t type = integer_attribute(in, "comm_type").value_or(0);
   if (type < 0 || type > static_cast<int64_t>(CollectiveKind::kBarrier)) {
     fail_node(in, "comm_type {} is no collective (0 to 9)", type);
@@ -123,7 +123,7 @@ void NodeReader::read_collective(const chakra::Node& in, Node& out) const {
   if (out.collective != CollectiveKind::kBarrier) out.bytes = required_size(in);
 }
 
-void NodeReader::read_point_to_point(const chakra::Node& in, Node& out) const {
+void NodeReader::read_point_to_point(const TraceNode& in, Node& out) const {
   const bool sends = out.kind == NodeKind::kSend;
   out.peer = peer(in, sends ? "comm_dst" : "comm_src");
   check_self(in, sends ? "comm_src" : "comm_dst");
@@ -131,7 +131,7 @@ void NodeReader::read_point_to_point(const chakra::Node& in, Node& out) const {
   out.bytes = required_size(in);
 }
 
-RankId NodeReader::peer(const chakra::Node& in, const char* attribute) const {
+RankId NodeReader::peer(const TraceNode& in, const char* attribute) const {
   const std::optional<int64_t> rank = integer_attribute(in, attribute);
   if (!rank) fail_node(in, "has no {}", attribute);
   if (*rank < 0 || *rank >= ranks_) fail_node(in, "{} is {}, but there are {} ranks", attribute, *rank, ranks_);
@@ -139,25 +139,25 @@ RankId NodeReader::peer(const chakra::Node& in, const char* attribute) const {
   return RankId(static_cast<uint32_t>(*rank));
 }
 
-void NodeReader::check_self(const chakra::Node& in, const char* attribute) const {
+void NodeReader::check_self(const TraceNode& in, const char* attribute) const {
   const int64_t rank = integer_attribute(in, attribute).value_or(self_.value);
   if (rank != self_.value) fail_node(in, "{} is {}, but this is the trace of rank {}", attribute, rank, self_.value);
 }
 
-Bytes NodeReader::required_size(const chakra::Node& in) const {
+Bytes NodeReader::required_size(const TraceNode& in) const {
   const std::optional<int64_t> elements = integer_attribute(in, "comm_size");
   if (!elements) fail_node(in, "has no comm_size");
   return scaled_size(size(in, "comm_size", *elements), options_.bytes, round_to_);
 }
 
-Bytes NodeReader::size(const chakra::Node& in, const char* attribute, int64_t elements) const {
+Bytes NodeReader::size(const TraceNode& in, const char* attribute, int64_t elements) const {
   if (elements < 0 || elements > kMaxOperationBytes / options_.element_size.count) {
     fail_node(in, "{} is {}, sizes are 0 to {} bytes", attribute, elements, kMaxOperationBytes);
   }
   return Bytes(elements * options_.element_size.count);
 }
 
-bool is_communication(chakra::NodeType type) {
+bool is_communication(uint32_t type) {
   return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
 }
 
@@ -166,24 +166,24 @@ class FileBuilder {
  public:
   FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated) {}
 
-  void add(const chakra::Node& in, Node&& node) {
-    if (node.kind == NodeKind::kNone && is_communication(in.type())) tolerated_.cpu_duplicates.add(file_.path, node);
-    if (!chakra::NodeType_IsValid(in.type())) tolerated_.unknown_types.add(file_.path, node);
-    if (in.type() == chakra::METADATA_NODE && in.inputs().values().find("pg_name") != std::string::npos) {
+  void add(const TraceNode& in, Node&& node) {
+    if (node.kind == NodeKind::kNone && is_communication(in.type)) tolerated_.cpu_duplicates.add(file_.path, node);
+    if (!chakra::NodeType_IsValid(static_cast<int>(in.type))) tolerated_.unknown_types.add(file_.path, node);
+    if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) {
       add_groups(in);
     }
     const bool collective = node.kind == NodeKind::kCollective;
     file_.group_of.push_back(collective ? name_index(group_name(in)) : RankFile::kNoName);
     file_.root_of.push_back(collective ? integer_attribute(in, "root").value_or(-1) : -1);
-    file_.data.add_node(in.data_deps());
-    file_.control.add_node(in.ctrl_deps());
+    file_.data.add_node(in.data_deps);
+    file_.control.add_node(in.control_deps);
     file_.nodes.push_back(std::move(node));
   }
 
  private:
-  void add_groups(const chakra::Node& in) {
+  void add_groups(const TraceNode& in) {
     try {
-      for (GroupDefinition& group : parse_process_groups(in.inputs().values()))
+      for (GroupDefinition& group : parse_process_groups(std::string(in.inputs.values)))
         file_.groups.push_back(std::move(group));
     } catch (const Error& error) {
       fail_node(in, "{}", error.what());
@@ -210,7 +210,7 @@ RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, co
   const NodeReader reader(self, ranks, options);
   FileBuilder builder(file, tolerated);
   TraceReader stream(path);
-  chakra::Node in;
+  TraceNode in;
   while (stream.next(in)) {
     try {
       builder.add(in, reader.read(in));

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -13,11 +14,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The rank in "<base>.<rank>.et[.gz]", written without leading zeros.
+/// Takes the first of the endings away that the name has.
+bool take_ending(std::string_view& file, std::initializer_list<std::string_view> endings) {
+  for (const std::string_view ending : endings) {
+    if (!file.ends_with(ending)) continue;
+    file.remove_suffix(ending.size());
+    return true;
+  }
+  return false;
+}
+
+/// The rank in "<base>.<rank>.et" or what else such a file may be called, written without leading zeros.
 std::optional<uint32_t> rank_of(std::string_view file, std::string_view base) {
-  if (file.ends_with(".gz")) file.remove_suffix(3);
-  if (!file.ends_with(".et")) return std::nullopt;
-  file.remove_suffix(3);
+  take_ending(file, {".gz", ".zst"});
+  if (!take_ending(file, {".et", ".eg", ".json"})) return std::nullopt;
   if (file.size() < base.size() + 2 || !file.starts_with(base) || file[base.size()] != '.') return std::nullopt;
   file.remove_prefix(base.size() + 1);
   if (file.size() > 1 && file.front() == '0') return std::nullopt;
@@ -40,12 +50,15 @@ std::vector<std::string> expand_prefix(const std::string& prefix) {
     const auto [other, added] = by_rank.emplace(*rank, full);
     if (!added) fail_input("{} and {} are both the trace of rank {}", other->second, full, *rank);
   }
-  if (by_rank.empty()) fail_input("no trace: neither a file {0} nor {0}.0.et nor {0}.0.et.gz exists", prefix);
+  if (by_rank.empty()) {
+    fail_input("no trace: neither a file {0} nor {0}.0.et exists, nor one that ends in .eg, .json, .gz or .zst",
+               prefix);
+  }
 
   std::vector<std::string> files;
   for (const auto& [rank, file] : by_rank) {
     if (rank != files.size()) {
-      fail_input("the trace of rank {1} is missing: there is {2}, but neither {0}.{1}.et nor {0}.{1}.et.gz", prefix,
+      fail_input("the trace of rank {1} is missing: there is {2}, but no {0}.{1}.et, .eg or .json", prefix,
                  files.size(), file);
     }
     files.push_back(file);

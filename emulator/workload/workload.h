@@ -109,7 +109,7 @@ struct Selection {
 };
 
 struct WorkloadOptions {
-  /// Trace files by rank, or one prefix P that stands for P.<rank>.et[.gz], rank = 0, 1, ... without a gap.
+  /// Trace files by rank, or one prefix P that stands for P.<rank>.et and the like (see trace_files.h).
   std::vector<std::string> traces;
   std::string groups_file;  ///< process-group JSON {"name": [ranks]}; empty: METADATA nodes and "all ranks" only
   /// comm_size and tensor_size count elements of this many bytes; 1 where the trace counts bytes.

@@ -16,7 +16,7 @@ struct Benchmark {
 constexpr std::array kBenchmarks = {
     Benchmark{"engine", engine_nodes},           Benchmark{"fabric", fabric_hops},
     Benchmark{"switch", switch_forwarding},      Benchmark{"transport_tx", transport_tx},
-    Benchmark{"transport_loop", transport_loop},
+    Benchmark{"transport_loop", transport_loop}, Benchmark{"trace", trace_reading},
 };
 
 int run(std::string_view filter) {

@@ -28,6 +28,8 @@ only 'proto/' 'proto/' 'emulator/workload/' 'emulator/input/' 'emulator/cli/' 'c
 only 'CLI/' 'emulator/cli/' 'tests/'
 only 'spdlog/' 'base/log\.cc'
 only 'zlib\.h' 'proto/' 'tests/'
+only 'zstd\.h' 'proto/' 'tests/'
+only 'simdjson' 'proto/' 'converters/' 'tests/'
 only '\.\.' 'nowhere'
 
 feature_switches=$(git grep -nE '^\s*#\s*(if|ifdef|ifndef)\b' -- '*.cc' '*.h' | grep -vE '__SANITIZE|__has_' || true)

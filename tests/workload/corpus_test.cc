@@ -162,14 +162,35 @@ TEST(Corpus, CustomRingAllReduce) {
             (Tally{{"compute", {56, 0}}, {"send", {8 * 14, 8 * 14 * 131072}}, {"receive", {8 * 14, 8 * 14 * 131072}}}));
 }
 
-TEST(Corpus, OlderSchemaIsRecognisedAndRefused) {
+TEST(Corpus, TransformerOn64RanksOfTheOldestSchema) {
   RANKWIRE_REQUIRE_DATA(archive, "traces/astra-sim/768a491_transformer_2stack_64r_v001.tar.xz");
   TemporaryFolder folder;
   unpack(archive, folder);
-  WorkloadOptions options;
-  options.traces = {folder / "runs/example/workload/transformer_2stack.0.eg"};
   Warnings warnings;
-  EXPECT_THAT([&] { load_workload(options, warnings); }, ::testing::ThrowsMessage<Error>(HasSubstr("before 0.0.4")));
+  const Workload workload = load(folder / "runs/example/workload/transformer_2stack", "", warnings);
+  ASSERT_EQ(workload.ranks.size(), 64u);
+  Tally counts = tally(workload);
+  uint64_t collectives = 0;
+  for (const auto& [kind, count] : counts) collectives += kind != "compute" ? count.nodes : 0;
+  EXPECT_EQ(counts["compute"].nodes, 64u * 102);
+  EXPECT_EQ(collectives, 64u * 40);
+}
+
+TEST(Corpus, TheSameCaptureInJsonHasNoSizes) {
+  RANKWIRE_REQUIRE_DATA(archive, "traces/chakra/json_trace.tar.gz");
+  TemporaryFolder folder;
+  unpack(archive, folder);
+  std::map<uint32_t, uint64_t> types;
+  TraceReader reader(folder / "jsonData/chakra.0.json");
+  for (TraceNode node; reader.next(node);) ++types[node.type];
+  EXPECT_EQ(types, (std::map<uint32_t, uint64_t>{{chakra::COMP_NODE, 3643}, {chakra::COMM_COLL_NODE, 21}}));
+  Warnings warnings;
+  WorkloadOptions options;
+  options.traces = {folder / "jsonData/chakra"};
+  EXPECT_THAT(
+      [&] { load_workload(options, warnings); },
+      ::testing::ThrowsMessage<Error>(HasSubstr("node 435 \"ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclDevComm*, "
+                                                "unsigned long, ncclWork*)\": has no comm_size")));
 }
 
 }  // namespace

@@ -76,13 +76,13 @@ const Wrong kWrong[] = {
      {"w.0.et: frame 0 at byte 0: the length of the frame is no 32-bit varint"}},
     {"EmptyFile", [](TraceSet& set) { overwrite(set.file(0), ""); }, {"w.0.et: the trace has no nodes"}},
     {"MetadataOnly", ranks({Nodes{}}), {"w.0.et: the trace has no nodes"}},
-    {"NoFile", ranks({}), {"no trace: neither a file ", "w.0.et nor ", "w.0.et.gz exists"}},
+    {"NoFile", ranks({}), {"no trace: neither a file ", "w.0.et exists", ".eg, .json, .gz or .zst"}},
     {"MissingRankFile",
      [](TraceSet& set) {
        set.add(kOne);
        TraceSet::write(set.file(2), kOne);
      },
-     {"the trace of rank 1 is missing", "w.2.et", "w.1.et nor "}},
+     {"the trace of rank 1 is missing", "w.2.et", "w.1.et, .eg or .json"}},
     {"MissingFileOfAList",
      [](TraceSet& set) {
        set.add(kOne);

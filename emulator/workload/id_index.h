@@ -1,0 +1,37 @@
+// Which of a trace's nodes has an id.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+/// Ids that are dense, as nearly all are, are looked up in a table; others among their sorted list. Memory: at most 16
+/// bytes a node, or 4 an id up to four times as many as nodes.
+class IdIndex {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  /// `nodes` need not outlive the index.
+  explicit IdIndex(std::span<const Node> nodes);
+
+  /// The node's index, or kNone.
+  uint32_t find(uint64_t id) const noexcept;
+  /// Two nodes that have the same id, the first of them in the file first; `find` knows that one.
+  const std::optional<std::pair<uint32_t, uint32_t>>& repeated() const noexcept { return repeated_; }
+
+ private:
+  void make_table(std::span<const Node> nodes, uint64_t size);
+  void make_list(std::span<const Node> nodes);
+
+  std::vector<uint32_t> table_;                      ///< by id
+  std::vector<std::pair<uint64_t, uint32_t>> list_;  ///< sorted
+  std::optional<std::pair<uint32_t, uint32_t>> repeated_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,420 @@
+#include "proto/trace_schema.h"
+
+#include <simdjson.h>
+
+#include <array>
+#include <cstring>
+
+#include "proto/wire.h"
+
+namespace rankwire {
+namespace {
+
+using Form = TraceAttribute::Form;
+
+bool is_ascii(std::string_view bytes) noexcept {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  uint64_t seen = 0, word = 0;
+  size_t at = 0;
+  for (; at + sizeof word <= bytes.size(); at += sizeof word) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    seen |= word;
+  }
+  for (; at < bytes.size(); ++at) seen |= static_cast<uint8_t>(bytes[at]);
+  return (seen & kHighBits) == 0;
+}
+
+bool is_text(std::string_view bytes) noexcept {
+  return is_ascii(bytes) || simdjson::validate_utf8(bytes.data(), bytes.size());
+}
+
+void set_signed(TraceAttribute& attribute, int64_t value) noexcept {
+  attribute.form = Form::kSigned;
+  attribute.bits = static_cast<uint64_t>(value);
+}
+void set_unsigned(TraceAttribute& attribute, uint64_t value) noexcept {
+  attribute.form = Form::kUnsigned;
+  attribute.bits = value;
+}
+void set_real(TraceAttribute& attribute, double value) noexcept {
+  attribute.form = Form::kReal;
+  attribute.bits = std::bit_cast<uint64_t>(value);
+}
+void set_text(TraceAttribute& attribute, std::string_view text) noexcept {
+  attribute.form = Form::kText;
+  attribute.text = text;
+}
+
+double as_float(uint64_t bits) noexcept {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits));
+}
+
+bool set_varint(uint32_t number, uint64_t value, TraceAttribute& attribute) noexcept {
+  switch (number) {
+    case chakra::AttributeProto::kInt32ValFieldNumber:
+      return set_signed(attribute, static_cast<int32_t>(value)), true;
+    case chakra::AttributeProto::kInt64ValFieldNumber:
+      return set_signed(attribute, static_cast<int64_t>(value)), true;
+    case chakra::AttributeProto::kUint32ValFieldNumber:
+      return set_unsigned(attribute, static_cast<uint32_t>(value)), true;
+    case chakra::AttributeProto::kUint64ValFieldNumber:
+      return set_unsigned(attribute, value), true;
+    case chakra::AttributeProto::kSint32ValFieldNumber:
+      return set_signed(attribute, static_cast<int32_t>(from_zigzag(static_cast<uint32_t>(value)))), true;
+    case chakra::AttributeProto::kSint64ValFieldNumber:
+      return set_signed(attribute, from_zigzag(value)), true;
+    case chakra::AttributeProto::kBoolValFieldNumber:
+      return set_unsigned(attribute, value != 0), true;
+    default:
+      return false;
+  }
+}
+
+void set_fixed(uint32_t number, WireType type, uint64_t bits, TraceAttribute& attribute) noexcept {
+  if (type == WireType::kFixed64) {
+    if (number == chakra::AttributeProto::kDoubleValFieldNumber) set_real(attribute, std::bit_cast<double>(bits));
+    if (number == chakra::AttributeProto::kFixed64ValFieldNumber) set_unsigned(attribute, bits);
+    if (number == chakra::AttributeProto::kSfixed64ValFieldNumber) set_signed(attribute, static_cast<int64_t>(bits));
+  } else {
+    if (number == chakra::AttributeProto::kFloatValFieldNumber) set_real(attribute, as_float(bits));
+    if (number == chakra::AttributeProto::kFixed32ValFieldNumber) set_unsigned(attribute, bits);
+    if (number == chakra::AttributeProto::kSfixed32ValFieldNumber) set_signed(attribute, static_cast<int32_t>(bits));
+  }
+}
+
+/// False when the bytes should be text and are not.
+bool set_bytes(uint32_t number, std::string_view bytes, TraceAttribute& attribute) noexcept {
+  switch (number) {
+    case chakra::AttributeProto::kNameFieldNumber:
+      attribute.name = bytes;
+      return is_text(bytes);
+    case chakra::AttributeProto::kDocStringFieldNumber:
+      return is_text(bytes);
+    case chakra::AttributeProto::kStringValFieldNumber:
+      set_text(attribute, bytes);
+      return is_text(bytes);
+    case chakra::AttributeProto::kBytesValFieldNumber:
+      set_text(attribute, bytes);
+      return true;
+    default:
+      // Lists have the even numbers.
+      if (number <= chakra::AttributeProto::kBytesListFieldNumber && number % 2 == 0) {
+        attribute.form = Form::kList;
+        attribute.text = bytes;
+      }
+      return true;
+  }
+}
+
+bool parse_tensors(std::string_view message, TraceTensors& tensors) {
+  WireFields fields(message);
+  while (fields.next()) {
+    if (fields.type() != WireType::kBytes || fields.number() > 3) continue;
+    if (!is_text(fields.bytes())) return false;
+    (fields.number() == 1 ? tensors.values : fields.number() == 2 ? tensors.shapes : tensors.types) = fields.bytes();
+  }
+  return fields.whole();
+}
+
+/// Packed, or one of several that are not.
+bool add_ids(const WireFields& field, std::vector<uint64_t>& ids) {
+  if (field.type() == WireType::kVarint) {
+    ids.push_back(field.value());
+  } else if (field.type() == WireType::kBytes) {
+    std::string_view packed = field.bytes();
+    uint64_t id;
+    while (!packed.empty()) {
+      if (!take_varint(packed, id)) return false;
+      ids.push_back(id);
+    }
+  }
+  return true;
+}
+
+bool parse_004_bytes(const WireFields& field, TraceNode& node) {
+  switch (field.number()) {
+    case chakra::Node::kNameFieldNumber:
+      node.name = field.bytes();
+      return is_text(node.name);
+    case chakra::Node::kInputsFieldNumber:
+      return parse_tensors(field.bytes(), node.inputs);
+    case chakra::Node::kOutputsFieldNumber:
+      return parse_tensors(field.bytes(), node.outputs);
+    case chakra::Node::kAttrFieldNumber:
+      return parse_attribute(field.bytes(), node.attributes.emplace_back());
+    default:
+      return true;
+  }
+}
+
+bool parse_004(std::string_view frame, TraceNode& node) {
+  WireFields fields(frame);
+  while (fields.next()) {
+    bool good = true;
+    if (fields.number() == chakra::Node::kCtrlDepsFieldNumber) {
+      good = add_ids(fields, node.control_deps);
+    } else if (fields.number() == chakra::Node::kDataDepsFieldNumber) {
+      good = add_ids(fields, node.data_deps);
+    } else if (fields.type() == WireType::kBytes) {
+      good = parse_004_bytes(fields, node);
+    } else if (fields.is(chakra::Node::kIdFieldNumber, WireType::kVarint)) {
+      node.id = fields.value();
+    } else if (fields.is(chakra::Node::kTypeFieldNumber, WireType::kVarint)) {
+      node.type = static_cast<uint32_t>(fields.value());
+    } else if (fields.is(chakra::Node::kStartTimeMicrosFieldNumber, WireType::kVarint)) {
+      node.start = fields.value();
+    } else if (fields.is(chakra::Node::kDurationMicrosFieldNumber, WireType::kVarint)) {
+      node.duration = fields.value();
+    }
+    if (!good) return false;
+  }
+  return fields.whole();
+}
+
+/// Schemas 0.0.1 and 0.0.2 have no METADATA, which is 1 later.
+uint32_t type_before_003(uint64_t type) noexcept {
+  return type == 0 ? uint32_t{chakra::INVALID_NODE} : static_cast<uint32_t>(type + 1);
+}
+
+void add_number(TraceNode& node, std::string_view name, uint64_t value) {
+  set_unsigned(node.attributes.emplace_back(), value);
+  node.attributes.back().name = name;
+}
+
+/// 0.0.1 counts from 1: all-reduce, all-to-all, all-gather, reduce-scatter. 0.0.2 and 0.0.3 have the same from 0, and
+/// broadcast. What is neither is left to be refused by name.
+uint64_t present_collective(uint64_t old) noexcept {
+  static constexpr std::array<uint64_t, 5> kPresent = {chakra::ALL_REDUCE, chakra::ALL_TO_ALL, chakra::ALL_GATHER,
+                                                       chakra::REDUCE_SCATTER, chakra::BROADCAST};
+  return old < kPresent.size() ? kPresent[old] : UINT32_MAX;
+}
+
+void add_001_number(uint32_t number, uint64_t value, TraceNode& node) {
+  switch (number) {
+    case 1:
+      node.id = value;
+      break;
+    case 3:
+      node.type = type_before_003(value);
+      break;
+    case 4:
+      node.data_deps.push_back(value);
+      break;
+    case 5:
+      add_number(node, "tensor_loc", value);
+      break;
+    case 6:
+      add_number(node, "tensor_size", value);
+      break;
+    case 7:
+      node.duration = value;
+      break;
+    case 12:
+      add_number(node, "num_ops", value);
+      break;
+    case 13:
+      if (value > 0) add_number(node, "comm_type", present_collective(value - 1));
+      break;
+    case 15:
+      add_number(node, "comm_group", value);
+      break;
+    case 16:
+      add_number(node, "comm_src", value);
+      break;
+    case 17:
+      add_number(node, "comm_dst", value);
+      break;
+    case 18:
+      add_number(node, "comm_size", value);
+      break;
+    case 19:
+      add_number(node, "comm_tag", value);
+      break;
+    case 20:
+      add_number(node, "comm_priority", value);
+      break;
+    default:
+      break;
+  }
+}
+
+// ASTRA-sim, for which this schema was made, took the run time for its own clock's ticks, which are 1 ns.
+bool parse_001(std::string_view frame, TraceNode& node) {
+  node.unit = nanoseconds(1);
+  WireFields fields(frame);
+  while (fields.next()) {
+    if (fields.type() == WireType::kVarint) {
+      add_001_number(fields.number(), fields.value(), node);
+    } else if (fields.is(2, WireType::kBytes)) {
+      node.name = fields.bytes();
+      if (!is_text(node.name)) return false;
+    }
+  }
+  return fields.whole();
+}
+
+/// What the feeders of the time took from attributes, and later ones from elsewhere or by another name.
+void translate_attributes(TraceNode& node) noexcept {
+  for (TraceAttribute& attribute : node.attributes) {
+    const bool integral = attribute.form == Form::kSigned || attribute.form == Form::kUnsigned;
+    if (attribute.name == "comm_type" && integral) attribute.bits = present_collective(attribute.bits);
+    if (attribute.name == "is_host_op") attribute.name = "is_cpu_op";
+    if (attribute.name == "runtime" && integral) node.duration = attribute.bits;
+  }
+}
+
+bool parse_002_bytes(const WireFields& field, TraceNode& node) {
+  static constexpr std::array<std::string_view TraceTensors::*, 3> kTexts = {
+      &TraceTensors::values, &TraceTensors::shapes, &TraceTensors::types};
+  if (field.number() == 11) return parse_old_attribute(field.bytes(), node.attributes.emplace_back());
+  if (field.number() > 10 || field.number() == 1) return true;
+  if (!is_text(field.bytes())) return false;
+  if (field.number() == 2) node.name = field.bytes();
+  if (field.number() >= 5 && field.number() <= 7) node.inputs.*kTexts[field.number() - 5] = field.bytes();
+  if (field.number() >= 8) node.outputs.*kTexts[field.number() - 8] = field.bytes();
+  return true;
+}
+
+bool parse_002_or_003(std::string_view frame, TraceSchema schema, TraceNode& node) {
+  WireFields fields(frame);
+  while (fields.next()) {
+    if (fields.number() == 4) {
+      if (!add_ids(fields, node.data_deps)) return false;
+    } else if (fields.is(1, WireType::kVarint)) {
+      node.id = fields.value();
+    } else if (fields.is(3, WireType::kVarint)) {
+      node.type = schema == TraceSchema::k002 ? type_before_003(fields.value()) : static_cast<uint32_t>(fields.value());
+    } else if (fields.type() == WireType::kBytes && !parse_002_bytes(fields, node)) {
+      return false;
+    }
+  }
+  translate_attributes(node);
+  return fields.whole();
+}
+
+/// The beginning of a message whose field 1 is a text: an attribute's name.
+bool begins_with_name(std::string_view message) noexcept {
+  return message.starts_with("\x0A");
+}
+
+}  // namespace
+
+const char* to_string(TraceSchema schema) {
+  switch (schema) {
+    case TraceSchema::k001:
+      return "0.0.1";
+    case TraceSchema::k002:
+      return "0.0.2";
+    case TraceSchema::k003:
+      return "0.0.3";
+    case TraceSchema::k004:
+      return "0.0.4";
+  }
+  return "unknown";
+}
+
+bool parse_attribute(std::string_view message, TraceAttribute& attribute) {
+  WireFields fields(message);
+  while (fields.next()) {
+    if (fields.type() == WireType::kVarint) {
+      set_varint(fields.number(), fields.value(), attribute);
+    } else if (fields.type() != WireType::kBytes) {
+      set_fixed(fields.number(), fields.type(), fields.value(), attribute);
+    } else if (!set_bytes(fields.number(), fields.bytes(), attribute)) {
+      return false;
+    }
+  }
+  return fields.whole();
+}
+
+// Field 2 is the type, an enumeration that was renumbered with the fields. Which field a value stands in and how it is
+// encoded is enough: of all layouts, 0.0.2's single values are in 4 to 6 and 0.0.3's in 4 to 8, and lists above.
+bool parse_old_attribute(std::string_view message, TraceAttribute& attribute) {
+  constexpr uint32_t kFirstValue = 4;
+  WireFields fields(message);
+  while (fields.next()) {
+    const uint32_t number = fields.number();
+    if (fields.is(1, WireType::kBytes)) {
+      attribute.name = fields.bytes();
+      if (!is_text(attribute.name)) return false;
+    }
+    if (number < kFirstValue) continue;
+    switch (fields.type()) {
+      case WireType::kVarint:
+        set_signed(attribute, static_cast<int64_t>(fields.value()));
+        if (number >= 8) attribute.form = Form::kList;
+        break;
+      case WireType::kFixed32:
+        set_real(attribute, as_float(fields.value()));
+        if (number >= 7) attribute.form = Form::kList;
+        break;
+      case WireType::kFixed64:
+        set_real(attribute, std::bit_cast<double>(fields.value()));
+        break;
+      case WireType::kBytes:
+        set_text(attribute, fields.bytes());
+        if (number >= 9) attribute.form = Form::kList;
+        break;
+    }
+  }
+  return fields.whole();
+}
+
+bool parse_node(std::string_view frame, TraceSchema schema, TraceNode& node) {
+  node.clear();
+  switch (schema) {
+    case TraceSchema::k001:
+      return parse_001(frame, node);
+    case TraceSchema::k002:
+    case TraceSchema::k003:
+      return parse_002_or_003(frame, schema, node);
+    case TraceSchema::k004:
+      return parse_004(frame, node);
+  }
+  return false;
+}
+
+bool is_metadata(std::string_view frame) {
+  WireFields fields(frame);
+  while (fields.next()) {
+    if (fields.type() != WireType::kBytes || fields.number() > 2) return false;
+    if (fields.number() == 1 && !is_text(fields.bytes())) return false;
+    if (fields.number() == 2) {
+      TraceAttribute attribute;
+      if (!parse_attribute(fields.bytes(), attribute) || attribute.name.empty()) return false;
+    }
+  }
+  return fields.whole();
+}
+
+void SchemaDetector::look_at(std::string_view frame) {
+  WireFields fields(frame);
+  while (fields.next()) {
+    const bool varint = fields.type() == WireType::kVarint, bytes = fields.type() == WireType::kBytes;
+    const uint32_t number = fields.number();
+    if (number == 4 && varint) has_unpacked_parents_ = true;
+    if (varint && number >= 12 && number <= 20) has_old_fields_ = true;
+    if (bytes && number == 11 && begins_with_name(fields.bytes())) look_at_old_attribute(fields.bytes());
+    if (bytes && (number == 4 || number == 5 || (number == 10 && begins_with_name(fields.bytes()))))
+      has_new_fields_ = true;
+  }
+}
+
+// 0.0.2's float, int and texts stand where 0.0.3 has bool, float and a number.
+void SchemaDetector::look_at_old_attribute(std::string_view attribute) {
+  has_old_attributes_ = true;
+  WireFields fields(attribute);
+  while (fields.next()) {
+    if (fields.is(4, WireType::kFixed32) || fields.is(5, WireType::kVarint) || fields.is(6, WireType::kBytes) ||
+        fields.is(7, WireType::kFixed32))
+      is_002_ = true;
+  }
+}
+
+TraceSchema SchemaDetector::schema() const {
+  if (has_old_attributes_) return is_002_ ? TraceSchema::k002 : TraceSchema::k003;
+  if (has_old_fields_ || (has_unpacked_parents_ && !has_new_fields_)) return TraceSchema::k001;
+  return TraceSchema::k004;
+}
+
+}  // namespace rankwire
