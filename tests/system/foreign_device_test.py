@@ -1,54 +1,15 @@
-"""A device under test that is not ours: a Linux bridge between four kernel interfaces, reached over net_af_packet.
-
-The near ends of four veth pairs and rankwire are in one network namespace, the far ends and the bridge in another, so
-that every frame crosses the bridge.
-"""
+"""A device under test that is not ours: a Linux bridge between four kernel interfaces, reached over net_af_packet."""
 
 import json
-import os
-import shutil
-import subprocess
 import unittest
 
-from rankwire import SOURCE, USAGE, RankwireTest, rankwire, transformer
+from bridge import BridgeTest, ip
+from rankwire import SOURCE, USAGE, rankwire, transformer
 
-PORTS = 4
-LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC
-
-
-def ip(*arguments):
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
+PORTS = BridgeTest.PORTS
 
 
-class Bridge(RankwireTest):
-    def setUp(self):
-        super().setUp()
-        if os.geteuid() != 0 or shutil.which("ip") is None:
-            self.skipTest("network namespaces take root and iproute2")
-        self.near, self.far = f"rwnear{os.getpid()}", f"rwfar{os.getpid()}"
-        try:
-            self.build()
-        except subprocess.CalledProcessError as error:
-            self.skipTest(f"{' '.join(error.cmd)}: {error.stderr.strip()}")
-
-    def build(self):
-        for namespace in (self.near, self.far):
-            ip("netns", "add", namespace)
-            # The interfaces go with their namespace.
-            self.addCleanup(subprocess.run, ["ip", "netns", "delete", namespace], capture_output=True, check=False)
-        ip("-n", self.far, "link", "add", "br0", "mtu", str(LINK_MTU), "type", "bridge")
-        for port in range(PORTS):
-            near, far = f"rw{port}", f"dut{port}"
-            peer = ["peer", "name", far, "mtu", str(LINK_MTU), "netns", self.far]
-            ip("-n", self.near, "link", "add", near, "mtu", str(LINK_MTU), "type", "veth", *peer)
-            ip("-n", self.far, "link", "set", far, "master", "br0", "up")
-            ip("-n", self.near, "link", "set", near, "up")
-        ip("-n", self.far, "link", "set", "br0", "up")
-        # Neighbour discovery of the kernel would be counted with our frames.
-        for namespace, name in ((self.near, "rw"), (self.far, "dut")):
-            for port in range(PORTS):
-                ip("-n", namespace, "link", "set", f"{name}{port}", "addrgenmode", "none")
-
+class Bridge(BridgeTest):
     def frames_from_us(self):
         """Frames that the bridge's ports have received, by port, as the kernel counts them."""
         links = json.loads(ip("-n", self.far, "-s", "-j", "link"))
@@ -68,7 +29,7 @@ class Bridge(RankwireTest):
 
     def run_over_bridge(self, config, mtu):
         before = self.frames_from_us()
-        run = self.call("run", config, prefix=["ip", "netns", "exec", self.near])
+        run = self.call("run", config, prefix=self.inside())
         self.assert_delivered(run)
         self.assertGreater(run.summary["bytes_wire"], 10_000_000)
         ports = sorted(run.rows("ports", fidelity="emulated"), key=lambda row: int(row["port"]))
@@ -93,13 +54,13 @@ class Bridge(RankwireTest):
     def test_frames_that_the_rings_cannot_hold(self):
         path = self.configuration(self.configuration_of(4096, "net_af_packet{0},iface=rw{0},framesz=2048"))
         arguments = ["run", path, "--out", self.folder / "run"]
-        process = rankwire(*arguments, prefix=["ip", "netns", "exec", self.near])
+        process = rankwire(*arguments, prefix=self.inside())
         self.assert_one_line_error(process, USAGE, "net_af_packet0", "framesz")
 
     def test_interface_that_carries_too_little(self):
         ip("-n", self.near, "link", "set", "rw2", "mtu", "1500")
         path = self.configuration(self.configuration_of(4096))
-        process = rankwire("run", path, "--out", self.folder / "run", prefix=["ip", "netns", "exec", self.near])
+        process = rankwire("run", path, "--out", self.folder / "run", prefix=self.inside())
         self.assert_one_line_error(process, USAGE, "rw2", "1500")
 
 
