@@ -117,6 +117,22 @@ struct TransportCounters {
   uint64_t stalls = 0;          ///< times a port with frames to send fell behind its schedule by more than the catch-up
   Duration worst_stall;         ///< the furthest that any port fell behind
   Duration slipped;             ///< the port with the most: line time lost for good, because catching up is bounded
+  Duration pacing_slipped;      ///< the queue pair with the most: time of its paced schedule lost in the same way
+};
+
+/// Congestion notification, under the names of mlx5's hardware counters.
+struct CongestionCounters {
+  uint64_t np_ecn_marked_roce_packets = 0;  ///< data packets received that were marked CE, where CNPs are sent
+  uint64_t np_cnp_sent = 0;
+  uint64_t rp_cnp_handled = 0;
+  uint64_t rp_cnp_ignored = 0;  ///< CNPs received that no algorithm heeds, or of a failed queue pair
+
+  CongestionCounters& operator+=(const CongestionCounters& other) {
+    np_ecn_marked_roce_packets += other.np_ecn_marked_roce_packets, np_cnp_sent += other.np_cnp_sent;
+    rp_cnp_handled += other.rp_cnp_handled, rp_cnp_ignored += other.rp_cnp_ignored;
+    return *this;
+  }
+  bool operator==(const CongestionCounters&) const = default;
 };
 
 /// Counters of one queue pair of a connection, in the order of TransportPlan::connections and then of `member`.
@@ -125,6 +141,7 @@ struct FlowCounters {
   uint16_t member = 0;
   uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs; 0: not known, or there are none
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
+  CongestionCounters congestion;      ///< np_ those of the destination, rp_ those of the source
   std::optional<TimeByCause> causes;  ///< where the time of the source went; absent: not recorded
 };
 
@@ -137,6 +154,7 @@ struct PortCounters {
   uint64_t marked = 0;                  ///< by a switch: changed to ECN CE
   uint64_t pause_tx = 0, pause_rx = 0;  ///< PFC and PAUSE frames
   std::array<Duration, 8> paused{};     ///< by priority: how long the port was told not to send it
+  CongestionCounters congestion;        ///< of its queue pairs
   bool hardware_time = false;  ///< frames are stamped by the port's hardware; otherwise they arrive when the loop looks
   Duration arrival_error;      ///< with hardware stamps, the error of their conversion to the run's clock; otherwise
                                ///< how late an arrival can have been noticed, at the median of the intervals between

@@ -42,7 +42,7 @@ std::span<const CounterField> transport_counters() {
   };
   // A counter added to TransportCounters must get a name here.
   static_assert(sizeof(TransportCounters) ==
-                sizeof(kCounters) / sizeof(kCounters[0]) * sizeof(uint64_t) + 2 * sizeof(Duration));
+                sizeof(kCounters) / sizeof(kCounters[0]) * sizeof(uint64_t) + 3 * sizeof(Duration));
   return kCounters;
 }
 
@@ -50,6 +50,7 @@ TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& o
   for (const CounterField& counter : transport_counters()) sum.*counter.field += other.*counter.field;
   sum.worst_stall = std::max(sum.worst_stall, other.worst_stall);
   sum.slipped = std::max(sum.slipped, other.slipped);
+  sum.pacing_slipped = std::max(sum.pacing_slipped, other.pacing_slipped);
   return sum;
 }
 

@@ -13,11 +13,11 @@ struct CounterField {
   uint64_t TransportCounters::*field;
 };
 
-/// Every integer counter, in the order of TransportCounters. The two durations are stored as `worst_stall_ps` and
-/// `slipped_ps`.
+/// Every integer counter, in the order of TransportCounters. The durations are stored as `worst_stall_ps`, `slipped_ps`
+/// and `pacing_slipped_ps`.
 std::span<const CounterField> transport_counters();
 
-/// Counts add up; of the two durations, which are those of the worst port, the longer stays.
+/// Counts add up; of durations, which are those of the worst port or queue pair, the longer stays.
 TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& other);
 
 }  // namespace rankwire

@@ -30,7 +30,8 @@ struct CongestionOptions {
 /// Throws Error(kInput) naming the first value out of its range.
 void check_congestion_options(const CongestionOptions& options);
 
-/// Whether the algorithm follows acknowledgements, so that every packet must ask for one.
+/// Whether the algorithm follows acknowledgements, so that every packet must ask for one. What is fetched by READ has
+/// none.
 constexpr bool follows_acknowledgements(CongestionAlgorithm algorithm) {
   return algorithm == CongestionAlgorithm::kDctcp || algorithm == CongestionAlgorithm::kSwift;
 }

@@ -24,12 +24,6 @@ struct NotificationOptions {
   NotificationScope scope = NotificationScope::kQueuePair;
 };
 
-/// Under the names of mlx5's hardware counters.
-struct NotificationCounters {
-  uint64_t np_cnp_sent = 0;
-  uint64_t np_ecn_marked_roce_packets = 0;
-};
-
 /// Decides for all queue pairs of a transport: a state machine without I/O or clock. No allocation after construction;
 /// one thread.
 class NotificationPoint {
@@ -43,21 +37,16 @@ class NotificationPoint {
 
   /// A data packet marked Congestion Experienced has arrived. True: it asks for a CNP, which the caller owes.
   bool marked(uint32_t queue_pair, Time now) noexcept {
-    ++counters_.np_ecn_marked_roce_packets;
     Time& last = last_[groups_[queue_pair]];
     if (now - last < interval_) return false;
     last = now;
     return true;
   }
-  void sent() noexcept { ++counters_.np_cnp_sent; }
-
-  const NotificationCounters& counters() const noexcept { return counters_; }
 
  private:
   Duration interval_;
   std::vector<uint32_t> groups_;
   std::vector<Time> last_;  // CNP asked for, by group
-  NotificationCounters counters_;
 };
 
 /// The queue pairs of a port that owe CNPs, first in, first out. No allocation after construction; one thread.

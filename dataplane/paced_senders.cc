@@ -34,6 +34,13 @@ bool PacedSenders::place(uint32_t queue_pair, uint32_t lane, uint32_t in_flight,
   if (window_room(flow, in_flight) == 0) {
     flow.state = State::kIdle;
   } else if (!is_paced(flow) || flow.left > 0 || flow.next <= now) {
+    if (flow.state == State::kWaiting && is_paced(flow)) {
+      if (const Duration lost = lose(flow, now); lost > Duration()) {
+        ++slips_;
+        flow.slipped += lost;
+        longest_slip_ = std::max(longest_slip_, flow.slipped);
+      }
+    }
     flow.state = State::kQueued;
   } else {
     flow.state = State::kWaiting;
@@ -59,10 +66,7 @@ void PacedSenders::sent(uint32_t queue_pair, uint32_t packets, Bytes on_line, Ti
     flow.left = 0;
     return;
   }
-  if (now - flow.next > options_.catch_up) {
-    flow.next = now - options_.catch_up;
-    ++slips_;
-  }
+  if (lose(flow, now) > Duration()) ++displaced_;
   flow.next += serialization_time(on_line, flow.allowance.rate);
   flow.left -= std::min(packets, flow.left);
 }
@@ -75,6 +79,13 @@ size_t PacedSenders::bytes() const noexcept {
   size_t bytes = flows_.size() * sizeof(Flow);
   for (const TimingWheel& wheel : wheels_) bytes += wheel.bytes();
   return bytes;
+}
+
+// What cannot be made good any more.
+Duration PacedSenders::lose(Flow& flow, Time now) const noexcept {
+  const Duration lost = std::max(now - flow.next - options_.catch_up, Duration());
+  flow.next += lost;
+  return lost;
 }
 
 // Asks the algorithm.

@@ -25,9 +25,10 @@ struct PacingOptions {
 /// turn by the caller; one whose rate is below its line's waits, between bursts, in its lane's wheel.
 ///
 /// The schedule of a queue pair is absolute: a packet of n bytes on the line puts it off by n / rate, whenever the
-/// packet was sent, so the mean rate is exact; what is late by more than `catch_up` slips. While a queue pair has
-/// nothing to send, or its window is closed, no credit adds up. A rate that changes during a wait stretches or shortens
-/// what is left of it.
+/// packet was sent, so the mean rate is exact; what is late by more than `catch_up` is lost for good. It slips when the
+/// caller looks too late at one whose time has come, and is displaced when one that is queued does not get its turn:
+/// then others, or a pause, have the line. While a queue pair has nothing to send, or its window is closed, no credit
+/// adds up. A rate that changes during a wait stretches or shortens what is left of it.
 ///
 /// `lane` is an index, always the same of a queue pair. No allocation after construction; one thread.
 class PacedSenders {
@@ -65,8 +66,11 @@ class PacedSenders {
   bool is_paced(uint32_t queue_pair) const noexcept { return is_paced(flows_[queue_pair]); }
   /// When it may send next.
   Time schedule(uint32_t queue_pair) const noexcept { return flows_[queue_pair].next; }
-  /// Times a queue pair was behind its schedule by more than the catch-up.
+  /// Times a queue pair left the wheel so late that time was lost, and the most that any has lost in this way.
   uint64_t slips() const noexcept { return slips_; }
+  Duration longest_slip() const noexcept { return longest_slip_; }
+  /// Times that it was lost while queued.
+  uint64_t displaced() const noexcept { return displaced_; }
   /// Memory of what is kept of queue pairs here, the algorithm's own apart.
   size_t bytes() const noexcept;
 
@@ -80,19 +84,22 @@ class PacedSenders {
     Time next = Time::long_ago();
     Allowance allowance;
     Bandwidth line;
+    Duration slipped;
     uint32_t left = 0;  // of the burst that has begun
     State state = State::kIdle;
   };
 
   static bool is_paced(const Flow& flow) noexcept { return flow.allowance.rate < flow.line; }
   void look(uint32_t queue_pair, Time now) noexcept;
+  Duration lose(Flow& flow, Time now) const noexcept;
   uint32_t window_room(const Flow& flow, uint32_t in_flight) const noexcept;
 
   std::unique_ptr<CongestionControl> control_;
   PacingOptions options_;
   std::vector<Flow> flows_;
   std::vector<TimingWheel> wheels_;  // by lane
-  uint64_t slips_ = 0;
+  uint64_t slips_ = 0, displaced_ = 0;
+  Duration longest_slip_;
 };
 
 }  // namespace rankwire

@@ -55,7 +55,9 @@ std::vector<uint32_t> RoceTransport::notification_groups() const {
 // A data packet for the queue pair was marked on its way.
 void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
   const QueuePairEnd& end = ends_[queue_pair];
-  if (end.failed || end.link != LinkState::kOpen || !notification_->marked(queue_pair, arrival)) return;
+  if (end.failed || end.link != LinkState::kOpen) return;
+  ++flow_counters_[queue_pair].marked_packets;
+  if (!notification_->marked(queue_pair, arrival)) return;
   owed_notifications_[end.lane].push(queue_pair);
   lanes_[end.lane].owes_notification = true;
 }
@@ -63,7 +65,8 @@ void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
 void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {
   ++counters_.cnp_rx;
   const bool heeded = paced_ && paced_->control().heeds_notifications() && !ends_[queue_pair].failed;
-  ++(heeded ? details_.rp_cnp_handled : details_.rp_cnp_ignored);
+  QueuePairCounters& counters = flow_counters_[queue_pair];
+  ++(heeded ? counters.notifications_handled : counters.notifications_ignored);
   if (heeded) paced_->control().notified(queue_pair, now);
 }
 
@@ -77,15 +80,18 @@ void RoceTransport::on_progress(uint32_t queue_pair, uint32_t oldest_before, con
     control.rewound(queue_pair, now);
 }
 
-bool RoceTransport::may_be_queued(uint32_t queue_pair, Time now) noexcept {
-  return paced_->offer(queue_pair, ends_[queue_pair].lane, requesters_[queue_pair].in_flight(), now);
+// The queue pair, whose link is open, has something to send.
+void RoceTransport::offer_sender(uint32_t queue_pair, Time now) noexcept {
+  const uint16_t lane = ends_[queue_pair].lane;
+  if (paced_->offer(queue_pair, lane, requesters_[queue_pair].in_flight(), now)) lanes_[lane].senders.push(queue_pair);
 }
 
 // The queue pair is neither queued nor does it wait: whichever it must.
 void RoceTransport::place_sender(uint32_t queue_pair, Time now) noexcept {
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
-  if (!requester.can_send(reliable_) || end.link != LinkState::kOpen) {
+  const bool has_work = requester.can_send(reliable_) || owes_response(queue_pair);
+  if (!has_work || end.link != LinkState::kOpen) {
     paced_->rest(queue_pair);
   } else if (paced_->place(queue_pair, end.lane, requester.in_flight(), now)) {
     lanes_[end.lane].senders.push(queue_pair);
@@ -104,7 +110,8 @@ void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexce
   OwedNotifications& owed = owed_notifications_[lane_index];
   if (!lane.may_send(lane.priorities().notifications)) return;
   for (; !owed.empty(); owed.pop()) {
-    const HeaderTemplate& path = templates_[owed.front()];
+    const uint32_t queue_pair = owed.front();
+    const HeaderTemplate& path = templates_[queue_pair];
     const FrameShape shape{.header_length = notification_bytes(path)};
     const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), 1);
     if (buffers.empty()) return;
@@ -112,15 +119,15 @@ void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexce
     frame.head = lane.capabilities().place(buffers[0]) - shape.header_length;
     write_congestion_notification(path, options_.profile.notification_hop_limit, frame);
     lane.stage(1, shape);
-    notification_->sent();
+    ++flow_counters_[queue_pair].notifications_sent;
     ++counters_.cnp_tx;
     counters_.bytes_tx += shape.length();
   }
   lane.owes_notification = false;
 }
 
-// The turn of the first of the senders, or what is left of it: as many packets as it may send. False when frames ran
-// out before it was over.
+// The turn of the first of the senders, or what is left of it: as many packets as it may send, requests or responses to
+// READs, which share its rate. False when frames ran out before it was over.
 bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
   if (!lane.pacer().due(now)) return false;
   const uint32_t queue_pair = lane.senders.front();
@@ -128,16 +135,45 @@ bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
   const uint64_t bytes = counters_.bytes_tx;
   const uint32_t limit = begin < options_.turn ? options_.turn - begin : 0;
   const uint32_t packets = paced_->packets(queue_pair, requesters_[queue_pair].in_flight(), limit, now);
-  const bool over = transmit_up_to(lane, queue_pair, begin + packets, now);
+  // Where it has both, their turns alternate.
+  QueuePairEnd& end = ends_[queue_pair];
+  const bool answers = owes_response(queue_pair) && !(end.answered && requesters_[queue_pair].can_send(reliable_));
+  const bool over = answers ? transmit_responses(lane, queue_pair, begin + packets, now)
+                            : transmit_up_to(lane, queue_pair, begin + packets, now);
   if (const uint32_t sent = lane.run - begin; sent > 0) {
     const auto on_line = static_cast<int64_t>(counters_.bytes_tx - bytes + uint64_t{kLineOverhead} * sent);
     paced_->sent(queue_pair, sent, Bytes(on_line), now);
+    end.answered = answers;
   }
   if (!over) return false;
   lane.run = 0;
   lane.senders.pop();
   place_sender(queue_pair, now);
   return true;
+}
+
+// Until `turn` packets of this turn are sent, or as many as are owed. False when frames ran out before.
+bool RoceTransport::transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
+  while (lane.run < turn && owes_response(queue_pair)) {
+    const uint32_t sent = transmit_response(lane, queue_pair, turn - lane.run, now);
+    if (sent == 0) return false;
+    lane.run += sent;
+  }
+  owe_answer(queue_pair);
+  return true;
+}
+
+CongestionCounters RoceTransport::congestion_of(uint32_t queue_pair) const {
+  const QueuePairCounters& counters = flow_counters_[queue_pair];
+  return {counters.marked_packets, counters.notifications_sent, counters.notifications_handled,
+          counters.notifications_ignored};
+}
+
+CongestionCounters RoceTransport::congestion_of(PortId port) const {
+  CongestionCounters sum;
+  for (uint32_t i = 0; i < ends_.size(); ++i)
+    if (bindings_[ends_[i].lane].id == port) sum += congestion_of(i);
+  return sum;
 }
 
 // Empty where nothing is held back.

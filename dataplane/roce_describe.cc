@@ -78,13 +78,18 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
+        flow.congestion.rp_cnp_handled = counters.notifications_handled;
+        flow.congestion.rp_cnp_ignored = counters.notifications_ignored;
         if (records_causes()) flow.causes = cause_clocks_[source].read(last_now_, time_paused(source, last_now_));
       }
       if (ends.destination != kNone) {
         const uint32_t destination = ends.destination + member;
         flow.source_qp = peer_queue_pair(destination);
         flow.destination_qp = kFirstQueuePair + destination;
-        flow.marks = flow_counters_[destination].marks;
+        const QueuePairCounters& counters = flow_counters_[destination];
+        flow.marks = counters.marks;
+        flow.congestion.np_ecn_marked_roce_packets = counters.marked_packets;
+        flow.congestion.np_cnp_sent = counters.notifications_sent;
       }
     }
   }
@@ -98,12 +103,14 @@ std::vector<NamedCounter> RoceTransport::details() const {
       {"out_of_credits", details_.out_of_credits}, {"refused", details_.refused},
       {"not_admitted", details_.not_admitted},     {"unindexed_messages", details_.unindexed},
       {"unknown_offers", details_.unknown_offers}, {"answers_merged", details_.answers_merged}};
-  const NotificationCounters marks = notification_ ? notification_->counters() : NotificationCounters();
-  for (const NamedCounter& counter : {NamedCounter{"np_cnp_sent", marks.np_cnp_sent},
-                                      NamedCounter{"np_ecn_marked_roce_packets", marks.np_ecn_marked_roce_packets},
-                                      NamedCounter{"rp_cnp_handled", details_.rp_cnp_handled},
-                                      NamedCounter{"rp_cnp_ignored", details_.rp_cnp_ignored},
-                                      NamedCounter{"pacing_slips", paced_ ? paced_->slips() : 0}})
+  CongestionCounters congestion;
+  for (uint32_t i = 0; i < flow_counters_.size(); ++i) congestion += congestion_of(i);
+  for (const NamedCounter& counter : {NamedCounter{"np_cnp_sent", congestion.np_cnp_sent},
+                                      NamedCounter{"np_ecn_marked_roce_packets", congestion.np_ecn_marked_roce_packets},
+                                      NamedCounter{"rp_cnp_handled", congestion.rp_cnp_handled},
+                                      NamedCounter{"rp_cnp_ignored", congestion.rp_cnp_ignored},
+                                      NamedCounter{"pacing_slips", paced_ ? paced_->slips() : 0},
+                                      NamedCounter{"pacing_displaced", paced_ ? paced_->displaced() : 0}})
     details.push_back(counter);
   NeighbourCounters neighbours;
   uint64_t buffer_drops = 0;

@@ -38,8 +38,8 @@ void check_options(const RoceOptions& options) {
     fail_input("a queue pair may have {} READs outstanding, and its peer remembers {}", options.profile.max_reads,
                options.profile.max_responder_reads);
   check_congestion_options(options.congestion);
-  if (options.verb == DataVerb::kRead && options.congestion.algorithm != CongestionAlgorithm::kNone)
-    fail_input("congestion control does not hold back READ responses; the verb must be another");
+  if (options.verb == DataVerb::kRead && follows_acknowledgements(options.congestion.algorithm))
+    fail_input("the congestion control follows acknowledgements, which READ responses do not have");
   for (const Marking& marking :
        {options.markings.data, options.markings.ack, options.markings.nak, options.markings.cnp})
     check_marking(marking);

@@ -75,7 +75,7 @@ struct RoceOptions {
   std::optional<uint32_t> receive_queue;
   ReadAccess read_access = ReadAccess::kForRendezvous;
 
-  /// Not with DataVerb::kRead: READ responses are not held back.
+  /// With DataVerb::kRead not an algorithm that follows acknowledgements: READ responses have none.
   CongestionOptions congestion;
 
   Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};

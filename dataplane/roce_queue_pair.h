@@ -31,6 +31,7 @@ struct alignas(64) QueuePairEnd {
   bool at_source = false;  ///< of `connection`
   LinkState link = LinkState::kUnconnected;
   bool failed = false;    ///< in the error state
+  bool answered = false;  ///< its last paced turn was one of READ responses
   uint32_t peer = kNone;  ///< the other end, when it stands here too
 
   // The memory that the peer lets this end write to.
@@ -72,7 +73,9 @@ struct QueuePairInbox {
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
   uint64_t retransmitted = 0;
+  uint64_t marked_packets = 0;  ///< CongestionCounters::np_ecn_marked_roce_packets
   uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
+  uint32_t notifications_sent = 0, notifications_handled = 0, notifications_ignored = 0;
 };
 
 /// What a request is for: OutboundMessage::context.

@@ -264,6 +264,7 @@ void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
   Responder& responder = responders_[queue_pair];
   TransmitLane& lane = lanes_[end.lane];
   if (responder.response_pending()) {
+    if (paced_) return offer_sender(queue_pair, last_now_);
     lane.readers.push(queue_pair);
   } else if (responder.reply_due(responder_options_) && lane.answers.room() > 0) {
     lane.answers.push({queue_pair, responder.take_reply()});

@@ -77,13 +77,13 @@ void RoceTransport::transmit_discovery(TransmitLane& lane, Neighbours& neighbour
 }
 
 // A queue pair's turn to answer READs and one's turn to send requests alternate, whenever the line has a slot. Like the
-// other ways to transmit: false when there was no frame for it.
+// other ways to transmit: false when there was no frame for it. With congestion control a queue pair sends both in its
+// own turns.
 bool RoceTransport::transmit_next(TransmitLane& lane, Time now) noexcept {
   if (!lane.pacer().due(now)) return false;
   const bool sends = !lane.senders.empty() && lane.after_response;
   lane.after_response = !sends;
-  if (!sends) return transmit_response(lane, now);
-  return paced_ ? transmit_controlled(lane, now) : transmit_turn(lane, now);
+  return sends ? transmit_turn(lane, now) : transmit_reader(lane, now);
 }
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
@@ -114,27 +114,39 @@ void RoceTransport::count_answer(uint8_t syndrome) noexcept {
   if ((syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) ++counters_.rnr_naks_tx;
 }
 
-bool RoceTransport::transmit_response(TransmitLane& lane, Time now) noexcept {
+// The turn of the first of the readers.
+bool RoceTransport::transmit_reader(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.readers.front();
-  Responder& responder = responders_[queue_pair];
-  // What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
-  if (ends_[queue_pair].failed && responder.state() == Responder::State::kReady) {
+  if (!owes_response(queue_pair)) {
     lane.readers.pop();
     return true;
   }
-  ResponseRun run = responder.next_response(responder_options_, options_.turn);
+  if (transmit_response(lane, queue_pair, options_.turn, now) == 0) return false;
+  lane.readers.pop();
+  owe_answer(queue_pair);
+  return true;
+}
+
+// What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
+bool RoceTransport::owes_response(uint32_t queue_pair) const noexcept {
+  const Responder& responder = responders_[queue_pair];
+  return responder.response_pending() && !(ends_[queue_pair].failed && responder.state() == Responder::State::kReady);
+}
+
+// Packets of the oldest READ's response, at most `limit`; how many. 0: there was no frame for them.
+uint32_t RoceTransport::transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
+  Responder& responder = responders_[queue_pair];
+  ResponseRun run = responder.next_response(responder_options_, limit);
   const FrameShape shape = writer_->shape(templates_[queue_pair], run.opcode, run.length);
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), run.count);
-  if (buffers.empty()) return false;
+  if (buffers.empty()) return 0;
   run.count = static_cast<uint32_t>(buffers.size());
   write_response(queue_pair, run, now, buffers, lane.capabilities());
   lane.stage(run.count, shape);
   count_data(run.count, shape.length());
   ends_[queue_pair].packets += run.count;
   responder.responded(run);
-  lane.readers.pop();
-  owe_answer(queue_pair);
-  return true;
+  return run.count;
 }
 
 // What a READ finds is the offered message that its address names, else a payload of key 0.

@@ -89,8 +89,13 @@ void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_befo
   const QueuePairEnd& end = ends_[queue_pair];
   note_deadline(queue_pair, now, deadline_before);
   if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
-  if (requester.can_send(reliable_) && end.link == LinkState::kOpen && (!paced_ || may_be_queued(queue_pair, now)))
-    lanes_[end.lane].senders.push(queue_pair);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
+    if (paced_) {
+      offer_sender(queue_pair, now);
+    } else {
+      lanes_[end.lane].senders.push(queue_pair);
+    }
+  }
   if (records_causes()) note_cause(queue_pair, now);
 }
 
@@ -149,6 +154,7 @@ TransportCounters RoceTransport::counters() const {
     counters.worst_stall = std::max(counters.worst_stall, pacer.worst_stall());
     counters.slipped = std::max(counters.slipped, pacer.slipped());
   }
+  if (paced_) counters.pacing_slipped = paced_->longest_slip();
   return counters;
 }
 
@@ -161,7 +167,9 @@ std::vector<PortCounters> RoceTransport::ports() const {
     if (lane >= lanes_.size()) continue;
     const Port& port = *ports_[port_of_lane_[lane]];
     if (!counters.hardware_time) counters.arrival_error = port.look_intervals.quantile(0.5);
-    if (port.first_lane == lane) add_pauses(port, counters);
+    if (port.first_lane != lane) continue;
+    add_pauses(port, counters);
+    counters.congestion = congestion_of(port.id);
   }
   return ports;
 }

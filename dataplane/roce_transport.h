@@ -122,9 +122,6 @@ class RoceTransport final : public Transport {
     uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
     uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
     uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
-    // As mlx5 calls them.
-    uint64_t rp_cnp_handled = 0;
-    uint64_t rp_cnp_ignored = 0;  ///< of failed queue pairs, and where no algorithm heeds them
   };
 
   uint64_t packets_tx() const noexcept {
@@ -174,11 +171,14 @@ class RoceTransport final : public Transport {
   void on_mark(uint32_t queue_pair, Time arrival) noexcept;
   void on_notification(uint32_t queue_pair, Time now) noexcept;
   void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
-  bool may_be_queued(uint32_t queue_pair, Time now) noexcept;
+  void offer_sender(uint32_t queue_pair, Time now) noexcept;
   void place_sender(uint32_t queue_pair, Time now) noexcept;
   void release_paced(uint32_t lane, Time now) noexcept;
   void transmit_notifications(uint32_t lane, Time now) noexcept;
   bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
+  bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
+  CongestionCounters congestion_of(uint32_t queue_pair) const;
+  CongestionCounters congestion_of(PortId port) const;
   std::string describe_control(uint32_t queue_pair) const;
 
   // roce_causes.cc
@@ -261,7 +261,9 @@ class RoceTransport final : public Transport {
   void transmit(uint32_t lane, Time now) noexcept;
   void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  bool transmit_response(TransmitLane& lane, Time now) noexcept;
+  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
+  bool owes_response(uint32_t queue_pair) const noexcept;
+  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
   bool transmit_turns(TransmitLane& lane, Time now) noexcept;
   uint32_t write_middles(TransmitLane& lane, uint32_t header_length, std::span<const FrameBuffer> buffers) noexcept;

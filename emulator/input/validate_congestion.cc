@@ -39,8 +39,11 @@ void validate_congestion(const RunConfig& config, const Tree& root) {
          "follows the marks of data packets, which must be ECN-capable: it needs 'transport.ecn: on', or "
          "'transport.markings.data.ecn: on'");
   if (control.algorithm == AlgorithmName::kNone) return;
-  if (transport.verb == VerbName::kRead)
-    fail(root, "algorithm", "holds back what sources send; with 'transport.verb: read' destinations fetch it");
+  const bool has_window = control.algorithm == AlgorithmName::kDctcp || control.algorithm == AlgorithmName::kSwift;
+  if (transport.verb == VerbName::kRead && has_window)
+    fail(root, "algorithm",
+         "'dctcp' and 'swift' follow acknowledgements, which the data of 'transport.verb: read' does not have; "
+         "'static' or 'dcqcn' holds it back");
   if (std::ranges::all_of(config.ports, &PortConfig::is_rdma_device))
     fail(root, "algorithm",
          "is for DPDK ports, and all ports are RDMA devices, whose congestion control is set by their driver");

@@ -99,6 +99,25 @@ TEST(RoceIncast, SixteenFlowsShareUnderDcqcn) {
   expect_alike_at_both_ends(incast);
 }
 
+// The same data, fetched: the receiver asks, the senders answer, and its CNPs slow down the answers.
+TEST(RoceIncast, SixteenFlowsShareUnderDcqcnWhenTheyAreRead) {
+  RoceOptions options = dcqcn_options();
+  options.verb = DataVerb::kRead;
+  options.markings.ack.ecn = Ecn::kNotCapable;  // those of the receiver's words meet the queue, too
+  Incast incast(16, options, Bytes(100'000));
+  for (uint32_t sender = 0; sender < 16; ++sender) incast.start(sender);
+  incast.run_until(Time() + milliseconds(40));
+  incast.take_delivered();
+  incast.take_most_held();
+  incast.run_until(Time() + milliseconds(80));
+  const std::vector<int64_t> delivered = incast.take_delivered();
+  EXPECT_GE(jain(delivered), 0.95);
+  EXPECT_GT(share_of_line(delivered, milliseconds(40)), 0.8);
+  EXPECT_EQ(incast.drops(), 0u);
+  EXPECT_EQ(incast.receiver().counters().timeouts, 0u);
+  expect_alike_at_both_ends(incast);
+}
+
 // DCTCP keeps the queue near its threshold of 15 frames, Swift the round trip near its target, in which the line sends
 // 23. The windows of 256 packets, with which all begin, have hundreds of frames in the switch at first.
 TEST(RoceIncast, WindowsKeepTheQueueShort) {

@@ -182,11 +182,13 @@ TEST_F(PortTransportsTest, CountersAddUpAndTheWorstPortIsTheWorst) {
   left_.counters.stalls = 1, right_.counters.stalls = 5;
   left_.counters.worst_stall = Duration(70), right_.counters.worst_stall = Duration(9);
   left_.counters.slipped = Duration(1), right_.counters.slipped = Duration(2);
+  left_.counters.pacing_slipped = Duration(4), right_.counters.pacing_slipped = Duration(3);
   const TransportCounters counters = prepared()->counters();
   EXPECT_EQ(counters.packets_tx, 7u);
   EXPECT_EQ(counters.stalls, 6u);
   EXPECT_EQ(counters.worst_stall, Duration(70));
   EXPECT_EQ(counters.slipped, Duration(2));
+  EXPECT_EQ(counters.pacing_slipped, Duration(4));
 }
 
 // Each transport lists every connection, with zeros for those of others.

@@ -215,8 +215,8 @@ const Mistake kMistakes[] = {
      ":5: transport.congestion_control.algorithm: follows the marks of data packets, which must be ECN-capable: it "
      "needs 'transport.ecn: on', or 'transport.markings.data.ecn: on'"},
     {"CongestionControlOfReads", "GOODtransport:\n  verb: read\n  congestion_control: {algorithm: swift}\n",
-     ":5: transport.congestion_control.algorithm: holds back what sources send; with 'transport.verb: read' "
-     "destinations fetch it"},
+     ":5: transport.congestion_control.algorithm: 'dctcp' and 'swift' follow acknowledgements, which the data of "
+     "'transport.verb: read' does not have; 'static' or 'dcqcn' holds it back"},
     {"CongestionControlOfRdmaDevices", "RDMAtransport:\n  congestion_control: {algorithm: dcqcn}\n",
      ":6: transport.congestion_control.algorithm: is for DPDK ports, and all ports are RDMA devices, whose congestion "
      "control is set by their driver"},
