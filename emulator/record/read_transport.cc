@@ -42,10 +42,15 @@ void assign(RecordedFlow& row, const Statement& columns) {
                        .marks = count(columns, 19)};
 }
 
+/// Steps to the row of a queue pair; false when it has none.
+bool find(Statement& rows, const RecordedRun& run, const FlowCounters& flow) {
+  rows.reset();
+  rows.bind(run.run, flow.connection.value, uint32_t{flow.member});
+  return rows.step();
+}
+
 std::optional<TimeByCause> causes_of(Statement& causes, const RecordedRun& run, const FlowCounters& flow) {
-  causes.reset();
-  causes.bind(run.run, flow.connection.value, uint32_t{flow.member});
-  if (!causes.step()) return std::nullopt;
+  if (!find(causes, run, flow)) return std::nullopt;
   TimeByCause time;
   for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(causes, static_cast<int>(i));
   return time;
@@ -63,12 +68,16 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
       "\"group\"=? AND source=? AND destination=? AND channel=? AND control=?");
   rows.bind(run.run);
   std::optional<Statement> causes = has_table("flow_causes") ? std::optional(prepare_causes()) : std::nullopt;
+  std::optional<Statement> congestion =
+      has_table("flow_congestion") ? std::optional(prepare_congestion()) : std::nullopt;
   RecordedFlow row;
   ConnectionId looked_up;
   while (rows.step()) {
     assign(row, rows);
     const Connection& c = row.flow.connection;
-    if (causes) row.flow.counters.causes = causes_of(*causes, run, row.flow.counters);
+    FlowCounters& counters = row.flow.counters;
+    if (causes) counters.causes = causes_of(*causes, run, counters);
+    if (congestion && find(*congestion, run, counters)) counters.congestion = congestion_at(*congestion, 0);
     if (c.id != looked_up) {
       latency.reset();
       latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,
@@ -84,6 +93,25 @@ Statement RunReader::prepare_causes() const {
   return database_.prepare(
       "SELECT transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, "
       "acknowledgement_ps FROM flow_causes WHERE run=? AND connection=? AND member=?");
+}
+
+Statement RunReader::prepare_congestion() const {
+  return database_.prepare(
+      "SELECT np_ecn_marked_roce_packets, np_cnp_sent, rp_cnp_handled, rp_cnp_ignored FROM flow_congestion WHERE run=? "
+      "AND connection=? AND member=?");
+}
+
+// In the row of a port's first queue.
+void RunReader::read_congestion(const RecordedRun& run, std::vector<PortCounters>& ports) const {
+  if (!has_table("port_congestion")) return;
+  Statement rows = database_.prepare(
+      "SELECT port, np_ecn_marked_roce_packets, np_cnp_sent, rp_cnp_handled, rp_cnp_ignored FROM port_congestion "
+      "WHERE run=?");
+  rows.bind(run.run);
+  while (rows.step()) {
+    const auto port = std::ranges::find(ports, PortId(small(rows, 0)), &PortCounters::port);
+    if (port != ports.end()) port->congestion = congestion_at(rows, 1);
+  }
 }
 
 void RunReader::read_pauses(const RecordedRun& run, std::vector<PortCounters>& ports) const {
@@ -122,6 +150,7 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
                      .arrival_error = duration(rows, 11)});
   }
   read_pauses(run, ports);
+  read_congestion(run, ports);
   return ports;
 }
 

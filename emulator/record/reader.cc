@@ -128,6 +128,7 @@ TransportCounters RunReader::read_counters(uint32_t run) const {
     const std::string name = rows.text(0);
     if (name == "worst_stall_ps") counters.worst_stall = Duration(rows.integer(1));
     if (name == "slipped_ps") counters.slipped = Duration(rows.integer(1));
+    if (name == "pacing_slipped_ps") counters.pacing_slipped = Duration(rows.integer(1));
     for (const CounterField& counter : transport_counters()) {
       if (name == counter.name) counters.*counter.field = count(rows, 1);
     }

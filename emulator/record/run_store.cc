@@ -164,6 +164,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   flows(run, end.flows);
   rank_nics(run, end.rank_nics);
   ports(run, end.ports);
+  congestion(run, end);
   failures(run, end.failures);
   hardware(run, end);
   impairments(run, end);
@@ -178,6 +179,7 @@ void RunStore::counters(uint32_t run, const RunEnd& end) {
   }
   insert.bind(run, "worst_stall_ps", counters.worst_stall.ps).execute();
   insert.bind(run, "slipped_ps", counters.slipped.ps).execute();
+  insert.bind(run, "pacing_slipped_ps", counters.pacing_slipped.ps).execute();
   Statement insert_detail = database_.prepare("INSERT INTO details VALUES(?,?,?)");
   for (const DetailRow& detail : end.details) insert_detail.bind(run, detail.name, detail.value).execute();
 }
@@ -220,6 +222,27 @@ void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
         .bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, t[Cause::kTransmitting], t[Cause::kWindow],
               t[Cause::kCongestionControl], t[Cause::kPaused], t[Cause::kReceiverNotReady], t[Cause::kRecovering],
               t[Cause::kPort], t[Cause::kAcknowledgement])
+        .execute();
+  }
+}
+
+// What congestion notification never came to has no row.
+void RunStore::congestion(uint32_t run, const RunEnd& end) {
+  Statement insert_flow = database_.prepare("INSERT INTO flow_congestion VALUES(?,?,?,?,?,?,?)");
+  for (const FlowRow& flow : end.flows) {
+    const CongestionCounters& c = flow.counters.congestion;
+    if (c == CongestionCounters()) continue;
+    insert_flow
+        .bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, c.np_ecn_marked_roce_packets,
+              c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored)
+        .execute();
+  }
+  Statement insert_port = database_.prepare("INSERT INTO port_congestion VALUES(?,?,?,?,?,?)");
+  for (const PortCounters& port : end.ports) {
+    const CongestionCounters& c = port.congestion;
+    if (c == CongestionCounters()) continue;
+    insert_port
+        .bind(run, port.port.value, c.np_ecn_marked_roce_packets, c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored)
         .execute();
   }
 }

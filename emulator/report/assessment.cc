@@ -21,10 +21,13 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
   if (run == nullptr || !run->ended) return assessment;
   const TransportCounters& counters = run->end.counters;
   std::vector<std::string>& reasons = assessment.reasons;
-  if (counters.slipped.ps > run->end.completion.ps / 100) {
-    reasons.push_back(fmt::format("a port lost {} of line time for good, more than 1 % of the completion time {}",
-                                  readable(counters.slipped), readable(run->end.completion)));
-  }
+  const auto judge = [&](const char* who, Duration lost, const char* what) {
+    if (lost.ps <= run->end.completion.ps / 100) return;
+    reasons.push_back(fmt::format("{} lost {} of {} for good, more than 1 % of the completion time {}", who,
+                                  readable(lost), what, readable(run->end.completion)));
+  };
+  judge("a port", counters.slipped, "line time");
+  judge("a queue pair that congestion control paces", counters.pacing_slipped, "its schedule");
   if (counters.post_refused != 0) {
     reasons.push_back(fmt::format("{} messages were refused by a full message pool", counters.post_refused));
   }

@@ -27,6 +27,17 @@ void FlowTotals::add(const FlowCounters& flow) {
   rnr_naks += flow.rnr_naks;
   timeouts += flow.timeouts;
   marks += flow.marks;
+  congestion += flow.congestion;
+  if (!flow.causes) return;
+  if (!causes) causes.emplace();
+  *causes += *flow.causes;
+}
+
+std::map<PortId, TimeByCause> causes_of_ports(std::span<const RankTraffic> ranks, std::span<const RankNic> nics) {
+  std::map<PortId, TimeByCause> causes;
+  for (size_t rank = 0; rank < std::min(ranks.size(), nics.size()); ++rank)
+    if (ranks[rank].source.causes) causes[nics[rank].port] += *ranks[rank].source.causes;
+  return causes;
 }
 
 void FlowStatistics::add(const RecordedFlow& flow) {

@@ -348,7 +348,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
   html += section("Slowest queue pairs", html_flows(queue_pairs));
-  html += section("Ports", html_ports(record));
+  html += section("Ports", html_ports(record, queue_pairs));
   html += section("Queues", html_queues(record));
   html += section("Impairments", html_impairments(record));
   html += section("Hardware of the ports", html_hardware(record));

@@ -123,14 +123,18 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
                    {"Time-outs"},
                    {"Messages received"},
                    {"Bytes received"},
-                   {"CE marks"}});
+                   {"CE marks"},
+                   {"CNPs sent"},
+                   {"CNPs handled"},
+                   {"Where the time went", kText}});
   for (const size_t rank : order) {
     const bool known = rank < nics.size();
     const auto port = known ? names.find(nics[rank].port) : names.end();
     const FlowTotals &s = ranks[rank].source, &d = ranks[rank].destination;
     table.add({uint64_t{rank}, port == names.end() ? "-" : port->second, known ? nics[rank].ip : "-", s.messages,
                bytes_of(s.bytes), s.packets, s.retransmitted, s.naks, s.rnr_naks, s.timeouts, d.messages,
-               bytes_of(d.bytes), d.marks});
+               bytes_of(d.bytes), d.marks, d.congestion.np_cnp_sent, s.congestion.rp_cnp_handled,
+               s.causes ? shares_text(*s.causes) : "-"});
   }
   return "<p class=\"note\">On the wire; a message that is split over several queue pairs counts at each.</p>\n" +
          html_shown_of(order.size(), ranks.size(), "ranks.csv") + std::move(table).finish();
@@ -177,10 +181,11 @@ std::string html_flows(const FlowStatistics& flows) {
          html_shown_of(slowest.size(), flows.queue_pairs(), "flows.csv") + std::move(table).finish();
 }
 
-std::string html_ports(const RunReader& record) {
+std::string html_ports(const RunReader& record, const FlowStatistics& flows) {
   const RecordedRun* run = principal_run(record);
   const auto ports = run == nullptr ? std::vector<PortCounters>() : record.ports(*run);
   if (ports.empty()) return {};
+  std::map<PortId, TimeByCause> causes = causes_of_ports(flows.ranks(), record.rank_nics(*run));
   HtmlTable table({{"Port", kText},
                    {"Frames sent"},
                    {"Bytes sent"},
@@ -191,12 +196,17 @@ std::string html_ports(const RunReader& record) {
                    {"Refused"},
                    {"Missed"},
                    {"Dropped"},
-                   {"Marked CE"}});
+                   {"Marked CE"},
+                   {"CNPs sent"},
+                   {"CNPs handled"},
+                   {"Where the time went", kText}});
   const Duration completion = run->end.completion;
   for (const PortCounters& p : ports) {
+    // Once a port, in the row of its first queue.
+    const auto of_port = causes.extract(p.port);
     table.add({p.name, p.tx_frames, bytes_of(p.tx_bytes), rate_text(p.tx_bytes, completion), p.rx_frames,
-               bytes_of(p.rx_bytes), rate_text(p.rx_bytes, completion), p.tx_refused, p.rx_missed, p.dropped,
-               p.marked});
+               bytes_of(p.rx_bytes), rate_text(p.rx_bytes, completion), p.tx_refused, p.rx_missed, p.dropped, p.marked,
+               p.congestion.np_cnp_sent, p.congestion.rp_cnp_handled, of_port ? shares_text(of_port.mapped()) : "-"});
   }
   return std::move(table).finish();
 }

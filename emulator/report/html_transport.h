@@ -17,6 +17,7 @@ std::string html_counters(const RunReader& record);
 std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flows);
 /// The slowest queue pairs.
 std::string html_flows(const FlowStatistics& flows);
-std::string html_ports(const RunReader& record);
+/// `flows` are those of the same run.
+std::string html_ports(const RunReader& record, const FlowStatistics& flows);
 
 }  // namespace rankwire

@@ -101,7 +101,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   if (formats.contains(ReportFormat::kCsv)) {
     write_whole(run_folder / "ranks.csv", ranks_csv(record, flows));
     write_whole(run_folder / "latency.csv", latency_csv(record));
-    write_whole(run_folder / "ports.csv", ports_csv(record));
+    write_whole(run_folder / "ports.csv", ports_csv(record, flows));
     write_whole(run_folder / "hardware.csv", hardware_csv(record));
     write_whole(run_folder / "impairments.csv", impairments_csv(record));
     write_whole(run_folder / "queues.csv", queues_csv(record));

@@ -41,12 +41,17 @@ Json transport_json(const RecordedRun* run) {
 
 Json generator_json(const RecordedRun* run) {
   if (run == nullptr || !run->ended) {
-    return {{"worst_stall_ps", nullptr}, {"stalls", nullptr}, {"slipped_ps", nullptr}, {"core_busy", nullptr}};
+    return {{"worst_stall_ps", nullptr},
+            {"stalls", nullptr},
+            {"slipped_ps", nullptr},
+            {"pacing_slipped_ps", nullptr},
+            {"core_busy", nullptr}};
   }
   const TransportCounters& counters = run->end.counters;
   return {{"worst_stall_ps", counters.worst_stall.ps},
           {"stalls", counters.stalls},
           {"slipped_ps", counters.slipped.ps},
+          {"pacing_slipped_ps", counters.pacing_slipped.ps},
           {"core_busy", run->end.core_busy}};
 }
 

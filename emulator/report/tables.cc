@@ -9,9 +9,26 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kFlushAt = 1 << 16;
+constexpr std::string_view kCongestionColumns = ",np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored";
 
 bool has_bytes(const NodeInfo& node) {
   return node.kind != "compute" && node.kind != "host" && node.kind != "unknown";
+}
+
+std::string congestion_fields(const CongestionCounters& c) {
+  return fmt::format(",{},{},{},{}", c.np_ecn_marked_roce_packets, c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored);
+}
+
+std::string cause_columns() {
+  std::string columns;
+  for (size_t i = 0; i < kCauses; ++i) columns += fmt::format(",{}_ps", to_string(static_cast<Cause>(i)));
+  return columns;
+}
+
+std::string cause_fields(const std::optional<TimeByCause>& causes) {
+  std::string fields;
+  for (size_t i = 0; i < kCauses; ++i) fields += causes ? fmt::format(",{}", causes->spent[i].ps) : ",";
+  return fields;
 }
 
 }  // namespace
@@ -73,8 +90,8 @@ void OperationsCsv::commit() {
 FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
           "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
-          "max_ps,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
-          "acknowledgement_ps\n";
+          "max_ps"
+       << cause_columns() << kCongestionColumns << "\n";
 }
 
 void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
@@ -91,11 +108,7 @@ void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
   } else {
     fmt::format_to(end, ",,,,,");
   }
-  for (size_t i = 0; i < kCauses; ++i) {
-    buffer_.push_back(',');
-    if (n.causes) fmt::format_to(end, "{}", n.causes->spent[i].ps);
-  }
-  buffer_.push_back('\n');
+  fmt::format_to(end, "{}{}\n", cause_fields(n.causes), congestion_fields(n.congestion));
   if (buffer_.size() > kFlushAt) flush();
 }
 
@@ -117,7 +130,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
       csv += fmt::format(",{}_{}", end, name);
     }
   }
-  csv += '\n';
+  csv += fmt::format("{}{}\n", kCongestionColumns, cause_columns());
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     const std::vector<RankNic> nics = record.rank_nics(run);
@@ -129,7 +142,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
         csv += fmt::format(",{},{},{},{},{},{},{},{}", t.messages, t.bytes, t.packets, t.retransmitted, t.naks,
                            t.rnr_naks, t.timeouts, t.marks);
       }
-      csv += '\n';
+      csv += congestion_fields(ranks[rank].congestion()) + cause_fields(ranks[rank].source.causes) + '\n';
     }
   }
   return csv;
@@ -149,18 +162,24 @@ std::string latency_csv(const RunReader& record) {
   return csv;
 }
 
-std::string ports_csv(const RunReader& record) {
+std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> flows) {
   std::string csv =
       "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,hardware_time,"
       "arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,paused_4_ps,paused_5_ps,"
-      "paused_6_ps,paused_7_ps\n";
-  for (const RecordedRun& run : record.runs()) {
+      "paused_6_ps,paused_7_ps";
+  csv += fmt::format("{}{}\n", kCongestionColumns, cause_columns());
+  for (size_t r = 0; r < record.runs().size(); ++r) {
+    const RecordedRun& run = record.runs()[r];
+    std::map<PortId, TimeByCause> causes = causes_of_ports(flows[r].ranks(), record.rank_nics(run));
     for (const PortCounters& p : record.ports(run)) {
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", to_string(run.start.fidelity), p.port.value,
                          csv_field(p.name), p.tx_frames, p.tx_bytes, p.rx_frames, p.rx_bytes, p.tx_refused, p.rx_missed,
                          p.dropped, p.marked, int{p.hardware_time}, p.arrival_error.ps, p.pause_tx, p.pause_rx);
       for (const Duration paused : p.paused) csv += fmt::format(",{}", paused.ps);
-      csv += '\n';
+      // Once a port, in the row of its first queue.
+      const auto of_port = causes.extract(p.port);
+      csv += congestion_fields(p.congestion) + cause_fields(of_port ? std::optional(of_port.mapped()) : std::nullopt) +
+             '\n';
     }
   }
   return csv;

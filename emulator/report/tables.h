@@ -51,6 +51,6 @@ class FlowsCsv {
 /// are those of RunReader::runs, in that order.
 std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> flows);
 std::string latency_csv(const RunReader& record);
-std::string ports_csv(const RunReader& record);
+std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> flows);
 
 }  // namespace rankwire

@@ -86,6 +86,7 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
   for (const CounterField& counter : transport_counters()) end.counters.*counter.field = value++;
   end.counters.worst_stall = Duration(77);
   end.counters.slipped = Duration(78);
+  end.counters.pacing_slipped = Duration(79);
   end.ports = {{.port = PortId(0),
                 .name = "p0",
                 .tx_frames = 1,
@@ -117,6 +118,7 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
   }
   EXPECT_EQ(run.end.counters.worst_stall, Duration(77));
   EXPECT_EQ(run.end.counters.slipped, Duration(78));
+  EXPECT_EQ(run.end.counters.pacing_slipped, Duration(79));
   ASSERT_EQ(reader.ports(run).size(), 1u);
   EXPECT_EQ(reader.ports(run)[0].rx_missed, 6u);
 }

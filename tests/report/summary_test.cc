@@ -109,6 +109,28 @@ TEST(Fidelity, IsLimitedByLostLineTimeAboveOnePercent) {
   }
 }
 
+// The same bound for what a paced queue pair lost, and the reason says which it was.
+TEST(Fidelity, IsLimitedByLostPacingAboveOnePercent) {
+  for (const Duration slipped : {nanoseconds(500), nanoseconds(501)}) {
+    TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      RunEnd end = testing::sample_end(microseconds(50));
+      end.counters.pacing_slipped = slipped;
+      testing::record_emulated(recorder, end);
+    }
+    const auto json = summary_of(folder.path());
+    EXPECT_EQ(json["generator"]["pacing_slipped_ps"], slipped.ps);
+    const bool limited = slipped > nanoseconds(500);
+    EXPECT_EQ(json["fidelity"], limited ? "generator_limited" : "ok");
+    ASSERT_EQ(json["fidelity_reasons"].size(), limited ? 1u : 0u);
+    if (limited)
+      EXPECT_EQ(json["fidelity_reasons"][0],
+                "a queue pair that congestion control paces lost 501 ns of its schedule for good, more than 1 % of the "
+                "completion time 50 us");
+  }
+}
+
 TEST(Fidelity, IsLimitedByFramesThatTheGeneratorMissedOrMessagesThatItRefused) {
   TemporaryFolder folder;
   {

@@ -16,7 +16,9 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -119,9 +121,45 @@ TEST(TransportReport, RanksCsvIsExact) {
   EXPECT_EQ(SampleReport(end_with_latency()).csv("ranks.csv"),
             "fidelity,rank,port,ip,source_messages,source_bytes,source_packets,source_retransmitted,source_naks,"
             "source_rnr_naks,source_timeouts,source_marks,destination_messages,destination_bytes,destination_packets,"
-            "destination_retransmitted,destination_naks,destination_rnr_naks,destination_timeouts,destination_marks\n"
-            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0\n"
-            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12\n");
+            "destination_retransmitted,destination_naks,destination_rnr_naks,destination_timeouts,destination_marks,"
+            "np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,window_ps,"
+            "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps\n"
+            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\n"
+            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12,0,0,0,0,,,,,,,,\n");
+}
+
+// What queue pairs count is what their ranks and ports have in sum: of two that rank 0, behind port 0, sends on, and of
+// one each that ranks 1 and 2, behind port 1, send on. Ports have what their own ends did.
+TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
+  const auto row = [](uint32_t connection, uint16_t member, uint32_t source, uint32_t destination, int64_t time) {
+    FlowRow row = flow(connection, member, source, destination, 0).flow;
+    row.counters.causes.emplace();
+    for (size_t i = 0; i < kCauses; ++i) row.counters.causes->spent[i] = Duration(time + static_cast<int64_t>(i));
+    const auto n = static_cast<uint64_t>(time);
+    row.counters.congestion = {n + 4, n + 3, n + 2, n + 1};
+    return row;
+  };
+  RunEnd end = testing::sample_end(microseconds(50));
+  end.flows = {row(0, 0, 0, 1, 100), row(0, 1, 0, 1, 200), row(1, 0, 1, 0, 1000), row(2, 0, 2, 0, 3000)};
+  end.rank_nics = {{NicId(0), PortId(0), "02:00:00:00:00:01", "198.18.0.1"},
+                   {NicId(1), PortId(1), "02:00:00:00:00:02", "198.18.0.2"},
+                   {NicId(2), PortId(1), "02:00:00:00:00:03", "198.18.0.3"}};
+  end.ports = {{.port = PortId(0), .name = "left", .congestion = {11, 12, 13, 14}},
+               {.port = PortId(1), .name = "right"},
+               {.port = PortId(1), .name = "right"},
+               {.port = PortId(0), .name = "switch.left"}};
+  const SampleReport report(end);
+  EXPECT_THAT(report.csv("flows.csv"), HasSubstr(",200,201,202,203,204,205,206,207,204,203,202,201\n"));
+  // As destination 1000 + 3000 and as source 100 + 200.
+  EXPECT_THAT(report.csv("ranks.csv"), AllOf(HasSubstr(",4008,4006,304,302,300,302,304,306,308,310,312,314\n"),
+                                             HasSubstr(",308,306,1002,1001,1000,1001,1002,1003,1004,1005,1006,1007\n"),
+                                             HasSubstr(",0,0,3002,3001,3000,3001,3002,3003,3004,3005,3006,3007\n")));
+  // Once a port, in the row of its first queue.
+  EXPECT_THAT(report.csv("ports.csv"),
+              AllOf(HasSubstr(",0,11,12,13,14,300,302,304,306,308,310,312,314\n"),
+                    HasSubstr(",0,0,0,0,0,4000,4002,4004,4006,4008,4010,4012,4014\n"
+                              "emulated,1,right,0,"),
+                    HasSubstr(",0,0,0,0,0,,,,,,,,\nemulated,0,switch.left,0,"), EndsWith(",0,0,0,0,0,,,,,,,,\n")));
 }
 
 TEST(TransportReport, TheSummaryHasLatencyAndDetails) {
