@@ -48,6 +48,7 @@ double rate_of(Work work) {
 
 void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
+void pacing_precision(Dpdk& dpdk);
 void switch_forwarding(Dpdk& dpdk);
 void trace_reading(Dpdk& dpdk);
 void transport_tx(Dpdk& dpdk);

@@ -14,9 +14,10 @@ struct Benchmark {
 };
 
 constexpr std::array kBenchmarks = {
-    Benchmark{"engine", engine_nodes},           Benchmark{"fabric", fabric_hops},
-    Benchmark{"switch", switch_forwarding},      Benchmark{"transport_tx", transport_tx},
-    Benchmark{"transport_loop", transport_loop}, Benchmark{"trace", trace_reading},
+    Benchmark{"engine", engine_nodes},       Benchmark{"fabric", fabric_hops},
+    Benchmark{"pacing", pacing_precision},   Benchmark{"switch", switch_forwarding},
+    Benchmark{"trace", trace_reading},       Benchmark{"transport_loop", transport_loop},
+    Benchmark{"transport_tx", transport_tx},
 };
 
 int run(std::string_view filter) {
