@@ -39,8 +39,8 @@ class CongestionControl {
   /// When the allowance next changes if nothing happens but that time passes; never() when it does not. As of the last
   /// look: the state is not moved on.
   virtual Time next_update(uint32_t) const noexcept { return Time::never(); }
-  /// Whether notifications make a difference.
-  virtual bool heeds_notifications() const noexcept { return true; }
+  /// Whether notifications make a difference to the queue pair.
+  virtual bool heeds_notifications(uint32_t) const noexcept { return true; }
 };
 
 }  // namespace rankwire

@@ -16,7 +16,7 @@ class StaticRate final : public CongestionControl {
   }
   void notified(uint32_t, Time) noexcept override {}
   Allowance allowance(uint32_t queue_pair, Time) noexcept override { return {.rate = rates_[queue_pair]}; }
-  bool heeds_notifications() const noexcept override { return false; }
+  bool heeds_notifications(uint32_t) const noexcept override { return false; }
 
  private:
   std::vector<Bandwidth> rates_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "dataplane/mixed_congestion.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
@@ -18,12 +19,25 @@ uint16_t notification_bytes(const HeaderTemplate& path) noexcept {
 
 }  // namespace
 
-void RoceTransport::make_congestion_control() {
+const CongestionOptions& RoceTransport::congestion_options_of(const Connection& connection) const {
+  const auto holds = [&](const CongestionException& exception) {
+    return (!exception.job.valid() || exception.job == connection.job) &&
+           (!exception.group.valid() || exception.group == connection.group);
+  };
+  const auto exception = std::ranges::find_if(options_.congestion_exceptions, holds);
+  return exception == options_.congestion_exceptions.end() ? options_.congestion : exception->options;
+}
+
+void RoceTransport::make_congestion_control(const TransportPlan& plan) {
   std::vector<Bandwidth> lines;
-  for (const QueuePairEnd& end : ends_) lines.push_back(bindings_[end.lane].rate);
+  std::vector<const CongestionOptions*> options;
+  for (const QueuePairEnd& end : ends_) {
+    lines.push_back(bindings_[end.lane].rate);
+    options.push_back(&congestion_options_of(plan.connections[end.connection.value]));
+  }
   const WindowLimits limits{.packet = Bytes(options_.mtu), .largest = Bytes(int64_t{reliable_.window} * options_.mtu)};
   paced_.reset();
-  if (auto control = rankwire::make_congestion_control(options_.congestion, limits, lines))
+  if (auto control = rankwire::make_congestion_control(options, limits, lines))
     paced_ = std::make_unique<PacedSenders>(
         std::move(control),
         PacingOptions{.mtu = options_.mtu, .burst = options_.congestion.burst, .catch_up = options_.catch_up}, lines,
@@ -64,7 +78,7 @@ void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
 
 void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {
   ++counters_.cnp_rx;
-  const bool heeded = paced_ && paced_->control().heeds_notifications() && !ends_[queue_pair].failed;
+  const bool heeded = paced_ && paced_->control().heeds_notifications(queue_pair) && !ends_[queue_pair].failed;
   QueuePairCounters& counters = flow_counters_[queue_pair];
   ++(heeded ? counters.notifications_handled : counters.notifications_ignored);
   if (heeded) paced_->control().notified(queue_pair, now);

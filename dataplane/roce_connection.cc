@@ -35,6 +35,7 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   if (ends_.size() > kQueuePairMask - kFirstQueuePair)
     fail_input("{} queue pairs do not fit into 24-bit numbers", ends_.size());
   make_queue_pairs();
+  make_congestion_control(plan);
   make_message_memory();
   make_ports();
 
@@ -102,7 +103,6 @@ void RoceTransport::make_queue_pairs() {
   for (const PortBinding& binding : bindings_)
     lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
                         queue_pairs, readable > 0 ? queue_pairs : 0);
-  make_congestion_control();
 }
 
 bool RoceTransport::is_readable(const QueuePairEnd& end) const {

@@ -1,6 +1,8 @@
 // What is wrong with options, ports and plans, before anything is made of them.
 #include "dataplane/roce_options.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "dataplane/plan_checks.h"
 #include "dataplane/roce_transport.h"
@@ -28,6 +30,13 @@ void check_marking(const Marking& marking) {
 
 }  // namespace
 
+bool follows_acknowledgements(const RoceOptions& options) {
+  return follows_acknowledgements(options.congestion.algorithm) ||
+         std::ranges::any_of(options.congestion_exceptions, [](const CongestionException& exception) {
+           return follows_acknowledgements(exception.options.algorithm);
+         });
+}
+
 void check_options(const RoceOptions& options) {
   check_path_mtu(options.mtu);
   check_profile(options.profile);
@@ -38,7 +47,9 @@ void check_options(const RoceOptions& options) {
     fail_input("a queue pair may have {} READs outstanding, and its peer remembers {}", options.profile.max_reads,
                options.profile.max_responder_reads);
   check_congestion_options(options.congestion);
-  if (options.verb == DataVerb::kRead && follows_acknowledgements(options.congestion.algorithm))
+  for (const CongestionException& exception : options.congestion_exceptions)
+    check_congestion_options(exception.options);
+  if (options.verb == DataVerb::kRead && follows_acknowledgements(options))
     fail_input("the congestion control follows acknowledgements, which READ responses do not have");
   for (const Marking& marking :
        {options.markings.data, options.markings.ack, options.markings.nak, options.markings.cnp})

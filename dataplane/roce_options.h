@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/id.h"
 #include "base/units.h"
@@ -56,6 +57,13 @@ enum class NeighbourMode : uint8_t {
 
 constexpr Marking kDefaultMarking{.dscp = 26, .ecn = Ecn::kCapable0, .priority = 0};
 
+/// Congestion control of some connections instead of RoceOptions::congestion, whose notification holds for all.
+struct CongestionException {
+  JobId job;      ///< whose; invalid: any
+  GroupId group;  ///< whose; invalid: any, and point-to-point
+  CongestionOptions options;
+};
+
 /// Whether FlowCounters::causes are kept: 96 bytes a queue pair, and every packet takes a longer way.
 enum class CauseRecording : uint8_t { kOff, kOn };
 
@@ -77,6 +85,7 @@ struct RoceOptions {
 
   /// With DataVerb::kRead not an algorithm that follows acknowledgements: READ responses have none.
   CongestionOptions congestion;
+  std::vector<CongestionException> congestion_exceptions;  ///< the first that is a connection's holds for it
 
   Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};
   SourcePortPolicy source_port = SourcePortPolicy::kLinux;
@@ -117,6 +126,9 @@ struct PortBinding {
   PauseMode pause = PauseMode::kSoftware;
   std::optional<ReceiveBufferOptions> receive_buffer;
 };
+
+/// Whether any of the algorithms follows acknowledgements.
+bool follows_acknowledgements(const RoceOptions& options);
 
 /// Throws Error(kInput) naming the first value out of its range.
 void check_options(const RoceOptions& options);

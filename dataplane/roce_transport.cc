@@ -10,7 +10,7 @@ constexpr uint32_t kStandstillsInARow = 8;
 
 ReliableOptions reliable_options_of(const RoceOptions& options) {
   ReliableOptions reliable = reliable_options(options.profile, options.mtu);
-  if (follows_acknowledgements(options.congestion.algorithm)) reliable.ack_every = 1;
+  if (follows_acknowledgements(options)) reliable.ack_every = 1;
   return reliable;
 }
 

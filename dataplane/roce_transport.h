@@ -166,7 +166,8 @@ class RoceTransport final : public Transport {
   void add_pauses(const Port& port, PortCounters& counters) const;
 
   // roce_congestion.cc
-  void make_congestion_control();
+  const CongestionOptions& congestion_options_of(const Connection& connection) const;
+  void make_congestion_control(const TransportPlan& plan);
   std::vector<uint32_t> notification_groups() const;
   void on_mark(uint32_t queue_pair, Time arrival) noexcept;
   void on_notification(uint32_t queue_pair, Time now) noexcept;

@@ -76,7 +76,7 @@ class Swift final : public CongestionControl {
   void acknowledged(uint32_t queue_pair, Time now, Bytes payload, Duration round_trip) noexcept override;
   void rewound(uint32_t queue_pair, Time now) noexcept override;
   Allowance allowance(uint32_t queue_pair, Time now) noexcept override;
-  bool heeds_notifications() const noexcept override { return false; }
+  bool heeds_notifications(uint32_t) const noexcept override { return false; }
 
   /// The delay that is aimed at with a window of so many packets.
   Duration target(double window) const noexcept;

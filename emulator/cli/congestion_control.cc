@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "emulator/cli/traffic_names.h"
 
 namespace rankwire {
 namespace {
@@ -27,7 +28,7 @@ DcqcnPreset dcqcn_preset_of(PresetName preset) {
 /// With HPCC's simulator acknowledgements carry the marks, which alpha's clock gathers: CNPs that are closer than its
 /// period change nothing. DCTCP counts them.
 Duration interval_of(const CongestionConfig& control) {
-  if (control.algorithm == AlgorithmName::kDctcp) return Duration();
+  if (control.uses(AlgorithmName::kDctcp)) return Duration();
   switch (control.preset) {
     case PresetName::kMlx5:
       return microseconds(4);
@@ -107,7 +108,7 @@ DcqcnOptions dcqcn_options(const CongestionConfig& control) {
 
 void apply_congestion_preset(RunConfig& config) {
   CongestionConfig& control = config.transport.congestion;
-  const bool follows_marks = control.algorithm == AlgorithmName::kDcqcn || control.algorithm == AlgorithmName::kDctcp;
+  const bool follows_marks = control.uses(AlgorithmName::kDcqcn) || control.uses(AlgorithmName::kDctcp);
   if (follows_marks && !config.transport.data.ecn.value_or(*config.transport.ecn))
     fail_input(
         "transport.congestion_control.algorithm: follows the marks of data packets, and those of the profile are not "
@@ -135,6 +136,29 @@ CongestionOptions congestion_options(const CongestionConfig& control) {
   options.notification = {.min_time_between_cnps = *control.np_min_time_between_cnps,
                           .scope = scope_of(control.np_scope)};
   return options;
+}
+
+std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
+  const CongestionConfig& control = setup.config.transport.congestion;
+  std::vector<CongestionException> exceptions;
+  for (const CongestionExceptionConfig& config : control.exceptions) {
+    const auto check = [&](const char* key, const std::string& reason) {
+      if (!reason.empty())
+        fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, exceptions.size(), key,
+                   reason);
+    };
+    if (config.job) check("job", explain_job(setup, *config.job));
+    if (config.group) check("group", explain_group(setup, *config.group));
+    CongestionException& exception = exceptions.emplace_back();
+    exception.options = congestion_options(control);
+    exception.options.algorithm = algorithm_of(config.algorithm);
+    exception.options.rate = config.rate.value_or(Bandwidth());
+    if (config.job) exception.job = JobId(*config.job);
+    if (!config.group) continue;
+    const auto group = std::ranges::find(setup.workload.groups, *config.group, &Group::name);
+    exception.group = GroupId(static_cast<uint32_t>(group - setup.workload.groups.begin()));
+  }
+  return exceptions;
 }
 
 }  // namespace rankwire

@@ -1,7 +1,10 @@
 // What the configuration's `transport.congestion_control` becomes.
 #pragma once
 
-#include "dataplane/congestion_options.h"
+#include <vector>
+
+#include "dataplane/roce_options.h"
+#include "emulator/cli/setup.h"
 #include "emulator/input/config.h"
 
 namespace rankwire {
@@ -13,5 +16,8 @@ void apply_congestion_preset(RunConfig& config);
 
 /// Once the preset has been applied.
 CongestionOptions congestion_options(const CongestionConfig& control);
+
+/// Once the plan has been made. Throws Error(kInput) for a job or process group that there is not.
+std::vector<CongestionException> congestion_exceptions(const Setup& setup);
 
 }  // namespace rankwire

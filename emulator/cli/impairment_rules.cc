@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulator/cli/impairments.h"
+#include "emulator/cli/traffic_names.h"
 
 namespace rankwire {
 namespace {
@@ -40,14 +41,10 @@ void check_ranks(const Item& item) {
 void check_names(const Item& item) {
   const Workload& workload = item.setup.workload;
   const ImpairmentConfig& config = item.config;
-  const auto of_job = [&](const Connection& c) { return c.job.value == *config.job; };
-  if (config.job && std::ranges::none_of(item.setup.plan.transport.connections, of_job))
-    item.fail("job", "no job {} communicates", *config.job);
-  if (config.group && std::ranges::find(workload.groups, *config.group, &Group::name) == workload.groups.end()) {
-    std::vector<std::string_view> names;
-    for (const Group& group : workload.groups) names.push_back(group.name);
-    item.fail("group", "there is no process group '{}'; the groups are {}", *config.group, fmt::join(names, ", "));
-  }
+  const std::string job = config.job ? explain_job(item.setup, *config.job) : "";
+  if (!job.empty()) item.fail("job", "{}", job);
+  const std::string group = config.group ? explain_group(item.setup, *config.group) : "";
+  if (!group.empty()) item.fail("group", "{}", group);
   if (!config.operation) return;
   for (const RankTrace& trace : workload.ranks)
     for (const Node& node : trace.nodes)

@@ -173,6 +173,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
   setup.impairments = impairment_rules(setup);
+  setup.congestion_exceptions = congestion_exceptions(setup);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);

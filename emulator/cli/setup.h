@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "converters/transformer.h"
 #include "dataplane/impairment.h"
+#include "dataplane/roce_options.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/run.h"
@@ -27,6 +28,7 @@ struct Setup {
   Placement placement;
   Plan plan;
   std::vector<ImpairmentRule> impairments;
+  std::vector<CongestionException> congestion_exceptions;
 
   Setup() = default;
   Setup(const Setup&) = delete;

@@ -172,6 +172,7 @@ RoceOptions roce_options(const Setup& setup) {
   options.verb = data_verb(t.verb);
   options.receive_queue = t.receive_queue;
   options.congestion = congestion_options(t.congestion);
+  options.congestion_exceptions = setup.congestion_exceptions;
   options.markings = {
       .data = marking(t, t.data), .ack = marking(t, t.ack), .nak = marking(t, t.nak), .cnp = marking(t, t.cnp)};
   options.source_port = source_port_policy(t.source_port.rule);

@@ -1,8 +1,11 @@
 // Congestion control as plain values, read from `transport.congestion_control`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 
@@ -11,6 +14,15 @@ namespace rankwire {
 enum class AlgorithmName : uint8_t { kNone, kStatic, kDcqcn, kDctcp, kSwift };
 enum class PresetName : uint8_t { kMlx5, kPaper, kHpcc };
 enum class ScopeName : uint8_t { kQueuePair, kAddressPair, kPort };
+
+/// Another algorithm for the connections of one job, of one process group, or of both; one is given at least.
+struct CongestionExceptionConfig {
+  std::optional<uint32_t> job;
+  std::optional<std::string> group;
+  AlgorithmName algorithm = AlgorithmName::kNone;
+  std::optional<Bandwidth> rate;  ///< kStatic
+  std::string place;              ///< file and line
+};
 
 /// Absent values are the preset's, but for `rate`, which only the algorithm `static` has, `rp_max_rate` (the line's)
 /// and `rp_rate_to_set_on_first_cnp` (none). Those that begin with rp_ and np_ are mlx5's, in its units where there are
@@ -40,6 +52,13 @@ struct CongestionConfig {
   Scale dctcp_g{1, 16};
   Duration swift_base_target = microseconds(20), swift_fs_range = microseconds(100);
   uint32_t swift_beta_ppm = 800'000, swift_max_mdf_ppm = 500'000;  ///< parts per million
+
+  std::vector<CongestionExceptionConfig> exceptions;  ///< the first that is a connection's holds for it
+
+  bool uses(AlgorithmName name) const {
+    return algorithm == name ||
+           std::ranges::find(exceptions, name, &CongestionExceptionConfig::algorithm) != exceptions.end();
+  }
 };
 
 }  // namespace rankwire

@@ -42,14 +42,17 @@ void describe_notification_point(Visitor& visit, CongestionConfig& control) {
                                  {"port", ScopeName::kPort}}});
 }
 
+inline Choice<AlgorithmName> congestion_algorithm() {
+  return {{{"none", AlgorithmName::kNone},
+           {"static", AlgorithmName::kStatic},
+           {"dcqcn", AlgorithmName::kDcqcn},
+           {"dctcp", AlgorithmName::kDctcp},
+           {"swift", AlgorithmName::kSwift}}};
+}
+
 template <class Visitor>
 void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
-  visit.field("algorithm", control.algorithm,
-              Choice<AlgorithmName>{{{"none", AlgorithmName::kNone},
-                                     {"static", AlgorithmName::kStatic},
-                                     {"dcqcn", AlgorithmName::kDcqcn},
-                                     {"dctcp", AlgorithmName::kDctcp},
-                                     {"swift", AlgorithmName::kSwift}}});
+  visit.field("algorithm", control.algorithm, congestion_algorithm());
   visit.field(
       "preset", control.preset,
       Choice<PresetName>{{{"mlx5", PresetName::kMlx5}, {"paper", PresetName::kPaper}, {"hpcc", PresetName::kHpcc}}});
@@ -62,6 +65,12 @@ void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
   visit.field("swift_fs_range", control.swift_fs_range, Interval{Duration(), seconds(1)});
   visit.field("swift_beta", control.swift_beta_ppm, Share{});
   visit.field("swift_max_mdf", control.swift_max_mdf_ppm, Share{});
+  visit.items("exceptions", control.exceptions, [](auto& keys, CongestionExceptionConfig& exception) {
+    keys.field("job", exception.job, Or{"any", Integer<uint32_t>{0, 31}});
+    keys.field("group", exception.group, Or{"any", Text{}});
+    keys.field("algorithm", exception.algorithm, congestion_algorithm());
+    keys.field("rate", exception.rate, Or{"none", Rate{}});
+  });
 }
 
 }  // namespace rankwire

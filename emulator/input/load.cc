@@ -5,6 +5,7 @@
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
+#include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_impairments.h"
 
 namespace rankwire {
@@ -80,6 +81,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   settle_devices(config, root);
   fill_names(config);
   place_impairments(config, root);
+  place_congestion(config, root);
   validate(config, root);
   return config;
 }

@@ -7,9 +7,11 @@
 namespace rankwire {
 namespace {
 
+constexpr const char* kSection = "transport.congestion_control";
+
 template <class... Args>
-[[noreturn]] void fail(const Tree& root, const char* key, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string path = fmt::format("transport.congestion_control.{}", key);
+[[noreturn]] void fail(const Tree& root, const std::string& key, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string path = fmt::format("{}.{}", kSection, key);
   fail_at(nearest(root, path).origin, "{}: {}", path, fmt::format(format, std::forward<Args>(args)...));
 }
 
@@ -17,36 +19,52 @@ bool follows_marks(AlgorithmName algorithm) {
   return algorithm == AlgorithmName::kDcqcn || algorithm == AlgorithmName::kDctcp;
 }
 
-void check_rates(const CongestionConfig& control, const Tree& root) {
-  if (control.algorithm == AlgorithmName::kStatic && !control.rate)
-    fail(root, "algorithm", "'static' needs 'rate', that of each queue pair");
-  if (control.algorithm != AlgorithmName::kStatic && control.rate) fail(root, "rate", "needs 'algorithm: static'");
-  if (control.rp_max_rate && control.rp_min_rate && *control.rp_min_rate > *control.rp_max_rate)
-    fail(root, "rp_min_rate", "{} bit/s is above rp_max_rate {} bit/s", control.rp_min_rate->bits_per_second,
-         control.rp_max_rate->bits_per_second);
+bool follows_acknowledgements(AlgorithmName algorithm) {
+  return algorithm == AlgorithmName::kDctcp || algorithm == AlgorithmName::kSwift;
+}
+
+/// Of all connections, with `prefix` "", or of those of an exception.
+void check_algorithm(AlgorithmName algorithm, const std::optional<Bandwidth>& rate, const std::string& prefix,
+                     const RunConfig& config, const Tree& root) {
+  const TransportConfig& transport = config.transport;
+  if (algorithm == AlgorithmName::kStatic && !rate)
+    fail(root, prefix + "algorithm", "'static' needs 'rate', that of each queue pair");
+  if (algorithm != AlgorithmName::kStatic && rate) fail(root, prefix + "rate", "needs 'algorithm: static'");
+  if (follows_marks(algorithm) && transport.data.ecn.value_or(transport.ecn.value_or(true)) == false)
+    fail(root, prefix + "algorithm",
+         "follows the marks of data packets, which must be ECN-capable: it needs 'transport.ecn: on', or "
+         "'transport.markings.data.ecn: on'");
+  if (transport.verb == VerbName::kRead && follows_acknowledgements(algorithm))
+    fail(root, prefix + "algorithm",
+         "'dctcp' and 'swift' follow acknowledgements, which the data of 'transport.verb: read' does not have; "
+         "'static' or 'dcqcn' holds it back");
+  if (algorithm != AlgorithmName::kNone && std::ranges::all_of(config.ports, &PortConfig::is_rdma_device))
+    fail(root, prefix + "algorithm",
+         "is for DPDK ports, and all ports are RDMA devices, whose congestion control is set by their driver");
 }
 
 }  // namespace
 
+void place_congestion(RunConfig& config, const Tree& root) {
+  std::vector<CongestionExceptionConfig>& exceptions = config.transport.congestion.exceptions;
+  for (size_t i = 0; i < exceptions.size(); ++i)
+    exceptions[i].place = nearest(root, fmt::format("{}.exceptions[{}]", kSection, i)).origin.place;
+}
+
 void validate_congestion(const RunConfig& config, const Tree& root) {
-  const TransportConfig& transport = config.transport;
-  const CongestionConfig& control = transport.congestion;
-  check_rates(control, root);
+  const CongestionConfig& control = config.transport.congestion;
+  check_algorithm(control.algorithm, control.rate, "", config, root);
+  if (control.rp_max_rate && control.rp_min_rate && *control.rp_min_rate > *control.rp_max_rate)
+    fail(root, "rp_min_rate", "{} bit/s is above rp_max_rate {} bit/s", control.rp_min_rate->bits_per_second,
+         control.rp_max_rate->bits_per_second);
   if (control.dctcp_g.numerator > control.dctcp_g.denominator)
     fail(root, "dctcp_g", "{}/{} is more than 1", control.dctcp_g.numerator, control.dctcp_g.denominator);
-  if (follows_marks(control.algorithm) && transport.data.ecn.value_or(transport.ecn.value_or(true)) == false)
-    fail(root, "algorithm",
-         "follows the marks of data packets, which must be ECN-capable: it needs 'transport.ecn: on', or "
-         "'transport.markings.data.ecn: on'");
-  if (control.algorithm == AlgorithmName::kNone) return;
-  const bool has_window = control.algorithm == AlgorithmName::kDctcp || control.algorithm == AlgorithmName::kSwift;
-  if (transport.verb == VerbName::kRead && has_window)
-    fail(root, "algorithm",
-         "'dctcp' and 'swift' follow acknowledgements, which the data of 'transport.verb: read' does not have; "
-         "'static' or 'dcqcn' holds it back");
-  if (std::ranges::all_of(config.ports, &PortConfig::is_rdma_device))
-    fail(root, "algorithm",
-         "is for DPDK ports, and all ports are RDMA devices, whose congestion control is set by their driver");
+  for (size_t i = 0; i < control.exceptions.size(); ++i) {
+    const CongestionExceptionConfig& exception = control.exceptions[i];
+    const std::string item = fmt::format("exceptions[{}]", i);
+    if (!exception.job && !exception.group) fail(root, item, "needs 'job', 'group' or both");
+    check_algorithm(exception.algorithm, exception.rate, item + ".", config, root);
+  }
 }
 
 }  // namespace rankwire

@@ -10,4 +10,7 @@ namespace rankwire {
 /// other or the rest of the configuration.
 void validate_congestion(const RunConfig& config, const Tree& root);
 
+/// Remembers where each exception stands, for errors that are found later (CongestionExceptionConfig::place).
+void place_congestion(RunConfig& config, const Tree& root);
+
 }  // namespace rankwire

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::Impairments;
+using testing::pair_plan;
 using testing::RocePair;
 
 constexpr uint32_t kMtu = 1024;
@@ -327,6 +328,62 @@ TEST(RoceCongestion, EverythingArrivesInSpiteOfLosses) {
       EXPECT_EQ(pair.a().counters().payload_errors + pair.b().counters().payload_errors, 0u);
     }
   }
+}
+
+// Of four connections from a to b the first belongs to nobody in particular, two to job 1, and of those one to group 2:
+// line rate, 10 Gb/s and 1 Gb/s. The first rule that fits decides.
+TEST(RoceCongestion, JobsAndGroupsHaveTheirOwn) {
+  RoceOptions options = options_of(CongestionAlgorithm::kNone);
+  options.profile.window = 1 << 20;
+  options.congestion_exceptions = {
+      {.job = JobId(1), .group = GroupId(2), .options = static_rate(1'000'000'000).congestion},
+      {.job = JobId(1), .options = static_rate(10'000'000'000).congestion},
+      {.group = GroupId(3), .options = static_rate(5'000'000).congestion}};
+  TransportPlan plan = pair_plan(4);
+  for (Connection& connection : plan.connections) connection.job = JobId(0);
+  for (const uint32_t i : {1, 2}) plan.connections[i].job = JobId(1);
+  plan.connections[2].group = plan.connections[3].group = GroupId(2);
+  RocePair pair(options, {}, plan);
+  pair.connect();
+  constexpr uint32_t kPackets = 500;
+  for (uint32_t i = 0; i < 4; ++i) pair.post(RocePair::message(i, 0, int64_t{kPackets} * kMtu));
+  pair.run_until();
+  const auto received = pair.events(EventKind::kReceived);
+  ASSERT_EQ(received.size(), 4u);
+  for (const Event& event : received) {
+    const Duration taken = event.received.delivered - event.received.first_rx;
+    const uint32_t i = event.connection.value;
+    // 1106 bytes at the rate; those without share the rest of the line, 100 Gb/s.
+    const Bandwidth rate(i == 1 ? 10'000'000'000 : i == 2 ? 1'000'000'000 : 44'500'000'000);
+    const auto exact = static_cast<double>(serialization_time(line_bytes(58 + kMtu), rate).ps) * (kPackets - 1);
+    EXPECT_NEAR(static_cast<double>(taken.ps) / exact, 1, i == 1 || i == 2 ? 0.001 : 0.05) << i;
+  }
+}
+
+// Its queue pairs are numbered by each algorithm anew: a CNP for one changes that one's rate alone, and Swift's heed
+// none.
+TEST(RoceCongestion, AlgorithmsSideBySideKeepTheirQueuePairsApart) {
+  RoceOptions options = options_of(CongestionAlgorithm::kDcqcn);
+  options.congestion.notification.min_time_between_cnps = Duration();
+  options.congestion.dcqcn.rate_to_set_on_first_cnp = Bandwidth(5'000'000'000);
+  CongestionOptions swift = options.congestion;
+  swift.algorithm = CongestionAlgorithm::kSwift;
+  options.congestion_exceptions = {{.job = JobId(1), .options = swift}};
+  TransportPlan plan = pair_plan(3);
+  for (const uint32_t i : {0, 2}) plan.connections[i].job = JobId(0);
+  plan.connections[1].job = JobId(1);
+  RocePair pair(options, {.mark_ppm = 1'000'000}, plan);
+  pair.connect();
+  for (const uint32_t i : {1, 2}) pair.post(RocePair::message(i, 0, 100 * kMtu));
+  pair.run_until();
+  ASSERT_EQ(pair.events(EventKind::kReceived).size(), 2u);
+  const std::vector<FlowCounters> flows = pair.a().flows();
+  EXPECT_EQ(flows[0].congestion, CongestionCounters());
+  EXPECT_EQ(flows[1].congestion, (CongestionCounters{.rp_cnp_ignored = 100}));
+  EXPECT_EQ(flows[2].congestion, (CongestionCounters{.rp_cnp_handled = 100}));
+  EXPECT_THAT(pair.a().describe(ConnectionId(1)), HasSubstr("congestion window"));
+  EXPECT_THAT(pair.a().describe(ConnectionId(2)), HasSubstr("paced at"));
+  EXPECT_THAT(pair.a().describe(ConnectionId(0)), ::testing::Not(HasSubstr("paced at")));
 }
 
 // What is ready is said at once, 21 times, on the queue pair that then answers READs: at 1 Gb/s a word of 82 bytes

@@ -148,7 +148,7 @@ TEST(Swift, DoesNotHeedNotifications) {
   Swift control({}, kLimits, std::array{kLine});
   control.notified(0, Time());
   EXPECT_EQ(window(control), 64'000);
-  EXPECT_FALSE(control.heeds_notifications());
+  EXPECT_FALSE(control.heeds_notifications(0));
 }
 
 }  // namespace

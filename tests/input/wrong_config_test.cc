@@ -217,6 +217,16 @@ const Mistake kMistakes[] = {
     {"CongestionControlOfReads", "GOODtransport:\n  verb: read\n  congestion_control: {algorithm: swift}\n",
      ":5: transport.congestion_control.algorithm: 'dctcp' and 'swift' follow acknowledgements, which the data of "
      "'transport.verb: read' does not have; 'static' or 'dcqcn' holds it back"},
+    {"CongestionExceptionOfNothing",
+     "GOODtransport:\n  congestion_control:\n    exceptions:\n      - {algorithm: swift}\n",
+     ":6: transport.congestion_control.exceptions[0]: needs 'job', 'group' or both"},
+    {"CongestionExceptionWithoutRate",
+     "GOODtransport:\n  congestion_control:\n    exceptions:\n      - {job: 0, algorithm: static}\n",
+     ":6: transport.congestion_control.exceptions[0].algorithm: 'static' needs 'rate', that of each queue pair"},
+    {"CongestionExceptionOfReads",
+     "GOODtransport:\n  verb: read\n  congestion_control:\n    exceptions:\n      - {job: 0, algorithm: dctcp}\n",
+     ":7: transport.congestion_control.exceptions[0].algorithm: 'dctcp' and 'swift' follow acknowledgements, which the "
+     "data of 'transport.verb: read' does not have; 'static' or 'dcqcn' holds it back"},
     {"CongestionControlOfRdmaDevices", "RDMAtransport:\n  congestion_control: {algorithm: dcqcn}\n",
      ":6: transport.congestion_control.algorithm: is for DPDK ports, and all ports are RDMA devices, whose congestion "
      "control is set by their driver"},

@@ -19,9 +19,15 @@ class Congestion(RankwireTest):
         return sum(int(row["dropped"] or 0) for row in run.rows("ports"))
 
     def test_notifications_slow_the_ring_down_to_its_slow_port(self):
-        free = self.simulate(f"{CONTROL}.algorithm=none", out="free")
+        """Whether sources write what they have, or destinations read it."""
+        for verb in ("write_imm", "read"):
+            with self.subTest(verb=verb):
+                self.slow_down(verb)
+
+    def slow_down(self, verb):
+        free = self.simulate(f"{CONTROL}.algorithm=none", f"transport.verb={verb}", out=f"free.{verb}")
         self.assertEqual(free.transport["cnp_tx"], 0)
-        run = self.simulate(out="dcqcn")
+        run = self.simulate(f"transport.verb={verb}", out=f"dcqcn.{verb}")
         # The comment in the file derives the bytes: 4 x 37,748,736 and 6,144,000.
         self.assertEqual(run.summary["bytes_wire"], 157_138_944)
         self.assertGreater(run.transport["cnp_tx"], 0)
@@ -32,7 +38,7 @@ class Congestion(RankwireTest):
         self.assertLess(run.transport["ecn_ce_rx"], free.transport["ecn_ce_rx"] / 2)
         # The slow port is the bottleneck before and after.
         times = [each.summary["emulated"]["completion_time_ps"] for each in (free, run)]
-        print(f"marks {free.transport['ecn_ce_rx']} -> {run.transport['ecn_ce_rx']}, time x {times[1] / times[0]:.3f}")
+        print(f"{verb}: marks {free.transport['ecn_ce_rx']} -> {run.transport['ecn_ce_rx']}, time x {times[1] / times[0]:.3f}")
         self.assertLess(times[1], 1.3 * times[0])
 
     def test_equal_seeds_give_equal_notifications(self):
@@ -52,6 +58,55 @@ class Congestion(RankwireTest):
                 run = self.simulate(f"{CONTROL}.algorithm={algorithm}", out=algorithm)
                 self.assertEqual(run.transport["retransmitted"], 0)
                 self.assertEqual(run.transport["cnp_rx"] > 0, algorithm == "dctcp")
+
+    def test_queue_pairs_add_up_to_ranks_and_ports(self):
+        """Time by cause, and what congestion notification counts, in three tables: one rank behind each port."""
+        run = self.simulate("record.causes=on", out="causes")
+        causes = ["transmitting", "window", "congestion_control", "paused", "rnr", "recovering", "port"]
+        causes = [f"{cause}_ps" for cause in [*causes, "acknowledgement"]]
+        marks = ["np_ecn_marked_roce_packets", "np_cnp_sent"]
+        reactions = ["rp_cnp_handled", "rp_cnp_ignored"]
+        flows = run.rows("flows", fidelity="twin", path="wire")
+        ports = run.rows("ports", fidelity="twin")
+        for rank in run.rows("ranks", fidelity="twin"):
+            own = [row for row in ports if row["name"] == f"p{rank['rank']}"]
+            self.assertEqual(len(own), 1)
+            for end, columns in (("source", causes + reactions), ("destination", marks)):
+                for column in columns:
+                    total = sum(int(row[column]) for row in flows if row[end] == rank["rank"])
+                    self.assertEqual(int(rank[column]), total, column)
+                    self.assertEqual(int(own[0][column]), total, column)
+        for column in marks + reactions:
+            total = sum(int(row[column]) for row in flows)
+            self.assertEqual(total, run.summary["transport_details"][column])
+        self.assertGreater(sum(int(row["congestion_control_ps"]) for row in flows), 0)
+        switch = [row for row in ports if row["name"].startswith("switch.")]
+        self.assertTrue(all(row["transmitting_ps"] == "" for row in switch))
+
+    def test_exceptions_are_one_line(self):
+        """One job is all there is: its exception is the rule, and the same bytes take as long."""
+        rule = self.simulate(f"{CONTROL}.algorithm=static", f"{CONTROL}.rate=1Gbps", out="rule")
+        text = CONFIG.read_text(encoding="utf-8")
+        for name, selection in (("job", "job: 0"), ("group", "group: {group}")):
+            group = rule.rows("operations", kind="all_gather")[0]["group"]
+            item = f"    exceptions: [{{{selection.format(group=group)}, algorithm: static, rate: 1Gbps}}]\n"
+            path = self.folder / f"{name}.yaml"
+            path.write_text(text + item, encoding="utf-8")
+            run = self.call("simulate", path, "--twin", out=name)
+            self.assert_delivered(run)
+            self.assertEqual(run.transport["packets_tx"], rule.transport["packets_tx"])
+            times = [each.summary["emulated"]["completion_time_ps"] for each in (rule, run)]
+            self.assertEqual(times[0], times[1])
+            exceptions = run.summary["config"]["transport"]["congestion_control"]["exceptions"]
+            self.assertEqual(exceptions[0]["algorithm"], "static")
+
+    def test_exceptions_for_nobody(self):
+        text = CONFIG.read_text(encoding="utf-8")
+        for selection, reason in (("job: 3", "no job 3 communicates"), ("group: nobody", "process group 'nobody'")):
+            path = self.folder / "wrong.yaml"
+            path.write_text(f"{text}    exceptions:\n      - {{{selection}, algorithm: swift}}\n", encoding="utf-8")
+            line = text.count("\n") + 2
+            self.assert_one_line_error(rankwire("check", path), USAGE, f"wrong.yaml:{line}", "exceptions[0]", reason)
 
     def test_profile_without_ecn_is_a_contradiction(self):
         process = rankwire("check", CONFIG, "--set", "transport.profile=rxe")
