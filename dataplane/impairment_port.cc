@@ -286,7 +286,14 @@ void ImpairmentPort::send_pause(uint32_t rule, Time now) noexcept {
   if (inner_.allocate({&frame, 1}) == 0) return impairments_.note_not_done(rule);
   write_pause(impairments_.address_of(id_), impairments_.rules()[rule].pause, frame);
   enqueue(frame, out_);
+  ++pauses_sent_;
   impairments_.note_done({.time = now, .rule = rule, .port = id_});
+}
+
+PortCounters ImpairmentPort::counters() const {
+  PortCounters counters = inner_.counters();
+  counters.pause_tx += pauses_sent_;
+  return counters;
 }
 
 Time ImpairmentPort::next_event() const noexcept {

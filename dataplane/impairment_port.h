@@ -43,7 +43,9 @@ class ImpairmentPort final : public FramePort {
   void release(std::span<const Frame> frames) noexcept override { inner_.release(frames); }
   Time next_event() const noexcept override;
   Capabilities capabilities() const noexcept override { return inner_.capabilities(); }
-  PortCounters counters() const override { return inner_.counters(); }
+  /// The pauses that rules have sent count as the port's.
+  PortCounters counters() const override;
+  uint64_t pauses_sent() const noexcept { return pauses_sent_; }
 
  private:
   static constexpr size_t kBurst = 32;
@@ -95,6 +97,7 @@ class ImpairmentPort final : public FramePort {
   std::vector<PauseSchedule> pauses_;
   std::vector<Completed> completed_;  // oldest first
   ImpairmentQueue out_, in_;
+  uint64_t pauses_sent_ = 0;
   Time last_now_ = Time::long_ago();
 };
 

@@ -41,6 +41,12 @@ std::vector<ConnectFailure> ImpairmentTransport::connect(std::span<const EndPoin
   return inner_->connect(remote);
 }
 
+TransportCounters ImpairmentTransport::counters() const {
+  TransportCounters counters = inner_->counters();
+  for (const auto& port : ports_) counters.pause_tx += port->pauses_sent();
+  return counters;
+}
+
 size_t ImpairmentTransport::post(Time now, std::span<const Message> messages) noexcept {
   const size_t taken = inner_->post(now, messages);
   for (const Message& message : messages.first(taken)) impairments_.flows().posted(message);

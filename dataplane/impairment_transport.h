@@ -27,7 +27,7 @@ class ImpairmentTransport final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override { return inner_->next_event(); }
   uint64_t activity() const noexcept override { return inner_->activity(); }
-  TransportCounters counters() const override { return inner_->counters(); }
+  TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override { return inner_->flows(); }
   std::vector<PortCounters> ports() const override { return inner_->ports(); }
   std::vector<NamedCounter> details() const override { return inner_->details(); }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "base/error.h"
 #include "dataplane/dpdk_flow_control.h"
 
@@ -48,6 +52,27 @@ PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& p
   }
   return {.mode = port.pfc == PfcChoice::kOff ? PauseMode::kOff : PauseMode::kSoftware,
           .remark = receive_pauses_from_device(port.device)};
+}
+
+void warn_of_unheeded_pauses(Setup& setup) {
+  const RunConfig& config = setup.config;
+  if (!config.ports.front().embedded()) return;
+  const auto is_heeded = [&](uint32_t priority) {
+    if (!config.fabric) return false;
+    // A preset has lossless priorities of its own.
+    const std::vector<uint32_t>& lossless = config.fabric->lossless;
+    return lossless.empty() ? config.fabric->preset != SwitchPresetName::kNone
+                            : std::ranges::find(lossless, priority) != lossless.end();
+  };
+  for (size_t i = 0; i < config.impairments.size(); ++i) {
+    std::vector<uint32_t> unheeded;
+    std::ranges::remove_copy_if(config.impairments[i].priorities, std::back_inserter(unheeded), is_heeded);
+    if (unheeded.empty()) continue;
+    setup.warnings.push_back(fmt::format(
+        "impairments[{}] pauses priorities that the embedded switch does not obey pauses of ({}): name them in "
+        "fabric.lossless",
+        i, fmt::join(unheeded, ", ")));
+  }
 }
 
 std::optional<ReceiveBufferOptions> receive_buffer_of(const PortConfig& port) {

@@ -27,4 +27,8 @@ PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& p
 /// How slow a receiver stands behind the port; absent: none.
 std::optional<ReceiveBufferOptions> receive_buffer_of(const PortConfig& port);
 
+/// Warns of impairments that pause what the embedded switch or fabric sends on: without flow control of its own it
+/// counts such frames and goes on.
+void warn_of_unheeded_pauses(Setup& setup);
+
 }  // namespace rankwire

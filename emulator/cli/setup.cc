@@ -6,6 +6,7 @@
 
 #include "emulator/cli/congestion_control.h"
 #include "emulator/cli/impairments.h"
+#include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/cli/verbs_options.h"
 #include "emulator/simulator/roofline.h"
@@ -177,6 +178,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);
+  warn_of_unheeded_pauses(setup);
 }
 
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {

@@ -281,6 +281,7 @@ TEST(ImpairmentActions, PauseFramesLeaveAtTheirTimes) {
   for (size_t i = 0; i < 3; ++i)
     EXPECT_EQ(events[i].time, Time() + microseconds(10) + microseconds(50) * static_cast<int64_t>(i));
   EXPECT_EQ(pair.counters().pause_rx, 3u);
+  EXPECT_EQ(pair.counters().pause_tx, 3u);
   std::vector<FrameBytes> pauses;
   for (const FrameBytes& frame : pair.port(1).sent())
     if (field(frame, 12, 2) == 0x8808) pauses.push_back(frame);

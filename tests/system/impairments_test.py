@@ -128,6 +128,34 @@ class Impairments(RankwireTest):
         self.assert_done(run, PACKETS)
         self.assert_transport(run, ecn_ce_rx=PACKETS, icrc_errors=0, malformed=0, retransmitted=0)
 
+    def test_pauses_reach_the_sender_where_the_switch_has_flow_control(self):
+        # p1 pauses the switch, whose queue grows until it pauses p0.
+        rule = {"action": "pause", "priorities": [3], "port": "p1", "from": "5us", "quanta": 2000}
+        config = self.config(rule)
+        config["fabric"] = {"topology": "star", "lossless": [3], "buffer": {"xoff": "8KiB", "headroom": "1MiB"}}
+        run = self.call("simulate", config, "--twin", out="lossless")
+        self.assertEqual(run.summary["warnings"], [])
+        self.assert_transport(run, retransmitted=0, timeouts=0, pause_tx=1)
+        ports = {row["name"]: row for row in run.rows("ports", fidelity="twin")}
+        self.assertEqual([ports[name]["pause_tx"] for name in ("p0", "p1")], ["0", "1"])
+        self.assertEqual(ports["switch.p1"]["pause_rx"], "1")
+        self.assertEqual(ports["switch.p1"]["paused_3_ps"], str(2000 * 51_200))  # 512 bits at 10 Gbps
+        self.assertEqual(ports["switch.p0"]["pause_tx"], ports["p0"]["pause_rx"])
+        self.assertEqual(run.transport["pause_rx"], int(ports["p0"]["pause_rx"]))
+        self.assertGreater(int(ports["p0"]["pause_rx"]), 0)
+        self.assertGreater(int(ports["p0"]["paused_3_ps"]), 0)
+
+    def test_pauses_without_flow_control_are_counted_and_warned_of(self):
+        plain = self.twin(out="plain")
+        run = self.twin({"action": "pause", "priorities": [3], "port": "p1", "from": "5us"})
+        self.assert_done(run, 1)
+        (warning,) = run.summary["warnings"]
+        self.assertIn("impairments[0] pauses priorities that the embedded switch does not obey pauses of (3)", warning)
+        ports = {row["name"]: row for row in run.rows("ports", fidelity="twin")}
+        self.assertEqual([ports["p1"]["pause_tx"], ports["switch.p1"]["pause_rx"]], ["1", "1"])
+        times = [each.summary["emulated"]["completion_time_ps"] for each in (plain, run)]
+        self.assertLess(abs(times[1] - times[0]), 100_000)  # the frame itself: 67 ns
+
     def test_equal_seeds_give_equal_records(self):
         config = SOURCE / "configs/impairments.yaml"
         runs = [self.call("simulate", config, "--twin", out=out) for out in ("first", "second")]
