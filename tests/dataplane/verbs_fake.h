@@ -336,10 +336,9 @@ inline bool FakeQueuePair::execute() {
     } else if (!sends && work.bytes > 0 && remote == nullptr) {
       status = WorkStatus::kRemoteAccess;
     } else {
-      if (work.kind == WorkKind::kRead) {
-        std::memmove(local, remote, work.bytes);
-      } else if (!sends && work.bytes > 0) {
-        std::memmove(remote, local, work.bytes);
+      if (!sends && work.bytes > 0) {
+        const bool reads = work.kind == WorkKind::kRead;
+        std::memmove(reads ? local : remote, reads ? remote : local, work.bytes);
       }
       const bool needs_receive = work.kind != WorkKind::kWrite && work.kind != WorkKind::kRead;
       if (needs_receive && !peer->second->receive(work, local)) {
