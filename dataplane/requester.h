@@ -15,6 +15,8 @@
 
 namespace rankwire {
 
+class Step;
+
 /// What all requesters of a transport share. Messages that are done, well or badly, stand in `finished` in the order in
 /// which they ended; whoever reports them gives their slots back.
 struct RequesterPool {
@@ -183,6 +185,7 @@ class alignas(64) Requester {
   uint32_t oldest_message() const noexcept { return messages_.head; }
 
  private:
+  friend class Step;
   static constexpr uint32_t kNoSample = UINT32_MAX;
 
   void start_message(OutboundMessage& message, Time now) noexcept {
