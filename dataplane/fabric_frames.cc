@@ -77,9 +77,10 @@ FrameHeaders read_headers(const Frame& frame, const LoadBalancingOptions& balanc
     key.source[1] = long_at(ip + 12) >> 32;
     key.destination[1] = long_at(ip + 12) & 0xFFFF'FFFF;
     key.protocol = ip[9];
-    // Later fragments have no ports, and all fragments of a packet go one way.
+    // Later fragments have no ports, and all fragments of a packet go one way. Nor is anything a port that stands where
+    // the fixed header does.
     const uint32_t header = (ip[0] & 0x0Fu) * 4;
-    if ((word_at(ip + 6) & Ipv4Header::kFragmentBits) == 0)
+    if ((word_at(ip + 6) & Ipv4Header::kFragmentBits) == 0 && header >= sizeof(Ipv4Header))
       read_transport(frame, network.offset + header, balancing, key);
   } else if (has(frame, network, kEtherTypeIpv6, sizeof(Ipv6Header))) {
     read_class(static_cast<uint8_t>(word_at(ip) >> 4), headers);

@@ -2,28 +2,17 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/fabric_frames.h"
 #include "dataplane/neighbour_frames.h"
 #include "dataplane/packet.h"
 #include "dataplane/pause.h"
+#include "tests/dataplane/packet_again.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {
 namespace {
 
 using fuzz::require;
-
-PacketPath path_of(const ParsedPacket& packet) {
-  const Marking marking{.dscp = packet.dscp, .ecn = packet.ecn, .priority = packet.priority};
-  PacketPath path{.source_mac = packet.ethernet().source,
-                  .destination_mac = packet.ethernet().destination,
-                  .source_ip = packet.source_ip(),
-                  .destination_ip = packet.destination_ip(),
-                  .source_port = packet.udp().source_port.value(),
-                  .destination_qp = packet.destination_qp,
-                  .markings = {.data = marking, .ack = marking, .nak = marking, .cnp = marking}};
-  if (packet.ip_offset != sizeof(EthernetHeader)) path.vlan = packet.vlan;
-  return path;
-}
 
 void require_same(const ParsedPacket& a, const ParsedPacket& b) {
   require(b.reject == Reject::kNone, "what is written is accepted");
@@ -41,25 +30,13 @@ void require_same(const ParsedPacket& a, const ParsedPacket& b) {
 }
 
 void write_again(const ParsedPacket& packet) {
-  const PacketPath path = path_of(packet);
+  const PacketPath path = testing::path_of(packet);
   // IPv6 with IPv4-mapped addresses is never written here.
   if (packet.ip_version == IpVersion::kIpv6 && (path.source_ip.is_ipv4() || path.destination_ip.is_ipv4())) return;
   std::vector<uint8_t> head(kMaxHeaderBytes + 16 + kIcrcBytes + 3);
   Frame frame;
   frame.head = head.data();
-  write_headers(make_template(path),
-                {.opcode = packet.opcode,
-                 .ack_request = packet.ack_request,
-                 .solicited = packet.solicited,
-                 .psn = packet.psn,
-                 .payload_length = packet.payload_length,
-                 .immediate = packet.immediate,
-                 .rkey = packet.rkey,
-                 .dma_length = packet.dma_length,
-                 .address = packet.address,
-                 .syndrome = packet.syndrome,
-                 .msn = packet.msn},
-                frame);
+  write_headers(make_template(path), testing::outbound_of(packet), frame);
   frame.payload = packet.payload;
   frame.payload_length = static_cast<uint16_t>(packet.payload_length);
   seal(frame);
@@ -84,6 +61,26 @@ void write_pause_again(const Frame& frame) {
   require(read_pause(again) == pause, "a pause written again reads the same");
 }
 
+// What a switch reads is what a receiver reads, and its mark leaves everything else as it was.
+void pass_switch(const Frame& frame, const ParsedPacket& packet) {
+  if (is_runt(frame)) return;
+  const LoadBalancingOptions balancing{.hash_queue_pair = (frame.head[0] & 1) != 0};
+  const FrameHeaders headers = read_headers(frame, balancing);
+  const bool intact = packet.reject == Reject::kNone && icrc_matches(frame, packet);
+  const bool accepted = packet.reject == Reject::kNone;
+  if (accepted)
+    require(headers.ip && headers.dscp == packet.dscp && headers.pcp == packet.priority, "priorities are one");
+  require(mark_congestion(frame) == headers.ecn_capable, "what is ECN-capable is marked");
+  const FrameHeaders marked = read_headers(frame, balancing);
+  require(!marked.ecn_capable && marked.flow == headers.flow && marked.dscp == headers.dscp,
+          "a mark is one of ECN alone");
+  if (!accepted) return;
+  const ParsedPacket again = parse(frame);
+  require(again.reject == Reject::kNone, "a marked packet is accepted");
+  require(again.ecn == (headers.ecn_capable ? Ecn::kCongestionExperienced : packet.ecn), "its mark is read");
+  require(icrc_matches(frame, again) == intact, "the ICRC does not cover the mark");
+}
+
 void run(fuzz::Input input) {
   // The frame in one piece, or its head, payload and tail apart.
   const uint16_t head_length = input.word();
@@ -104,12 +101,13 @@ void run(fuzz::Input input) {
   const ParsedPacket packet = parse(frame);
   static_cast<void>(read_neighbour_frame(frame));
   write_pause_again(frame);
-  if (packet.reject != Reject::kNone) return;
+  if (packet.reject != Reject::kNone) return pass_switch(frame, packet);
   require(packet.icrc_offset + kIcrcBytes <= frame.length(), "the ICRC lies within the frame");
   require(packet.payload_length + packet.pad <= packet.icrc_offset, "the payload lies within the frame");
   require(packet.psn < 1u << 24 && packet.destination_qp < 1u << 24 && packet.msn < 1u << 24, "fields have 24 bits");
   icrc_matches(frame, packet);
   write_again(packet);
+  pass_switch(frame, packet);
 }
 
 }  // namespace
