@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/headers.h"
+#include "dataplane/packet.h"
 #include "dataplane/payload.h"
 #include "tests/dataplane/wire_bytes.h"
 
@@ -79,6 +82,10 @@ class ImpairedPort final : public FramePort {
 
   /// Every n-th `transmit` or `send` takes only half of what it is given (none of a single frame).
   void refuse_every(uint32_t n) { refuse_every_ = n; }
+  /// What may stand beside a frame that is received, or instead of it: the second is empty, in front of the first where
+  /// both remain. Says which of the two do.
+  enum class Kept : uint8_t { kFirst, kBoth, kSecond };
+  void forge(std::function<Kept(const Frame&, Frame&)> forge) { forge_ = std::move(forge); }
   /// Takes memory for so many frames on the way, so that none is taken later.
   void reserve(size_t frames) { waiting_.reserve(frames); }
   /// From now on keeps a copy of every frame that is transmitted.
@@ -102,18 +109,29 @@ class ImpairedPort final : public FramePort {
     return bytes;
   }
   void admit(Frame frame) {
+    if (forge_) pass_forger(frame);
     const uint64_t number = received_++;
     if (number >= lost_from_ || std::ranges::count(losses_, number) > 0 || random_.chance(impairments_.loss_ppm))
       return inner_.release({&frame, 1});
     frame.arrival += serialization_time(line_bytes(frame.length()), impairments_.rate) + impairments_.latency;
     if (random_.chance(impairments_.duplicate_ppm)) duplicate(frame);
-    if (random_.chance(impairments_.corrupt_ppm)) {
+    // What has no ICRC is protected by the FCS, which is not seen here.
+    if (random_.chance(impairments_.corrupt_ppm) && !is_foreign(parse(frame).reject)) {
       const uint64_t bit = random_.below(uint64_t{frame.head_length} * 8);
       frame.head[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     }
     if (random_.chance(impairments_.mark_ppm)) mark(frame);
     if (random_.chance(impairments_.reorder_ppm)) frame.arrival += impairments_.reorder_delay;
     insert(frame);
+  }
+  void pass_forger(Frame& frame) {
+    Frame forged;
+    if (inner_.allocate({&forged, 1}) == 0) return;
+    forged.arrival = frame.arrival;
+    const Kept kept = forge_(frame, forged);
+    if (kept == Kept::kSecond) std::swap(frame, forged);
+    if (kept == Kept::kBoth) return insert(forged);
+    inner_.release({&forged, 1});
   }
   void duplicate(const Frame& frame) {
     Frame copy;
@@ -140,6 +158,7 @@ class ImpairedPort final : public FramePort {
   const Impairments impairments_;
   Random random_;
   std::vector<Frame> waiting_;  // by arrival
+  std::function<Kept(const Frame&, Frame&)> forge_;
   std::vector<uint64_t> losses_;
   uint64_t lost_from_ = UINT64_MAX;
   uint64_t received_ = 0;
