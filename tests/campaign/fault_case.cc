@@ -7,6 +7,8 @@
 #include <initializer_list>
 
 #include "base/random.h"
+#include "dataplane/message_parts.h"
+#include "dataplane/queue_pair_draw.h"
 #include "dataplane/virtual_fabric.h"
 
 namespace rankwire::testing {
@@ -21,6 +23,10 @@ T any_of(Random& random, std::initializer_list<T> choices) {
 
 Duration up_to(Random& random, Duration most) {
   return Duration(static_cast<int64_t>(random.below(static_cast<uint64_t>(most.ps) + 1)));
+}
+
+uint32_t up_to_ppm(Random& random, uint32_t most) {
+  return static_cast<uint32_t>(1 + random.below(most));
 }
 
 void choose_topology(FaultCase& fault, Random& random) {
@@ -91,7 +97,15 @@ void choose_impairments(FaultCase& fault, Random& random) {
     bad.reorder_ppm = some(40'000);
     bad.mark_ppm = some(100'000);
     bad.reorder_delay = up_to(random, microseconds(20));
+    fault.refuse_every.push_back(random.chance(kSeldom) ? any_of(random, {2u, 3u, 7u}) : 0);
   }
+}
+
+// A seed with which connection 0 soon passes the last PSN.
+uint64_t seed_before_wrap(Random& random) {
+  constexpr uint32_t kSoon = 256;
+  for (;;)
+    if (const uint64_t seed = random.next(); draw_psn(seed, ConnectionId(0), 0, true) > kPsnMask - kSoon) return seed;
 }
 
 RoceOptions common_options(uint64_t seed, Random& random) {
@@ -100,7 +114,10 @@ RoceOptions common_options(uint64_t seed, Random& random) {
   options.queue_pairs = any_of(random, {1u, 1u, 2u, 3u});
   options.spread = any_of(random, {Spread::kSplit, Spread::kDeal});
   options.verb = any_of(random, {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead});
-  options.payload = PayloadMode::kChecking;
+  // The pattern is not compared, but goes the short ways.
+  options.payload = any_of(random, {PayloadMode::kChecking, PayloadMode::kChecking, PayloadMode::kPattern});
+  options.receive_check = any_of(random, {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer});
+  options.causes = any_of(random, {CauseRecording::kOff, CauseRecording::kOn});
   options.source_port =
       any_of(random, {SourcePortPolicy::kLinux, SourcePortPolicy::kPerMessage, SourcePortPolicy::kPerPacket});
   options.neighbours = any_of(random, {NeighbourMode::kStatic, NeighbourMode::kResolve});
@@ -127,26 +144,65 @@ NicProfile choose_profile(const FaultCase& fault, Random& random) {
   profile.window = any_of(random, {1u, 4u, 16u, 64u, 512u});
   profile.ack_every = std::min(profile.window, any_of(random, {1u, 2u, 8u, 32u}));
   profile.max_reads = any_of(random, {1u, 4u});
-  profile.timeout_exponent = any_of(random, {7u, 8u, 9u});  // 0.5, 1, 2 ms
+  profile.max_responder_reads = any_of(random, {4u, 16u});
+  // 66 us, less than some queues take, 0.5 and 2 ms. Where none may give up, buffers hold 13 ms of the slowest lines.
+  profile.timeout_exponent = fault.survivable ? 9 : any_of(random, {4u, 7u, 9u});
   profile.minimum_exponent = 1;
-  profile.retry_count = fault.survivable ? 7 : any_of(random, {1u, 2u, 7u});
+  profile.retry_count = fault.survivable ? 7 : any_of(random, {0u, 1u, 1u, 2u, 7u});
   profile.not_ready_retry_count = fault.survivable ? 7 : any_of(random, {0u, 2u, 7u});
   profile.not_ready_code = any_of<uint8_t>(random, {1, 2, 6});  // 10, 20, 80 us
   profile.seven_retries_are_unlimited = false;
   return profile;
 }
 
+void choose_disagreement(FaultCase& fault, bool together, DataVerb verb, Random& random) {
+  constexpr std::array kAll = {Disagreement::kKey, Disagreement::kQueuePair, Disagreement::kMtu, Disagreement::kMemory};
+  // The others take transports that differ.
+  fault.disagreement = kAll[random.below(together ? 2 : kAll.size())];
+  const bool writes = verb == DataVerb::kWriteImm || verb == DataVerb::kWriteThenImm;
+  fault.refusals |=
+      fault.disagreement == Disagreement::kMtu || (writes && fault.disagreement != Disagreement::kQueuePair);
+}
+
 // A transport that reads never says to another that it has given up: there both ends are in one.
 void choose_transports(FaultCase& fault, Random& random) {
   const RoceOptions common = common_options(fault.seed, random);
-  const bool counts_receives = common.verb != DataVerb::kRead && random.chance(kSeldom);
+  const bool counts_receives = random.chance(kSeldom);
   const bool together = common.verb == DataVerb::kRead || random.chance(kHalf);
+  if (!fault.survivable && random.chance(kSeldom)) choose_disagreement(fault, together, common.verb, random);
   for (size_t i = 0; i < (together ? 1 : fault.rates.size()); ++i) {
     RoceOptions& options = fault.transports.emplace_back(common);
     options.profile = choose_profile(fault, random);
-    options.seed = random.next();
+    options.seed = random.chance(kSeldom) ? seed_before_wrap(random) : random.next();
+    if (fault.disagreement == Disagreement::kMtu) options.mtu = any_of(random, {256u, 1024u, 4096u});
     if (counts_receives) options.receive_queue = any_of(random, {1u, 2u, 8u});
   }
+}
+
+// One that ends a queue pair: of what passes, or of what is sent again, which finds the responder in other states.
+void choose_refusal(FaultCase& fault, Random& random) {
+  constexpr std::array kAnswers = {Forgery::kInvalidNak, Forgery::kAccessNak, Forgery::kOperationalNak};
+  constexpr std::array kRequests = {Forgery::kWrongOrder, Forgery::kWrongOrder, Forgery::kOtherOpcode,
+                                    Forgery::kWrongKey,   Forgery::kWrongRange, Forgery::kWrongLength,
+                                    Forgery::kWrongLength};
+  fault.refusals = true;
+  if (random.chance(kSeldom)) {
+    // Where the receiver is waited for, too.
+    if (random.chance(kHalf)) fault.forgeries.push_back({Forgery::kNotReadyNak, 300'000});
+    fault.forgeries.push_back({kAnswers[random.below(kAnswers.size())], up_to_ppm(random, 100'000)});
+    return;
+  }
+  const bool restarts = random.chance(kHalf);
+  fault.forgeries.push_back(
+      {kRequests[random.below(kRequests.size())], up_to_ppm(random, restarts ? 1'000'000 : 100'000), restarts});
+}
+
+// Some of those that change nothing, and often one that does.
+void choose_forgeries(FaultCase& fault, Random& random) {
+  if (random.chance(kSeldom)) return;
+  for (auto what = Forgery::kGhostAck; !is_refused(what); what = static_cast<Forgery>(static_cast<int>(what) + 1))
+    if (random.chance(kSeldom)) fault.forgeries.push_back({what, up_to_ppm(random, 200'000)});
+  if (!fault.survivable && !random.chance(kSeldom)) choose_refusal(fault, random);
 }
 
 void choose_plan(FaultCase& fault, Random& random) {
@@ -170,6 +226,18 @@ void choose_plan(FaultCase& fault, Random& random) {
                                 .destination_nic = NicId(destination),
                                 .largest_message = Bytes(64 << 10)});
   }
+  const bool reads = fault.transports.front().verb == DataVerb::kRead;
+  for (uint32_t i = 0; i < connections; ++i) {
+    Connection reverse = plan.connections[i];
+    if (!random.chance(kHalf)) continue;
+    reverse.id = ConnectionId(static_cast<uint32_t>(plan.connections.size()));
+    reverse.reverse_of = ConnectionId(i);
+    std::swap(reverse.source, reverse.destination);
+    std::swap(reverse.source_nic, reverse.destination_nic);
+    reverse.control = reads || random.chance(kHalf);
+    if (reverse.control) reverse.largest_message = Bytes(kMaxControlBytes);
+    plan.connections.push_back(reverse);
+  }
   plan.ranks = hosts;
   plan.messages_in_flight = 256;
 }
@@ -187,7 +255,10 @@ void choose_messages(FaultCase& fault, Random& random) {
     message.index = next[connection]++;
     message.id.source = connection;
     message.id.sequence = message.index;
-    message.bytes = Bytes(static_cast<int64_t>(random.below(random.chance(kHalf) ? 600 : 64 << 10)));
+    const bool control = fault.plan.connections[connection].control;
+    const uint64_t least = control ? 16 : 0;  // a control message has its index and its key
+    const uint64_t most = control ? kMaxControlBytes : random.chance(kHalf) ? 600 : 64 << 10;
+    message.bytes = Bytes(static_cast<int64_t>(least + random.below(most - least)));
     fault.posts.push_back({at, message});
   }
 }
@@ -197,9 +268,26 @@ const char* name(DataVerb verb) {
   return kNames[static_cast<size_t>(verb)];
 }
 
+const char* name(Disagreement disagreement) {
+  constexpr std::array kNames = {"", ", wrong key", ", unknown queue pair", ", differing MTU", ", short memory"};
+  return kNames[static_cast<size_t>(disagreement)];
+}
+
 const char* name(CongestionAlgorithm algorithm) {
   constexpr std::array kNames = {"none", "static", "dcqcn", "dctcp", "swift"};
   return kNames[static_cast<size_t>(algorithm)];
+}
+
+std::string names(const std::vector<ForgeryRule>& rules) {
+  constexpr std::array kNames = {
+      "ghost ACK",    "old NAK",      "reserved NAK",        "ghost response",    "atomic ACK",
+      "CNP",          "old READ",     "unknown queue pair",  "other source",      "short response",
+      "sequence NAK", "RNR NAK",      "NAK invalid request", "NAK remote access", "NAK remote operational",
+      "wrong order",  "other opcode", "wrong key",           "wrong range",       "wrong length"};
+  std::string text;
+  for (const ForgeryRule& rule : rules)
+    text += fmt::format("{}{}", text.empty() ? ", forged: " : " + ", kNames[static_cast<size_t>(rule.what)]);
+  return text;
 }
 
 }  // namespace
@@ -213,6 +301,7 @@ FaultCase make_fault_case(uint64_t seed) {
   choose_fabric(fault, random);
   choose_impairments(fault, random);
   choose_transports(fault, random);
+  choose_forgeries(fault, random);
   choose_plan(fault, random);
   choose_messages(fault, random);
   return fault;
@@ -220,10 +309,11 @@ FaultCase make_fault_case(uint64_t seed) {
 
 std::string describe(const FaultCase& fault) {
   const RoceOptions& options = fault.transports.front();
-  return fmt::format("seed {}: {} hosts, {} switches, {} connections of {} queue pairs, {} messages, {}, MTU {}, {}{}",
-                     fault.seed, fault.rates.size(), fault.topology.switches.size(), fault.plan.connections.size(),
-                     options.queue_pairs, fault.posts.size(), name(options.verb), options.mtu,
-                     name(options.congestion.algorithm), fault.survivable ? ", survivable" : "");
+  return fmt::format(
+      "seed {}: {} hosts, {} switches, {} connections of {} queue pairs, {} messages, {}, MTU {}, {}{}{}{}", fault.seed,
+      fault.rates.size(), fault.topology.switches.size(), fault.plan.connections.size(), options.queue_pairs,
+      fault.posts.size(), name(options.verb), options.mtu, name(options.congestion.algorithm), name(fault.disagreement),
+      names(fault.forgeries), fault.survivable ? ", survivable" : "");
 }
 
 }  // namespace rankwire::testing

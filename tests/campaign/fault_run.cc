@@ -10,8 +10,11 @@
 #include "base/transport_counters.h"
 #include "dataplane/frame_pool.h"
 #include "dataplane/memory_port.h"
+#include "dataplane/opcode_name.h"
 #include "dataplane/roce_transport.h"
 #include "dataplane/virtual_fabric.h"
+#include "tests/campaign/sightings.h"
+#include "tests/campaign/transitions.h"
 
 namespace rankwire::testing {
 namespace {
@@ -20,6 +23,31 @@ constexpr uint32_t kFrames = 1 << 14;
 /// Longer than any queue pair of a case lives without progress: 8 time-outs of 2 x 2 ms, and RNR timers.
 constexpr Duration kPatience = seconds(20);
 constexpr uint32_t kPollsAtOnce = 10'000;
+
+std::string_view syndrome_name(uint8_t syndrome) {
+  switch (syndrome & kSyndromeTypeMask) {
+    case kSyndromeTypeAck:
+      return syndrome == kCreditsInvalid ? "ACK" : "ACK with credits";
+    case kSyndromeTypeNotReady:
+      return "RNR NAK";
+    case kSyndromeTypeNak:
+      break;
+    default:
+      return "reserved syndrome";
+  }
+  switch (static_cast<Syndrome>(syndrome)) {
+    case Syndrome::kNakSequence:
+      return "NAK sequence error";
+    case Syndrome::kNakInvalidRequest:
+      return "NAK invalid request";
+    case Syndrome::kNakRemoteAccess:
+      return "NAK remote access error";
+    case Syndrome::kNakRemoteOperational:
+      return "NAK remote operational error";
+    default:
+      return "reserved syndrome";
+  }
+}
 
 using MessageKey = std::pair<uint32_t, uint32_t>;  // connection, index
 
@@ -41,6 +69,8 @@ class Lab {
       far_.push_back(std::move(far));
       ends.push_back(far_.back().get());
       ports_.push_back(std::make_unique<ImpairedPort>(*near_.back(), fault.impairments[host]));
+      ports_.back()->refuse_every(fault.refuse_every[host]);
+      pass_forger(host);
       bindings.push_back({PortId(static_cast<uint32_t>(host)), ports_.back().get(), fault.rates[host]});
       stations_.push_back({fault.plan.nics[host].mac, static_cast<uint32_t>(host)});
     }
@@ -74,6 +104,7 @@ class Lab {
       if (next == Time::never()) break;
       if (const std::string hang = advance(next); !hang.empty()) return hang;
     }
+    note_counters();
     return judge();
   }
 
@@ -89,13 +120,31 @@ class Lab {
   }
 
  private:
+  // What comes to the host's port is seen here first.
+  void pass_forger(size_t host) {
+    const RoceOptions& options = case_.transports[case_.transports.size() == 1 ? 0 : host];
+    forgers_.emplace_back(case_.forgeries, options.verb == DataVerb::kRead, options.mtu, mix64(case_.seed) + host);
+    ImpairedPort& port = *ports_[host];
+    port.forge([this, host, capacity = port.capabilities().frame_capacity](const Frame& frame, Frame& forged) {
+      const ImpairedPort::Kept kept = forgers_[host].forge(frame, forged, capacity);
+      if (kept != ImpairedPort::Kept::kSecond) note_packet(frame);
+      if (kept != ImpairedPort::Kept::kFirst) note_packet(forged);
+      return kept;
+    });
+  }
+
   RoceTransport& transport_of(NicId nic) const { return *transports_[transports_.size() == 1 ? 0 : nic.value]; }
 
   // Before the run, so that next hops are known or unreachable by time 0.
   std::string connect() {
     std::vector<EndPoint> ends;
     for (const auto& transport : transports_)
-      std::ranges::copy(transport->prepare(case_.plan), std::back_inserter(ends));
+      std::ranges::copy(transport->prepare(plan_of(*transport)), std::back_inserter(ends));
+    for (EndPoint& end : ends) {
+      if (end.connection != ConnectionId(0) || end.at_source) continue;
+      if (case_.disagreement == Disagreement::kKey) end.rkey ^= 1;
+      if (case_.disagreement == Disagreement::kQueuePair) end.queue_pair = kQueuePairMask;
+    }
     for (const auto& transport : transports_)
       if (const auto failures = transport->connect(ends); !failures.empty())
         return fmt::format("not connected: {}", failures.front().reason);
@@ -106,6 +155,16 @@ class Lab {
       if (const std::string hang = advance(next); !hang.empty()) return hang;
     }
     return {};
+  }
+
+  // Where destinations have less memory than sources know, each transport sees its own side.
+  TransportPlan plan_of(const RoceTransport& transport) const {
+    TransportPlan plan = case_.plan;
+    if (case_.disagreement != Disagreement::kMemory) return plan;
+    for (Connection& connection : plan.connections)
+      if (&transport_of(connection.destination_nic) == &transport && !connection.control)
+        connection.largest_message = Bytes(2000);
+    return plan;
   }
 
   void post(const Message& message) {
@@ -144,15 +203,39 @@ class Lab {
         break;
       case EventKind::kFailed:
         ++(event.at_source ? fate.failed_here : fate.failed_there);
-        if (event.failure == Failure::kNone) trouble_ = "a failure without reason: " + name(fate);
+        check_reason(fate, event.failure);
     }
+  }
+
+  void check_reason(const Fate& fate, Failure failure) {
+    sightings().note(fmt::format("failure: {}", to_string(failure)));
+    switch (failure) {
+      case Failure::kRetryExceeded:
+      case Failure::kNotReadyExceeded:
+      case Failure::kFlushed:
+        return;
+      case Failure::kUnreachable:
+        if (case_.transports[0].neighbours == NeighbourMode::kResolve) return;
+        break;
+      case Failure::kRemoteInvalid:
+      case Failure::kRemoteAccess:
+      case Failure::kRemoteOperational:
+        if (case_.refusals) return;
+        break;
+      case Failure::kNone:
+      case Failure::kDevice:
+        break;
+    }
+    trouble_ = fmt::format("failed for a wrong reason, {}: {}", to_string(failure), name(fate));
   }
 
   void check_payload(const Fate& fate, const Event& event) {
     const int64_t bytes = fate.message.bytes.count;
     uint64_t key = payload_key(fate.message.id);
     if (bytes < 8) key &= (uint64_t{1} << (8 * bytes)) - 1;
-    if (event.bytes != fate.message.bytes || event.received.payload_key != key) trouble_ = "altered: " + name(fate);
+    const bool checked = case_.transports[0].payload == PayloadMode::kChecking;
+    if (event.bytes != fate.message.bytes || (checked && event.received.payload_key != key))
+      trouble_ = "altered: " + name(fate);
   }
 
   Time next_event() const {
@@ -163,7 +246,7 @@ class Lab {
 
   // Moves time on, or says why it must not.
   std::string advance(Time next) {
-    if (!trouble_.empty()) return trouble_;
+    if (std::string trouble = first_trouble(); !trouble.empty()) return trouble;
     if (next == Time::never() || next > last_change_ + kPatience) {
       for (const auto& [key, fate] : fates_)
         if (!fate.over()) return fmt::format("hangs: {}: {}", name(fate), where(fate));
@@ -175,11 +258,17 @@ class Lab {
     return {};
   }
 
+  std::string first_trouble() const {
+    if (!trouble_.empty()) return trouble_;
+    if (std::string unknown = transitions_of<Requester>().unknown(); !unknown.empty()) return unknown;
+    return transitions_of<Responder>().unknown();
+  }
+
   bool all_over() const {
     return std::ranges::all_of(fates_, [this](const auto& entry) { return entry.second.over(); });
   }
   std::string judge() const {
-    if (!trouble_.empty()) return trouble_;
+    if (std::string trouble = first_trouble(); !trouble.empty()) return trouble;
     for (const auto& [key, fate] : fates_) {
       if (fate.sent > 1 || fate.received > 1 || fate.failed_here > 1 || fate.failed_there > 1)
         return fmt::format("reported again: {}", name(fate));
@@ -195,6 +284,26 @@ class Lab {
     return {};
   }
 
+  static void note_packet(const Frame& frame) {
+    const ParsedPacket packet = parse(frame);
+    if (packet.reject != Reject::kNone) return;
+    sightings().note(to_string(packet.opcode));
+    if (layout_of(packet.opcode).aeth) sightings().note(syndrome_name(packet.syndrome));
+    if (packet.psn == 0) sightings().note("PSN wraps");
+  }
+  void note_counters() const {
+    for (const auto& transport : transports_) {
+      for (const NamedCounter& counter : transport->details()) sightings().note(counter.name, counter.value);
+      const TransportCounters counters = transport->counters();
+      for (const CounterField& field : transport_counters()) sightings().note(field.name, counters.*field.field);
+    }
+    for (const auto& [key, fate] : fates_) {
+      const Connection& connection = case_.plan.connections[key.first];
+      if (fate.received > 0 && connection.reverse_of.valid())
+        sightings().note(connection.control ? "control message delivered" : "reverse message delivered");
+    }
+  }
+
   std::string name(const Fate& fate) const {
     return fmt::format("connection {} message {} of {} B at {} ps", fate.message.connection.value, fate.message.index,
                        fate.message.bytes.count, now_.ps);
@@ -208,6 +317,7 @@ class Lab {
   FramePool pool_;
   std::vector<std::unique_ptr<FramePort>> near_, far_;
   std::vector<std::unique_ptr<ImpairedPort>> ports_;
+  std::vector<Forger> forgers_;
   std::vector<FabricStation> stations_;
   std::unique_ptr<VirtualFabric> fabric_;
   std::vector<std::unique_ptr<RoceTransport>> transports_;
@@ -220,6 +330,9 @@ class Lab {
 }  // namespace
 
 FaultVerdict run(const FaultCase& fault) {
+  transitions_of<Requester>().begin(fault.seed);
+  transitions_of<Responder>().begin(fault.seed);
+  sightings().begin(fault.seed);
   Lab lab(fault);
   std::string trouble = lab.run();
   FaultVerdict verdict = lab.verdict();
