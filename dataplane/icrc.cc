@@ -72,15 +72,34 @@ constexpr uint64_t folding_constant(unsigned n) {
   return uint64_t{r} << 1;
 }
 
-constexpr uint64_t kFold256Low = folding_constant(16 * 128 + 32);
-constexpr uint64_t kFold256High = folding_constant(16 * 128 - 32);
-constexpr uint64_t kFold64Low = folding_constant(4 * 128 + 32);
-constexpr uint64_t kFold64High = folding_constant(4 * 128 - 32);
-constexpr uint64_t kFold16Low = folding_constant(128 + 32);
-constexpr uint64_t kFold16High = folding_constant(128 - 32);
+// By which the halves of a register of 128 bits are multiplied so that it may be added to what stands `bytes` behind
+// it.
+struct FoldingPair {
+  constexpr explicit FoldingPair(unsigned bytes)
+      : low(folding_constant(8 * bytes + 32)), high(folding_constant(8 * bytes - 32)) {}
+  uint64_t low, high;
+};
+
+// x^64 divided by the polynomial, reflected.
+constexpr uint64_t reduction_quotient() {
+  uint64_t quotient = 0;
+  uint32_t r = kPolynomial;  // what is left of x^32
+  for (int bit = 0; bit <= 32; ++bit) {
+    const bool divides = bit == 0 || (r & 1) != 0;
+    if (bit > 0) r = (r >> 1) ^ (divides ? kPolynomial : 0);
+    quotient |= uint64_t{divides} << bit;
+  }
+  return quotient;
+}
+
+constexpr FoldingPair kFold256(256), kFold64(64), kFold16(16);
+constexpr uint64_t kFoldWord = folding_constant(64);
+constexpr uint64_t kWholePolynomial = uint64_t{kPolynomial} << 1 | 1;
+constexpr uint64_t kQuotient = reduction_quotient();
 // The constants that Gopal et al. print for this polynomial.
-static_assert(kFold64Low == 0x154442bd4 && kFold64High == 0x1c6e41596);
-static_assert(kFold16Low == 0x1751997d0 && kFold16High == 0x0ccaa009e);
+static_assert(kFold64.low == 0x154442bd4 && kFold64.high == 0x1c6e41596);
+static_assert(kFold16.low == 0x1751997d0 && kFold16.high == 0x0ccaa009e);
+static_assert(kFoldWord == 0x163cd6124 && kWholePolynomial == 0x1db710641 && kQuotient == 0x1f7011641);
 
 #define RANKWIRE_PCLMUL __attribute__((target("sse4.1,pclmul")))
 
@@ -94,17 +113,31 @@ RANKWIRE_PCLMUL inline __m128i fold(__m128i x, __m128i constants, __m128i next) 
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
+// The register behind 16 bytes, when it is 0 in front of them: folded to 12 and to 8 bytes and then divided as by
+// Barrett, where the quotient is a product. Tables would take half of the innermost cache.
+RANKWIRE_PCLMUL inline uint32_t reduce(__m128i x) {
+  const __m128i by16 = _mm_set_epi64x(kFold16.high, kFold16.low);
+  const __m128i low_word = _mm_set_epi32(0, 0, 0, -1);
+  x = _mm_xor_si128(_mm_srli_si128(x, 8), _mm_clmulepi64_si128(x, by16, 0x10));
+  x = _mm_xor_si128(_mm_srli_si128(x, 4),
+                    _mm_clmulepi64_si128(_mm_and_si128(x, low_word), _mm_set_epi64x(0, kFoldWord), 0x00));
+  const __m128i division = _mm_set_epi64x(kQuotient, kWholePolynomial);
+  const __m128i quotient = _mm_clmulepi64_si128(_mm_and_si128(x, low_word), division, 0x10);
+  x = _mm_xor_si128(x, _mm_clmulepi64_si128(_mm_and_si128(quotient, low_word), division, 0x00));
+  return static_cast<uint32_t>(_mm_extract_epi32(x, 1));
+}
+
 // Takes whole blocks of 16 behind `x`; what is left in one register is congruent to all of them.
 RANKWIRE_PCLMUL inline uint32_t fold_rest(__m128i x, const uint8_t* p, size_t size) {
-  const __m128i by16 = _mm_set_epi64x(kFold16High, kFold16Low);
+  const __m128i by16 = _mm_set_epi64x(kFold16.high, kFold16.low);
   for (; size >= 16; p += 16, size -= 16) x = fold(x, by16, load(p));
-  return sixteen_bytes(0, static_cast<uint64_t>(_mm_cvtsi128_si64(x)), static_cast<uint64_t>(_mm_extract_epi64(x, 1)));
+  return reduce(x);
 }
 
 // Needs at least 64 bytes and takes whole blocks of 16.
 RANKWIRE_PCLMUL uint32_t fold_blocks(uint32_t crc, const uint8_t* p, size_t size) noexcept {
-  const __m128i by64 = _mm_set_epi64x(kFold64High, kFold64Low);
-  const __m128i by16 = _mm_set_epi64x(kFold16High, kFold16Low);
+  const __m128i by64 = _mm_set_epi64x(kFold64.high, kFold64.low);
+  const __m128i by16 = _mm_set_epi64x(kFold16.high, kFold16.low);
   __m128i x0 = _mm_xor_si128(load(p), _mm_cvtsi32_si128(static_cast<int>(crc)));
   __m128i x1 = load(p + 16), x2 = load(p + 32), x3 = load(p + 48);
   for (p += 64, size -= 64; size >= 64; p += 64, size -= 64) {
@@ -136,11 +169,28 @@ RANKWIRE_VPCLMUL inline __m512i fold_wide(__m512i x, __m512i constants, __m512i 
                                    _mm512_clmulepi64_epi128(x, constants, 0x11), next, kXor3);
 }
 
-// Needs at least 256 bytes and takes whole blocks of 16.
-RANKWIRE_VPCLMUL uint32_t fold_wide_blocks(uint32_t crc, const uint8_t* p, size_t size) noexcept {
-  const __m512i by256 = _mm512_set4_epi64(kFold256High, kFold256Low, kFold256High, kFold256Low);
-  const __m512i by64 = _mm512_set4_epi64(kFold64High, kFold64Low, kFold64High, kFold64Low);
-  const __m128i by16 = _mm_set_epi64x(kFold16High, kFold16Low);
+RANKWIRE_VPCLMUL inline __m512i in_all_lanes(FoldingPair pair) {
+  const auto low = static_cast<int64_t>(pair.low), high = static_cast<int64_t>(pair.high);
+  return _mm512_set4_epi64(high, low, high, low);
+}
+
+// The sum of the four lanes, each folded to the place of the last.
+RANKWIRE_VPCLMUL inline __m128i fold_lanes(__m512i x) {
+  constexpr FoldingPair kFold48(48), kFold32(32);
+  const __m512i to_last =
+      _mm512_set_epi64(0, 0, kFold16.high, kFold16.low, kFold32.high, kFold32.low, kFold48.high, kFold48.low);
+  const __m512i last = _mm512_maskz_mov_epi64(0xC0, x);
+  const __m512i folded = fold_wide(x, to_last, last);
+  const __m256i halves = _mm256_xor_si256(_mm512_castsi512_si256(folded), _mm512_extracti64x4_epi64(folded, 1));
+  return _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+}
+
+// Needs at least 256 bytes and takes whole blocks of 16. Nothing in it depends on the bytes, so the next string begins
+// while this one ends.
+RANKWIRE_VPCLMUL inline uint32_t fold_wide_blocks(uint32_t crc, const uint8_t* p, size_t size) noexcept {
+  constexpr FoldingPair kFold192(192), kFold128(128);
+  const __m512i by256 = in_all_lanes(kFold256);
+  const __m512i by64 = in_all_lanes(kFold64);
   const __m512i start = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc)));
   __m512i x0 = _mm512_xor_si512(load_wide(p), start);
   __m512i x1 = load_wide(p + 64), x2 = load_wide(p + 128), x3 = load_wide(p + 192);
@@ -150,12 +200,14 @@ RANKWIRE_VPCLMUL uint32_t fold_wide_blocks(uint32_t crc, const uint8_t* p, size_
     x2 = fold_wide(x2, by256, load_wide(p + 128));
     x3 = fold_wide(x3, by256, load_wide(p + 192));
   }
-  __m512i x = fold_wide(fold_wide(fold_wide(x0, by64, x1), by64, x2), by64, x3);
+  const __m512i first_two = fold_wide(x0, in_all_lanes(kFold192), fold_wide(x1, in_all_lanes(kFold128), x3));
+  __m512i x = fold_wide(x2, by64, first_two);
   for (; size >= 64; p += 64, size -= 64) x = fold_wide(x, by64, load_wide(p));
-  alignas(64) uint8_t lanes[64];
-  _mm512_store_si512(lanes, x);
-  const __m128i first_two = fold(load(lanes), by16, load(lanes + 16));
-  return fold_rest(fold(fold(first_two, by16, load(lanes + 32)), by16, load(lanes + 48)), p, size);
+  return fold_rest(fold_lanes(x), p, size);
+}
+
+RANKWIRE_VPCLMUL void fold_wide_strings(std::span<uint32_t> crcs, const uint8_t* const* strings, size_t size) noexcept {
+  for (uint32_t& crc : crcs) crc = fold_wide_blocks(crc, *strings++, size);
 }
 
 #undef RANKWIRE_VPCLMUL
@@ -258,6 +310,12 @@ uint32_t crc32_update_wide_folding(uint32_t crc, std::span<const uint8_t> bytes)
 
 uint32_t crc32_update(uint32_t crc, std::span<const uint8_t> bytes) noexcept {
   return kUpdate(crc, bytes);
+}
+
+void crc32_update_all(std::span<uint32_t> crcs, const uint8_t* const* strings, size_t size) noexcept {
+  if (kUpdate == crc32_update_wide_folding && size >= 256 && size % 16 == 0)
+    return fold_wide_strings(crcs, strings, size);
+  for (uint32_t& crc : crcs) crc = kUpdate(crc, {*strings++, size});
 }
 
 uint32_t crc32_word(uint32_t crc, uint32_t word) noexcept {

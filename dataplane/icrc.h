@@ -2,6 +2,7 @@
 // packet from its IP header on, with the fields that a router may change read as ones. On the wire it is little-endian.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +15,10 @@ constexpr uint32_t kCrcStart = 0xFFFFFFFF;
 
 /// Runs `bytes` through the register. Chosen once for the machine: carry-less multiplication where it has it.
 uint32_t crc32_update(uint32_t crc, std::span<const uint8_t> bytes) noexcept;
+
+/// Runs strings of `size` bytes each through a register each: `crcs[i]` through those at `strings[i]`. The next
+/// begins while one ends.
+void crc32_update_all(std::span<uint32_t> crcs, const uint8_t* const* strings, size_t size) noexcept;
 
 /// The implementations behind `crc32_update`: sixteen tables (Kounavis, Berry 2005); folding of 64 bytes at a time by
 /// PCLMULQDQ (Gopal et al., Intel 2009), which may be called only where `has_carryless_multiply()`; and folding of 256

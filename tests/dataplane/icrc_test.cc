@@ -57,6 +57,24 @@ TEST(Crc32, ImplementationsAgreeWithTheDefinitionAtEveryLengthAndAlignment) {
   }
 }
 
+TEST(Crc32, ManyStringsAreRunThroughTheirOwnRegisters) {
+  Random random(3);
+  const std::vector<uint8_t> bytes = random_bytes(8192, 4);
+  for (const size_t size : {0u, 15u, 64u, 255u, 256u, 272u, 1000u, 1024u, 4096u}) {
+    for (const size_t strings : {1u, 2u, 7u, 32u}) {
+      std::vector<uint32_t> crcs, expected;
+      std::vector<const uint8_t*> begins;
+      for (size_t i = 0; i < strings; ++i) {
+        crcs.push_back(static_cast<uint32_t>(random.next()));
+        begins.push_back(bytes.data() + 61 * i);
+        expected.push_back(crc32_update_tables(crcs[i], {begins[i], size}));
+      }
+      crc32_update_all(crcs, begins.data(), size);
+      EXPECT_EQ(crcs, expected) << strings << " strings of " << size << " bytes";
+    }
+  }
+}
+
 TEST(Crc32, PiecesGiveTheWhole) {
   const std::vector<uint8_t> bytes = random_bytes(4200, 2);
   const std::span<const uint8_t> all(bytes);
