@@ -156,13 +156,21 @@ class DpdkPort final : public FramePort {
   }
 
   void release(std::span<const Frame> frames) noexcept override {
-    std::array<rte_mbuf*, kBurst> mbufs;
-    for (size_t done = 0; done < frames.size();) {
-      const size_t n = std::min(kBurst, frames.size() - done);
-      for (size_t i = 0; i < n; ++i) mbufs[i] = mbuf_of(frames[done + i]);
-      ::rte_pktmbuf_free_bulk(mbufs.data(), static_cast<unsigned>(n));
-      done += n;
+    // As rte_pktmbuf_free_bulk; but the pools of a port's frames seldom change.
+    std::array<void*, kBurst> mbufs;
+    rte_mempool* pool = pool_;
+    unsigned n = 0;
+    for (const Frame& frame : frames) {
+      rte_mbuf* const mbuf = ::rte_pktmbuf_prefree_seg(mbuf_of(frame));
+      if (mbuf == nullptr) continue;
+      if (n == mbufs.size() || mbuf->pool != pool) {
+        if (n > 0) ::rte_mempool_put_bulk(pool, mbufs.data(), n);
+        pool = mbuf->pool;
+        n = 0;
+      }
+      mbufs[n++] = mbuf;
     }
+    if (n > 0) ::rte_mempool_put_bulk(pool, mbufs.data(), n);
   }
 
   Time next_event() const noexcept override { return Time::never(); }
