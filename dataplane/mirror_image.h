@@ -1,6 +1,8 @@
 // Recognises the headers that a queue pair's peer must have written, without parsing them.
 #pragma once
 
+#include <emmintrin.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,19 @@ class MirrorImage {
                             (word<uint16_t>(head_ + kUdpLength) ^ word<uint16_t>(sent + kUdpLength));
     return is_image(sent[kIp + 1]) && change == 0 && checksum_is_right();
   }
+  /// Whether headers of kEnd bytes differ from those `before` in nothing but a sequence number that is one higher.
+  /// Where those are a MIDDLE, so are these.
+  static bool follow(const uint8_t* before, const uint8_t* head) noexcept {
+    constexpr uint32_t kPsn = kEnd - sizeof(Be32), kLast = kPsn - 16;
+    // In front of the PSN, which does not begin anew here, stands AckReq.
+    const uint32_t psn = byte_swapped(word<uint32_t>(before + kPsn)), next = byte_swapped(word<uint32_t>(head + kPsn));
+    if (next != psn + 1 || (next & kPsnBits) == 0) return false;
+    // Four times sixteen bytes, which overlap.
+    const __m128i same =
+        _mm_and_si128(_mm_and_si128(equal(before, head), equal(before + 16, head + 16)),
+                      _mm_and_si128(equal(before + 32, head + 32), equal(before + kLast, head + kLast)));
+    return _mm_movemask_epi8(same) == 0xFFFF;
+  }
   bool is_acknowledgement() const noexcept {
     constexpr uint16_t kLength = kAcknowledgementBytes - kIp;
     const uint8_t tos = own_.kinds[static_cast<size_t>(PacketKind::kAck)].traffic_class;
@@ -46,12 +61,18 @@ class MirrorImage {
  private:
   static constexpr uint32_t kTotalLength = kIp + offsetof(Ipv4Header, total_length);
   static constexpr uint32_t kUdpLength = kUdp + offsetof(UdpHeader, length);
+  static constexpr uint32_t kPsnBits = 0xFFFFFF;
 
   template <class Word>
   static Word word(const uint8_t* p) noexcept {
     Word word;
     std::memcpy(&word, p, sizeof word);
     return word;
+  }
+
+  static __m128i equal(const uint8_t* a, const uint8_t* b) noexcept {
+    return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
+                          _mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
   }
 
   // But for the lengths. Words are little-endian: what is shifted or masked away may differ.

@@ -57,8 +57,11 @@ class PatternIcrc {
 
   /// For runs of full packets without extended headers: the ICRC with a last PSN byte of 0, and its change by that
   /// byte.
+  uint32_t block(uint32_t base, IpVersion version, Opcode opcode, uint32_t psn) const noexcept {
+    return full(base, version, kBare, {.opcode = opcode, .psn = psn & ~uint32_t{0xFF}});
+  }
   uint32_t block(const HeaderTemplate& path, Opcode opcode, uint32_t psn) const noexcept {
-    return full(path.icrc.full[kBare], path.ip_version, kBare, {.opcode = opcode, .psn = psn & ~uint32_t{0xFF}});
+    return block(path.icrc.full[kBare], path.ip_version, opcode, psn);
   }
   std::span<const uint32_t, 256> change_in_block() const noexcept { return full_[kBare].psn[0]; }
 

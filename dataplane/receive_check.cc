@@ -1,5 +1,7 @@
 #include "dataplane/receive_check.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "dataplane/icrc.h"
@@ -57,15 +59,43 @@ bool IcrcCheck::matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn
   return load_word(aeth + sizeof(Aeth)) == ~crc32_word(crc, load_word(aeth));
 }
 
-bool IcrcCheck::matches_middle(const PeerIcrcBase& sender, uint32_t psn, const Frame& frame) const noexcept {
-  constexpr uint32_t kHeaders = MirrorImage::kEnd;
-  const uint32_t found = load_word(frame.head + kHeaders + mtu_);
-  const BthChange bth{.opcode = Opcode::kWriteMiddle, .psn = psn};
-  if (check_ == ReceiveCheck::kHeaderAndTrailer &&
-      found == pattern_icrc_.full(sender.full, IpVersion::kIpv4, PatternIcrc::kBare, bth))
-    return true;
-  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, bth);
-  return found == icrc_behind(crc, frame, kHeaders, kHeaders + mtu_);
+size_t IcrcCheck::matching_middles(const PeerIcrcBase& sender, uint32_t psn,
+                                   std::span<const Frame> frames) const noexcept {
+  if (check_ == ReceiveCheck::kWholeFrame) return whole_middles(sender, psn, frames);
+  const auto change = pattern_icrc_.change_in_block();
+  for (size_t n = 0; n < frames.size();) {
+    const uint32_t block = pattern_icrc_.block(sender.full, IpVersion::kIpv4, Opcode::kWriteMiddle, psn);
+    const size_t block_end = std::min<size_t>(frames.size(), n + 256 - (psn & 0xFF));
+    for (; n < block_end; ++n, ++psn) {
+      if (trailer_of(frames[n]) == (block ^ change[psn & 0xFF])) continue;
+      if (whole_middles(sender, psn, frames.subspan(n, 1)) == 0) return n;
+    }
+  }
+  return frames.size();
+}
+
+// The same by a pass over every byte.
+size_t IcrcCheck::whole_middles(const PeerIcrcBase& sender, uint32_t psn,
+                                std::span<const Frame> frames) const noexcept {
+  constexpr size_t kTogether = 8;
+  std::array<uint32_t, kTogether> crcs;
+  std::array<const uint8_t*, kTogether> payloads;
+  for (size_t done = 0; done < frames.size();) {
+    const auto together = frames.subspan(done, std::min(kTogether, frames.size() - done));
+    for (size_t i = 0; i < together.size(); ++i, ++psn) {
+      crcs[i] =
+          pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, {.opcode = Opcode::kWriteMiddle, .psn = psn});
+      payloads[i] = together[i].head + MirrorImage::kEnd;
+    }
+    crc32_update_all(std::span(crcs).first(together.size()), payloads.data(), mtu_);
+    for (size_t i = 0; i < together.size(); ++i, ++done)
+      if (trailer_of(together[i]) != ~crcs[i]) return done;
+  }
+  return frames.size();
+}
+
+uint32_t IcrcCheck::trailer_of(const Frame& middle) const noexcept {
+  return load_word(middle.head + MirrorImage::kEnd + mtu_);
 }
 
 // Of a full packet, if its payload is the pattern.

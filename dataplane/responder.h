@@ -99,15 +99,17 @@ class alignas(64) Responder {
 
   /// `packet` is a request: anything but an acknowledgement, READ response or CNP.
   Reception receive(const ResponderOptions& options, const ParsedPacket& packet) noexcept;
-  /// The short way for what most packets are: whether a full WRITE_MIDDLE without AckReq that has this PSN is the next
-  /// packet of the message in progress, and not its last.
-  bool expects_middle(const ResponderOptions& options, uint32_t psn) const noexcept {
-    return psn == expected_ && progress_ == Progress::kInWrite && remaining_ > options.mtu && !faulty_;
+  /// The short way for what most packets are: how many full WRITE_MIDDLEs without AckReq, the first of which has this
+  /// PSN, are the next packets of the message in progress, and not its last.
+  uint32_t expected_middles(const ResponderOptions& options, uint32_t psn) const noexcept {
+    if (psn != expected_ || progress_ != Progress::kInWrite || faulty_) return 0;
+    return packets_of(remaining_, options.mtu) - 1;
   }
-  void take_middle(const ResponderOptions& options) noexcept {
-    received_ += options.mtu;
-    remaining_ -= options.mtu;
-    expected_ = psn_add(expected_, 1);
+  /// So many of them, or fewer, have arrived.
+  void take_middles(const ResponderOptions& options, uint32_t count) noexcept {
+    received_ += options.mtu * count;
+    remaining_ -= options.mtu * count;
+    expected_ = psn_add(expected_, count);
     nak_outstanding_ = false;
     // It asks for what has just arrived: say so instead.
     if (owes_nak()) owed_ = kAck;
@@ -204,14 +206,14 @@ inline void Responder::take(const ParsedPacket& packet) noexcept {
 
 inline Reception Responder::receive(const ResponderOptions& options, const ParsedPacket& packet) noexcept {
   if (packet.opcode != Opcode::kWriteMiddle || packet.payload_length != options.mtu || packet.pad != 0 ||
-      packet.ack_request || !expects_middle(options, packet.psn))
+      packet.ack_request || expected_middles(options, packet.psn) == 0)
     return receive_other(options, packet);
   Reception reception;
   reception.arrival = Arrival::kAccepted;
   reception.offset = received_;
   reception.message_bytes = received_ + remaining_;
   reception.region_offset = region_offset_;
-  take_middle(options);
+  take_middles(options, 1);
   return reception;
 }
 

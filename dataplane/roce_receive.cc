@@ -1,4 +1,6 @@
 // RoceTransport's receiving side.
+#include <algorithm>
+
 #include "dataplane/mirror_image.h"
 #include "dataplane/roce_transport.h"
 
@@ -11,6 +13,11 @@ uint32_t bth_offset_of(const uint8_t* head) noexcept {
   if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeVlan)) ip += sizeof(VlanTag);
   const size_t ip_bytes = head[ip] >> 4 == 6 ? sizeof(Ipv6Header) : sizeof(Ipv4Header);
   return ip + static_cast<uint32_t>(ip_bytes + sizeof(UdpHeader));
+}
+
+bool follows(const Frame& before, const Frame& frame) noexcept {
+  return frame.head_length == before.head_length && frame.head_length >= MirrorImage::kEnd &&
+         (frame.tail_length | before.tail_length) == 0 && MirrorImage::follow(before.head, frame.head);
 }
 
 // What a switch marks is answered for them alone: acknowledgements and requests of READs are not what fills queues.
@@ -41,13 +48,32 @@ inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept
   return i;
 }
 
+// Queue pairs send several packets in a row, so what is the same of neighbours is looked at once.
+inline uint32_t RoceTransport::find_runs(std::span<const Frame> frames,
+                                         std::span<ReceivedRun, kReceiveBurst> runs) const noexcept {
+  uint32_t found = 0;
+  const Frame* before = nullptr;
+  for (const Frame& frame : frames) {
+    if (before != nullptr && follows(*before, frame)) {
+      ++runs[found - 1].count;
+    } else {
+      runs[found++] = {prefetch_state(frame), 1};
+    }
+    before = &frame;
+  }
+  return found;
+}
+
 // The short way for what most packets are: acknowledgements, and MIDDLEs that come next, as the peer must have written
-// them. False when the packet is another.
-inline bool RoceTransport::accept_image(Port& port, const Frame& frame, uint32_t presumed, Time now) noexcept {
-  if (presumed == kNone || frame.tail_length > 0 || &port_of(ends_[presumed]) != &port) return false;
-  const auto opcode = static_cast<Opcode>(frame.head[MirrorImage::kBth]);
-  if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(presumed, frame, now);
-  return opcode == Opcode::kWriteMiddle && options_.payload == PayloadMode::kPattern && accept_middle(presumed, frame);
+// them. How many of the run's leading frames are of that kind, and accepted.
+inline size_t RoceTransport::accept_image(Port& port, std::span<const Frame> run, uint32_t presumed,
+                                          Time now) noexcept {
+  const Frame& first = run.front();
+  if (presumed == kNone || first.tail_length > 0 || &port_of(ends_[presumed]) != &port) return 0;
+  const auto opcode = static_cast<Opcode>(first.head[MirrorImage::kBth]);
+  if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(presumed, first, now) ? 1 : 0;
+  if (opcode != Opcode::kWriteMiddle || options_.payload != PayloadMode::kPattern) return 0;
+  return accept_middles(presumed, run);
 }
 
 bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept {
@@ -65,20 +91,21 @@ bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& fra
   return true;
 }
 
-bool RoceTransport::accept_middle(uint32_t queue_pair, const Frame& frame) noexcept {
+size_t RoceTransport::accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept {
   const HeaderTemplate& own = templates_[queue_pair];
   Responder& responder = responders_[queue_pair];
-  if (frame.head_length != MirrorImage::kEnd + options_.mtu + kIcrcBytes || ends_[queue_pair].failed ||
-      !MirrorImage(own, frame.head).is_middle())
-    return false;
-  const auto psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value();
-  if (!responder.expects_middle(responder_options_, psn) || !icrc_check_->matches_middle(own.peer, psn, frame))
-    return false;
-  responder.take_middle(responder_options_);
-  ++counters_.packets_rx;
-  ++counters_.data_packets_rx;
-  counters_.bytes_rx += frame.length();
-  return true;
+  const Frame& first = run.front();
+  const uint32_t length = MirrorImage::kEnd + options_.mtu + uint32_t{kIcrcBytes};
+  if (first.head_length != length || ends_[queue_pair].failed || !MirrorImage(own, first.head).is_middle()) return 0;
+  const auto psn = reinterpret_cast<const Be32*>(first.head + MirrorImage::kEnd - sizeof(Be32))->value();
+  const size_t expected = std::min<size_t>(run.size(), responder.expected_middles(responder_options_, psn));
+  const size_t good = icrc_check_->matching_middles(own.peer, psn, run.first(expected));
+  if (good == 0) return 0;
+  responder.take_middles(responder_options_, static_cast<uint32_t>(good));
+  counters_.packets_rx += good;
+  counters_.data_packets_rx += good;
+  counters_.bytes_rx += uint64_t{length} * good;
+  return good;
 }
 
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
@@ -95,10 +122,19 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
     if (frames.empty()) return;
     const size_t kept = port.buffer ? keep_in_buffer(port, frames) : frames.size();
-    std::array<uint32_t, kReceiveBurst> presumed;
-    for (size_t i = 0; i < kept; ++i) presumed[i] = prefetch_state(frames[i]);
-    for (size_t i = 0; i < kept; ++i)
-      if (!accept_image(port, frames[i], presumed[i], now)) accept(port, frames[i], now);
+    std::array<ReceivedRun, kReceiveBurst> runs;
+    const uint32_t found = find_runs(frames.first(kept), runs);
+    std::span<const Frame> waiting = frames.first(kept);
+    for (const ReceivedRun& run : std::span(runs).first(found)) {
+      for (const size_t behind = waiting.size() - run.count; waiting.size() > behind;) {
+        size_t accepted = accept_image(port, waiting.first(waiting.size() - behind), run.queue_pair, now);
+        if (accepted == 0) {
+          accept(port, waiting.front(), now);
+          accepted = 1;
+        }
+        waiting = waiting.subspan(accepted);
+      }
+    }
     lane.port().release(frames);
     if (frames.size() < kReceiveBurst) return;
   }

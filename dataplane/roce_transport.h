@@ -105,6 +105,11 @@ class RoceTransport final : public Transport {
     MacAddress station;                   ///< that pauses come from
     uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0;
   };
+  /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
+  struct ReceivedRun {
+    uint32_t queue_pair = kNone;
+    uint32_t count = 0;
+  };
   struct ConnectionEnds {
     uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
     uint32_t destination = kNone;  ///< first of those that receive them
@@ -216,10 +221,11 @@ class RoceTransport final : public Transport {
 
   // roce_receive.cc
   void receive(uint32_t lane, Time now) noexcept;
+  uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
   uint32_t prefetch_state(const Frame& frame) const noexcept;
-  bool accept_image(Port& port, const Frame& frame, uint32_t presumed, Time now) noexcept;
+  size_t accept_image(Port& port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
-  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
+  size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
   void accept(Port& port, const Frame& frame, Time now) noexcept;
   void count_reject(Reject reject) noexcept;
   void on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept;

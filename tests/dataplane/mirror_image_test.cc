@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "dataplane/payload.h"
 #include "dataplane/receive_check.h"
@@ -129,21 +130,75 @@ TEST(MirrorImage, IsWhatParserAndMirrorRuleTake) {
                             [&](const auto& bytes) { return is_acknowledgement(ends, bytes); });
 }
 
+TEST(MirrorImage, FollowsIsEverythingAndTheNextNumber) {
+  const Ends ends(testing::encapsulations()[0].path);
+  const auto follow = [&](uint32_t psn, uint32_t next) {
+    return MirrorImage::follow(ends.middle({.psn = psn}).data(), ends.middle({.psn = next}).data());
+  };
+  EXPECT_TRUE(follow(0, 1));
+  EXPECT_TRUE(follow(0x00FFFF, 0x010000));
+  EXPECT_TRUE(follow(0xFFFFFE, 0xFFFFFF));
+  EXPECT_FALSE(follow(7, 7));
+  EXPECT_FALSE(follow(7, 6));
+  EXPECT_FALSE(follow(7, 9));
+  EXPECT_FALSE(follow(0xFFFFFF, 0)) << "the numbers begin anew";
+  testing::FrameBytes before = ends.middle({.psn = 0xFFFFFF}), next = ends.middle({.psn = 0});
+  next[MirrorImage::kEnd - 4] ^= 1;
+  EXPECT_FALSE(MirrorImage::follow(before.data(), next.data())) << "as one number of 32 bits it would be the next";
+  before = ends.middle({.psn = 0x1FF});
+  for (size_t bit = 0; bit < MirrorImage::kEnd * 8; ++bit) {
+    next = ends.middle({.psn = 0x200});
+    next[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    EXPECT_FALSE(MirrorImage::follow(before.data(), next.data())) << "bit " << bit;
+  }
+}
+
+// Runs of every length, in front of whose end is a frame that does not match.
+TEST(MirrorImage, RunsMatchUpToTheFirstWrongFrame) {
+  constexpr uint32_t kFrames = 20, kFirst = 0x1234F6;  // the last byte of the PSN begins anew behind ten
+  const PacketPath path = testing::encapsulations()[0].path;
+  const Ends ends(path);
+  const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
+  for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    std::vector<testing::FrameBytes> bytes;
+    std::vector<Frame> frames;
+    for (uint32_t i = 0; i < kFrames; ++i) bytes.push_back(ends.middle({.psn = kFirst + i}));
+    for (testing::FrameBytes& frame : bytes) frames.push_back(testing::frame_over(frame));
+    for (uint32_t first = 0; first < kFrames; ++first)
+      EXPECT_EQ(check.matching_middles(sender, kFirst + first, std::span(frames).subspan(first)), kFrames - first);
+    for (uint32_t wrong = 0; wrong < kFrames; ++wrong) {
+      bytes[wrong].back() ^= 0x10;
+      EXPECT_EQ(check.matching_middles(sender, kFirst, frames), wrong);
+      bytes[wrong].back() ^= 0x10;
+    }
+    // A payload of another kind whose ICRC is right.
+    bytes[13][MirrorImage::kEnd + 77] ^= 1;
+    Frame other = frames[13];
+    other.head_length = static_cast<uint16_t>(other.head_length - kIcrcBytes);
+    seal(other);
+    EXPECT_EQ(check.matching_middles(sender, kFirst, frames), kFrames);
+  }
+}
+
 TEST(MirrorImage, ItsIcrcIsThatOfTheWholePacket) {
   const PacketPath path = testing::encapsulations()[0].path;
   const Ends ends(path);
   const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
   for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
     const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    const auto matches = [&](testing::FrameBytes& middle, uint32_t psn) {
+      const Frame frame = testing::frame_over(middle);
+      return check.matching_middles(sender, psn, {&frame, 1}) == 1;
+    };
     for (const uint32_t psn : {0u, 0x123456u, 0xFFFFFFu}) {
       testing::FrameBytes middle = ends.middle({.psn = psn});
-      EXPECT_TRUE(check.matches_middle(sender, psn, testing::frame_over(middle)));
-      EXPECT_FALSE(check.matches_middle(sender, psn ^ 1, testing::frame_over(middle)));
+      EXPECT_TRUE(matches(middle, psn));
+      EXPECT_FALSE(matches(middle, psn ^ 1));
       middle[MirrorImage::kEnd + 500] ^= 4;
-      EXPECT_EQ(check.matches_middle(sender, psn, testing::frame_over(middle)), mode == ReceiveCheck::kHeaderAndTrailer)
-          << "only the whole frame tells";
+      EXPECT_EQ(matches(middle, psn), mode == ReceiveCheck::kHeaderAndTrailer) << "only the whole frame tells";
       middle.back() ^= 1;
-      EXPECT_FALSE(check.matches_middle(sender, psn, testing::frame_over(middle)));
+      EXPECT_FALSE(matches(middle, psn));
     }
     for (const Syndrome syndrome : {Syndrome::kAck, Syndrome::kNakSequence}) {
       testing::FrameBytes ack = ends.acknowledgement(syndrome);
