@@ -44,14 +44,25 @@ class HeaderLine {
     }
   }
 
-  /// So that the headers end at `end`.
+  /// Whether the machine has registers of 64 bytes (AVX-512F).
+  static bool has_wide_registers() noexcept {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") != 0;
+  }
+
+  /// More than 64 bytes.
+  bool is_long() const noexcept { return is_long_; }
+
+  /// So that the headers end at `end`. `kLong` is `is_long()`.
+  template <bool kLong>
   void write(uint8_t* end) const noexcept {
-    if (is_long_) store(end - 80, front_);
+    if constexpr (kLong) store(end - 80, front_);
     store(end - 64, a_);
     store(end - 48, b_);
     store(end - 32, c_);
     store(end - 16, d_);
   }
+  void write(uint8_t* end) const noexcept { is_long_ ? write<true>(end) : write<false>(end); }
 
  private:
   // Places in 16-bit words of the registers, which end 0, 16, 32 and 48 bytes in front of the headers' end.

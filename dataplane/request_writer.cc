@@ -1,5 +1,7 @@
 #include "dataplane/request_writer.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -94,6 +96,27 @@ FrameShape RequestWriter::write_short_last(const HeaderTemplate& path, const Out
                               .immediate = message.immediate};
   write_packet(path, packet, 0, 0, port.place(buffer), port);
   return shape(path, packet.opcode, packet.payload_length);
+}
+
+// A header is one store, sequence number and all.
+__attribute__((target("avx512f"))) void RequestWriter::write_wide_block(const HeaderTemplate& path, Opcode opcode,
+                                                                        uint32_t icrc, uint32_t psn,
+                                                                        std::span<const FrameBuffer> buffers,
+                                                                        Place place) const noexcept {
+  constexpr __mmask16 kLastWord = 0x8000, kFirstWordOfBth = kLastWord >> (sizeof(Bth) / sizeof(uint32_t) - 1);
+  const uint8_t* const end = path.header_end();
+  uint32_t bth;
+  std::memcpy(&bth, end - sizeof(Bth), sizeof bth);
+  bth = (bth & ~uint32_t{0xFF}) | static_cast<uint32_t>(opcode);
+  const __m512i header = _mm512_mask_set1_epi32(_mm512_loadu_si512(end - 64), kFirstWordOfBth, static_cast<int>(bth));
+  const auto change = pattern_icrc_.change_in_block();
+  for (const FrameBuffer buffer : buffers) {
+    auto* const frame = static_cast<uint8_t*>(buffer);
+    const auto number = static_cast<int>(byte_swapped(psn));
+    _mm512_storeu_si512(frame + place.payload - 64, _mm512_mask_set1_epi32(header, kLastWord, number));
+    store(frame + place.trailer, icrc ^ change[psn & 0xFF]);
+    ++psn;
+  }
 }
 
 uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {

@@ -74,6 +74,12 @@ class RequestWriter {
                     Place place) const noexcept;
 
  private:
+  // MIDDLEs whose sequence numbers differ in their last byte, and ICRCs from `icrc` by that.
+  template <bool kLong>
+  void write_block(const HeaderLine& line, uint32_t icrc, uint32_t psn, std::span<const FrameBuffer> buffers,
+                   Place place) const noexcept;
+  void write_wide_block(const HeaderTemplate& path, Opcode opcode, uint32_t icrc, uint32_t psn,
+                        std::span<const FrameBuffer> buffers, Place place) const noexcept;
   template <class Word>
   static void store(uint8_t* out, Word word) noexcept;
   static uint16_t trailer_bytes(uint32_t payload_length) noexcept {
@@ -100,6 +106,7 @@ class RequestWriter {
   const PayloadMode payload_;
   const SourcePortPolicy source_ports_;
   const uint32_t mtu_;
+  const bool wide_ = HeaderLine::has_wide_registers();
   const PatternIcrc& pattern_icrc_;
 };
 
@@ -157,8 +164,11 @@ inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const Ou
 [[gnu::always_inline]] inline void RequestWriter::write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
                                                                FrameBuffer buffer, Place place) const noexcept {
   auto* const frame = static_cast<uint8_t*>(buffer);
-  HeaderLine(path, opcode).write(frame + place.payload);
-  store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
+  uint8_t* const end = frame + place.payload;
+  if (path.header_length > 64) std::memcpy(end - 80, path.header_end() - 80, 16);
+  std::memcpy(end - 64, path.header_end() - 64, 64);
+  end[-static_cast<int>(sizeof(Bth))] = static_cast<uint8_t>(opcode);
+  store(end - sizeof(uint32_t), byte_swapped(psn));
   store(frame + place.trailer, pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version,
                                                   PatternIcrc::kBare, {.opcode = opcode, .psn = psn}));
 }
@@ -167,24 +177,33 @@ inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const Ou
 // last byte of the PSN changes.
 inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
                                          std::span<const FrameBuffer> buffers, Place place) const noexcept {
-  const PatternIcrc& pattern_icrc = pattern_icrc_;
   const HeaderLine line(path, opcode);
-  const auto change = pattern_icrc.change_in_block();
-  const FrameBuffer* buffer = buffers.data();
-  const FrameBuffer* const end = buffer + buffers.size();
-  do {
-    const uint32_t block_icrc = pattern_icrc.block(path, opcode, psn);
-    const FrameBuffer* const block_end =
-        buffer + std::min<size_t>(static_cast<size_t>(end - buffer), 256 - (psn & 0xFF));
-    do {
-      auto* const frame = static_cast<uint8_t*>(*buffer);
-      line.write(frame + place.payload);
-      store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
-      store(frame + place.trailer, block_icrc ^ change[psn & 0xFF]);
-      ++psn;
-    } while (++buffer != block_end);
-    psn &= kPsnMask;
-  } while (buffer != end);
+  while (!buffers.empty()) {
+    const auto in_block = buffers.first(std::min<size_t>(buffers.size(), 256 - (psn & 0xFF)));
+    const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
+    if (line.is_long()) {
+      write_block<true>(line, icrc, psn, in_block, place);
+    } else if (wide_) {
+      write_wide_block(path, opcode, icrc, psn, in_block, place);
+    } else {
+      write_block<false>(line, icrc, psn, in_block, place);
+    }
+    psn = psn_add(psn, static_cast<uint32_t>(in_block.size()));
+    buffers = buffers.subspan(in_block.size());
+  }
+}
+
+template <bool kLong>
+inline void RequestWriter::write_block(const HeaderLine& line, uint32_t icrc, uint32_t psn,
+                                       std::span<const FrameBuffer> buffers, Place place) const noexcept {
+  const auto change = pattern_icrc_.change_in_block();
+  for (const FrameBuffer buffer : buffers) {
+    auto* const frame = static_cast<uint8_t*>(buffer);
+    line.write<kLong>(frame + place.payload);
+    store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
+    store(frame + place.trailer, icrc ^ change[psn & 0xFF]);
+    ++psn;
+  }
 }
 
 /// The shape of an ACK or NAK: its ICRC ends where payloads begin.

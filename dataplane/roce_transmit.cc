@@ -33,6 +33,16 @@ FrameShape fit_around(uint8_t* place, const Frame& frame) noexcept {
 
 }  // namespace
 
+inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
+  lane.stage(packets, shape);
+  count_data(packets, shape.length());
+}
+
+inline void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
+  counters_.data_packets_tx += packets;
+  counters_.bytes_tx += uint64_t{length} * packets;
+}
+
 void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
   Port& port = *ports_[port_of_lane_[lane_index]];
@@ -142,8 +152,7 @@ uint32_t RoceTransport::transmit_response(TransmitLane& lane, uint32_t queue_pai
   if (buffers.empty()) return 0;
   run.count = static_cast<uint32_t>(buffers.size());
   write_response(queue_pair, run, now, buffers, lane.capabilities());
-  lane.stage(run.count, shape);
-  count_data(run.count, shape.length());
+  stage_data(lane, run.count, shape);
   ends_[queue_pair].packets += run.count;
   responder.responded(run);
   return run.count;
@@ -165,7 +174,7 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
 
 // Thousands of queue pairs that send in turns do not fit into the inner caches. What the one after the next will need
 // is fetched beforehand, and what tells that of the one behind it.
-inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noexcept {
+[[gnu::always_inline]] inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noexcept {
   lane.run = 0;
   IndexQueue& senders = lane.senders;
   if (goes_on) {
@@ -174,61 +183,62 @@ inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noex
     senders.pop();
   }
   if (senders.size() < kTurnsAhead) return;
-  const uint32_t next = senders.at(1);
-  if (requesters_[next].at_first()) {
-    if (const uint32_t message = requesters_[next].next_message(); message != OutboundMessage::kNone)
+  const uint32_t next = senders.at(1), after_next = senders.at(kTurnsAhead - 1);
+  // What belongs to the message is touched by its first and its last packet.
+  if (const Requester& requester = requesters_[next];
+      requester.at_first() || requester.packets_left() <= options_.turn) {
+    if (const uint32_t message = requester.next_message(); message != OutboundMessage::kNone)
       pool_->messages.prefetch(message);
     __builtin_prefetch(&ends_[next], 1);
   }
-  const uint32_t after_next = senders.at(kTurnsAhead - 1);
   prefetch_whole(requesters_[after_next]);
   prefetch_whole(templates_[after_next]);
 }
 
-// Turns of one or several senders.
+// Turns of one or several senders, whose packets go into the frames of a burst one behind the other: up to the first
+// that has something out of the ordinary to send, or headers of another length. Most packets go this way, so what every
+// turn needs is at hand.
 bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
-  const uint32_t queue_pair = lane.senders.front();
-  if (!joins_turns_ || requesters_[queue_pair].at_first()) return transmit_turn(lane, now);
-  const FrameShape shape = writer_->middle_shape(templates_[queue_pair]);
-  const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), TransmitLane::kBurst);
-  if (buffers.empty()) return false;
-  const uint32_t middles = write_middles(lane, shape.header_length, buffers);
-  if (middles == 0) return transmit_turn(lane, now);
-  lane.stage(middles, shape);
-  count_data(middles, shape.length());
-  return true;
-}
-
-// Fills the leading buffers with MIDDLEs, turn by turn, and returns how many: up to the first sender that has something
-// else to send, or headers of another length. Most packets go this way, so what every turn needs is at hand.
-uint32_t RoceTransport::write_middles(TransmitLane& lane, uint32_t header_length,
-                                      std::span<const FrameBuffer> buffers) noexcept {
+  if (!joins_turns_) return transmit_turn(lane, now);
   IndexQueue& senders = lane.senders;
+  const RequestWriter& writer = *writer_;
+  const FrameShape middle = writer.middle_shape(templates_[senders.front()]);
+  const std::span<const FrameBuffer> buffers =
+      lane.next_frames(now, middle.length() + sizeof(Reth), TransmitLane::kBurst);
+  if (buffers.empty()) return false;
+  const RequestWriter::Place place = writer.place_in(lane.capabilities());
   Requester* const requesters = requesters_.data();
   const HeaderTemplate* const templates = templates_.data();
-  const RequestWriter& writer = *writer_;
-  const RequestWriter::Place place = writer.place_in(lane.capabilities());
   const uint32_t turn = options_.turn;
-  uint32_t done = 0;
-  while (done < buffers.size()) {
+  uint32_t done = 0, staged = 0;
+  while (done < buffers.size() && !senders.empty()) {
     const uint32_t queue_pair = senders.front();
     Requester& requester = requesters[queue_pair];
     const HeaderTemplate& path = templates[queue_pair];
     const auto room = static_cast<uint32_t>(buffers.size()) - done;
-    const uint32_t middles = requester.new_middles(reliable_, std::min(turn - lane.run, room));
-    if (middles == 0 || path.header_length != header_length) break;
-    if (middles == 1) {
-      writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), buffers[done], place);
+    const uint32_t packets = requester.new_packets(reliable_, std::min(turn - lane.run, room));
+    if (packets == 0 || path.header_length != middle.header_length) break;
+    const std::span<const FrameBuffer> frames = buffers.subspan(done, packets);
+    bool goes_on = true;
+    if (requester.at_first() || packets == requester.packets_left()) {
+      if (done > staged) stage_data(lane, done - staged, middle);
+      staged = done + packets;
+      transmit_ends(lane, queue_pair, frames, now);
+      goes_on = requester.can_send(reliable_);
     } else {
-      writer.write_middles(path, requester.middle_opcode(), requester.next_psn(), buffers.subspan(done, middles),
-                           place);
+      if (packets == 1) {
+        writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), frames.front(), place);
+      } else {
+        writer.write_middles(path, requester.middle_opcode(), requester.next_psn(), frames, place);
+      }
+      requester.middles_sent(packets);
     }
-    requester.middles_sent(middles);
-    done += middles;
-    lane.run += middles;
-    if (lane.run == turn) end_turn(lane, true);
+    done += packets;
+    lane.run += packets;
+    if (lane.run == turn || !goes_on) end_turn(lane, goes_on);
   }
-  return done;
+  if (done > staged) stage_data(lane, done - staged, middle);
+  return done > 0 || transmit_turn(lane, now);
 }
 
 // The turn of the first of the senders, or what is left of it. False when frames ran out before it was over.
@@ -264,44 +274,43 @@ inline bool RoceTransport::transmit_packets(TransmitLane& lane, uint32_t queue_p
 }
 
 // Packets of one message, none of them out of the ordinary (see Requester::new_packets).
-inline bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
+bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
+  const uint32_t longest = writer_->middle_shape(templates_[queue_pair]).length() + uint32_t{sizeof(Reth)};
+  const std::span<const FrameBuffer> buffers = lane.next_frames(now, longest, limit);
+  if (buffers.empty()) return false;
+  transmit_ends(lane, queue_pair, buffers, now);
+  lane.run += static_cast<uint32_t>(buffers.size());
+  return true;
+}
+
+// Makes new packets, the first or the last of a message among them, or not, in all of the buffers.
+void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers,
+                                  Time now) noexcept {
   const HeaderTemplate& path = templates_[queue_pair];
   Requester& requester = requesters_[queue_pair];
   const FrameShape middle = writer_->middle_shape(path);
-  std::span<const FrameBuffer> buffers = lane.next_frames(now, middle.length() + sizeof(Reth), limit);
-  if (buffers.empty()) return false;
   const auto count = static_cast<uint32_t>(buffers.size());
   const bool last = count == requester.packets_left();
+  const OutboundMessage& message = pool_->messages[requester.next_message()];
+  // The next begins where this one ends.
+  if (last && message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
   uint32_t psn = requester.next_psn();
-  uint64_t bytes = 0;
   if (requester.at_first()) {
-    const FrameShape shape =
-        writer_->write_first(path, pool_->messages[requester.next_message()], psn, buffers[0], lane.capabilities());
-    lane.stage(1, shape);
-    bytes += shape.length();
+    const FrameShape shape = writer_->write_first(path, message, psn, buffers.front(), lane.capabilities());
+    stage_data(lane, 1, shape);
     psn = psn_add(psn, 1);
     buffers = buffers.subspan(1);
   }
   if (const auto middles = static_cast<uint32_t>(buffers.size()) - last; middles > 0) {
     writer_->write_middles(path, requester.middle_opcode(), psn, buffers.first(middles),
                            writer_->place_in(lane.capabilities()));
-    lane.stage(middles, middle);
-    bytes += uint64_t{middle.length()} * middles;
+    stage_data(lane, middles, middle);
     psn = psn_add(psn, middles);
   }
-  if (last) {
-    const FrameShape shape =
-        writer_->write_last(path, pool_->messages[requester.next_message()], psn, buffers.back(), lane.capabilities());
-    lane.stage(1, shape);
-    bytes += shape.length();
-  }
+  if (last) stage_data(lane, 1, writer_->write_last(path, message, psn, buffers.back(), lane.capabilities()));
   const Time deadline = requester.deadline();
   requester.new_packets_sent(*pool_, count, now);
   if (last) note_deadline(queue_pair, now, deadline);
-  lane.run += count;
-  counters_.data_packets_tx += count;
-  counters_.bytes_tx += bytes;
-  return true;
 }
 
 bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
@@ -363,11 +372,6 @@ void RoceTransport::count_request(uint32_t queue_pair, const RequestRun& run, ui
     counters_.retransmitted += run.count;
     flow_counters_[queue_pair].retransmitted += run.count;
   }
-}
-
-void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
-  counters_.data_packets_tx += packets;
-  counters_.bytes_tx += uint64_t{length} * packets;
 }
 
 }  // namespace rankwire

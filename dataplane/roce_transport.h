@@ -273,11 +273,11 @@ class RoceTransport final : public Transport {
   uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
   bool transmit_turns(TransmitLane& lane, Time now) noexcept;
-  uint32_t write_middles(TransmitLane& lane, uint32_t header_length, std::span<const FrameBuffer> buffers) noexcept;
   bool transmit_turn(TransmitLane& lane, Time now) noexcept;
   bool transmit_packets(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
                       const FramePort::Capabilities& port) noexcept;
@@ -286,6 +286,7 @@ class RoceTransport final : public Transport {
   void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
   void count_data(uint32_t packets, uint32_t length) noexcept;
+  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
