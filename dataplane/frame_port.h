@@ -1,6 +1,8 @@
 // The edge between the protocol and whatever moves frames: a DPDK port, memory, or a port of the virtual switch.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -25,6 +27,18 @@ struct Frame {
   uint32_t length() const { return uint32_t{head_length} + payload_length + tail_length; }
 };
 static_assert(sizeof(Frame) == 48);
+
+/// Places for frames, without time for their constructors: whoever fills a place writes a whole frame.
+template <size_t kFrames>
+class FrameRoom {
+ public:
+  std::span<Frame, kFrames> frames() noexcept {
+    return std::span<Frame, kFrames>(reinterpret_cast<Frame*>(room_.data()), kFrames);
+  }
+
+ private:
+  alignas(Frame) std::array<std::byte, sizeof(Frame) * kFrames> room_;
+};
 
 /// Bytes that a frame of `length` occupies on an Ethernet line: + FCS 4, preamble and SFD 8, gap 12; at least 64 + 20.
 constexpr Bytes line_bytes(uint32_t length) {
@@ -86,7 +100,8 @@ class FramePort {
   virtual size_t allocate(std::span<Frame> frames) noexcept = 0;
   /// Sends the leading frames that the port takes and returns their number; those belong to the port from then on.
   virtual size_t transmit(Time now, std::span<const Frame> frames) noexcept = 0;
-  /// Takes buffers for frames to be sent and returns how many: fewer when the pool is empty.
+  /// Takes buffers for frames to be sent and returns how many: fewer than asked for where the port hands out few at a
+  /// time, none when the pool is empty.
   virtual size_t reserve(std::span<FrameBuffer> buffers) noexcept = 0;
   /// The frames in these buffers are complete: as many as the runs have.
   virtual void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept = 0;

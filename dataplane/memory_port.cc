@@ -1,21 +1,21 @@
 #include "dataplane/memory_port.h"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstring>
 
+#include "base/one_thread_ring.h"
 #include "base/spsc_ring.h"
 #include "dataplane/payload.h"
 
 namespace rankwire {
 namespace {
 
-using FrameRing = SpscRing<Frame>;
-
+/// `Ring`: of Frame, as SpscRing.
+template <class Ring>
 class MemoryPort final : public FramePort {
  public:
-  MemoryPort(FramePool& pool, std::shared_ptr<FrameRing> out, std::shared_ptr<FrameRing> in, std::string name,
-             Doorbell bell)
+  MemoryPort(FramePool& pool, std::shared_ptr<Ring> out, std::shared_ptr<Ring> in, std::string name, Doorbell bell)
       : pool_(pool), out_(std::move(out)), in_(std::move(in)), bell_(bell) {
     counters_.name = std::move(name);
   }
@@ -23,71 +23,31 @@ class MemoryPort final : public FramePort {
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
 
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
-    std::array<Frame, kChunk> stamped;
-    size_t sent = 0;
-    while (sent < frames.size()) {
-      const size_t n = std::min(stamped.size(), frames.size() - sent);
-      for (size_t i = 0; i < n; ++i) {
-        stamped[i] = frames[sent + i];
-        stamped[i].arrival = now;
-      }
-      const size_t taken = out_->push({stamped.data(), n});
-      for (size_t i = 0; i < taken; ++i) counters_.tx_bytes += stamped[i].length();
-      sent += taken;
-      if (taken < n) break;
-    }
-    if (sent > 0) bell_.ring();
-    counters_.tx_frames += sent;
-    counters_.tx_refused += frames.size() - sent;
-    return sent;
+    return pass_on(now, frames.size(), [frames](size_t i) { return frames[i]; });
   }
 
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override {
-    std::array<Frame, kChunk> empty;
-    size_t done = 0;
-    while (done < buffers.size()) {
-      const size_t wanted = std::min(kChunk, buffers.size() - done);
-      const size_t n = pool_.allocate(std::span(empty).first(wanted));
-      for (size_t i = 0; i < n; ++i) buffers[done + i] = empty[i].head;
-      done += n;
-      if (n < wanted) break;
-    }
-    return done;
+    // In one thread what is not used at once would only push other memory out of the caches.
+    if (pool_.use() == PoolUse::kOneThread) buffers = buffers.first(std::min(buffers.size(), kReserved));
+    return pool_.allocate(buffers);
   }
 
   void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
     for (const FrameRun& run : runs) {
-      for (const FrameBuffer buffer : buffers.first(run.count)) describe(buffer, run.shape);
+      for (const FrameBuffer buffer : buffers.first(run.count)) pool_.shape(buffer) = run.shape;
       buffers = buffers.subspan(run.count);
     }
   }
 
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
-    std::array<Frame, kChunk> frames;
-    size_t sent = 0;
-    while (sent < buffers.size()) {
-      const size_t n = std::min(kChunk, buffers.size() - sent);
-      for (size_t i = 0; i < n; ++i) frames[i] = pool_.description(buffers[sent + i]);
-      const size_t taken = transmit(now, {frames.data(), n});
-      sent += taken;
-      if (taken < n) {
-        counters_.tx_refused += buffers.size() - sent - (n - taken);
-        break;
-      }
-    }
-    return sent;
+    return pass_on(now, buffers.size(), [this, buffers](size_t i) { return describe(buffers[i]); });
   }
 
-  void cancel(std::span<const FrameBuffer> buffers) noexcept override {
-    for (const FrameBuffer buffer : buffers) {
-      const Frame frame = empty_frame(buffer);
-      pool_.release({&frame, 1});
-    }
-  }
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override { pool_.release(buffers); }
 
   void discard(std::span<const FrameBuffer> buffers) noexcept override { cancel(buffers); }
 
-  uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.description(buffer).length(); }
+  uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.shape(buffer).length(); }
 
   size_t receive(Time, std::span<Frame> frames) noexcept override {
     const size_t n = in_->pop(frames);
@@ -114,17 +74,36 @@ class MemoryPort final : public FramePort {
 
  private:
   static constexpr size_t kChunk = 32;
+  static constexpr size_t kReserved = 4;
 
-  static Frame empty_frame(FrameBuffer buffer) noexcept {
-    Frame frame;
-    frame.head = static_cast<uint8_t*>(buffer);
-    frame.handle = buffer;
-    return frame;
+  /// Sends the frames `frame_at(0)`, `frame_at(1)` and so on.
+  template <class FrameAt>
+  size_t pass_on(Time now, size_t count, FrameAt frame_at) noexcept {
+    FrameRoom<kChunk> room;
+    const std::span<Frame> stamped = room.frames();
+    size_t sent = 0;
+    while (sent < count) {
+      const size_t n = std::min(kChunk, count - sent);
+      for (size_t i = 0; i < n; ++i) {
+        stamped[i] = frame_at(sent + i);
+        stamped[i].arrival = now;
+      }
+      const size_t taken = out_->push(stamped.first(n));
+      for (size_t i = 0; i < taken; ++i) counters_.tx_bytes += stamped[i].length();
+      sent += taken;
+      if (taken < n) break;
+    }
+    if (sent > 0) bell_.ring();
+    counters_.tx_frames += sent;
+    counters_.tx_refused += count - sent;
+    return sent;
   }
 
-  void describe(FrameBuffer buffer, FrameShape shape) noexcept {
+  Frame describe(FrameBuffer buffer) noexcept {
+    const FrameShape shape = pool_.shape(buffer);
     uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
-    Frame frame = empty_frame(buffer);
+    Frame frame;
+    frame.handle = buffer;
     frame.head = place - shape.header_length;
     frame.head_length = shape.header_length;
     if (shape.trailer_length > 0) {
@@ -135,24 +114,32 @@ class MemoryPort final : public FramePort {
     } else {
       frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
     }
-    pool_.description(buffer) = frame;
+    return frame;
   }
 
   FramePool& pool_;
-  std::shared_ptr<FrameRing> out_, in_;
+  std::shared_ptr<Ring> out_, in_;
   Doorbell bell_;
   PortCounters counters_;
 };
+
+template <class Ring>
+std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_link(FramePool& pool, size_t queue_frames,
+                                                                            const std::string& name, Doorbell bell,
+                                                                            Doorbell answer) {
+  auto a_to_b = std::make_shared<Ring>(queue_frames);
+  auto b_to_a = std::make_shared<Ring>(queue_frames);
+  return {std::make_unique<MemoryPort<Ring>>(pool, a_to_b, b_to_a, name + ".a", bell),
+          std::make_unique<MemoryPort<Ring>>(pool, b_to_a, a_to_b, name + ".b", answer)};
+}
 
 }  // namespace
 
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_memory_link(FramePool& pool, size_t queue_frames,
                                                                                    const std::string& name,
-                                                                                   Doorbell bell) {
-  auto a_to_b = std::make_shared<FrameRing>(queue_frames);
-  auto b_to_a = std::make_shared<FrameRing>(queue_frames);
-  return {std::make_unique<MemoryPort>(pool, a_to_b, b_to_a, name + ".a", bell),
-          std::make_unique<MemoryPort>(pool, b_to_a, a_to_b, name + ".b", Doorbell())};
+                                                                                   Doorbell bell, Doorbell answer) {
+  if (pool.use() == PoolUse::kOneThread) return make_link<OneThreadRing<Frame>>(pool, queue_frames, name, bell, answer);
+  return make_link<SpscRing<Frame>>(pool, queue_frames, name, bell, answer);
 }
 
 }  // namespace rankwire

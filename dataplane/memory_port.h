@@ -17,10 +17,11 @@ namespace rankwire {
 ///
 /// `queue_frames` is the capacity of each direction, rounded up to a power of two; `transmit` refuses beyond it. `pool`
 /// must outlive both ends, and frames pass only between links of the same pool. Each end may be used by a thread of its
-/// own. The counters' name is `name` with ".a" and ".b". `bell`, which outlives the link, rings when the first end has
-/// sent.
+/// own, if the pool is for many. The counters' name is `name` with ".a" and ".b". `bell` and `answer` outlive the link;
+/// they ring when the first and the second end have sent.
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_memory_link(FramePool& pool, size_t queue_frames,
                                                                                    const std::string& name,
-                                                                                   Doorbell bell = {});
+                                                                                   Doorbell bell = {},
+                                                                                   Doorbell answer = {});
 
 }  // namespace rankwire

@@ -49,6 +49,24 @@ TEST(FramePool, KeepsEveryFrameOverManyLaps) {
   EXPECT_EQ(pool.available(), 7u);
 }
 
+/// Seven frames, of which three at a time are in use: no other memory is touched.
+TEST(FramePool, OfOneThreadHandsOutFirstWhatCameBackLast) {
+  FramePool pool(7, 64, PoolUse::kOneThread);
+  std::set<void*> all;
+  std::array<Frame, 3> frames;
+  for (int lap = 0; lap < 100; ++lap) {
+    ASSERT_EQ(pool.allocate(frames), 3u);
+    EXPECT_EQ(pool.available(), 4u);
+    for (const Frame& frame : frames) all.insert(frame.handle);
+    pool.release(frames);
+  }
+  EXPECT_EQ(all.size(), 3u);
+  std::array<FrameBuffer, 8> buffers;
+  ASSERT_EQ(pool.allocate(buffers), 7u);
+  EXPECT_EQ(pool.available(), 0u);
+  EXPECT_EQ(std::set<void*>(buffers.begin(), buffers.begin() + 7).size(), 7u);
+}
+
 /// Each holder writes its own mark and finds it unchanged: two threads never hold one frame at once.
 TEST(FramePool, NeverGivesOneFrameToTwoThreads) {
   FramePool pool(64, 64);
@@ -107,8 +125,10 @@ TEST(MemoryLink, CarriesHeadPayloadAndTailToTheOtherEnd) {
   EXPECT_EQ(got.tx_frames, 0u);
 }
 
-TEST(MemoryLink, RefusesBeyondItsQueueAndCountsIt) {
-  FramePool pool(64);
+class MemoryLinkOf : public ::testing::TestWithParam<PoolUse> {};
+
+TEST_P(MemoryLinkOf, RefusesBeyondItsQueueAndCountsIt) {
+  FramePool pool(64, FramePool::kDefaultCapacity, GetParam());
   auto [a, b] = make_memory_link(pool, 40, "link");  // rounded up to 64
   std::array<Frame, 64> frames;
   ASSERT_EQ(b->allocate(frames), 64u);
@@ -121,6 +141,40 @@ TEST(MemoryLink, RefusesBeyondItsQueueAndCountsIt) {
   EXPECT_EQ(b->counters().tx_refused, 6u);
   EXPECT_EQ(b->counters().tx_bytes, 64u * 60);
 }
+
+/// Headers 54 B long in front of the payload's place, 4096 B of the pattern by reference, and 4 B of trailer.
+TEST_P(MemoryLinkOf, SendsWhatIsWrittenIntoReservedBuffers) {
+  FramePool pool(8, 448, GetParam());
+  Doorbells bells(1), answers(1);
+  auto [a, b] = make_memory_link(pool, 4, "link", {&bells, 0}, {&answers, 0});
+  std::array<FrameBuffer, 2> buffers;
+  ASSERT_EQ(a->reserve(buffers), 2u);
+  for (const FrameBuffer buffer : buffers) {
+    uint8_t* const place = a->capabilities().place(buffer);
+    std::memset(place - 54, 0x5A, 54);
+    std::memcpy(place, "ICRC", 4);
+  }
+  const std::array<FrameRun, 1> run = {
+      FrameRun{.shape = {.payload_length = 4096, .header_length = 54, .trailer_length = 4}, .count = 2}};
+  a->complete(buffers, run);
+  EXPECT_EQ(a->length(buffers[0]), 4154u);
+  ASSERT_EQ(a->send(Time(5), buffers), 2u);
+  std::array<Frame, 4> got;
+  ASSERT_EQ(b->receive(Time(6), got), 2u);
+  EXPECT_EQ(got[1].arrival, Time(5));
+  EXPECT_EQ(got[1].length(), 4154u);
+  EXPECT_EQ(got[1].head[53], 0x5A);
+  EXPECT_EQ(std::memcmp(got[1].tail, "ICRC", 4), 0);
+  uint32_t rung = 0;
+  bells.answer_all([&](uint32_t) { ++rung; });
+  answers.answer_all([&](uint32_t) { rung += 100; });
+  EXPECT_EQ(rung, 1u);
+  ASSERT_EQ(b->transmit(Time(7), std::span(got).first(1)), 1u);
+  answers.answer_all([&](uint32_t) { rung += 100; });
+  EXPECT_EQ(rung, 101u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pools, MemoryLinkOf, ::testing::Values(PoolUse::kManyThreads, PoolUse::kOneThread));
 
 TEST(MemoryLink, KeepsOrderAndLosesNothingBetweenTwoThreads) {
   constexpr uint32_t kFrames = 50'000;
