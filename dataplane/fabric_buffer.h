@@ -21,6 +21,8 @@ class SharedBuffer {
  public:
   explicit SharedBuffer(const BufferOptions& options) : options_(options) {}
 
+  /// What any output queue may have.
+  const std::optional<Bytes>& queue_bound() const noexcept { return options_.queue_limit; }
   Bytes used() const noexcept { return used_; }
   Bytes free() const noexcept { return options_.shared - used_; }
   /// What a priority group of a lossless priority may have of the shared buffer.
@@ -77,8 +79,8 @@ class SharedBuffer {
     used_ += length;
   }
 
-  BufferOptions options_;
   Bytes used_;
+  BufferOptions options_;
 };
 
 }  // namespace rankwire

@@ -18,6 +18,7 @@ void VirtualFabric::silence(uint32_t number, Time now) noexcept {
   Port& port = ports_[number];
   FabricFlowControl& control = flow_control_[number];
   port.up = false;
+  port.was_down = true;
   port.down_at = now;
   for (uint32_t i = 0; i < kPriorities; ++i) {
     discard_queue(number, i, FabricDrop::kCableDown, now);

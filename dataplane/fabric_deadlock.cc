@@ -40,7 +40,7 @@ std::vector<uint32_t> cycle_of(const WaitGraph& graph) {
 
 std::vector<FabricQueueId> VirtualFabric::deadlocked() const {
   WaitGraph graph;
-  for (uint32_t p = 0; p < topology_.host_port(0); ++p) {
+  for (uint32_t p = 0; p < first_host_port_; ++p) {
     const PrioritySet blocked = ports_[p].waiting & paused(p, now_);
     for (uint32_t i = 0; i < kPriorities; ++i) {
       if ((blocked & priority_bit(i)) != 0 && ports_[p ^ 1].groups[i].paused) graph[queue_number(p, i)];

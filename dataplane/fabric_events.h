@@ -6,13 +6,11 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <type_traits>
 #include <vector>
 
 #include "base/units.h"
+#include "base/untouched_array.h"
 
 namespace rankwire {
 
@@ -28,28 +26,35 @@ enum class FabricEventKind : uint8_t {
   kReroute,   ///< routes follow the state of the cables
 };
 
+/// Of events at one time the one pushed first comes first.
 struct FabricEvent {
   Time at;
-  uint64_t sequence;  ///< of events at one time the one pushed first comes first
   uint32_t port : 28;
   FabricEventKind kind : 4;
   uint32_t argument;
 };
-static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 24);
+static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 16);
 
-/// A calendar (Brown, CACM 31(10), 1988) of which only the current day is sorted: a heap of the nearest events, days of
-/// 1.024 ns for the next 33.5 us, and a heap of what is later. Push and pop take constant time as long as days have few
-/// events. Events may be pushed for a time that is past. All memory is reserved at construction and touched as needed;
-/// one thread.
+/// A calendar (Brown, CACM 31(10), 1988): the events of the first day that has any, in order; those of the days behind
+/// it, a list a day as they were pushed; and a heap of what is beyond the calendar, which reaches kDays from the last
+/// event popped. A day is sorted when it becomes the first. Push and pop take constant time as long as days have few
+/// events, or many of one time. Events may be pushed for a time that is past. All memory is reserved at construction
+/// and touched as needed; one thread.
 class FabricEventQueue {
  public:
-  /// Throws std::bad_alloc.
-  explicit FabricEventQueue(uint32_t capacity)
-      : capacity_(capacity), nodes_(static_cast<Node*>(std::aligned_alloc(64, (sizeof(Node) * capacity + 63) & ~63))) {
-    if (!nodes_) throw std::bad_alloc();
-    near_.reserve(capacity);
+  static constexpr int kLongestDay = 10;
+  static constexpr int64_t kDays = 1 << 16;
+
+  /// A day has 2^`day_shift` ps, 0 .. 40. Throws std::bad_alloc.
+  explicit FabricEventQueue(uint32_t capacity, int day_shift = kLongestDay)
+      : capacity_(capacity),
+        day_shift_(day_shift),
+        base_(Time::long_ago().ps >> day_shift),
+        near_(capacity),
+        scratch_(capacity),
+        nodes_(capacity) {
     late_.reserve(capacity);
-    days_.assign(kDays, kNone);
+    days_.assign(kDays, Day());
   }
 
   uint32_t size() const noexcept { return size_; }
@@ -58,54 +63,88 @@ class FabricEventQueue {
   /// Only when size() < capacity().
   void push(Time at, FabricEventKind kind, uint32_t port, uint32_t argument = 0) noexcept {
     assert(size_ < capacity_);
-    const FabricEvent event{at, sequence_++, port, kind, argument};
+    const FabricEvent event{at, port, kind, argument};
     ++size_;
-    const int64_t day = at.ps >> kDayShift;
-    if (day <= today_) {
-      push_heap(near_, event);
-    } else if (day - today_ < kDays) {
-      file(event, day);
-    } else {
-      push_heap(late_, event);
-    }
-    if (near_.empty()) turn_day();
+    const int64_t day = day_of(at);
+    if (first_ != end_ && day >= today_) return day == today_ ? insert(event) : store(event, day);
+    put_back();
+    today_ = day;
+    near_[0] = event;
+    first_ = 0;
+    end_ = 1;
   }
 
   /// never() when there is none.
-  Time next() const noexcept { return near_.empty() ? Time::never() : near_.front().at; }
-
+  Time next() const noexcept { return first_ == end_ ? Time::never() : near_[first_].at; }
+  /// The one that `pop` returns next. Only when not empty.
+  const FabricEvent& front() const noexcept { return near_[first_]; }
+  /// The one that is `n` behind it, if it is known already, or null.
+  const FabricEvent* ahead(uint32_t n) const noexcept { return first_ + n < end_ ? &near_[first_ + n] : nullptr; }
   /// Only when not empty.
   FabricEvent pop() noexcept {
-    std::pop_heap(near_.begin(), near_.end(), Later());
-    const FabricEvent event = near_.back();
-    near_.pop_back();
+    const FabricEvent event = near_[first_++];
     --size_;
-    if (near_.empty() && size_ > 0) turn_day();
+    base_ = today_;
+    while (!late_.empty() && day_of(late_.front().event.at) - base_ < kDays) {
+      const FabricEvent late = pop_late();
+      file(late, day_of(late.at));
+    }
+    if (first_ == end_ && size_ > 0) turn_day();
     return event;
   }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr int kDayShift = 10;
-  static constexpr int64_t kDays = 1 << 15;
   static constexpr uint32_t kWords = kDays / 64;
+  static constexpr uint32_t kFew = 32;  // events that are sorted by insertion
 
+  struct Day {
+    uint32_t first = kNone, last = kNone;
+  };
   struct Node {
     FabricEvent event;
     uint32_t next;
   };
-  struct Free {
-    void operator()(Node* nodes) const { std::free(nodes); }
+  struct LateEvent {
+    FabricEvent event;
+    uint64_t sequence;
   };
   struct Later {
-    bool operator()(const FabricEvent& a, const FabricEvent& b) const noexcept {
-      return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
+    bool operator()(const LateEvent& a, const LateEvent& b) const noexcept {
+      return a.event.at != b.event.at ? a.event.at > b.event.at : a.sequence > b.sequence;
     }
   };
 
-  static void push_heap(std::vector<FabricEvent>& heap, const FabricEvent& event) noexcept {
-    heap.push_back(event);
-    std::push_heap(heap.begin(), heap.end(), Later());
+  /// What is past is put into the day of the last event popped.
+  int64_t day_of(Time at) const noexcept { return std::max(at.ps >> day_shift_, base_); }
+
+  void store(const FabricEvent& event, int64_t day) noexcept {
+    if (day - base_ < kDays) return file(event, day);
+    late_.push_back({event, sequence_++});
+    std::push_heap(late_.begin(), late_.end(), Later());
+  }
+  FabricEvent pop_late() noexcept {
+    std::pop_heap(late_.begin(), late_.end(), Later());
+    const FabricEvent event = late_.back().event;
+    late_.pop_back();
+    return event;
+  }
+
+  /// The first day's events go back to where other days' are: another comes before it.
+  void put_back() noexcept {
+    for (; first_ != end_; ++first_) store(near_[first_], today_);
+  }
+
+  /// Behind those of the first day that are not later.
+  void insert(const FabricEvent& event) noexcept {
+    if (end_ == capacity_) {
+      std::copy(&near_[first_], near_.data() + end_, near_.data());
+      end_ -= first_;
+      first_ = 0;
+    }
+    uint32_t place = end_++;
+    for (; place > first_ && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
+    near_[place] = event;
   }
 
   void file(const FabricEvent& event, int64_t day) noexcept {
@@ -113,43 +152,37 @@ class FabricEventQueue {
     if (place == kNone) {
       place = touched_++;
     } else {
-      free_ = nodes_.get()[place].next;
+      free_ = nodes_[place].next;
     }
+    nodes_[place] = {event, kNone};
     const auto slot = static_cast<uint32_t>(day & (kDays - 1));
-    nodes_.get()[place] = {event, days_[slot]};
-    days_[slot] = place;
-    words_[slot / 64] |= uint64_t{1} << slot % 64;
-    summary_[slot / 4096] |= uint64_t{1} << slot / 64 % 64;
+    Day& list = days_[slot];
+    if (list.first == kNone) {
+      list.first = place;
+      words_[slot / 64] |= uint64_t{1} << slot % 64;
+      summary_[slot / 4096] |= uint64_t{1} << slot / 64 % 64;
+    } else {
+      nodes_[list.last].next = place;
+    }
+    list.last = place;
     ++filed_;
   }
 
-  /// Makes the next day with events the current one. Only when there are events, and none in `near_`.
+  /// Makes the next day with events the first. Only when there are events, and none in `near_`.
   void turn_day() noexcept {
-    if (filed_ == 0) {
-      today_ = late_.front().at.ps >> kDayShift;
-    } else {
+    first_ = end_ = 0;
+    if (filed_ > 0) {
       today_ = next_day();
-      take_day(static_cast<uint32_t>(today_ & (kDays - 1)));
+      return take_day(static_cast<uint32_t>(today_ & (kDays - 1)));
     }
-    while (!late_.empty() && (late_.front().at.ps >> kDayShift) - today_ < kDays) {
-      std::pop_heap(late_.begin(), late_.end(), Later());
-      const FabricEvent event = late_.back();
-      late_.pop_back();
-      const int64_t day = event.at.ps >> kDayShift;
-      if (day <= today_) {
-        push_heap(near_, event);
-      } else {
-        file(event, day);
-      }
-    }
+    today_ = day_of(late_.front().event.at);
+    while (!late_.empty() && day_of(late_.front().event.at) == today_) near_[end_++] = pop_late();
   }
 
-  /// The first day after today that has events; there is one. All filed days are less than kDays away.
+  /// The first day that is filed; there is one. All of them are less than kDays from `base_`.
   int64_t next_day() const noexcept {
-    const auto from = static_cast<uint32_t>((today_ + 1) & (kDays - 1));
-    const uint32_t slot = first_from(from);
-    const auto away = static_cast<int64_t>((slot - from) & (kDays - 1));
-    return today_ + 1 + away;
+    const auto from = static_cast<uint32_t>(base_ & (kDays - 1));
+    return base_ + ((first_from(from) - from) & (kDays - 1));
   }
 
   uint32_t first_from(uint32_t slot) const noexcept {
@@ -166,29 +199,63 @@ class FabricEventQueue {
     }
   }
 
+  /// Its events become those of the first day.
   void take_day(uint32_t slot) noexcept {
-    for (uint32_t place = days_[slot]; place != kNone;) {
-      Node& node = nodes_.get()[place];
-      push_heap(near_, node.event);
+    uint32_t count = 0;
+    for (uint32_t place = days_[slot].first; place != kNone;) {
+      Node& node = nodes_[place];
+      near_[count++] = node.event;
       const uint32_t next = node.next;
       node.next = free_;
       free_ = place;
       place = next;
-      --filed_;
     }
-    days_[slot] = kNone;
+    end_ = count;
+    filed_ -= count;
+    days_[slot] = Day();
     words_[slot / 64] &= ~(uint64_t{1} << slot % 64);
     if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(uint64_t{1} << slot / 64 % 64);
+    sort_near();
+  }
+
+  /// Stable: by insertion, runs of kFew at a time, then merged.
+  void sort_near() noexcept {
+    for (uint32_t begin = 0; begin < end_; begin += kFew) {
+      const uint32_t run_end = std::min(begin + kFew, end_);
+      for (uint32_t i = begin + 1; i < run_end; ++i) {
+        const FabricEvent event = near_[i];
+        uint32_t place = i;
+        for (; place > begin && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
+        near_[place] = event;
+      }
+    }
+    const auto earlier = [](const FabricEvent& a, const FabricEvent& b) { return a.at < b.at; };
+    FabricEvent* const events = near_.data();
+    for (uint32_t width = kFew; width < end_; width *= 2) {
+      for (uint32_t begin = 0; begin + width < end_; begin += 2 * width) {
+        FabricEvent* to = events + begin;
+        FabricEvent* right = to + width;
+        if (!earlier(*right, right[-1])) continue;
+        FabricEvent* const right_end = events + std::min(begin + 2 * width, end_);
+        const FabricEvent* left = scratch_.data();
+        const FabricEvent* const left_end = std::copy(to, right, scratch_.data());
+        while (left != left_end) *to++ = right != right_end && earlier(*right, *left) ? *right++ : *left++;
+      }
+    }
   }
 
   uint32_t capacity_;
+  int day_shift_;
   uint32_t size_ = 0, filed_ = 0;
-  uint64_t sequence_ = 0;
-  int64_t today_ = Time::long_ago().ps >> kDayShift;
-  std::vector<FabricEvent> near_, late_;
-  std::unique_ptr<Node, Free> nodes_;
+  int64_t base_;                                ///< day of the last event popped
+  int64_t today_ = 0;                           ///< the first day that has events
+  UntouchedArray<FabricEvent> near_, scratch_;  ///< its events, in order, from first_ to end_; what is being sorted
+  uint32_t first_ = 0, end_ = 0;
+  std::vector<LateEvent> late_;
+  uint64_t sequence_ = 0;  ///< of late events
+  UntouchedArray<Node> nodes_;
   uint32_t free_ = kNone, touched_ = 0;
-  std::vector<uint32_t> days_;
+  std::vector<Day> days_;
   std::array<uint64_t, kWords> words_{};
   std::array<uint64_t, kWords / 64> summary_{};
 };

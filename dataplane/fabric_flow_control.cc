@@ -5,8 +5,7 @@
 
 namespace rankwire {
 
-PrioritySet VirtualFabric::paused(uint32_t number, Time now) const noexcept {
-  if (ports_[number].paused_until <= now) return 0;
+PrioritySet VirtualFabric::paused_of_some(uint32_t number, Time now) const noexcept {
   const FabricFlowControl& control = flow_control_[number];
   PrioritySet set = control.pauses.paused(now);
   if (control.storms != 0 && switches_[ports_[number].device].options.watchdog->action == StormAction::kForward) {
@@ -46,7 +45,7 @@ void VirtualFabric::ask(uint32_t number, uint32_t priority, Time now) noexcept {
   Port& port = ports_[number];
   const FabricSwitch& device = switches_[port.device];
   PriorityGroup& group = port.groups[priority];
-  if ((device.options.classes.lossless & priority_bit(priority)) == 0) return;
+  if ((device.lossless & priority_bit(priority)) == 0) return;
   if (group.paused || !device.buffer.must_pause(group)) return;
   group.paused = true;
   if (series_) series_->ask(queue_number(number, priority), now);

@@ -12,12 +12,12 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
   FabricSwitch& device = switches_[port.device];
   FabricPacket& packet = packets_[handle];
   if (port.host == nullptr) {
-    if (!port.up || port.down_at + port.latency >= packet.frame.arrival)
+    if (!port.up || (port.was_down && port.down_at + port.latency >= packet.frame.arrival))
       return drop(handle, FabricDrop::kCableDown, number);
     ++port.counters.rx_frames;
     port.counters.rx_bytes += packet.frame.length();
   }
-  if (device.options.loss_ppm > 0 && device.random.chance(device.options.loss_ppm)) {
+  if (device.loses && device.random.chance(device.options.loss_ppm)) {
     return drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;
@@ -29,14 +29,13 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
     if (!classify(number, handle)) return drop(handle, FabricDrop::kFiltered, number);
   }
   if (packet.destination == FabricPacket::kFlooded) return flood(number, handle, now);
-  const uint32_t there = topology_.host_port(packet.destination);
-  const uint32_t edge = ports_[there].device;
-  if (edge == port.device) {
+  const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
+  if (ports.empty()) {
+    const uint32_t there = first_host_port_ + packet.destination;
     if (there == number) return drop(handle, FabricDrop::kFiltered, number);
+    if (ports_[there].device != port.device) return drop(handle, FabricDrop::kNoRoute, number);
     return enqueue(there, handle, now);
   }
-  const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), SwitchId(edge));
-  if (ports.empty()) return drop(handle, FabricDrop::kNoRoute, number);
   enqueue(ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now), handle, now);
 }
 
@@ -45,7 +44,7 @@ bool VirtualFabric::classify(uint32_t number, uint32_t handle) noexcept {
   FabricPacket& packet = packets_[handle];
   if (is_runt(packet.frame)) return false;
   const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
-  const auto host = static_cast<uint16_t>(number - topology_.host_port(0));
+  const auto host = static_cast<uint16_t>(number - first_host_port_);
   if (!is_group(headers.source)) stations_.learn(headers.source, host);
   if (is_reserved_group(headers.destination)) return false;
   packet.destination = is_group(headers.destination)
@@ -127,50 +126,69 @@ void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept
   FabricPacket& packet = packets_[handle];
   serve(number, now);  // what leaves by now is not in this frame's way
   FabricDrop reason;
-  if (!admit(output, packet, reason)) {
+  if (!admit(number, packet, reason)) {
     if (series_) series_->drop(queue_number(number, packet.priority), now);
     return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
   }
-  FabricQueue& queue = output.queues[packet.priority];
+  FabricSwitch& device = switches_[output.device];
+  recent_priority_ = packet.priority;
   const PrioritySet bit = priority_bit(packet.priority);
-  if ((output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
+  const Bytes length(packet.frame.length());
+  if (device.watched && (output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
+  if (series_) series_->touch(queue_number(number, packet.priority), now);
+  if (output.waiting == 0) {
+    output.counters.peak_queue = std::max(output.counters.peak_queue, length);
+    ask(packet.ingress, packet.priority, now);
+    if (may_pass(output, now)) {
+      // The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue
+      // marking: it leaves an empty queue behind.
+      if (output.settled != packet.priority && (device.strict & bit) == 0) {
+        output.scheduler.pick_only(packet.priority);
+        output.settled = packet.priority;
+      }
+      return depart(number, handle, now);
+    }
+  }
+  FabricQueue& queue = output.queues[packet.priority];
+  const bool first = output.waiting == 0;
   packets_.append(queue.packets, handle);
-  queue.bytes += Bytes(packet.frame.length());
+  queue.bytes += length;
   output.waiting |= bit;
   output.counters.peak_queue = std::max(output.counters.peak_queue, queue.bytes);
-  if (series_) series_->touch(queue_number(number, packet.priority), now);
-  ask(packet.ingress, packet.priority, now);
+  if (!first) ask(packet.ingress, packet.priority, now);
   serve_or_wake(number, now);
 }
 
 /// Charges the frame to its switch's buffer, or says why not.
-bool VirtualFabric::admit(Port& output, FabricPacket& packet, FabricDrop& reason) noexcept {
+bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, FabricDrop& reason) noexcept {
+  Port& output = ports_[number];
   FabricSwitch& device = switches_[output.device];
-  const Bytes queued = output.queues[packet.priority].bytes;
-  const Bytes length(packet.frame.length());
   const PrioritySet bit = priority_bit(packet.priority);
+  const Bytes length(packet.frame.length());
   if (!output.up) return reason = FabricDrop::kCableDown, false;
-  if ((flow_control_[number(output)].storms & bit) != 0 && device.options.watchdog->action == StormAction::kDrop) {
+  if (device.watched && (flow_control_[number].storms & bit) != 0 &&
+      device.options.watchdog->action == StormAction::kDrop) {
     return reason = FabricDrop::kWatchdog, false;
   }
-  const std::optional<Bytes>& limit = device.options.buffer.queue_limit;
-  if (limit && queued + length > *limit) return reason = FabricDrop::kTail, false;
+  const Bytes queued = (output.waiting & bit) != 0 ? output.queues[packet.priority].bytes : Bytes();
+  if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + length > *limit)
+    return reason = FabricDrop::kTail, false;
   PriorityGroup& group = ports_[packet.ingress].groups[packet.priority];
-  if ((device.options.classes.lossless & bit) != 0) {
+  if ((device.lossless & bit) != 0) {
     if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
   } else if (!device.buffer.admit_lossy(group, queued, length)) {
     return reason = FabricDrop::kTail, false;
   }
-  if (passes_red(output, packet, MarkAt::kEnqueue)) return true;
+  // An empty queue is not above any threshold.
+  if (queued == Bytes() || !device.marks_arrivals || passes_red(output, packet)) return true;
   device.buffer.release(group, length);
   return reason = FabricDrop::kEarly, false;
 }
 
-/// Marks the frame, if this is the moment for it; false when RED drops it instead.
-bool VirtualFabric::passes_red(Port& output, FabricPacket& packet, MarkAt moment) noexcept {
+/// RED looks at the queue: marks the frame, or not; false when it drops it instead.
+bool VirtualFabric::passes_red(Port& output, FabricPacket& packet) noexcept {
   FabricSwitch& device = switches_[output.device];
   const PrioritySet bit = priority_bit(packet.priority);
-  if (!device.options.red || device.options.red->at != moment) return true;
   const RedOptions& red = *device.options.red;
   const Bytes queued = output.queues[packet.priority].bytes;
   if (queued <= red.minimum || (red.priorities & bit) == 0) return true;
@@ -187,7 +205,7 @@ bool VirtualFabric::passes_red(Port& output, FabricPacket& packet, MarkAt moment
     packet.ecn_capable = false;
     return true;
   }
-  return red.not_capable == NotCapable::kPass || moment == MarkAt::kDequeue ||
+  return red.not_capable == NotCapable::kPass || red.at == MarkAt::kDequeue ||
          (device.options.classes.lossless & bit) != 0;
 }
 

@@ -19,8 +19,7 @@ class PortScheduler {
     if (const uint32_t strict = eligible & options.strict; strict != 0) return std::bit_width(strict) - 1;
     if (std::has_single_bit(eligible)) {
       const auto only = static_cast<uint32_t>(std::countr_zero(eligible));
-      if (only != current_) enter(only);
-      deficit_[only] = 0;
+      pick_only(only);
       return only;
     }
     while (true) {
@@ -37,6 +36,12 @@ class PortScheduler {
       }
       enter((current_ + 1) % kPriorities);
     }
+  }
+
+  /// No other priority but `only`, which is not strict, has a frame to send. Once more changes nothing.
+  void pick_only(uint32_t only) noexcept {
+    if (only != current_) enter(only);
+    deficit_[only] = 0;
   }
 
  private:

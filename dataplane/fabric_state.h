@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,20 +32,21 @@ constexpr size_t kFabricDrops = 8;
 /// Over all ports, rx_frames + flood_copies + pauses_made = tx_frames + drops + pauses_rx + frames held by the fabric,
 /// where rx_frames, tx_frames and pauses_rx are those of host ports: see VirtualFabric::conserved.
 struct FabricPortCounters {
-  // As an input. Bytes are without FCS.
-  uint64_t rx_frames = 0, rx_bytes = 0;
+  // What every frame counts stands in front. Bytes are without FCS.
+  uint64_t rx_frames = 0, rx_bytes = 0;  ///< as an input
+  uint64_t tx_frames = 0, tx_bytes = 0;  ///< as an output
+  Bytes peak_queue;                      ///< most bytes in a priority's queue, the newest frame included
+  // As an input.
   uint64_t flooded = 0;        ///< frames sent to all other ports: unknown or group destination
   uint64_t flood_copies = 0;   ///< frames that flooding added
   uint64_t copy_failures = 0;  ///< copies not made because the frame pool or the fabric was full
   uint64_t pauses_rx = 0;      ///< PAUSE and PFC frames
   // As an output.
-  uint64_t tx_frames = 0, tx_bytes = 0;
   uint64_t marks = 0;                          ///< frames whose ECN field was changed to CE
   uint64_t pauses_tx = 0;                      ///< PFC frames
   uint64_t pauses_made = 0;                    ///< those of them that became frames, for a host
   uint64_t pause_failures = 0;                 ///< PFC frames put off because the frame pool or the fabric was full
   uint64_t storms = 0;                         ///< pause storms that the watchdog found
-  Bytes peak_queue;                            ///< most bytes in a priority's queue, the newest frame included
   std::array<Duration, kPriorities> paused{};  ///< by priority: how long the other end has forbidden to send it
   std::array<uint64_t, kFabricDrops> drops{};
 
@@ -81,29 +83,37 @@ struct FabricFlowControl {
   std::array<Time, kPriorities> calm_since;  ///< in a storm: since when it has not been paused
 };
 
-/// What every frame needs stands in the first cache lines.
+/// What every frame needs stands in the first cache line, as far as the rate in `line_times` and what follows from it,
+/// and in the first of the counters.
 struct alignas(64) FabricPort {
+  static constexpr uint8_t kUnsettled = UINT8_MAX;
+
   FabricPort(FramePort* host_port, const LineTimes& times, uint32_t device_number)
       : host(host_port), device(device_number), line_times(times) {}
 
-  FramePort* host;   ///< null: the port at the other end of the cable is this one's number ^ 1
-  Duration latency;  ///< of the line
-  uint32_t device;   ///< its switch
-  bool up = true;
-  bool wake_due = false, delivery_due = false;  ///< an event of this kind is waiting
-  PrioritySet waiting = 0;                      ///< priorities with frames
-  PrioritySet untold = 0;                ///< priorities of which the next PFC frame tells the other end the state
+  FramePort* host;                       ///< null: the port at the other end of the cable is this one's number ^ 1
   Time free_at = Time::long_ago();       ///< of the output line
-  Time input_free = Time::long_ago();    ///< of a host's input line
   Time paused_until = Time::long_ago();  ///< no pause lasts longer
-  Time down_at = Time::long_ago();       ///< when its cable went down last
+  Duration latency;                      ///< of the line
+  Duration next_latency;                 ///< of the switch at the other end of the cable
+  uint32_t device;                       ///< its switch
+  PrioritySet waiting = 0;               ///< priorities with frames
+  PrioritySet untold = 0;                ///< priorities of which the next PFC frame tells the other end the state
+  uint8_t settled = kUnsettled;          ///< the priority that `scheduler` picked last, from no others
+  bool up : 1 = true;
+  bool was_down : 1 = false;                            ///< `down_at` tells when last
+  bool wake_due : 1 = false, delivery_due : 1 = false;  ///< an event of this kind is waiting
+  bool next_cuts_through : 1 = false;                   ///< the switch at the other end of the cable
   LineTimes line_times;
+  alignas(64) FabricPortCounters counters;
+  alignas(64) std::array<PriorityGroup, kPriorities> groups;
+  alignas(64) std::array<FabricQueue, kPriorities> queues;
   PacketList line;  ///< to the host; frame.arrival: last bit there
   PortScheduler scheduler;
-  std::array<FabricQueue, kPriorities> queues;
-  std::array<PriorityGroup, kPriorities> groups;
-  FabricPortCounters counters;
+  Time input_free = Time::long_ago();  ///< of a host's input line
+  Time down_at = Time::long_ago();     ///< when its cable went down last
 };
+static_assert(offsetof(FabricPort, line_times) == 48, "the rate follows in the same cache line");
 
 /// The latest choice of a flow.
 struct Flowlet {
@@ -111,15 +121,28 @@ struct Flowlet {
   uint32_t member = 0;
 };
 
-struct FabricSwitch {
+/// What every frame needs stands in front.
+struct alignas(64) FabricSwitch {
   FabricSwitch(const FabricSwitchOptions& with, uint64_t random_seed, uint64_t seed_of_hash)
-      : options(with), buffer(with.buffer), random(random_seed), hash_seed(seed_of_hash) {}
+      : buffer(with.buffer),
+        hash_seed(seed_of_hash),
+        lossless(with.classes.lossless),
+        strict(with.scheduler.strict),
+        loses(with.loss_ppm > 0),
+        marks_arrivals(with.red && with.red->at == MarkAt::kEnqueue),
+        marks_departures(with.red && with.red->at == MarkAt::kDequeue),
+        watched(with.watchdog),
+        options(with),
+        random(random_seed) {}
 
-  FabricSwitchOptions options;
   SharedBuffer buffer;
-  Random random;
   uint64_t hash_seed;
-  uint32_t turn = 0;              ///< of spraying
+  uint32_t turn = 0;           ///< of spraying
+  const PrioritySet lossless;  ///< of the options, as what follows
+  const PrioritySet strict;
+  const bool loses, marks_arrivals, marks_departures, watched;
+  const FabricSwitchOptions options;
+  Random random;
   std::vector<uint32_t> ports;    ///< its own
   std::vector<Flowlet> flowlets;  ///< by low bits of the flow's hash
 };

@@ -1,5 +1,6 @@
 // What leaves a port, and when.
 #include <algorithm>
+#include <bit>
 
 #include "dataplane/virtual_fabric.h"
 
@@ -16,13 +17,17 @@ MacAddress switch_address(uint32_t device) {
 /// Begins what the port can send at `now`.
 void VirtualFabric::serve(uint32_t number, Time now) noexcept {
   Port& port = ports_[number];
-  if (port.free_at > now || !port.up) return;
+  if ((port.waiting | port.untold) == 0 || port.free_at > now || !port.up) return;
   if (port.untold != 0 && send_pause(number, now)) return;
   const PrioritySet eligible = port.waiting & ~paused(number, now);
   if (eligible == 0) return;
-  const uint32_t priority = port.scheduler.pick(
-      switches_[port.device].options.scheduler, eligible,
-      [&](uint32_t candidate) { return packets_[port.queues[candidate].packets.head].frame.length(); });
+  if (port.settled < kPriorities && eligible == priority_bit(port.settled)) return send(number, port.settled, now);
+  port.settled = FabricPort::kUnsettled;
+  const FabricSwitch& device = switches_[port.device];
+  const uint32_t priority = port.scheduler.pick(device.options.scheduler, eligible, [&](uint32_t candidate) {
+    return packets_[port.queues[candidate].packets.head].frame.length();
+  });
+  if (std::has_single_bit(eligible) && (eligible & device.strict) == 0) port.settled = static_cast<uint8_t>(priority);
   send(number, priority, now);
 }
 
@@ -44,27 +49,39 @@ void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept 
   FabricQueue& queue = port.queues[priority];
   const uint32_t handle = packets_.remove_front(queue.packets);
   FabricPacket& packet = packets_[handle];
-  const uint32_t length = packet.frame.length();
-  queue.bytes -= Bytes(length);
-  if (queue.packets.empty()) port.waiting &= static_cast<PrioritySet>(~priority_bit(priority));
-  if (switches_[port.device].options.watchdog) flow_control_[number].progress[priority] = now;
-  passes_red(port, packet, MarkAt::kDequeue);
+  const FabricSwitch& device = switches_[port.device];
+  queue.bytes -= Bytes(packet.frame.length());
+  if (queue.packets.empty()) {
+    port.waiting &= static_cast<PrioritySet>(~priority_bit(priority));
+  } else {
+    __builtin_prefetch(&packets_[queue.packets.head], 1);
+  }
+  if (device.watched) flow_control_[number].progress[priority] = now;
+  if (device.marks_departures) passes_red(port, packet);
   if (series_) series_->touch(queue_number(number, priority), now);
+  depart(number, handle, now);
+}
+
+/// The frame's first bit leaves by the port, whose line is free.
+void VirtualFabric::depart(uint32_t number, uint32_t handle, Time now) noexcept {
+  Port& port = ports_[number];
+  FabricPacket& packet = packets_[handle];
+  const uint32_t length = packet.frame.length();
   if (options_.observer != nullptr) options_.observer->sent(number, now, packet.frame);
   // A frame that is still coming in ends no earlier than it has come in.
   const Time finish = std::max(now + port.line_times.of(length), packet.frame.arrival);
+  const Time whole = finish + port.latency;
   port.free_at = finish;
   ++hops_;
   // Before the frame changes hands: it is this switch's priority group.
-  release_buffer(packet, now);
-  if (port.host != nullptr) return put_on_line(number, handle, finish + port.latency);
+  release_buffer(switches_[port.device], packet, now);
+  if (port.host != nullptr) return put_on_line(number, handle, whole);
   ++port.counters.tx_frames;
   port.counters.tx_bytes += length;
-  const Time whole = finish + port.latency;
   packet.frame.arrival = whole;
-  const FabricSwitch& next = switches_[ports_[number ^ 1].device];
-  events_.push(eligible(next, port.line_times, now + port.latency, whole, length), FabricEventKind::kArrive, number ^ 1,
-               handle);
+  const bool decides_early = port.next_cuts_through && length > kHeaderBytes;
+  const Time read = decides_early ? now + port.latency + port.line_times.of(kHeaderBytes) : whole;
+  events_.push(read + port.next_latency, FabricEventKind::kArrive, number ^ 1, handle);
 }
 
 /// Towards the host, where the last bit is at `whole`.
@@ -89,8 +106,7 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
   if (port.host == nullptr) {
     if (pauses_on_cables_ == kPausesOfPort * ports_.size()) return ++port.counters.pause_failures, false;
     ++pauses_on_cables_;
-    const FabricSwitch& next = switches_[ports_[number ^ 1].device];
-    events_.push(now + time + port.latency + next.options.latency, FabricEventKind::kPause, number ^ 1,
+    events_.push(now + time + port.latency + port.next_latency, FabricEventKind::kPause, number ^ 1,
                  port.untold | uint32_t{paused} << 8);
   } else {
     if (packets_.room() == 0 || port.host->allocate({&frame, 1}) == 0) return ++port.counters.pause_failures, false;
@@ -115,12 +131,11 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
 }
 
 /// The frame leaves the buffer of its switch, whose pause may end with it.
-void VirtualFabric::release_buffer(const FabricPacket& packet, Time now) noexcept {
+void VirtualFabric::release_buffer(FabricSwitch& device, const FabricPacket& packet, Time now) noexcept {
   Port& ingress = ports_[packet.ingress];
   PriorityGroup& group = ingress.groups[packet.priority];
-  SharedBuffer& buffer = switches_[ingress.device].buffer;
-  buffer.release(group, Bytes(packet.frame.length()));
-  if (!group.paused || !buffer.may_resume(group)) return;
+  device.buffer.release(group, Bytes(packet.frame.length()));
+  if (!group.paused || !device.buffer.may_resume(group)) return;
   group.paused = false;
   flow_control_[packet.ingress].asked &= static_cast<PrioritySet>(~priority_bit(packet.priority));
   ingress.untold |= priority_bit(packet.priority);
@@ -135,7 +150,7 @@ void VirtualFabric::discard_queue(uint32_t number, uint32_t priority, FabricDrop
   while (!queue.packets.empty()) {
     const uint32_t handle = packets_.remove_front(queue.packets);
     queue.bytes -= Bytes(packets_[handle].frame.length());
-    release_buffer(packets_[handle], now);
+    release_buffer(switches_[port.device], packets_[handle], now);
     drop(handle, reason, number);
     if (series_) series_->drop(queue_number(number, priority), now);
   }

@@ -74,6 +74,7 @@ void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
   if (!notification_->marked(queue_pair, arrival)) return;
   owed_notifications_[end.lane].push(queue_pair);
   lanes_[end.lane].owes_notification = true;
+  note_work(end.lane);
 }
 
 void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {

@@ -18,6 +18,8 @@ namespace {
 // and far from 0.
 constexpr uint64_t kRegionBase = 0x7F00'0000'0000;
 
+constexpr uint32_t kFewAnswers = 4096;  // bytes
+
 }  // namespace
 
 std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
@@ -103,6 +105,10 @@ void RoceTransport::make_queue_pairs() {
   for (const PortBinding& binding : bindings_)
     lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
                         queue_pairs, readable > 0 ? queue_pairs : 0);
+  agenda_.reset();
+  if (bells_ == nullptr) return;
+  agenda_.emplace(static_cast<uint32_t>(lanes_.size()));
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) note_work(lane);
 }
 
 bool RoceTransport::is_readable(const QueuePairEnd& end) const {
@@ -142,10 +148,12 @@ void RoceTransport::make_ports() {
     if (known != ports_.end()) continue;
     std::vector<Nic> nics;
     std::ranges::copy_if(nics_, std::back_inserter(nics), [id](const Nic& nic) { return nic.port == id; });
-    const NeighbourOptions neighbours{.interval = options_.resolve_interval,
-                                      .deadline = options_.resolve_deadline,
-                                      .next_hops = count_next_hops(id),
-                                      .frame_capacity = bindings_[lane].port->capabilities().frame_capacity};
+    NeighbourOptions neighbours{.interval = options_.resolve_interval,
+                                .deadline = options_.resolve_deadline,
+                                .next_hops = count_next_hops(id),
+                                .frame_capacity = bindings_[lane].port->capabilities().frame_capacity};
+    // In virtual time, where many ports may be, nobody else is there to ask.
+    if (bells_ != nullptr && options_.neighbours == NeighbourMode::kStatic) neighbours.answer_bytes = kFewAnswers;
     ports_.push_back(std::make_unique<Port>(bindings_[lane], lane, line_rate_of(id), neighbours, nics));
   }
 }

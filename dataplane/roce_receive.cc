@@ -111,10 +111,6 @@ size_t RoceTransport::accept_middles(uint32_t queue_pair, std::span<const Frame>
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
   Port& port = *ports_[port_of_lane_[lane_index]];
-  if (port.first_lane == lane_index) {
-    if (port.looked != Time::never()) port.look_intervals.add(now - port.looked);
-    port.looked = now;
-  }
   for (uint32_t received = 0; received < TransmitLane::kBurst; received += kReceiveBurst) {
     // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
     // what is there.
@@ -299,6 +295,7 @@ void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
   if (end.link != LinkState::kOpen) return;
   Responder& responder = responders_[queue_pair];
   TransmitLane& lane = lanes_[end.lane];
+  note_work(end.lane);
   if (responder.response_pending()) {
     if (paced_) return offer_sender(queue_pair, last_now_);
     lane.readers.push(queue_pair);

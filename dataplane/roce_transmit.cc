@@ -48,8 +48,11 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   Port& port = *ports_[port_of_lane_[lane_index]];
   if (port.first_lane == lane_index) {
     // Deadlines pass whether or not the port takes frames.
-    if (port.neighbours.next_event() <= now) port.neighbours.write(now, {});
     lane.discovery_due = port.neighbours.next_event();
+    if (lane.discovery_due <= now) {
+      port.neighbours.write(now, {});
+      lane.discovery_due = port.neighbours.next_event();
+    }
     if (port.buffer && bindings_[lane_index].pause != PauseMode::kOff) lane.pause_due = port.buffer->pause_due();
   }
   if (const PrioritySet paused = port.pauses.paused(now); (paused | lane.paused()) != 0) [[unlikely]]

@@ -16,12 +16,13 @@ ReliableOptions reliable_options_of(const RoceOptions& options) {
 
 }  // namespace
 
-RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports)
+RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells)
     : options_(options),
       reliable_(reliable_options_of(options)),
       responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
-      delivered_(kDeliveries) {}
+      delivered_(kDeliveries),
+      bells_(bells) {}
 
 RoceTransport::~RoceTransport() {
   close();
@@ -30,9 +31,7 @@ RoceTransport::~RoceTransport() {
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   note_standstill(now);
   last_now_ = now;
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
-  expire(now);
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
+  poll_ports(now);
   if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
   const size_t delivered = take_delivered(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
@@ -40,17 +39,50 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   return reported;
 }
 
+void RoceTransport::poll_ports(Time now) noexcept {
+  if (!agenda_) {
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
+    expire(now);
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
+    return;
+  }
+  bells_->answer_all([&](uint32_t lane) {
+    receive(lane, now);
+    agenda_->mark(lane);
+    if (lanes_[lane].port().next_event() != Time::never()) bells_->ring(lane);
+  });
+  expire(now);
+  agenda_->take_due(now, [&](uint32_t lane) {
+    transmit(lane, now);
+    agenda_->wake_at(lane, wake_of(lane));
+  });
+}
+
+// When the lane has something to send, as far as it is known now.
+Time RoceTransport::wake_of(uint32_t lane) const noexcept {
+  return paced_ ? std::min(lanes_[lane].wake(), paced_->next_event(lane)) : lanes_[lane].wake();
+}
+
 Time RoceTransport::next_event() const noexcept {
   if (delivered_.size() > 0 || !ended_transfers_.empty() || (pool_ && !pool_->finished.empty())) return last_now_;
   const uint32_t expiring = next_to_expire();
   Time next = expiring == kNone ? Time::never() : expiry(expiring);
-  for (const TransmitLane& lane : lanes_) next = std::min({next, lane.wake(), lane.port().next_event()});
-  if (paced_)
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) next = std::min(next, paced_->next_event(lane));
+  const auto arrival = [&](uint32_t lane) { next = std::min(next, lanes_[lane].port().next_event()); };
+  const auto wake = [&](uint32_t lane) { next = std::min(next, wake_of(lane)); };
+  if (agenda_) {
+    bells_->look(arrival);
+    agenda_->look(wake);
+    return std::min(next, agenda_->next());
+  }
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    arrival(lane);
+    wake(lane);
+  }
   return next;
 }
 
 void RoceTransport::note_standstill(Time now) noexcept {
+  if (!agenda_ && last_poll_ != Time::long_ago()) look_intervals_.add(now - last_poll_);
   const bool begins = last_poll_ < Time() && now >= Time();  // run time jumps here
   const bool stood_still = !begins && last_poll_ != Time::long_ago() && now - last_poll_ > options_.standstill;
   last_poll_ = now;
@@ -88,6 +120,7 @@ void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_befo
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
   note_deadline(queue_pair, now, deadline_before);
+  note_work(end.lane);
   if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
   if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
     if (paced_) {
@@ -166,7 +199,7 @@ std::vector<PortCounters> RoceTransport::ports() const {
     counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
     if (lane >= lanes_.size()) continue;
     const Port& port = *ports_[port_of_lane_[lane]];
-    if (!counters.hardware_time) counters.arrival_error = port.look_intervals.quantile(0.5);
+    if (!counters.hardware_time) counters.arrival_error = look_intervals_.quantile(0.5);
     if (port.first_lane != lane) continue;
     add_pauses(port, counters);
     counters.congestion = congestion_of(port.id);

@@ -13,8 +13,10 @@
 #include "base/transport.h"
 #include "dataplane/cause_clock.h"
 #include "dataplane/deadline_lists.h"
+#include "dataplane/doorbells.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
+#include "dataplane/lane_agenda.h"
 #include "dataplane/message_assembly.h"
 #include "dataplane/neighbours.h"
 #include "dataplane/notification_point.h"
@@ -49,7 +51,10 @@ class RoceTransport final : public Transport {
  public:
   static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
 
-  RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports);
+  /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, in the turn of the loop in
+  /// which it arrives; borrowed. Then only ports with something to do are looked at, which virtual time with many
+  /// needs; each has one queue. Null: every poll looks at all.
+  RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells = nullptr);
   ~RoceTransport() override;
   RoceTransport(const RoceTransport&) = delete;
   RoceTransport& operator=(const RoceTransport&) = delete;
@@ -98,8 +103,7 @@ class RoceTransport final : public Transport {
     std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
     uint32_t unresolved = kNone;         ///< next hops, when that was last looked at
     uint64_t moved = 0;                  ///< the same, times that next hops have moved
-    Time looked = Time::never();         ///< when it was last asked for frames
-    Histogram look_intervals, round_trips, one_ways;
+    Histogram round_trips, one_ways;
     PauseTimers pauses;                   ///< what the far end of the line has paused
     std::optional<ReceiveBuffer> buffer;  ///< of a slow receiver
     MacAddress station;                   ///< that pauses come from
@@ -256,6 +260,11 @@ class RoceTransport final : public Transport {
 
   // roce_transport.cc
   void note_standstill(Time now) noexcept;
+  void poll_ports(Time now) noexcept;
+  void note_work(uint32_t lane) noexcept {
+    if (agenda_) agenda_->mark(lane);
+  }
+  Time wake_of(uint32_t lane) const noexcept;
   Time expiry(uint32_t queue_pair) const noexcept;
   uint32_t next_to_expire() const noexcept;
   void expire(Time now) noexcept;
@@ -330,6 +339,10 @@ class RoceTransport final : public Transport {
   std::array<Frame, kReceiveBurst> arrived_;
   SpscRing<Delivery> delivered_;
   uint32_t one_way_turn_ = 0;
+
+  Doorbells* const bells_;
+  std::optional<LaneAgenda> agenda_;  // with bells
+  Histogram look_intervals_;          // between two looks at all ports; without bells
 
   Time last_now_ = Time::long_ago();
   Time last_poll_ = Time::long_ago();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "dataplane/fabric_frames.h"
@@ -10,8 +11,9 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-constexpr uint32_t kHeaderBytes = 64;  // what a cut-through switch has read when it decides
-constexpr uint32_t kFlowlets = 4096;   // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
+constexpr uint32_t kAhead = 3;  ///< how many events before it is handled memory is fetched for one
+constexpr uint32_t kLargeFrame = 4200;
+constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {
   if (device.loss_ppm > 1'000'000) fail_input("a loss of {} parts per million is above 1000000", device.loss_ppm);
@@ -76,6 +78,28 @@ uint32_t event_capacity(const Topology& topology, const FabricOptions& options, 
          2 * static_cast<uint32_t>(options.schedule.size()) + 1;
 }
 
+/// So long a day of the calendar that with every host's line full of large frames it has a few events, and so long a
+/// calendar that most of what a frame does next is within it.
+int day_shift(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
+  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 8, kShortest = 4;
+  Duration latest, frame = Duration::max();
+  for (uint32_t p = 0; p < topology.ports(); ++p) {
+    const Line& line = topology.line_of(p);
+    const Duration time = serialization_time(line_bytes(kLargeFrame), line.rate);
+    latest = std::max(latest, line.latency + time * 2);
+    if (topology.is_host_port(p)) frame = std::min(frame, time);
+  }
+  Duration latency;
+  for (const FabricSwitchOptions& device : devices) latency = std::max(latency, device.latency);
+  const int64_t dense = frame.ps * kEventsOfDay / (kEventsOfFrame * static_cast<int64_t>(topology.hosts.size()));
+  int shift = kShortest;
+  while (shift < FabricEventQueue::kLongestDay &&
+         (dense >> (shift + 1) > 0 || FabricEventQueue::kDays << shift < (latest + latency).ps)) {
+    ++shift;
+  }
+  return shift;
+}
+
 }  // namespace
 
 uint64_t FabricPortCounters::dropped() const {
@@ -89,10 +113,12 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       routes_(topology_),
       cable_in_use_(topology_.cables.size(), 1),
       stations_(options.addresses),
-      events_(event_capacity(topology_, options, kPausesOfPort)),
+      first_host_port_(topology_.host_port(0)),
+      events_(event_capacity(topology_, options, kPausesOfPort), day_shift(topology_, devices)),
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()) {
+  switches_.reserve(topology_.switches.size());
   for (uint32_t s = 0; s < topology_.switches.size(); ++s) {
     const uint64_t seed = mix64(options.seed + s * 0x9E3779B97F4A7C15u);
     switches_.emplace_back(devices[devices.size() == 1 ? 0 : s], seed,
@@ -106,6 +132,13 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
     FramePort* const host = topology_.is_host_port(p) ? hosts[p - 2 * topology_.cables.size()] : nullptr;
     Port& port = ports_.emplace_back(host, LineTimes(line.rate), topology_.switch_of(p).value);
     port.latency = line.latency;
+    if (host == nullptr) {
+      const FabricSwitchOptions& next = switches_[topology_.switch_of(p ^ 1).value].options;
+      port.next_latency = next.latency;
+      port.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
+    } else {
+      edges_.push_back(routes_.destination(SwitchId(port.device)));
+    }
     switches_[port.device].ports.push_back(p);
     flow_control_.emplace_back(line.rate);
   }
@@ -120,23 +153,46 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
 }
 
 bool VirtualFabric::step(Time now) noexcept {
-  const uint64_t handled = handled_;
   now_ = std::max(now_, now);
   listen(now);
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
-  while (events_.next() <= now) {
-    const FabricEvent event = events_.pop();
-    if (series_ && series_->due(event.at)) sample();
-    handle(event);
-    ++handled_;
-  }
+  while (events_.next() <= now) pass(events_.pop());
   while (!due_.empty()) deliver(due_.pop(), now);
-  return handled_ != handled;
+  return std::exchange(told_, handled_) != handled_;
+}
+
+Time VirtualFabric::run_ahead(Time limit) noexcept {
+  // What the hosts have sent is heard by the next step, before what comes after it.
+  limit = std::min(limit, next_outside());
+  while (events_.next() < limit && events_.front().kind != FabricEventKind::kDeliver) pass(events_.pop());
+  return std::min(events_.next(), next_outside());
+}
+
+void VirtualFabric::pass(const FabricEvent& event) noexcept {
+  if (series_ && series_->due(event.at)) sample(event.at);
+  if (const FabricEvent* const ahead = events_.ahead(kAhead); ahead != nullptr) {
+    const Port& port = ports_[ahead->port];
+    __builtin_prefetch(&port, 1);
+    __builtin_prefetch(&port.counters, 1);
+    if (ahead->kind == FabricEventKind::kArrive) {
+      __builtin_prefetch(&packets_[ahead->argument], 1);
+      __builtin_prefetch(&port.groups[recent_priority_], 1);
+    } else {
+      __builtin_prefetch(&port.queues[recent_priority_], 1);
+    }
+  }
+  handle(event);
+  ++handled_;
 }
 
 Time VirtualFabric::next_event() const noexcept {
-  Time next = events_.next();
-  const auto look = [&](uint32_t host) { next = std::min(next, ports_[topology_.host_port(host)].host->next_event()); };
+  return std::min(events_.next(), next_outside());
+}
+
+/// When a host has something for the fabric, or is offered again what it has refused.
+Time VirtualFabric::next_outside() const noexcept {
+  Time next = Time::never();
+  const auto look = [&](uint32_t host) { next = std::min(next, ports_[first_host_port_ + host].host->next_event()); };
   if (options_.bells != nullptr) {
     options_.bells->look(look);
   } else {
@@ -147,8 +203,8 @@ Time VirtualFabric::next_event() const noexcept {
 }
 
 /// As of the end of the interval: nothing has happened since.
-void VirtualFabric::sample() noexcept {
-  const Time at = std::min(series_->end(), now_);
+void VirtualFabric::sample(Time now) noexcept {
+  const Time at = std::min(series_->end(), now);
   series_->sample([&](uint32_t queue) {
     const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
     return std::pair(ports_[port].queues[priority].bytes, (paused(port, at) & priority_bit(priority)) != 0);
@@ -156,7 +212,7 @@ void VirtualFabric::sample() noexcept {
 }
 
 void VirtualFabric::finish_series() noexcept {
-  if (series_) sample();
+  if (series_) sample(now_);
 }
 
 void VirtualFabric::handle(const FabricEvent& event) noexcept {
@@ -186,6 +242,7 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       return look_for_storms(port, event.at);
     case FabricEventKind::kDeliver:
       ports_[port].delivery_due = false;
+      __builtin_prefetch(&packets_[ports_[port].line.head], 1);
       return due_.push(port);
     case FabricEventKind::kCable:
       return change_cable(options_.schedule[event.argument], event.at);
@@ -197,11 +254,11 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
 /// Takes what hosts have sent.
 void VirtualFabric::listen(Time now) noexcept {
   if (options_.bells == nullptr) {
-    for (uint32_t port = topology_.host_port(0); port < ports_.size(); ++port) receive(port, now);
+    for (uint32_t port = first_host_port_; port < ports_.size(); ++port) receive(port, now);
     return;
   }
   options_.bells->answer_all([&](uint32_t host) {
-    const uint32_t port = topology_.host_port(host);
+    const uint32_t port = first_host_port_ + host;
     receive(port, now);
     if (ports_[port].host->next_event() != Time::never()) options_.bells->ring(host);
   });
@@ -211,20 +268,23 @@ void VirtualFabric::listen(Time now) noexcept {
 void VirtualFabric::receive(uint32_t number, Time now) noexcept {
   Port& port = ports_[number];
   const FabricSwitch& device = switches_[port.device];
-  std::array<Frame, kBurst> burst;
+  const bool decides_early = device.options.forwarding == Forwarding::kCutThrough;
+  FrameRoom<kBurst> room_of_burst;
+  const std::span<Frame> burst = room_of_burst.frames();
   size_t n = 0;
   do {
     const size_t room = std::min<size_t>(kBurst, packets_.room());
-    n = room == 0 ? 0 : port.host->receive(now, std::span(burst).first(room));
-    for (const Frame& frame : std::span(burst).first(n)) {
+    n = room == 0 ? 0 : port.host->receive(now, burst.first(room));
+    for (const Frame& frame : burst.first(n)) {
       const Time begun = std::max(frame.arrival + port.latency, port.input_free);
       port.input_free = begun + port.line_times.of(frame.length());
       const uint32_t handle = packets_.take();
       packets_[handle].frame = frame;
       packets_[handle].frame.arrival = port.input_free;
       if (options_.observer != nullptr) options_.observer->received(number, packets_[handle].frame);
-      events_.push(eligible(device, port.line_times, begun, port.input_free, frame.length()), FabricEventKind::kArrive,
-                   number, handle);
+      const Time read =
+          decides_early && frame.length() > kHeaderBytes ? begun + port.line_times.of(kHeaderBytes) : port.input_free;
+      events_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
       port.counters.rx_bytes += frame.length();
       // Read when the frame is forwarded, after the whole burst is in.
       __builtin_prefetch(frame.head);
@@ -234,31 +294,24 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
   } while (n == kBurst);
 }
 
-/// When a frame whose first bit is in at `begun` and whose last is in at `whole` can go to an output queue.
-Time VirtualFabric::eligible(const FabricSwitch& device, LineTimes& times, Time begun, Time whole,
-                             uint32_t length) const noexcept {
-  if (device.options.forwarding == Forwarding::kStoreAndForward || length <= kHeaderBytes) {
-    return whole + device.options.latency;
-  }
-  return begun + times.of(kHeaderBytes) + device.options.latency;
-}
-
 /// Hands out what has arrived at the host by `now`.
 void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
   Port& port = ports_[number];
-  std::array<Frame, kBurst> burst;
+  FrameRoom<kBurst> room;
+  const std::span<Frame> frames = room.frames();
   size_t n = 0, taken = 0;
   do {
     n = 0;
     for (uint32_t handle = port.line.head; n < kBurst && handle != FabricPacket::kNone;
          handle = packets_[handle].next) {
       if (packets_[handle].frame.arrival > now) break;
-      burst[n++] = packets_[handle].frame;
+      frames[n] = packets_[handle].frame;
+      __builtin_prefetch(frames[n++].head, 1);
     }
     if (n == 0) break;
-    taken = port.host->transmit(now, std::span(burst).first(n));
+    taken = port.host->transmit(now, frames.first(n));
     for (size_t i = 0; i < taken; ++i) {
-      port.counters.tx_bytes += burst[i].length();
+      port.counters.tx_bytes += frames[i].length();
       packets_.give_back(packets_.remove_front(port.line));
     }
     port.counters.tx_frames += taken;

@@ -50,6 +50,8 @@ class VirtualFabric final : public Device {
   /// step.
   bool step(Time now) noexcept override;
   Time next_event() const noexcept override;
+  /// Up to the next frame for a host.
+  Time run_ahead(Time limit) noexcept override;
 
   const Topology& topology() const { return topology_; }
   /// By port number (see Topology), up to the last step.
@@ -73,16 +75,18 @@ class VirtualFabric final : public Device {
 
  private:
   using Port = FabricPort;
+  static constexpr uint32_t kHeaderBytes = 64;  ///< what a cut-through switch has read when it decides
   /// Pauses that may be on the cables at once, a port; beyond them they wait.
   static constexpr uint32_t kPausesOfPort = 8;
 
   // virtual_fabric.cc
+  Time next_outside() const noexcept;
   void listen(Time now) noexcept;
   void receive(uint32_t port, Time now) noexcept;
   void deliver(uint32_t port, Time now) noexcept;
+  void pass(const FabricEvent& event) noexcept;
   void handle(const FabricEvent& event) noexcept;
-  void sample() noexcept;
-  Time eligible(const FabricSwitch& device, LineTimes& times, Time begun, Time whole, uint32_t length) const noexcept;
+  void sample(Time now) noexcept;
   void release(uint32_t handle) noexcept;
   void drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept;
 
@@ -94,20 +98,28 @@ class VirtualFabric final : public Device {
   bool floods_to(uint32_t output) const noexcept;
   uint32_t choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow, Time now) noexcept;
   void enqueue(uint32_t output, uint32_t handle, Time now) noexcept;
-  bool admit(Port& output, FabricPacket& packet, FabricDrop& reason) noexcept;
-  bool passes_red(Port& output, FabricPacket& packet, MarkAt moment) noexcept;
+  bool admit(uint32_t output, FabricPacket& packet, FabricDrop& reason) noexcept;
+  /// Whether a frame that finds nothing waiting may leave at once.
+  static bool may_pass(const Port& output, Time now) noexcept {
+    return output.free_at <= now && output.untold == 0 && output.paused_until <= now;
+  }
+  bool passes_red(Port& output, FabricPacket& packet) noexcept;
 
   // fabric_transmit.cc
   void serve(uint32_t port, Time now) noexcept;
   void serve_or_wake(uint32_t port, Time now) noexcept;
   void send(uint32_t port, uint32_t priority, Time now) noexcept;
+  void depart(uint32_t port, uint32_t handle, Time now) noexcept;
   bool send_pause(uint32_t port, Time now) noexcept;
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
   void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
-  void release_buffer(const FabricPacket& packet, Time now) noexcept;
+  void release_buffer(FabricSwitch& device, const FabricPacket& packet, Time now) noexcept;
 
   // fabric_flow_control.cc
-  PrioritySet paused(uint32_t port, Time now) const noexcept;
+  PrioritySet paused(uint32_t port, Time now) const noexcept {
+    return ports_[port].paused_until <= now ? PrioritySet{0} : paused_of_some(port, now);
+  }
+  PrioritySet paused_of_some(uint32_t port, Time now) const noexcept;
   void obey(uint32_t port, const PauseFrame& pause, Time now) noexcept;
   static Duration look_interval(const WatchdogOptions& watchdog) noexcept {
     return Duration(std::max<int64_t>(1, std::min(watchdog.detection, watchdog.restoration).ps / 4));
@@ -129,6 +141,8 @@ class VirtualFabric final : public Device {
   Routes routes_;
   std::vector<uint8_t> cable_in_use_;
   MacTable stations_;  ///< behind hosts
+  const uint32_t first_host_port_;
+  std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
   std::vector<FabricSwitch> switches_;
   std::vector<Port> ports_;
   std::vector<FabricFlowControl> flow_control_;  ///< by port
@@ -138,8 +152,10 @@ class VirtualFabric final : public Device {
   std::unique_ptr<FabricSeries> series_;
   Time now_ = Time::long_ago();
   uint64_t handled_ = 0;  ///< frames received, events, and frames handed out
+  uint64_t told_ = 0;     ///< the same when the last step ended
   uint64_t hops_ = 0;
   uint32_t pauses_on_cables_ = 0;
+  uint8_t recent_priority_ = 0;  ///< of the last frame that came to an output queue
 };
 
 }  // namespace rankwire

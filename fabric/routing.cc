@@ -10,7 +10,6 @@ Routes::Routes(const Topology& topology)
       first_(switches_ + 1),
       outgoing_(2 * topology.cables.size()),
       far_end_(2 * topology.cables.size()),
-      sets_(switches_),
       tree_(topology.cables.size()),
       distance_(switches_),
       open_(switches_) {
@@ -29,15 +28,15 @@ Routes::Routes(const Topology& topology)
   for (uint32_t p = 0; p < far_end_.size(); ++p) outgoing_[filled[topology.switch_of(p).value]++] = p;
   size_t room = 0;
   for (uint32_t s = 0; s < switches_; ++s) {
-    sets_[s] = room;
     room += destinations_.size() * degree(s);
   }
-  ports_.resize(room);
-  counts_.resize(size_t{switches_} * destinations_.size());
+  ports_.reserve(room);
+  sets_.resize(size_t{switches_} * destinations_.size());
   compute(std::vector<uint8_t>(topology.cables.size(), 1));
 }
 
 void Routes::compute(std::span<const uint8_t> cable_in_use) noexcept {
+  ports_.clear();
   for (uint32_t d = 0; d < destinations_.size(); ++d) {
     measure_from(destinations_[d], cable_in_use);
     collect(d, cable_in_use);
@@ -63,14 +62,26 @@ void Routes::measure_from(uint32_t root, std::span<const uint8_t> cable_in_use) 
 
 void Routes::collect(uint32_t destination, std::span<const uint8_t> cable_in_use) noexcept {
   for (uint32_t s = 0; s < switches_; ++s) {
-    uint32_t* const set = ports_.data() + sets_[s] + size_t{destination} * degree(s);
-    uint16_t count = 0;
+    const auto first = static_cast<uint32_t>(ports_.size());
     for (const uint32_t port : ports_of(s)) {
       const uint32_t beyond = distance_[far_end_[port]];
-      if (cable_in_use[port / 2] != 0 && beyond != kFar && beyond + 1 == distance_[s]) set[count++] = port;
+      if (cable_in_use[port / 2] != 0 && beyond != kFar && beyond + 1 == distance_[s]) ports_.push_back(port);
     }
-    counts_[size_t{s} * destinations_.size() + destination] = count;
+    const Set set{first, static_cast<uint32_t>(ports_.size()) - first};
+    const Set known = known_set(s, destination, set);
+    if (known.first != first) ports_.resize(first);
+    sets_[size_t{s} * destinations_.size() + destination] = known;
   }
+}
+
+/// The same set of an earlier destination, if there is one: a switch has few different ones, which stay in the caches.
+Routes::Set Routes::known_set(uint32_t at, uint32_t destination, Set set) const noexcept {
+  const uint32_t* const ports = ports_.data() + set.first;
+  for (uint32_t d = destination; d-- > 0;) {
+    const Set known = sets_[size_t{at} * destinations_.size() + d];
+    if (known.count == set.count && std::equal(ports, ports + set.count, ports_.data() + known.first)) return known;
+  }
+  return set;
 }
 
 /// One tree for each part that hangs together.

@@ -21,9 +21,15 @@ class Routes {
 
   /// Port numbers (see Topology), ascending; none when there is no path, or `at` is `to`. `to` has hosts.
   std::span<const uint32_t> next_ports(SwitchId at, SwitchId to) const noexcept {
-    const size_t set = size_t{at.value} * destinations_.size() + destination_of_[to.value];
-    return {ports_.data() + sets_[at.value] + size_t{destination_of_[to.value]} * degree(at.value), counts_[set]};
+    return next_ports(at, destination_of_[to.value]);
   }
+  /// The same, for a switch of which `destination` was asked before.
+  std::span<const uint32_t> next_ports(SwitchId at, uint32_t destination) const noexcept {
+    const Set set = sets_[size_t{at.value} * destinations_.size() + destination];
+    return {ports_.data() + set.first, set.count};
+  }
+  /// The place of a switch with hosts among those that have any.
+  uint32_t destination(SwitchId to) const noexcept { return destination_of_[to.value]; }
 
   /// Whether the cable is part of the spanning forest along which frames are flooded: breadth first from switch 0, so
   /// its paths are shortest from there.
@@ -32,10 +38,17 @@ class Routes {
  private:
   static constexpr uint32_t kFar = UINT32_MAX;
 
+  /// Of `ports_`.
+  struct Set {
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+
   uint32_t degree(uint32_t at) const noexcept { return first_[at + 1] - first_[at]; }
   std::span<const uint32_t> ports_of(uint32_t at) const noexcept { return {outgoing_.data() + first_[at], degree(at)}; }
   void measure_from(uint32_t root, std::span<const uint8_t> cable_in_use) noexcept;
   void collect(uint32_t destination, std::span<const uint8_t> cable_in_use) noexcept;
+  Set known_set(uint32_t at, uint32_t destination, Set set) const noexcept;
   void grow_tree(std::span<const uint8_t> cable_in_use) noexcept;
 
   uint32_t switches_;
@@ -44,9 +57,8 @@ class Routes {
   std::vector<uint32_t> first_;           ///< by switch: where its ports begin in `outgoing_`
   std::vector<uint32_t> outgoing_;        ///< ports on cables, by switch
   std::vector<uint32_t> far_end_;         ///< by port on a cable: the switch that it leads to
-  std::vector<size_t> sets_;              ///< by switch: where its sets begin in `ports_`
-  std::vector<uint32_t> ports_;           ///< the sets, each with room for all cables of its switch
-  std::vector<uint16_t> counts_;          ///< by switch and destination
+  std::vector<Set> sets_;                 ///< by switch and destination
+  std::vector<uint32_t> ports_;           ///< the different sets of all switches, with room for as many as there may be
   std::vector<uint8_t> tree_;             ///< by cable
   std::vector<uint32_t> distance_, open_;
 };

@@ -44,10 +44,10 @@ std::unique_ptr<Impairments> make_impairments(const Setup& setup) {
   return std::make_unique<Impairments>(setup.impairments, options);
 }
 
-std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, const std::vector<PortBinding>& ports,
-                                               Impairments* impairments) {
-  if (impairments == nullptr) return std::make_unique<RoceTransport>(options, ports);
-  return std::make_unique<ImpairmentTransport>(options, ports, *impairments);
+std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, Testbed& testbed, Impairments* impairments) {
+  if (impairments == nullptr) return std::make_unique<RoceTransport>(options, testbed.ports(), testbed.arrivals());
+  // Frames that an impairment delays arrive without a bell.
+  return std::make_unique<ImpairmentTransport>(options, testbed.ports(), *impairments);
 }
 
 std::vector<ImpairmentRow> impairment_rows(const Impairments* impairments, const Plan& plan,

@@ -8,6 +8,7 @@
 #include "dataplane/impairments.h"
 #include "dataplane/roce_transport.h"
 #include "emulator/cli/setup.h"
+#include "emulator/cli/testbed.h"
 #include "emulator/engine/communication.h"
 #include "emulator/record/run_record.h"
 
@@ -21,8 +22,7 @@ std::vector<ImpairmentRule> impairment_rules(const Setup& setup);
 std::unique_ptr<Impairments> make_impairments(const Setup& setup);
 
 /// RoCEv2 on the ports, impaired unless `impairments` is null; they outlive the transport.
-std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, const std::vector<PortBinding>& ports,
-                                               Impairments* impairments);
+std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, Testbed& testbed, Impairments* impairments);
 
 /// What has been done, in terms of the workload; nothing when `impairments` is null.
 std::vector<ImpairmentRow> impairment_rows(const Impairments* impairments, const Plan& plan,

@@ -90,7 +90,7 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
   RoceOptions options = roce_options(setup);
   options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
   const std::span<const VerbsPort> rdma = testbed.verbs_ports();
-  if (rdma.empty()) return make_roce_transport(options, testbed.ports(), impairments);
+  if (rdma.empty()) return make_roce_transport(options, testbed, impairments);
   verbs = make_verbs_api();
   VerbsOptions told = verbs_options(setup);
   told.interrupted = &interrupt_flag();
@@ -134,7 +134,7 @@ RunResult run_twin(Session& session) {
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
-      with_local(session.setup, make_roce_transport(roce_options(session.setup), testbed->ports(), impairments.get()));
+      with_local(session.setup, make_roce_transport(roce_options(session.setup), *testbed, impairments.get()));
   const RunResult result =
       execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get(), impairments.get()},
               *session.recorder, interrupt_flag());

@@ -12,6 +12,7 @@
 #include "dataplane/dpdk_port.h"
 #include "dataplane/fabric_capture.h"
 #include "dataplane/memory_port.h"
+#include "dataplane/message_parts.h"
 #include "dataplane/star_switch.h"
 #include "emulator/cli/fabric_options.h"
 #include "emulator/cli/port_flow_control.h"
@@ -35,6 +36,15 @@ uint32_t frames_of_port(const Setup& setup, PortId port) {
   const uint64_t buffer =
       static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
   return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
+}
+
+/// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
+/// the other end or that an impairment may change.
+uint32_t frame_bytes(const Setup& setup, PoolUse use) {
+  const RunConfig& config = setup.config;
+  if (use != PoolUse::kOneThread || config.transport.checking || !config.impairments.empty())
+    return FramePool::kDefaultCapacity;
+  return kHeaderRoom + kMaxControlBytes + kTrailerRoom;
 }
 
 SwitchOptions switch_options(const Setup& setup) {
@@ -72,15 +82,18 @@ class SwitchThread {
 /// Ports on the embedded switch. Memory and DPDK environment are declared first: they outlive the ports.
 class EmbeddedTestbed final : public Testbed {
  public:
-  static std::unique_ptr<EmbeddedTestbed> in_memory(const Setup& setup) {
+  static std::unique_ptr<EmbeddedTestbed> in_memory(const Setup& setup, PoolUse use) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
     size_t frames = 0;
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
-    testbed->pool_.emplace(frames);
-    if (setup.config.fabric) testbed->bells_.emplace(static_cast<uint32_t>(setup.config.ports.size()));
-    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    const auto ports = static_cast<uint32_t>(setup.config.ports.size());
+    testbed->pool_.emplace(frames, frame_bytes(setup, use), use);
+    if (setup.config.fabric) testbed->bells_.emplace(ports);
+    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports);
+    for (uint32_t p = 0; p < ports; ++p) {
       const Doorbell bell{testbed->bells_ ? &*testbed->bells_ : nullptr, p};
-      testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[p].name, bell));
+      const Doorbell answer{testbed->arrivals(), p};
+      testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[p].name, bell, answer));
     }
     testbed->make_switch();
     return testbed;
@@ -109,6 +122,7 @@ class EmbeddedTestbed final : public Testbed {
     }
     return bindings;
   }
+  Doorbells* arrivals() override { return arrivals_ ? &*arrivals_ : nullptr; }
   std::span<Device* const> devices() override { return devices_; }
   void start(Clock& clock) override {
     if (!own_thread_) return;
@@ -175,7 +189,8 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<FramePool> pool_;
   std::optional<DpdkEnvironment> environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
-  std::optional<Doorbells> bells_;  // of memory links, for a fabric
+  std::optional<Doorbells> bells_;     // of memory links, for a fabric
+  std::optional<Doorbells> arrivals_;  // of the same links, for the transport, in one thread
   std::optional<FabricCapture> capture_;
   std::unique_ptr<VirtualFabric> switch_;
   std::vector<Device*> devices_;
@@ -252,7 +267,7 @@ class DeviceTestbed final : public Testbed {
 }  // namespace
 
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
-  return EmbeddedTestbed::in_memory(setup);
+  return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
 }
 
 std::unique_ptr<Testbed> make_testbed(Setup& setup) {
@@ -265,8 +280,9 @@ std::unique_ptr<Testbed> make_testbed(Setup& setup) {
     }
     return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports));
   }
-  std::unique_ptr<EmbeddedTestbed> testbed =
-      first.device == "ring" ? EmbeddedTestbed::on_rings(setup) : EmbeddedTestbed::in_memory(setup);
+  std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
+                                                 ? EmbeddedTestbed::on_rings(setup)
+                                                 : EmbeddedTestbed::in_memory(setup, PoolUse::kManyThreads);
   if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
   return testbed;
 }

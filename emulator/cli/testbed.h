@@ -24,6 +24,8 @@ class Testbed {
   virtual ~Testbed() = default;
   /// Those that carry frames, by PortId; each for one transport.
   virtual std::vector<PortBinding> ports() = 0;
+  /// Rung for those, by place, when something arrives at them; null when nobody rings.
+  virtual Doorbells* arrivals() { return nullptr; }
   /// Those that are RDMA devices.
   virtual std::span<const VerbsPort> verbs_ports() { return {}; }
   /// How DPDK devices are set for the run, in port order.

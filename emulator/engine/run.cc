@@ -11,10 +11,12 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kReportedWaits = 64;
+/// How far devices may run ahead of the loop in virtual time: signals and deadlines are looked at so often.
+constexpr Duration kAhead = milliseconds(1);
 
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened.
-bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, Time now) noexcept {
-  std::array<Event, 64> events;
+bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, std::span<Event> events,
+          Time now) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
   const uint64_t before = done();
   engine.advance(now);
@@ -22,7 +24,7 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   bool moved = false;
   for (Device* device : devices) moved |= device->step(now);
   while (const size_t n = transport.poll(now, events)) {
-    engine.handle(now, {events.data(), n});
+    engine.handle(now, events.first(n));
     engine.advance(now);
     engine.posted(transport.post(now, engine.outgoing()));
     if (n < events.size()) break;
@@ -30,8 +32,11 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   return moved || done() != before;
 }
 
-Time next_event(const Transport& transport, std::span<Device* const> devices) noexcept {
-  Time next = transport.next_event();
+/// When something happens next, at `next` or before. In virtual time what only the devices notice has happened already.
+Time next_event(std::span<Device* const> devices, Time next, Time now, const Clock& clock) noexcept {
+  // Of several devices one that is ahead might miss what another makes the hosts send.
+  if (!clock.runs_by_itself() && devices.size() == 1)
+    return std::min(next, devices.front()->run_ahead(std::min(next, now + kAhead)));
   for (const Device* device : devices) next = std::min(next, device->next_event());
   return next;
 }
@@ -61,7 +66,7 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
   for (Time now = origin; !transport.ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
     for (Device* device : devices) device->step(now);
     transport.poll(now, events);
-    const Time next = std::min(next_event(transport, devices), origin + deadline);
+    const Time next = next_event(devices, std::min(transport.next_event(), origin + deadline), now, clock);
     clock.idle_until(begin + (next - origin));
   }
   return transport.not_ready();
@@ -70,6 +75,7 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted) {
   RunResult result;
+  std::array<Event, 64> events;
   Time now = clock.now();
   const Time deadline = Time() + options.deadline;
   Watchdog watchdog(engine, transport, options.stall_timeout, now);
@@ -81,11 +87,11 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
   while (!engine.finished()) {
     // First, since connections of which the set-up was interrupted would fail.
     if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
-    const bool moved = turn(engine, transport, devices, now);
+    const bool moved = turn(engine, transport, devices, events, now);
     if (engine.must_stop()) return end(Verdict::kFailed, engine.communication().failure_text());
     if (engine.finished()) break;
 
-    const Time next = std::min(engine.next_event(), next_event(transport, devices));
+    const Time next = next_event(devices, std::min(engine.next_event(), transport.next_event()), now, clock);
     if (next == Time::never() && !clock.runs_by_itself()) {
       return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
     }

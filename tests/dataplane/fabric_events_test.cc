@@ -13,7 +13,7 @@ namespace {
 /// calendar, and into the past.
 TEST(FabricEventQueue, KeepsTheOrderOfTimeAndOfPushing) {
   for (const int64_t reach : {1'000LL, 100'000LL, 30'000'000LL, 50'000'000LL, 5'000'000'000LL}) {
-    FabricEventQueue queue(1000);
+    FabricEventQueue queue(1000, reach < 1'000'000 ? 6 : FabricEventQueue::kLongestDay);
     std::multimap<int64_t, uint32_t> model;
     Random random(static_cast<uint64_t>(reach));
     int64_t now = -5'000'000'000'000;
@@ -35,6 +35,33 @@ TEST(FabricEventQueue, KeepsTheOrderOfTimeAndOfPushing) {
       now = std::max(now, first->first);
       model.erase(first);
     }
+  }
+}
+
+/// Whole crowds at a few times, in days of so many that they are merged, with single events before and between them.
+TEST(FabricEventQueue, KeepsCrowdsInTheOrderOfPushing) {
+  FabricEventQueue queue(4000, 12);
+  std::multimap<int64_t, uint32_t> model;
+  Random random(11);
+  int64_t now = 0;
+  uint32_t number = 0;
+  const auto push = [&](int64_t at) {
+    queue.push(Time(at), FabricEventKind::kArrive, 0, number);
+    model.emplace(at, number++);
+  };
+  for (int round = 0; round < 300; ++round) {
+    const int64_t day = now + static_cast<int64_t>(random.below(20'000));
+    for (uint32_t i = 0; i < 300; ++i) push(day + static_cast<int64_t>(random.below(5)) * 700);
+    for (uint32_t i = 0; i < 300; ++i) {
+      const auto first = model.begin();
+      const FabricEvent event = queue.pop();
+      ASSERT_EQ(event.at, Time(first->first));
+      ASSERT_EQ(event.argument, first->second);
+      now = std::max(now, first->first);
+      model.erase(first);
+      if (i % 3 == 0) push(now + static_cast<int64_t>(random.below(3'000)));
+    }
+    for (; queue.size() > 1000; model.erase(model.begin())) ASSERT_EQ(queue.pop().argument, model.begin()->second);
   }
 }
 

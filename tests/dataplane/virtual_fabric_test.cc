@@ -308,6 +308,44 @@ TEST(VirtualFabric, RepeatsFromItsSeed) {
   EXPECT_NE(arrivals(4), first);
 }
 
+/// With marks, pauses and drops: ahead of the steps everything happens at the same times and in the same order. Of the
+/// steps only those remain that hand frames to hosts or take them from there.
+TEST(VirtualFabric, RunsAheadAsItSteps) {
+  const auto traffic = [](bool ahead, uint32_t& steps) {
+    FabricSwitchOptions device;
+    device.latency = nanoseconds(300);
+    device.classes.lossless = kPriority3;
+    device.buffer.shared = Bytes(60'000);
+    device.buffer.ingress.exponent = -2;
+    device.buffer.headroom = Bytes(20'000);
+    device.red = RedOptions{.minimum = Bytes(2'000), .maximum = Bytes(20'000), .most_ppm = 500'000};
+    FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {device});
+    Random random(9);
+    for (int i = 0; i < 3000; ++i) {
+      const auto from = static_cast<uint32_t>(random.below(16)), to = static_cast<uint32_t>(random.below(4));
+      const uint8_t dscp = random.below(2) == 0 ? kDscp3 : 0;
+      if (from != to) bench.send({.from = from, .to = to, .dscp = dscp}, Time(i * 50'000));
+    }
+    if (ahead) {
+      steps = bench.run_ahead();
+    } else {
+      bench.run();
+    }
+    std::vector<std::array<int64_t, 3>> got;
+    for (uint32_t h = 0; h < 16; ++h) {
+      for (const Got& frame : bench.received(h)) got.push_back({frame.arrival.ps, frame.from, frame.ecn});
+      got.push_back({static_cast<int64_t>(bench.pauses.size()), 0, 0});
+    }
+    for (const FabricPortCounters& c : bench.fabric().counters())
+      got.push_back(
+          {static_cast<int64_t>(c.tx_bytes + c.pauses_tx), c.peak_queue.count, static_cast<int64_t>(c.dropped())});
+    return got;
+  };
+  uint32_t steps = 0;
+  EXPECT_EQ(traffic(true, steps), traffic(false, steps));
+  EXPECT_GT(steps, 0u);
+}
+
 TEST(VirtualFabric, SamplesQueuesAtAnInterval) {
   FabricSwitchOptions device;
   device.buffer.queue_limit = Bytes(5'000);
