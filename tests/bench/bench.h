@@ -53,5 +53,7 @@ void switch_forwarding(Dpdk& dpdk);
 void trace_reading(Dpdk& dpdk);
 void transport_tx(Dpdk& dpdk);
 void transport_loop(Dpdk& dpdk);
+void twin_permutation(Dpdk& dpdk);
+void twin_permutation_small(Dpdk& dpdk);
 
 }  // namespace rankwire::bench

@@ -14,10 +14,15 @@ struct Benchmark {
 };
 
 constexpr std::array kBenchmarks = {
-    Benchmark{"engine", engine_nodes},       Benchmark{"fabric", fabric_hops},
-    Benchmark{"pacing", pacing_precision},   Benchmark{"switch", switch_forwarding},
-    Benchmark{"trace", trace_reading},       Benchmark{"transport_loop", transport_loop},
+    Benchmark{"engine", engine_nodes},
+    Benchmark{"fabric", fabric_hops},
+    Benchmark{"pacing", pacing_precision},
+    Benchmark{"switch", switch_forwarding},
+    Benchmark{"trace", trace_reading},
+    Benchmark{"transport_loop", transport_loop},
     Benchmark{"transport_tx", transport_tx},
+    Benchmark{"twin_k16", twin_permutation},
+    Benchmark{"twin_k8", twin_permutation_small},
 };
 
 int run(std::string_view filter) {

@@ -1,0 +1,228 @@
+// The packet-level twin: as many NICs as a fat-tree has hosts, on memory links to a fabric in virtual time. Every host
+// sends one message of 2 MB to one other, no two to the same, in a lossless class, with an ACK a packet.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "dataplane/memory_port.h"
+#include "dataplane/message_parts.h"
+#include "dataplane/roce_transport.h"
+#include "dataplane/virtual_fabric.h"
+#include "tests/bench/bench.h"
+
+namespace rankwire::bench {
+namespace {
+
+constexpr Line kLine{Bandwidth(100'000'000'000), nanoseconds(500)};
+constexpr Bytes kMessage(2'000'000);
+constexpr uint32_t kWindow = 512;  // packets: more than a message, so that flow control alone holds a host back
+constexpr size_t kQueueFrames = 256;
+constexpr uint32_t kFrames = 512;                                                // a host
+constexpr uint32_t kFrameBytes = kHeaderRoom + kMaxControlBytes + kTrailerRoom;  // payload is by reference
+constexpr uint32_t kTimedTurns = 64;                                             // one of so many is timed part by part
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double resident_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+/// Every host sends to one other, no two to the same.
+std::vector<uint32_t> permutation(uint32_t hosts) {
+  std::vector<uint32_t> order(hosts);
+  for (uint32_t h = 0; h < hosts; ++h) order[h] = h;
+  Random random(1);
+  for (uint32_t h = hosts - 1; h > 0; --h) std::swap(order[h], order[random.below(h)]);  // Sattolo: no fixed points
+  return order;
+}
+
+TransportPlan plan_of(uint32_t hosts) {
+  TransportPlan plan;
+  plan.ranks = plan.messages_in_flight = hosts;
+  const std::vector<uint32_t> peers = permutation(hosts);
+  for (uint32_t h = 0; h < hosts; ++h) {
+    plan.nics.push_back({.id = NicId(h),
+                         .port = PortId(h),
+                         .mac = {{2, 0, 0, 0, static_cast<uint8_t>(h >> 8), static_cast<uint8_t>(h)}},
+                         .ip = Ipv4Address{0xC6120001 + h},
+                         .prefix_length = 15});
+    Connection connection;
+    connection.id = ConnectionId(h);
+    connection.source = RankId(h);
+    connection.destination = RankId(peers[h]);
+    connection.source_nic = NicId(h);
+    connection.destination_nic = NicId(peers[h]);
+    connection.largest_message = kMessage;
+    plan.connections.push_back(connection);
+  }
+  return plan;
+}
+
+RoceOptions transport_options() {
+  RoceOptions options;
+  options.profile.window = kWindow;
+  options.profile.ack_every = 1;
+  options.profile.requests_per_ack = 1;
+  options.profile.timeout_exponent = 16;  // 0.27 s: nothing is lost
+  options.receive_check = ReceiveCheck::kHeaderAndTrailer;
+  return options;
+}
+
+/// XOFF at 15 packets and XON at 12, as in htsim's lossless queues.
+FabricSwitchOptions switch_options() {
+  FabricSwitchOptions device;
+  device.latency = nanoseconds(400);
+  device.classes.lossless = priority_bit(3);  // DSCP 26
+  device.buffer = {.shared = Bytes(16 << 20),
+                   .reserve = Bytes(8 << 10),
+                   .queue_limit = std::nullopt,
+                   .egress = {},
+                   .ingress = {.exponent = 0, .fixed = Bytes(15 * 4154)},
+                   .headroom = Bytes(64 << 10),
+                   .resume_offset = Bytes(3 * 4154)};
+  return device;
+}
+
+/// A twin without an engine: its messages are posted at time 0.
+class Twin {
+ public:
+  explicit Twin(uint32_t arity)
+      : hosts_(arity * arity * arity / 4),
+        plan_(plan_of(hosts_)),
+        pool_(size_t{hosts_} * kFrames, kFrameBytes, PoolUse::kOneThread),
+        bells_(hosts_),
+        arrivals_(hosts_) {
+    std::vector<FramePort*> ends;
+    std::vector<PortBinding> bindings;
+    std::vector<FabricStation> stations;
+    for (uint32_t h = 0; h < hosts_; ++h) {
+      auto [nic, end] = make_memory_link(pool_, kQueueFrames, "host", {&bells_, h}, {&arrivals_, h});
+      ends.push_back(end.get());
+      bindings.push_back({PortId(h), nic.get(), kLine.rate});
+      stations.push_back({plan_.nics[h].mac, h});
+      links_.push_back(std::move(nic));
+      links_.push_back(std::move(end));
+    }
+    FabricOptions options;
+    options.stations = stations;
+    options.bells = &bells_;
+    options.addresses = hosts_;
+    options.frames = hosts_ * kFrames;
+    const FabricSwitchOptions device = switch_options();
+    fabric_ = std::make_unique<VirtualFabric>(fat_tree({.k = arity, .uplink = kLine}, std::vector<Line>(hosts_, kLine)),
+                                              ends, std::span(&device, 1), options);
+    transport_ = std::make_unique<RoceTransport>(transport_options(), bindings, &arrivals_);
+    if (!transport_->connect(transport_->prepare(plan_)).empty()) fail_run("the twin's connections failed");
+  }
+  ~Twin() { transport_->close(); }
+
+  /// Until everything that was posted is delivered and acknowledged.
+  void run() {
+    for (uint32_t h = 0; h < hosts_; ++h) post(h);
+    for (uint32_t left = 2 * hosts_; left > 0; ++turns_) {
+      const bool timed = turns_ % kTimedTurns == 0;
+      const auto begin = timed ? Clock::now() : Clock::time_point();
+      fabric_->step(now_);
+      const auto stepped = timed ? Clock::now() : Clock::time_point();
+      left -= poll();
+      const Time next = transport_->next_event();
+      const auto polled = timed ? Clock::now() : Clock::time_point();
+      if (const Time then = std::min(next, fabric_->run_ahead(next)); then != Time::never())
+        now_ = std::max(now_, then);
+      if (!timed) continue;
+      in_transport_ += polled - stepped;
+      in_fabric_ += stepped - begin + (Clock::now() - polled);
+    }
+  }
+
+  /// Throws Error unless the run was what was meant to be measured.
+  void expect_clean() const {
+    const TransportCounters counters = transport_->counters();
+    if (counters.retransmitted + counters.timeouts + counters.icrc_errors + counters.malformed > 0 ||
+        !fabric_->conserved())
+      fail_run("the twin has lost packets: {} retransmitted", counters.retransmitted);
+  }
+  uint32_t hosts() const { return hosts_; }
+  uint64_t data_packets() const { return transport_->counters().data_packets_tx; }
+  uint64_t turns() const { return turns_; }
+  /// Of a host's line as of a switch's.
+  uint64_t hops() const { return fabric_->hops() + transport_->counters().packets_tx; }
+  double fabric_share() const {
+    const double fabric = std::chrono::duration<double>(in_fabric_).count();
+    return fabric / (fabric + std::chrono::duration<double>(in_transport_).count());
+  }
+  Time now() const { return now_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void post(uint32_t host) {
+    Message message;
+    message.id.source = host;
+    message.bytes = kMessage;
+    message.connection = ConnectionId(host);
+    if (transport_->post(now_, {&message, 1}) != 1) fail_run("a message was refused");
+  }
+  uint32_t poll() {
+    const size_t n = transport_->poll(now_, events_);
+    for (const Event& event : std::span(events_).first(n))
+      if (event.kind == EventKind::kFailed) fail_run("a message failed");
+    return static_cast<uint32_t>(n);
+  }
+
+  uint32_t hosts_;
+  TransportPlan plan_;
+  FramePool pool_;
+  Doorbells bells_, arrivals_;
+  std::vector<std::unique_ptr<FramePort>> links_;
+  std::unique_ptr<VirtualFabric> fabric_;
+  std::unique_ptr<RoceTransport> transport_;
+  std::array<Event, 64> events_;
+  Time now_;
+  uint64_t turns_ = 0;
+  Clock::duration in_fabric_{}, in_transport_{};
+};
+
+void run(uint32_t arity) {
+  const double begin = cpu_seconds();
+  Twin twin(arity);
+  const double built = cpu_seconds();
+  twin.run();
+  const double took = cpu_seconds() - built;
+  twin.expect_clean();
+  const auto packets = static_cast<double>(twin.data_packets()), hops = static_cast<double>(twin.hops());
+  std::printf(
+      "twin          fat-tree k=%u, %u hosts, permutation of 2 MB, an ACK a packet: %.2f s of CPU (and %.2f s to "
+      "build) "
+      "for %.0f data packets, %.2f M packet-hops/s, %.3f ms of virtual time\n"
+      "              %.0f ns and %.2f turns of the loop a data packet, %.0f%% of the time in the fabric, the rest in "
+      "the NICs; %.0f MiB resident\n",
+      arity, twin.hosts(), took, built - begin, packets, hops / took / 1e6, static_cast<double>(twin.now().ps) / 1e9,
+      took * 1e9 / packets, static_cast<double>(twin.turns()) / packets, 100 * twin.fabric_share(), resident_mib());
+}
+
+}  // namespace
+
+void twin_permutation(Dpdk&) {
+  run(16);
+}
+
+void twin_permutation_small(Dpdk&) {
+  run(8);
+}
+
+}  // namespace rankwire::bench
