@@ -67,7 +67,7 @@ class Lab {
     FabricSwitchOptions device;
     device.latency = nanoseconds(400);
     device.loss_ppm = 2'000;
-    device.red = RedOptions{.minimum = Bytes(20'000), .maximum = Bytes(80'000), .most_ppm = 500'000};
+    device.red = RedOptions{.minimum = Bytes(20'000), .maximum = Bytes(80'000), .most_ppm = 200'000};
     FabricOptions fabric;
     fabric.stations = stations;
     fabric.bells = &bells_;
@@ -142,7 +142,7 @@ class RoceAgenda : public ::testing::TestWithParam<CongestionAlgorithm> {};
 /// with losses and time-outs, marks, windows and paced queue pairs.
 TEST_P(RoceAgenda, MissesNothing) {
   RoceOptions options;
-  options.profile.timeout_exponent = 6;  // 0.26 ms
+  options.profile.timeout_exponent = 8;  // 1 ms: longer than what the buffers hold takes
   options.receive_check = ReceiveCheck::kHeaderAndTrailer;
   options.congestion.algorithm = GetParam();
   options.congestion.notifies = GetParam() == CongestionAlgorithm::kDcqcn;
