@@ -78,6 +78,8 @@ class FabricEventQueue {
   Time next() const noexcept { return first_ == end_ ? Time::never() : near_[first_].at; }
   /// The one that `pop` returns next. Only when not empty.
   const FabricEvent& front() const noexcept { return near_[first_]; }
+  /// Changes when another day becomes the first: then `ahead` knows other events.
+  uint32_t turns() const noexcept { return turns_; }
   /// The one that is `n` behind it, if it is known already, or null.
   const FabricEvent* ahead(uint32_t n) const noexcept { return first_ + n < end_ ? &near_[first_ + n] : nullptr; }
   /// Only when not empty.
@@ -101,10 +103,14 @@ class FabricEventQueue {
   struct Day {
     uint32_t first = kNone, last = kNone;
   };
-  struct Node {
-    FabricEvent event;
+  /// Some events of one day, in the order of pushing: a cache line.
+  struct alignas(64) Node {
+    static constexpr uint32_t kEvents = 3;
+    std::array<FabricEvent, kEvents> events;
     uint32_t next;
+    uint32_t count;
   };
+  static_assert(sizeof(Node) == 64);
   struct LateEvent {
     FabricEvent event;
     uint64_t sequence;
@@ -148,15 +154,26 @@ class FabricEventQueue {
   }
 
   void file(const FabricEvent& event, int64_t day) noexcept {
+    ++filed_;
+    const auto slot = static_cast<uint32_t>(day & (kDays - 1));
+    Day& list = days_[slot];
+    if (list.first != kNone) {
+      Node& last = nodes_[list.last];
+      if (last.count < Node::kEvents) {
+        last.events[last.count++] = event;
+        return;
+      }
+    }
     uint32_t place = free_;
     if (place == kNone) {
       place = touched_++;
     } else {
       free_ = nodes_[place].next;
     }
-    nodes_[place] = {event, kNone};
-    const auto slot = static_cast<uint32_t>(day & (kDays - 1));
-    Day& list = days_[slot];
+    Node& node = nodes_[place];
+    node.events[0] = event;
+    node.next = kNone;
+    node.count = 1;
     if (list.first == kNone) {
       list.first = place;
       words_[slot / 64] |= uint64_t{1} << slot % 64;
@@ -165,7 +182,6 @@ class FabricEventQueue {
       nodes_[list.last].next = place;
     }
     list.last = place;
-    ++filed_;
   }
 
   /// Makes the next day with events the first. Only when there are events, and none in `near_`.
@@ -204,7 +220,7 @@ class FabricEventQueue {
     uint32_t count = 0;
     for (uint32_t place = days_[slot].first; place != kNone;) {
       Node& node = nodes_[place];
-      near_[count++] = node.event;
+      for (uint32_t i = 0; i < node.count; ++i) near_[count++] = node.events[i];
       const uint32_t next = node.next;
       node.next = free_;
       free_ = place;
@@ -216,6 +232,8 @@ class FabricEventQueue {
     words_[slot / 64] &= ~(uint64_t{1} << slot % 64);
     if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(uint64_t{1} << slot / 64 % 64);
     sort_near();
+    ++turns_;
+    if (filed_ > 0) __builtin_prefetch(&nodes_[days_[first_from((slot + 1) & (kDays - 1))].first], 1);
   }
 
   /// Stable: by insertion, runs of kFew at a time, then merged.
@@ -253,6 +271,7 @@ class FabricEventQueue {
   uint32_t first_ = 0, end_ = 0;
   std::vector<LateEvent> late_;
   uint64_t sequence_ = 0;  ///< of late events
+  uint32_t turns_ = 0;
   UntouchedArray<Node> nodes_;
   uint32_t free_ = kNone, touched_ = 0;
   std::vector<Day> days_;

@@ -11,7 +11,7 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-constexpr uint32_t kAhead = 3;  ///< how many events before it is handled memory is fetched for one
+constexpr uint32_t kAhead = 4;  // how many events before it is handled memory is fetched for one
 constexpr uint32_t kLargeFrame = 4200;
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
@@ -81,7 +81,7 @@ uint32_t event_capacity(const Topology& topology, const FabricOptions& options, 
 /// So long a day of the calendar that with every host's line full of large frames it has a few events, and so long a
 /// calendar that most of what a frame does next is within it.
 int day_shift(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
-  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 8, kShortest = 4;
+  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 3, kShortest = 4;
   Duration latest, frame = Duration::max();
   for (uint32_t p = 0; p < topology.ports(); ++p) {
     const Line& line = topology.line_of(p);
@@ -170,19 +170,30 @@ Time VirtualFabric::run_ahead(Time limit) noexcept {
 
 void VirtualFabric::pass(const FabricEvent& event) noexcept {
   if (series_ && series_->due(event.at)) sample(event.at);
-  if (const FabricEvent* const ahead = events_.ahead(kAhead); ahead != nullptr) {
-    const Port& port = ports_[ahead->port];
-    __builtin_prefetch(&port, 1);
-    __builtin_prefetch(&port.counters, 1);
-    if (ahead->kind == FabricEventKind::kArrive) {
-      __builtin_prefetch(&packets_[ahead->argument], 1);
-      __builtin_prefetch(&port.groups[recent_priority_], 1);
-    } else {
-      __builtin_prefetch(&port.queues[recent_priority_], 1);
-    }
-  }
+  fetch_ahead();
   handle(event);
   ++handled_;
+}
+
+/// Memory is fetched for events that are handled soon: for the first of a day when it begins, then for one more with
+/// each that is handled.
+void VirtualFabric::fetch_ahead() noexcept {
+  const bool turned = std::exchange(day_, events_.turns()) != events_.turns();
+  for (uint32_t n = turned ? 0 : kAhead - 1; n < kAhead; ++n) {
+    const FabricEvent* const ahead = events_.ahead(n);
+    if (ahead == nullptr) return;
+    const Port& port = ports_[ahead->port];
+    __builtin_prefetch(&port, 1);
+    if (ahead->kind == FabricEventKind::kArrive) {
+      __builtin_prefetch(&packets_[ahead->argument], 1);
+      __builtin_prefetch(&port.counters, 1);
+      __builtin_prefetch(&port.groups[recent_priority_], 1);
+    } else {
+      __builtin_prefetch(ahead->kind == FabricEventKind::kDeliver ? static_cast<const void*>(&port.line)
+                                                                  : &port.queues[recent_priority_],
+                         1);
+    }
+  }
 }
 
 Time VirtualFabric::next_event() const noexcept {

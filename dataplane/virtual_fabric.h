@@ -85,6 +85,7 @@ class VirtualFabric final : public Device {
   void receive(uint32_t port, Time now) noexcept;
   void deliver(uint32_t port, Time now) noexcept;
   void pass(const FabricEvent& event) noexcept;
+  void fetch_ahead() noexcept;
   void handle(const FabricEvent& event) noexcept;
   void sample(Time now) noexcept;
   void release(uint32_t handle) noexcept;
@@ -155,6 +156,7 @@ class VirtualFabric final : public Device {
   uint64_t told_ = 0;     ///< the same when the last step ended
   uint64_t hops_ = 0;
   uint32_t pauses_on_cables_ = 0;
+  uint32_t day_ = 0;             ///< FabricEventQueue::turns, when memory was last fetched ahead
   uint8_t recent_priority_ = 0;  ///< of the last frame that came to an output queue
 };
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -28,12 +27,6 @@ constexpr size_t kQueueFrames = 256;
 constexpr uint32_t kFrames = 512;                                                // a host
 constexpr uint32_t kFrameBytes = kHeaderRoom + kMaxControlBytes + kTrailerRoom;  // payload is by reference
 constexpr uint32_t kTimedTurns = 64;                                             // one of so many is timed part by part
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 double resident_mib() {
   rusage usage{};
