@@ -189,6 +189,12 @@ uint64_t present_collective(uint64_t old) noexcept {
   return old < kPresent.size() ? kPresent[old] : UINT32_MAX;
 }
 
+/// What 0.0.1 has in fields of their own and later schemas in attributes, by field.
+constexpr std::array<std::string_view, 21> kAttributeOf001 = {
+    {"", "",           "",         "",         "",          "tensor_loc", "tensor_size",
+     "", "",           "",         "",         "",          "num_ops",    "",
+     "", "comm_group", "comm_src", "comm_dst", "comm_size", "comm_tag",   "comm_priority"}};
+
 void add_001_number(uint32_t number, uint64_t value, TraceNode& node) {
   switch (number) {
     case 1:
@@ -200,41 +206,15 @@ void add_001_number(uint32_t number, uint64_t value, TraceNode& node) {
     case 4:
       node.data_deps.push_back(value);
       break;
-    case 5:
-      add_number(node, "tensor_loc", value);
-      break;
-    case 6:
-      add_number(node, "tensor_size", value);
-      break;
     case 7:
       node.duration = value;
-      break;
-    case 12:
-      add_number(node, "num_ops", value);
       break;
     case 13:
       if (value > 0) add_number(node, "comm_type", present_collective(value - 1));
       break;
-    case 15:
-      add_number(node, "comm_group", value);
-      break;
-    case 16:
-      add_number(node, "comm_src", value);
-      break;
-    case 17:
-      add_number(node, "comm_dst", value);
-      break;
-    case 18:
-      add_number(node, "comm_size", value);
-      break;
-    case 19:
-      add_number(node, "comm_tag", value);
-      break;
-    case 20:
-      add_number(node, "comm_priority", value);
-      break;
     default:
-      break;
+      if (number < kAttributeOf001.size() && !kAttributeOf001[number].empty())
+        add_number(node, kAttributeOf001[number], value);
   }
 }
 
