@@ -132,12 +132,12 @@ TEST(TransportReport, RanksCsvIsExact) {
 // one each that ranks 1 and 2, behind port 1, send on. Ports have what their own ends did.
 TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
   const auto row = [](uint32_t connection, uint16_t member, uint32_t source, uint32_t destination, int64_t time) {
-    FlowRow row = flow(connection, member, source, destination, 0).flow;
-    row.counters.causes.emplace();
-    for (size_t i = 0; i < kCauses; ++i) row.counters.causes->spent[i] = Duration(time + static_cast<int64_t>(i));
+    FlowRow result = flow(connection, member, source, destination, 0).flow;
+    result.counters.causes.emplace();
+    for (size_t i = 0; i < kCauses; ++i) result.counters.causes->spent[i] = Duration(time + static_cast<int64_t>(i));
     const auto n = static_cast<uint64_t>(time);
-    row.counters.congestion = {n + 4, n + 3, n + 2, n + 1};
-    return row;
+    result.counters.congestion = {n + 4, n + 3, n + 2, n + 1};
+    return result;
   };
   RunEnd end = testing::sample_end(microseconds(50));
   end.flows = {row(0, 0, 0, 1, 100), row(0, 1, 0, 1, 200), row(1, 0, 1, 0, 1000), row(2, 0, 2, 0, 3000)};
