@@ -10,6 +10,7 @@
 #include "dataplane/packet.h"
 #include "dataplane/source_port.h"
 #include "tests/dataplane/encapsulations.h"
+#include "tests/dataplane/packet_again.h"
 #include "tests/dataplane/wire_bytes.h"
 #include "tests/test_data.h"
 
@@ -112,17 +113,9 @@ uint8_t& ip_byte(FrameBytes& frame, size_t at) {
 }
 
 // The path that the frame came along.
-PacketPath path_of(const ParsedPacket& packet) {
-  const Marking marking{.dscp = packet.dscp, .ecn = packet.ecn, .priority = packet.priority};
-  PacketPath path{.source_mac = packet.ethernet().source,
-                  .destination_mac = packet.ethernet().destination,
-                  .source_ip = packet.source_ip(),
-                  .destination_ip = packet.destination_ip(),
-                  .source_port = packet.udp().source_port.value(),
-                  .destination_qp = packet.destination_qp,
-                  .migration = (packet.bth().flags & Bth::kMigrated) != 0 ? Migration::kMigrated : Migration::kArmed,
-                  .markings = {.data = marking, .ack = marking, .nak = marking, .cnp = marking}};
-  if (packet.ip_offset == 18) path.vlan = packet.vlan;
+PacketPath whole_path_of(const ParsedPacket& packet) {
+  PacketPath path = testing::path_of(packet);
+  path.migration = (packet.bth().flags & Bth::kMigrated) != 0 ? Migration::kMigrated : Migration::kArmed;
   if (packet.ip_version == IpVersion::kIpv4) {
     path.time_to_live = packet.head[packet.ip_offset + 8];
   } else {
@@ -139,26 +132,16 @@ PacketPath path_of(const ParsedPacket& packet) {
 FrameBytes rebuilt(FrameBytes original) {
   const ParsedPacket packet = parse(frame_over(original));
   EXPECT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
-  const HeaderTemplate path = make_template(path_of(packet));
+  const HeaderTemplate path = make_template(whole_path_of(packet));
   FrameBytes memory(original.size() + 16);
   Frame frame;
   frame.head = memory.data();
   if (packet.opcode == Opcode::kAcknowledge) {
     write_acknowledgement(path, {packet.psn, packet.msn, packet.syndrome}, frame);
   } else if (packet.opcode == Opcode::kCongestionNotification) {
-    write_congestion_notification(path, path_of(packet).time_to_live, frame);
+    write_congestion_notification(path, whole_path_of(packet).time_to_live, frame);
   } else {
-    write_headers(path,
-                  {.opcode = packet.opcode,
-                   .ack_request = packet.ack_request,
-                   .solicited = packet.solicited,
-                   .psn = packet.psn,
-                   .payload_length = packet.payload_length,
-                   .immediate = packet.immediate,
-                   .rkey = packet.rkey,
-                   .dma_length = packet.dma_length,
-                   .address = packet.address},
-                  frame);
+    write_headers(path, testing::outbound_of(packet), frame);
     frame.payload = packet.payload;
     frame.payload_length = static_cast<uint16_t>(packet.payload_length);
     seal(frame);
