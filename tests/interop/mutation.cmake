@@ -1,0 +1,18 @@
+# Builds a wrong rankwire and runs a test of the wire with it: passes when that objects to what it sees there.
+if(TROUBLE)
+  message(FATAL_ERROR "${TROUBLE}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target ${TARGET} -j 2
+  RESULT_VARIABLE built OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(built)
+  message(FATAL_ERROR "${TARGET} does not build:\n${output}")
+endif()
+execute_process(COMMAND ${PYTHON} -B ${TEST} -v ${CASE}
+  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 600)
+if(output MATCHES "OK \\(skipped=")
+  message("${output}")
+elseif(status EQUAL 1 AND output MATCHES "capture.Wrong: ([^\n]*)")
+  message("${NAME}: ${CASE} objects: ${CMAKE_MATCH_1}")
+else()
+  message(FATAL_ERROR "${NAME} was not caught, ${CASE} ended with ${status}:\n${output}")
+endif()
