@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -17,7 +19,8 @@ struct Line {
   RunRequest request;
   PeerRequest peer;
   bool quiet = false, twin = false;
-  std::string folder, formats, specification, prefix;
+  std::string folder, other, formats, specification, prefix;
+  std::optional<double> most;
   int status = 0;
 
   void add_json_flag(CLI::App& verb, const char* what) {
@@ -101,6 +104,16 @@ struct Line {
     report.add_option("--format", formats, "some of html,csv,markdown,perfetto; default html,csv,perfetto");
     report.footer("Example: rankwire report runs/first --format html,csv");
     report.callback([this] { status = draw_report(folder, formats); });
+
+    CLI::App& compare =
+        *app.add_subcommand("compare", "two run folders: what was set differently, and what came of it");
+    compare.add_option("BASE", folder, "run folder")->required();
+    compare.add_option("OTHER", other, "run folder")->required();
+    compare.add_option("--most", most, "exit 1 unless OTHER took at most so many times as long as BASE")
+        ->check(CLI::PositiveNumber);
+    add_json_flag(compare, "print JSON");
+    compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
+    compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
 
     CLI::App& trace = *app.add_subcommand("trace", "make traces");
     trace.require_subcommand(1);

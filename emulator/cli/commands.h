@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ int run_simulation(const RunRequest& request, bool twin);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 int draw_report(const std::filesystem::path& folder, const std::string& formats);
+/// Prints both. With `most` the exit status is 1 unless other's completion time is at most so many times base's.
+int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
+                 std::optional<double> most);
 int generate_traces(const std::string& specification, const std::string& prefix);
 
 /// Parses the command line and runs the verb; errors are printed on one line.

@@ -37,8 +37,9 @@ inline constexpr Time at_microsecond(int64_t n) {
 
 /// Two ranks compute for 10 us and then all-reduce 1 MB: 40 us emulated, 20 us in the reference. Completion: 50 us and
 /// 30 us.
-inline void begin_sample(RunRecorder& recorder) {
-  recorder.configuration(R"({"name":"sample <b>","seed":7})", "0.1.0", {{"vendor", "Acme & Söhne"}});
+inline void begin_sample(RunRecorder& recorder,
+                         const std::string& configuration = R"({"name":"sample <b>","seed":7})") {
+  recorder.configuration(configuration, "0.1.0", {{"vendor", "Acme & Söhne"}});
   recorder.nodes(
       std::vector{sample_node(0, 0, "gemm, \"big\"", "compute"), sample_node(0, 1, "grads <script>", "all_reduce"),
                   sample_node(1, 0, "gemm, \"big\"", "compute"), sample_node(1, 1, "grads <script>", "all_reduce")});

@@ -1,5 +1,6 @@
 """Congestion control from the configuration to the record, in virtual time: configs/congestion.yaml."""
 
+import json
 import unittest
 
 from rankwire import SOURCE, USAGE, RankwireTest, rankwire
@@ -107,6 +108,25 @@ class Congestion(RankwireTest):
             path.write_text(f"{text}    exceptions:\n      - {{{selection}, algorithm: swift}}\n", encoding="utf-8")
             line = text.count("\n") + 2
             self.assert_one_line_error(rankwire("check", path), USAGE, f"wrong.yaml:{line}", "exceptions[0]", reason)
+
+    def test_compare_names_the_algorithms_and_what_came_of_them(self):
+        base = self.simulate(f"{CONTROL}.algorithm=none", out="none")
+        other = self.simulate(f"{CONTROL}.algorithm=static", f"{CONTROL}.rate=1Gbps", out="static")
+        process = rankwire("compare", base.folder, other.folder, "--json")
+        self.assertEqual(process.returncode, 0)
+        comparison = json.loads(process.stdout)
+        settings = {row["key"]: (row["base"], row["other"]) for row in comparison["settings"]}
+        self.assertEqual(settings[f"{CONTROL}.algorithm"], ("none", "static"))
+        times = [run.summary["emulated"]["completion_time_ps"] for run in (base, other)]
+        self.assertEqual([comparison["completion_time_ps"][which] for which in ("base", "other")], times)
+        self.assertAlmostEqual(comparison["ratio"], times[1] / times[0])
+        marks = [run.transport["ecn_ce_rx"] for run in (base, other)]
+        self.assertEqual(comparison["transport"]["ecn_ce_rx"], {"base": marks[0], "other": marks[1]})
+        table = rankwire("compare", base.folder, other.folder).stdout
+        self.assertIn(f'{CONTROL}.algorithm: "none" -> "static"', table)
+        # 1 Gb/s is slower than the slow port.
+        self.assertEqual(rankwire("compare", base.folder, other.folder, "--most", "1.01").returncode, 1)
+        self.assertEqual(rankwire("compare", other.folder, base.folder, "--most", "1.01").returncode, 0)
 
     def test_profile_without_ecn_is_a_contradiction(self):
         process = rankwire("check", CONFIG, "--set", "transport.profile=rxe")

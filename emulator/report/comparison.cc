@@ -1,0 +1,268 @@
+#include "emulator/report/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "base/transport_counters.h"
+#include "emulator/report/format.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kPrintedOperations = 10;
+
+using Sides = BaseAndOther<const RecordedRun*>;
+
+Sides sides_of(const RunReader& base, const RunReader& other) {
+  if (base.emulated() != nullptr && other.emulated() != nullptr) return {base.emulated(), other.emulated()};
+  const bool neither = base.emulated() == nullptr && other.emulated() == nullptr;
+  if (neither && base.reference() != nullptr && other.reference() != nullptr)
+    return {base.reference(), other.reference()};
+  fail_input("{} and {} have nothing to compare: both must have an emulated run or a twin, or both a reference alone",
+             base.folder().string(), other.folder().string());
+}
+
+const char* side_name(const Sides& runs) {
+  const Fidelity fidelity = runs.base->start.fidelity;
+  return fidelity == runs.other->start.fidelity ? to_string(fidelity) : "emulated";
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
+}
+
+/// "/ports/0/name" of RFC 6901 as "ports[0].name".
+std::string dotted(const std::string& pointer) {
+  std::string key;
+  for (size_t begin = 1; begin <= pointer.size();) {
+    const size_t end = std::min(pointer.find('/', begin), pointer.size());
+    std::string part = pointer.substr(begin, end - begin);
+    replace_all(part, "~1", "/");
+    replace_all(part, "~0", "~");
+    if (!part.empty() && part.find_first_not_of("0123456789") == part.npos) {
+      key += "[" + part + "]";
+    } else {
+      key += (key.empty() ? "" : ".") + part;
+    }
+    begin = end + 1;
+  }
+  return key;
+}
+
+std::map<std::string, std::string> flat_settings(const RunReader& record) {
+  std::map<std::string, std::string> settings;
+  const Json config = Json::parse(record.config(), nullptr, false);
+  if (config.is_discarded() || !config.is_structured()) return settings;
+  const Json flat = config.flatten();
+  for (const auto& [pointer, value] : flat.items()) settings[dotted(pointer)] = value.dump();
+  return settings;
+}
+
+std::vector<Comparison::Setting> different_settings(const RunReader& base, const RunReader& other) {
+  const auto of_base = flat_settings(base), of_other = flat_settings(other);
+  std::set<std::string> keys;
+  for (const auto& [key, value] : of_base) keys.insert(key);
+  for (const auto& [key, value] : of_other) keys.insert(key);
+  const auto value_of = [](const auto& settings, const std::string& key) {
+    const auto at = settings.find(key);
+    return at == settings.end() ? std::string() : at->second;
+  };
+  std::vector<Comparison::Setting> different;
+  for (const std::string& key : keys) {
+    Comparison::Setting setting{key, {value_of(of_base, key), value_of(of_other, key)}};
+    if (setting.value.base != setting.value.other) different.push_back(std::move(setting));
+  }
+  return different;
+}
+
+/// By kind, group and name. Of a reference that stands alone its own times.
+std::map<std::tuple<std::string, std::string, std::string>, Comparison::Operation> operations_of(
+    const RunReader& base, const RunReader& other) {
+  std::map<std::tuple<std::string, std::string, std::string>, Comparison::Operation> operations;
+  const auto add = [&](const RunReader& record, auto member) {
+    OperationStatistics statistics(1);
+    record.for_each_operation([&](const OperationRow& row) { statistics.add(row); });
+    for (const OperationGroup* group : statistics.groups(statistics.group_count())) {
+      Comparison::Operation& operation = operations[{group->kind, group->group, group->name}];
+      operation.name = group->name;
+      operation.kind = group->kind;
+      operation.group = group->group;
+      operation.count.*member.first = group->count;
+      operation.mean.*member.second =
+          record.emulated() != nullptr ? group->emulated.duration() : group->reference.duration();
+    }
+  };
+  using Counts = BaseAndOther<uint64_t>;
+  using Means = BaseAndOther<std::optional<Duration>>;
+  add(base, std::pair(&Counts::base, &Means::base));
+  add(other, std::pair(&Counts::other, &Means::other));
+  return operations;
+}
+
+std::vector<Comparison::Operation> changed_operations(const RunReader& base, const RunReader& other) {
+  std::vector<Comparison::Operation> list;
+  for (auto& [key, operation] : operations_of(base, other)) list.push_back(std::move(operation));
+  const auto weight = [](const Comparison::Operation& operation) {
+    const std::optional<Duration> extra = operation.extra();
+    return extra ? std::abs(extra->ps) : INT64_MAX;  // what only one has comes first
+  };
+  std::ranges::stable_sort(list, std::ranges::greater(), weight);
+  return list;
+}
+
+std::vector<Comparison::Counter> different_counters(const Sides& runs) {
+  std::vector<Comparison::Counter> different;
+  for (const CounterField& counter : transport_counters()) {
+    const BaseAndOther<uint64_t> value{runs.base->end.counters.*counter.field, runs.other->end.counters.*counter.field};
+    if (value.base != value.other) different.push_back({counter.name, value});
+  }
+  return different;
+}
+
+std::optional<Duration> whole_completion(const RecordedRun& run) {
+  if (!run.ended || run.end.verdict != "ok") return std::nullopt;
+  return run.end.completion;
+}
+
+Json json_of(const std::optional<Duration>& duration) {
+  return duration ? Json(duration->ps) : Json(nullptr);
+}
+
+Json json_of(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json json_of(const std::optional<MessageLatency>& latency) {
+  if (!latency) return nullptr;
+  return {
+      {"count", latency->count}, {"p50_ps", latency->p50.ps}, {"p99_ps", latency->p99.ps}, {"max_ps", latency->max.ps}};
+}
+
+/// A setting's value is JSON already.
+Json setting_json(const std::string& value) {
+  return value.empty() ? Json(nullptr) : Json::parse(value);
+}
+
+std::optional<double> mean_ratio(const Comparison::Operation& operation) {
+  if (!operation.mean.base || !operation.mean.other) return std::nullopt;
+  return ratio_of(*operation.mean.other, *operation.mean.base);
+}
+
+std::string readable(const std::optional<Duration>& duration) {
+  return duration ? rankwire::readable(*duration) : "-";
+}
+
+void add_operations(std::string& text, const Comparison& comparison) {
+  const auto same = std::ranges::find(comparison.operations, Duration(), &Comparison::Operation::extra);
+  const std::span changed(comparison.operations.begin(), same);
+  if (changed.empty()) {
+    text += "all operations took as long\n";
+    return;
+  }
+  text +=
+      fmt::format("operations, those whose time changed most first; means\n  {:>12} {:>12} {:>7} {:>12}  operation\n",
+                  "base", "other", "ratio", "in all");
+  for (const Comparison::Operation& o : changed.first(std::min(changed.size(), kPrintedOperations))) {
+    text += fmt::format("  {:>12} {:>12} {:>7} {:>12}  {} ({}{}{})\n", readable(o.mean.base), readable(o.mean.other),
+                        readable_ratio(mean_ratio(o)), readable(o.extra()), o.name, o.kind, o.group.empty() ? "" : " ",
+                        o.group);
+  }
+  if (changed.size() > kPrintedOperations) text += fmt::format("  and {} more\n", changed.size() - kPrintedOperations);
+}
+
+}  // namespace
+
+std::optional<Duration> Comparison::Operation::extra() const {
+  if (!mean.base || !mean.other) return std::nullopt;
+  return (*mean.other - *mean.base) * static_cast<int64_t>(count.other);
+}
+
+std::optional<double> Comparison::ratio() const {
+  if (!completion.base || !completion.other) return std::nullopt;
+  return ratio_of(*completion.other, *completion.base);
+}
+
+Comparison compare(const RunReader& base, const RunReader& other) {
+  const Sides runs = sides_of(base, other);
+  Comparison comparison;
+  comparison.side = side_name(runs);
+  comparison.folder = {base.folder().string(), other.folder().string()};
+  comparison.verdict = {runs.base->end.verdict, runs.other->end.verdict};
+  comparison.completion = {whole_completion(*runs.base), whole_completion(*runs.other)};
+  comparison.messages = {runs.base->latency, runs.other->latency};
+  comparison.settings = different_settings(base, other);
+  comparison.operations = changed_operations(base, other);
+  comparison.counters = different_counters(runs);
+  return comparison;
+}
+
+nlohmann::ordered_json comparison_json(const Comparison& comparison) {
+  Json json;
+  json["side"] = comparison.side;
+  json["folder"] = {{"base", comparison.folder.base}, {"other", comparison.folder.other}};
+  json["verdict"] = {{"base", comparison.verdict.base}, {"other", comparison.verdict.other}};
+  json["completion_time_ps"] = {{"base", json_of(comparison.completion.base)},
+                                {"other", json_of(comparison.completion.other)}};
+  json["ratio"] = json_of(comparison.ratio());
+  json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
+                                     {"other", json_of(comparison.messages.other)}};
+  json["settings"] = Json::array();
+  for (const Comparison::Setting& setting : comparison.settings) {
+    json["settings"].push_back({{"key", setting.key},
+                                {"base", setting_json(setting.value.base)},
+                                {"other", setting_json(setting.value.other)}});
+  }
+  json["operations"] = Json::array();
+  for (const Comparison::Operation& o : comparison.operations) {
+    json["operations"].push_back({{"name", o.name},
+                                  {"kind", o.kind},
+                                  {"group", o.group},
+                                  {"base", {{"count", o.count.base}, {"mean_ps", json_of(o.mean.base)}}},
+                                  {"other", {{"count", o.count.other}, {"mean_ps", json_of(o.mean.other)}}},
+                                  {"ratio", json_of(mean_ratio(o))},
+                                  {"extra_ps", json_of(o.extra())}});
+  }
+  json["transport"] = Json::object();
+  for (const Comparison::Counter& counter : comparison.counters) {
+    json["transport"][counter.name] = {{"base", counter.value.base}, {"other", counter.value.other}};
+  }
+  return json;
+}
+
+std::string comparison_table(const Comparison& comparison) {
+  std::string text;
+  const auto add_run = [&](const char* which, const std::string& folder, const std::string& verdict,
+                           const std::optional<Duration>& completion, const std::optional<MessageLatency>& messages) {
+    text += fmt::format("{:<6}{}, {} run: {}, completion {}", which, folder, comparison.side, verdict,
+                        readable(completion));
+    if (messages) text += fmt::format("; messages P50 {}, P99 {}", readable(messages->p50), readable(messages->p99));
+    text += '\n';
+  };
+  add_run("base", comparison.folder.base, comparison.verdict.base, comparison.completion.base,
+          comparison.messages.base);
+  add_run("other", comparison.folder.other, comparison.verdict.other, comparison.completion.other,
+          comparison.messages.other);
+  text += fmt::format("ratio {}\n", readable_ratio(comparison.ratio()));
+  text += comparison.settings.empty() ? "the settings are the same\n" : "settings that differ\n";
+  for (const Comparison::Setting& setting : comparison.settings) {
+    const auto shown = [](const std::string& value) { return value.empty() ? std::string("(none)") : value; };
+    text += fmt::format("  {}: {} -> {}\n", setting.key, shown(setting.value.base), shown(setting.value.other));
+  }
+  add_operations(text, comparison);
+  if (!comparison.counters.empty()) text += "transport counters that differ\n";
+  for (const Comparison::Counter& counter : comparison.counters)
+    text += fmt::format("  {}: {} -> {}\n", counter.name, counter.value.base, counter.value.other);
+  return text;
+}
+
+}  // namespace rankwire

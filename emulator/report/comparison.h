@@ -1,0 +1,63 @@
+// Two records side by side: what was set differently, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/record/reader.h"
+#include "emulator/report/operation_statistics.h"
+
+namespace rankwire {
+
+/// A value that two records have, or one of them.
+template <class T>
+struct BaseAndOther {
+  T base{}, other{};
+};
+
+struct Comparison {
+  /// A key of the resolved configuration, "transport.congestion_control.algorithm", with its values as JSON; "" where
+  /// there is none.
+  struct Setting {
+    std::string key;
+    BaseAndOther<std::string> value;
+  };
+  /// All executions of the operations of one pattern (see OperationGroup).
+  struct Operation {
+    std::string name, kind, group;
+    BaseAndOther<uint64_t> count;
+    BaseAndOther<std::optional<Duration>> mean;  ///< absent where the record has none of them
+
+    /// Time that all executions of the other take longer than as many of the base's, rank by rank added up.
+    std::optional<Duration> extra() const;
+  };
+  struct Counter {
+    std::string name;
+    BaseAndOther<uint64_t> value;
+  };
+
+  const char* side = "";  ///< of both records: "emulated", "twin" or "reference"
+  BaseAndOther<std::string> folder, verdict;
+  BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
+  BaseAndOther<std::optional<MessageLatency>> messages;
+  std::vector<Setting> settings;      ///< that differ, in the order of their keys
+  std::vector<Operation> operations;  ///< most changed first
+  std::vector<Counter> counters;      ///< that differ
+
+  /// Other completion time over base's.
+  std::optional<double> ratio() const;
+};
+
+/// Compares the emulated sides of two records, of which a twin is one, or the references where neither has another.
+/// Throws Error(kInput) naming both folders when they have no side in common.
+Comparison compare(const RunReader& base, const RunReader& other);
+
+/// Fields are described in docs/metrics.md.
+nlohmann::ordered_json comparison_json(const Comparison& comparison);
+/// For people: at most ten operations. Ends with a newline.
+std::string comparison_table(const Comparison& comparison);
+
+}  // namespace rankwire
