@@ -12,6 +12,7 @@
 #include "dataplane/memory_port.h"
 #include "dataplane/roce_transport.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/two_nics.h"
 
 namespace rankwire::bench {
 namespace {
@@ -24,16 +25,8 @@ constexpr uint32_t kWindows = 5;
 constexpr Duration kWindow = seconds(1);
 
 TransportPlan one_connection() {
-  TransportPlan plan;
-  plan.ranks = 2;
+  TransportPlan plan = plan_of_two_nics();
   plan.messages_in_flight = 4;
-  for (uint32_t i = 0; i < 2; ++i) {
-    plan.nics.push_back({.id = NicId(i),
-                         .port = PortId(i),
-                         .mac = MacAddress{{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
-                         .ip = Ipv4Address{0xC6120001 + i},
-                         .prefix_length = 15});
-  }
   Connection connection;
   connection.id = ConnectionId(0);
   connection.source_nic = NicId(0);

@@ -15,6 +15,7 @@
 #include "tests/bench/acknowledging_port.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/testpmd.h"
+#include "tests/bench/two_nics.h"
 
 namespace rankwire::bench {
 namespace {
@@ -33,15 +34,7 @@ constexpr uint32_t kFirstRemoteQueuePair = 0x40000;
 constexpr uint32_t kWindow = 128;  // packets: more than a message, so that there is one acknowledgement a message
 
 TransportPlan make_plan(uint32_t connections) {
-  TransportPlan plan;
-  plan.ranks = 2;
-  for (uint32_t i = 0; i < 2; ++i) {
-    plan.nics.push_back({.id = NicId(i),
-                         .port = PortId(i),
-                         .mac = MacAddress{{2, 0, 0, 0, 0, static_cast<uint8_t>(i + 1)}},
-                         .ip = Ipv4Address{0xC6120001 + i},
-                         .prefix_length = 15});
-  }
+  TransportPlan plan = plan_of_two_nics();
   for (uint32_t i = 0; i < connections; ++i) {
     Connection connection;
     connection.id = ConnectionId(i);

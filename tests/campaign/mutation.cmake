@@ -1,13 +1,6 @@
 # Builds a wrong transport and runs the campaign on it: passes when the campaign finds fault with it, says by which
 # seed, and finds the same fault when that seed is run alone.
-if(TROUBLE)
-  message(FATAL_ERROR "${TROUBLE}")
-endif()
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target ${TARGET} -j 1
-  RESULT_VARIABLE built OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(built)
-  message(FATAL_ERROR "${TARGET} does not build:\n${output}")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/../build_mutation.cmake)
 
 # campaign(SEEDS options...): sets fault and seed, both empty when nothing was found.
 function(campaign)

@@ -1,12 +1,5 @@
 # Builds a wrong rankwire and runs a test of the wire with it: passes when that objects to what it sees there.
-if(TROUBLE)
-  message(FATAL_ERROR "${TROUBLE}")
-endif()
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target ${TARGET} -j 2
-  RESULT_VARIABLE built OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(built)
-  message(FATAL_ERROR "${TARGET} does not build:\n${output}")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/../build_mutation.cmake)
 execute_process(COMMAND ${PYTHON} -B ${TEST} -v ${CASE}
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 600)
 if(output MATCHES "OK \\(skipped=")
