@@ -44,6 +44,7 @@ void RoceTransport::make_congestion_control(const TransportPlan& plan) {
         static_cast<uint32_t>(lanes_.size()));
   notification_.reset();
   owed_notifications_.clear();
+  notification_counters_.assign(paced_ || options_.congestion.notifies ? ends_.size() : 0, NotificationCounters());
   if (!options_.congestion.notifies) return;
   notification_ = std::make_unique<NotificationPoint>(options_.congestion.notification.min_time_between_cnps,
                                                       notification_groups());
@@ -70,7 +71,7 @@ std::vector<uint32_t> RoceTransport::notification_groups() const {
 void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
   const QueuePairEnd& end = ends_[queue_pair];
   if (end.failed || end.link != LinkState::kOpen) return;
-  ++flow_counters_[queue_pair].marked_packets;
+  ++notification_counters_[queue_pair].marked_packets;
   if (!notification_->marked(queue_pair, arrival)) return;
   owed_notifications_[end.lane].push(queue_pair);
   lanes_[end.lane].owes_notification = true;
@@ -80,8 +81,7 @@ void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
 void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {
   ++counters_.cnp_rx;
   const bool heeded = paced_ && paced_->control().heeds_notifications(queue_pair) && !ends_[queue_pair].failed;
-  QueuePairCounters& counters = flow_counters_[queue_pair];
-  ++(heeded ? counters.notifications_handled : counters.notifications_ignored);
+  ++(heeded ? notification_counters_[queue_pair].handled : flow_counters_[queue_pair].notifications_ignored);
   if (heeded) paced_->control().notified(queue_pair, now);
 }
 
@@ -134,7 +134,7 @@ void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexce
     frame.head = lane.capabilities().place(buffers[0]) - shape.header_length;
     write_congestion_notification(path, options_.profile.notification_hop_limit, frame);
     lane.stage(1, shape);
-    ++flow_counters_[queue_pair].notifications_sent;
+    ++notification_counters_[queue_pair].sent;
     ++counters_.cnp_tx;
     counters_.bytes_tx += shape.length();
   }
@@ -179,9 +179,9 @@ bool RoceTransport::transmit_responses(TransmitLane& lane, uint32_t queue_pair, 
 }
 
 CongestionCounters RoceTransport::congestion_of(uint32_t queue_pair) const {
-  const QueuePairCounters& counters = flow_counters_[queue_pair];
-  return {counters.marked_packets, counters.notifications_sent, counters.notifications_handled,
-          counters.notifications_ignored};
+  const NotificationCounters counters =
+      notification_counters_.empty() ? NotificationCounters() : notification_counters_[queue_pair];
+  return {counters.marked_packets, counters.sent, counters.handled, flow_counters_[queue_pair].notifications_ignored};
 }
 
 CongestionCounters RoceTransport::congestion_of(PortId port) const {

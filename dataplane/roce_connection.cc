@@ -299,7 +299,9 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
          sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
-         (shared + hops_.size() * sizeof(NextHopLink) + cause_clocks_.size() * sizeof(CauseClock)) / ends_.size();
+         (shared + hops_.size() * sizeof(NextHopLink) + notification_counters_.size() * sizeof(NotificationCounters) +
+          cause_clocks_.size() * sizeof(CauseClock)) /
+             ends_.size();
 }
 
 }  // namespace rankwire

@@ -78,18 +78,19 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
-        flow.congestion.rp_cnp_handled = counters.notifications_handled;
-        flow.congestion.rp_cnp_ignored = counters.notifications_ignored;
+        const CongestionCounters congestion = congestion_of(source);
+        flow.congestion.rp_cnp_handled = congestion.rp_cnp_handled;
+        flow.congestion.rp_cnp_ignored = congestion.rp_cnp_ignored;
         if (records_causes()) flow.causes = cause_clocks_[source].read(last_now_, time_paused(source, last_now_));
       }
       if (ends.destination != kNone) {
         const uint32_t destination = ends.destination + member;
         flow.source_qp = peer_queue_pair(destination);
         flow.destination_qp = kFirstQueuePair + destination;
-        const QueuePairCounters& counters = flow_counters_[destination];
-        flow.marks = counters.marks;
-        flow.congestion.np_ecn_marked_roce_packets = counters.marked_packets;
-        flow.congestion.np_cnp_sent = counters.notifications_sent;
+        flow.marks = flow_counters_[destination].marks;
+        const CongestionCounters congestion = congestion_of(destination);
+        flow.congestion.np_ecn_marked_roce_packets = congestion.np_ecn_marked_roce_packets;
+        flow.congestion.np_cnp_sent = congestion.np_cnp_sent;
       }
     }
   }

@@ -60,22 +60,28 @@ struct NextHopLink {
 struct QueuePairInbox {
   // The message that is being received.
   Time first_rx;
-  PayloadCheck check;
+  [[no_unique_address]] PayloadCheck check;
+  bool awaits_immediate = false;  ///< DataVerb::kWriteThenImm: that of a WRITE that came before
   uint32_t marks = 0;
-  uint32_t awaited_bytes = 0;     ///< of a WRITE that came before
-  bool awaits_immediate = false;  ///< DataVerb::kWriteThenImm: that WRITE's
-  uint32_t unindexed = 0;         ///< messages without a name that were received
-  uint64_t delivered = 0;         ///< messages or parts
+  uint32_t awaited_bytes = 0;  ///< of that WRITE
+  uint32_t unindexed = 0;      ///< messages without a name that were received
+  uint64_t delivered = 0;      ///< messages or parts
 
   uint32_t oldest_offer = QueuePairEnd::kNone, newest_offer = QueuePairEnd::kNone;  ///< not said to have been fetched
 };
+static_assert(sizeof(QueuePairInbox) == 48);
 
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
   uint64_t retransmitted = 0;
-  uint64_t marked_packets = 0;  ///< CongestionCounters::np_ecn_marked_roce_packets
   uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
-  uint32_t notifications_sent = 0, notifications_handled = 0, notifications_ignored = 0;
+  uint32_t notifications_ignored = 0;
+};
+
+/// As CongestionCounters: of a queue pair whose marked packets are answered, or that heeds such answers.
+struct NotificationCounters {
+  uint64_t marked_packets = 0;
+  uint32_t sent = 0, handled = 0;
 };
 
 /// What a request is for: OutboundMessage::context.

@@ -317,7 +317,8 @@ class RoceTransport final : public Transport {
   std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
   std::vector<NextHopLink> hops_;          // with NeighbourMode::kResolve
   std::vector<QueuePairCounters> flow_counters_;
-  std::vector<ReadResource> read_resources_;  // profile.max_responder_reads for each that may be read
+  std::vector<NotificationCounters> notification_counters_;  // with congestion control or where marks are answered
+  std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
   DeadlineLists deadlines_;
   std::vector<CauseClock> cause_clocks_;  // with CauseRecording::kOn
 
