@@ -32,6 +32,17 @@ only 'zstd\.h' 'proto/' 'tests/'
 only 'simdjson' 'proto/' 'converters/' 'tests/'
 only '\.\.' 'nowhere'
 
+# So that every build shows that these headers stand alone.
+for source in $(git ls-files '*.cc'); do
+  header=${source%.cc}.h
+  [ -f "$header" ] || continue
+  first=$(grep -m 1 '^#include' "$source")
+  if [ "$first" != "#include \"$header\"" ]; then
+    echo "$source includes $header, its own header, first of all" >&2
+    status=1
+  fi
+done
+
 feature_switches=$(git grep -nE '^\s*#\s*(if|ifdef|ifndef)\b' -- '*.cc' '*.h' | grep -vE '__SANITIZE|__has_' || true)
 if [ -n "$feature_switches" ]; then
   echo "features are files chosen by CMake, not preprocessor switches:" >&2
