@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "dataplane/fabric_frames.h"
+#include "fabric/ecmp_hash.h"
 
 namespace rankwire {
 namespace {
@@ -122,7 +123,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
   for (uint32_t s = 0; s < topology_.switches.size(); ++s) {
     const uint64_t seed = mix64(options.seed + s * 0x9E3779B97F4A7C15u);
     switches_.emplace_back(devices[devices.size() == 1 ? 0 : s], seed,
-                           options.balancing.seed_per_switch ? mix64(seed) : mix64(options.seed));
+                           switch_hash_seed(options.seed, s, options.balancing.seed_per_switch));
     if (options.balancing.spreading == Spreading::kFlowlet) switches_.back().flowlets.resize(kFlowlets);
   }
   ports_.reserve(topology_.ports());

@@ -28,6 +28,11 @@ constexpr uint32_t flow_hash(const FlowKey& key) {
   return static_cast<uint32_t>(hash >> 32);
 }
 
+/// The seed of a switch in a fabric that has `seed`: its own, or the same in all.
+constexpr uint64_t switch_hash_seed(uint64_t seed, uint32_t number, bool own) {
+  return own ? mix64(mix64(seed + number * 0x9E3779B97F4A7C15u)) : mix64(seed);
+}
+
 /// The member, 0 .. members - 1, of a switch with this seed. Switches with one seed in two tiers choose alike, so that
 /// of the second tier's members only some are used (polarisation); different seeds avoid it.
 constexpr uint32_t ecmp_member(uint32_t flow, uint64_t seed, uint32_t members) {

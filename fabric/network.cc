@@ -15,12 +15,6 @@ Bytes part_size(Bytes part, const Framing& framing) {
   return padded(part) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
 }
 
-Framing framing_of(const Nic& nic, Framing framing) {
-  if (!nic.ip.is_none() && !nic.ip.is_ipv4()) framing.overhead_per_frame += Bytes(40 - 20);
-  if (nic.vlan) framing.overhead_per_frame += Bytes(4);
-  return framing;
-}
-
 }  // namespace
 
 Framing rocev2_framing(Bytes mtu) {
@@ -49,27 +43,43 @@ Bytes last_frame_size(Bytes message, const Framing& framing) {
   return padded(Bytes(rest)) + framing.overhead_per_frame + extra;
 }
 
+Framing framing_of(const Nic& nic, Framing framing) {
+  if (!nic.ip.is_none() && !nic.ip.is_ipv4()) framing.overhead_per_frame += Bytes(40 - 20);
+  if (nic.vlan) framing.overhead_per_frame += Bytes(4);
+  return framing;
+}
+
+void add_local_links(Network& network, uint32_t ranks, Bandwidth bandwidth, Duration latency) {
+  for (uint32_t r = 0; r < ranks; ++r) {
+    network.links.push_back({fmt::format("rank{}.out", r), bandwidth, latency, {}});
+    network.links.push_back({fmt::format("rank{}.in", r), bandwidth, {}, {}});
+  }
+}
+
+Route local_route(const Connection& connection, uint32_t first_local) {
+  return {.links = {{LinkId(first_local + 2 * connection.source.value), 0},
+                    {LinkId(first_local + 2 * connection.destination.value + 1), 1}},
+          .framing = {}};
+}
+
 Network star_network(const StarOptions& options, const TransportPlan& plan) {
   Network network;
   const uint32_t ports = static_cast<uint32_t>(options.port_bandwidth.size());
   for (uint32_t p = 0; p < ports; ++p) {
     const Bandwidth rate = options.port_bandwidth[p];
-    network.links.push_back({fmt::format("port{}.up", p), rate, options.port_latency + options.switch_latency});
-    network.links.push_back({fmt::format("port{}.down", p), rate, options.port_latency});
+    network.links.push_back(
+        {fmt::format("port{}.up", p), rate, options.port_latency + options.switch_latency, options.switch_latency});
+    network.links.push_back({fmt::format("port{}.down", p), rate, options.port_latency, {}});
   }
-  for (uint32_t r = 0; r < plan.ranks; ++r) {
-    network.links.push_back({fmt::format("rank{}.out", r), options.local_bandwidth, options.local_latency});
-    network.links.push_back({fmt::format("rank{}.in", r), options.local_bandwidth, Duration(0)});
-  }
+  const auto first_local = static_cast<uint32_t>(network.links.size());
+  add_local_links(network, plan.ranks, options.local_bandwidth, options.local_latency);
   for (const Connection& c : plan.connections) {
     if (c.path == Path::kLocal) {
-      network.routes.push_back(
-          {{LinkId(2 * (ports + c.source.value)), LinkId(2 * (ports + c.destination.value) + 1)}, Framing{}});
+      network.routes.push_back(local_route(c, first_local));
     } else {
-      const uint32_t from = plan.nics[c.source_nic.value].port.value,
-                     to = plan.nics[c.destination_nic.value].port.value;
-      network.routes.push_back(
-          {{LinkId(2 * from), LinkId(2 * to + 1)}, framing_of(plan.nics[c.source_nic.value], options.framing)});
+      const Nic& source = plan.nics[c.source_nic.value];
+      const uint32_t from = source.port.value, to = plan.nics[c.destination_nic.value].port.value;
+      network.routes.push_back({{{LinkId(2 * from), 0}, {LinkId(2 * to + 1), 1}}, framing_of(source, options.framing)});
     }
   }
   return network;

@@ -40,16 +40,27 @@ Bytes line_size(Bytes message, const Framing& framing);
 /// it has arrived. The only frame of a message carries its whole overhead. 0 without framing.
 Bytes last_frame_size(Bytes message, const Framing& framing);
 
-/// A directed link. A frame is forwarded to the next link when it has arrived whole (store and forward).
+/// A directed link.
 struct Link {
   std::string name;
   Bandwidth bandwidth;
-  Duration latency;  ///< from the last bit sent to the last bit received and ready to be forwarded
+  Duration latency;     ///< from the last bit sent to the last bit received and ready to be forwarded
+  Duration forwarding;  ///< the part of it that the switch at the far end takes
+};
+
+/// A link on a route. A message may go over several links at the same hop, a part of it over each.
+struct LinkUse {
+  static constexpr uint32_t kWhole = 4096;
+
+  LinkId link;
+  uint32_t hop = 0;
+  uint32_t share = kWhole;  ///< of a message's bytes, in 1 / kWhole; the shares of a hop sum to kWhole
 };
 
 struct Route {
-  std::vector<LinkId> links;
+  std::vector<LinkUse> links;  ///< hop by hop, from 0; each link once
   Framing framing;
+  bool cut_through = false;  ///< a switch forwards a frame when its first 64 bytes are there, not when all are
 };
 
 /// `routes[i]` is the route of connection i of the plan.
@@ -68,8 +79,15 @@ struct StarOptions {
   Duration local_latency;     ///< one way
 };
 
-/// Links: an up and a down link a port, then an out and an in link a rank. A frame of a NIC with an IPv6 address or a
-/// VLAN is 20 or 4 bytes longer than `options.framing` says.
+/// The framing of what this NIC sends: a frame with IPv6 addresses or a VLAN is 20 or 4 bytes longer than `framing`
+/// says.
+Framing framing_of(const Nic& nic, Framing framing);
+/// The interconnect for local traffic: an out and an in link a rank.
+void add_local_links(Network& network, uint32_t ranks, Bandwidth bandwidth, Duration latency);
+/// A local connection's route over links that begin at `first_local`.
+Route local_route(const Connection& connection, uint32_t first_local);
+
+/// Links: an up and a down link a port, then the local ones.
 Network star_network(const StarOptions& options, const TransportPlan& plan);
 
 }  // namespace rankwire

@@ -10,14 +10,14 @@ constexpr int kFractionBits = 16;
 
 }  // namespace
 
-MaxMin::MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<uint32_t>> uses)
-    : shares_(uses.size()), is_fixed_(uses.size(), 1) {
+MaxMin::MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<Draw>> draws, uint32_t whole)
+    : whole_(whole), shares_(draws.size()), is_fixed_(draws.size(), 1) {
   std::vector<uint32_t> users(capacities.size());
   first_use_.push_back(0);
-  for (uint32_t v = 0; v < uses.size(); ++v) {
-    for (const uint32_t c : uses[v]) {
-      uses_.push_back({.constraint = c, .place = 0});
-      ++users[c];
+  for (const std::vector<Draw>& of_variable : draws) {
+    for (const Draw draw : of_variable) {
+      uses_.push_back({.constraint = draw.constraint, .weight = draw.weight, .place = 0});
+      ++users[draw.constraint];
     }
     first_use_.push_back(static_cast<uint32_t>(uses_.size()));
   }
@@ -30,7 +30,7 @@ MaxMin::MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<
   touched_.reserve(capacities.size());
   component_.reserve(capacities.size());
   levels_.reserve(capacities.size());
-  changed_.reserve(uses.size());
+  changed_.reserve(draws.size());
 }
 
 void MaxMin::activate(uint32_t variable) noexcept {
@@ -83,9 +83,10 @@ void MaxMin::collect_component() noexcept {
   touched_.clear();
   for (size_t i = 0; i < component_.size(); ++i) {
     Constraint& constraint = constraints_[component_[i]];
-    constraint.unfixed = constraint.active;
+    constraint.unfixed = 0;
     constraint.remaining = constraint.capacity << kFractionBits;
     for (const Slot slot : slots_of(constraint)) {
+      constraint.unfixed += uses_[slot.use].weight;
       // A variable is met once for each of its constraints; only the first time has something new to visit.
       if (!is_fixed_[slot.variable]) continue;
       is_fixed_[slot.variable] = 0;
@@ -124,10 +125,10 @@ void MaxMin::push_level(uint32_t constraint) noexcept {
 void MaxMin::fix(uint32_t variable, int64_t level) noexcept {
   is_fixed_[variable] = 1;
   for (const Use& use : uses_of(variable)) {
-    constraints_[use.constraint].remaining -= level;
-    --constraints_[use.constraint].unfixed;
+    constraints_[use.constraint].remaining -= level * use.weight;
+    constraints_[use.constraint].unfixed -= use.weight;
   }
-  const int64_t share = level >> kFractionBits;
+  const int64_t share = level * whole_ >> kFractionBits;
   if (share == shares_[variable]) return;
   shares_[variable] = share;
   changed_.push_back(variable);

@@ -12,18 +12,27 @@ namespace rankwire {
 /// max-min fair: none can grow without another, equal or smaller one shrinking. Found by progressive filling (Bertsekas
 /// and Gallager, Data Networks, 2nd edition, 6.5.2).
 ///
-/// Filling levels are kept to 2^-16 of a unit and shares are rounded down to whole units, so that a share is less than
-/// one unit from the exact one (plus 2^-16 for every rounded level that its own depends on), the sum over a constraint
-/// never exceeds its capacity, and a constraint with one variable gives exactly its capacity.
+/// A variable may draw on a constraint for a part of what it has: weight / whole of its share. On at least one it draws
+/// in whole.
+///
+/// Filling levels are kept to whole / 2^16 of a unit and shares are rounded down to whole units, so that a share is
+/// less than one unit from the exact one (plus whole / 2^16 for every rounded level that its own depends on), the sum
+/// over a constraint never exceeds its capacity, and a constraint with one variable gives exactly its capacity.
 ///
 /// All memory is taken by the constructor.
 class MaxMin {
  public:
   static constexpr int64_t kMaxCapacity = int64_t{1} << 46;
 
-  /// Capacities are 1 .. kMaxCapacity. `uses[v]` lists the constraints of variable v: at least one, each
-  /// once. No variable is active.
-  MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<uint32_t>> uses);
+  /// What a variable takes of a constraint: `weight` of `whole` of its share, 1 .. whole.
+  struct Draw {
+    uint32_t constraint;
+    uint32_t weight = 1;
+  };
+
+  /// Capacities are 1 .. kMaxCapacity. `draws[v]` lists the constraints of variable v: at least one, each once. `whole`
+  /// is 1 .. 2^16. No variable is active.
+  MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<Draw>> draws, uint32_t whole = 1);
 
   /// Adds an inactive variable to, or removes an active one from, those that share. Takes effect with `solve`.
   void activate(uint32_t variable) noexcept;
@@ -41,7 +50,7 @@ class MaxMin {
  private:
   /// One use of a constraint by a variable. `place` is its slot while the variable is active.
   struct Use {
-    uint32_t constraint, place;
+    uint32_t constraint, weight, place;
   };
   struct Slot {
     uint32_t variable, use;
@@ -50,12 +59,12 @@ class MaxMin {
     int64_t capacity;
     uint32_t begin;         ///< of its part of `slots_`
     uint32_t active = 0;    ///< slots in use
-    uint32_t unfixed = 0;   ///< while filling: active variables without a share
+    int64_t unfixed = 0;    ///< while filling: weights of the active variables without a share
     int64_t remaining = 0;  ///< while filling: capacity left, in 2^-16 units
     bool touched = false;   ///< its variables changed since the last `solve`
     bool visited = false;   ///< is part of the component at hand
   };
-  using Level = std::pair<int64_t, uint32_t>;  ///< (filling level, constraint)
+  using Level = std::pair<int64_t, uint32_t>;  ///< (filling level for a weight of 1, in 2^-16 units; constraint)
 
   std::span<Use> uses_of(uint32_t variable) noexcept {
     return {uses_.data() + first_use_[variable], uses_.data() + first_use_[variable + 1]};
@@ -70,6 +79,7 @@ class MaxMin {
   void fix(uint32_t variable, int64_t level) noexcept;
   void push_level(uint32_t constraint) noexcept;
 
+  int64_t whole_;
   std::vector<Constraint> constraints_;
   std::vector<uint32_t> first_use_;  ///< variables + 1 offsets into `uses_`
   std::vector<Use> uses_;            ///< by variable

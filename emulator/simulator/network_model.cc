@@ -11,12 +11,14 @@ namespace rankwire {
 namespace {
 
 constexpr __int128 kPicosecondsPerSecond = 1'000'000'000'000;
+/// Bytes on the line from which a cut-through switch decides: 64 of the frame, preamble 8, FCS 4 and gap 12.
+constexpr Bytes kCutThroughHead(64 + 24);
 
 void validate(const Network& network) {
   std::vector<int64_t> connections(network.links.size());
   for (size_t i = 0; i < network.routes.size(); ++i) {
     if (network.routes[i].links.empty()) fail_input("connection {} has no route", i);
-    for (const LinkId link : network.routes[i].links) ++connections[link.value];
+    for (const LinkUse& use : network.routes[i].links) ++connections[use.link.value];
   }
   for (size_t i = 0; i < network.links.size(); ++i) {
     const int64_t rate = network.links[i].bandwidth.bits_per_second;
@@ -30,12 +32,26 @@ MaxMin make_shares(const Network& network) {
   validate(network);
   std::vector<int64_t> capacities;
   for (const Link& link : network.links) capacities.push_back(link.bandwidth.bits_per_second);
-  std::vector<std::vector<uint32_t>> uses;
+  const bool split = std::ranges::any_of(network.routes, [](const Route& route) {
+    return std::ranges::any_of(route.links, [](const LinkUse& use) { return use.share != LinkUse::kWhole; });
+  });
+  std::vector<std::vector<MaxMin::Draw>> draws;
   for (const Route& route : network.routes) {
-    auto& links = uses.emplace_back();
-    for (const LinkId link : route.links) links.push_back(link.value);
+    auto& of_route = draws.emplace_back();
+    for (const LinkUse& use : route.links) of_route.push_back({use.link.value, split ? use.share : 1});
   }
-  return MaxMin(capacities, uses);
+  return MaxMin(capacities, draws, split ? LinkUse::kWhole : 1);
+}
+
+/// Calls `with` for the links of each hop.
+template <class With>
+void for_each_hop(std::span<const LinkUse> links, With with) {
+  while (!links.empty()) {
+    const auto end = std::ranges::find_if(links, [&](const LinkUse& use) { return use.hop != links.front().hop; });
+    const auto count = static_cast<size_t>(end - links.begin());
+    with(links.first(count));
+    links = links.subspan(count);
+  }
 }
 
 /// The first min(8, bytes) bytes of the payload, zero extended.
@@ -60,8 +76,10 @@ NetworkModel::NetworkModel(Network network)
       flows_(network_.routes.size()),
       completions_(static_cast<uint32_t>(network_.routes.size())),
       notices_(0) {
-  for (size_t i = 0; i < flows_.size(); ++i)
-    for (const LinkId link : network_.routes[i].links) flows_[i].latency += network_.links[link.value].latency;
+  for (size_t i = 0; i < flows_.size(); ++i) {
+    const std::vector<LinkUse>& links = network_.routes[i].links;
+    for_each_hop(links, [&](std::span<const LinkUse> hop) { flows_[i].latency += longest_latency(hop); });
+  }
 }
 
 std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
@@ -186,13 +204,44 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   shares_changed_ = now;
 }
 
+// What the last frame needs behind the first link.
 Duration NetworkModel::forwarding_time(uint32_t connection, Bytes message) const noexcept {
   const Route& route = network_.routes[connection];
   const Bytes frame = last_frame_size(message, route.framing);
+  if (route.cut_through && frame > kCutThroughHead) return cut_through_time(connection, frame);
   Duration time = flows_[connection].latency;
-  for (size_t hop = 1; hop < route.links.size(); ++hop)
-    time += serialization_time(frame, network_.links[route.links[hop].value].bandwidth);
+  for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
+    if (hop.front().hop > 0) time += serialization_time(frame, slowest(hop));
+  });
   return time;
+}
+
+// Each hop begins when the frame's head has arrived and been looked at, and ends no earlier than the one before.
+Duration NetworkModel::cut_through_time(uint32_t connection, Bytes frame) const noexcept {
+  Duration begin, end;
+  bool first = true;
+  for_each_hop(network_.routes[connection].links, [&](std::span<const LinkUse> hop) {
+    const Bandwidth rate = slowest(hop);
+    const Duration on_line = serialization_time(frame, rate);
+    if (first) begin = Duration() - on_line;
+    first = false;
+    const Duration latency = longest_latency(hop), line = latency - network_.links[hop.front().link.value].forwarding;
+    end = std::max(begin + on_line, end) + line;
+    begin += latency + serialization_time(kCutThroughHead, rate);
+  });
+  return end;
+}
+
+Bandwidth NetworkModel::slowest(std::span<const LinkUse> hop) const noexcept {
+  Bandwidth rate = network_.links[hop.front().link.value].bandwidth;
+  for (const LinkUse& use : hop) rate = std::min(rate, network_.links[use.link.value].bandwidth);
+  return rate;
+}
+
+Duration NetworkModel::longest_latency(std::span<const LinkUse> hop) const noexcept {
+  Duration latency;
+  for (const LinkUse& use : hop) latency = std::max(latency, network_.links[use.link.value].latency);
+  return latency;
 }
 
 Event NetworkModel::report(uint32_t slot) noexcept {

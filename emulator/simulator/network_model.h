@@ -14,12 +14,14 @@
 namespace rankwire {
 
 /// A connection sends its messages one after another in the order in which they were posted; while it sends, it is a
-/// flow whose rate is its max-min fair share of the links of its route. A message
+/// flow whose rate is its max-min fair share of the links of its route. Where it goes over several links at one hop,
+/// each takes its part at that part of the rate: the most crowded one holds the others back. A message
 ///   - leaves the source when its `line_size` has been sent at that rate, and the next one of the connection begins
 ///   then;
-///   - is delivered after the latencies of all links and, on each link after the first, the serialisation time of its
-///   last
-///     frame (store and forward), but not before the previous message of the connection;
+///   - is delivered after the latencies of all hops and, on each after the first, the serialisation time of its last
+///   frame
+///     (store and forward; cut through, only what a slower link adds), but not before the previous message of the
+///     connection; of several links at a hop the slowest and the longest count;
 ///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, whose own
 ///     serialisation and queueing are neglected.
 /// A connection alone on its links is exact to the picosecond; with contention every change of rate rounds the shares
@@ -84,6 +86,9 @@ class NetworkModel final : public Transport {
   void complete(uint32_t connection, Time now) noexcept;
   void schedule_completion(uint32_t connection) noexcept;
   Duration forwarding_time(uint32_t connection, Bytes message) const noexcept;
+  Duration cut_through_time(uint32_t connection, Bytes frame) const noexcept;
+  Bandwidth slowest(std::span<const LinkUse> hop) const noexcept;
+  Duration longest_latency(std::span<const LinkUse> hop) const noexcept;
   Event report(uint32_t transfer) noexcept;
   Event report_received(uint32_t transfer) noexcept;
   Event report_sent(uint32_t transfer) noexcept;

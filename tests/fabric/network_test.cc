@@ -111,12 +111,12 @@ class StarNetwork : public ::testing::Test {
 
   std::vector<std::string> names(uint32_t connection) const {
     std::vector<std::string> names;
-    for (const LinkId link : network_.routes[connection].links) names.push_back(network_.links[link.value].name);
+    for (const LinkUse& use : network_.routes[connection].links) names.push_back(network_.links[use.link.value].name);
     return names;
   }
   Duration latency(uint32_t connection) const {
     Duration sum;
-    for (const LinkId link : network_.routes[connection].links) sum += network_.links[link.value].latency;
+    for (const LinkUse& use : network_.routes[connection].links) sum += network_.links[use.link.value].latency;
     return sum;
   }
 

@@ -11,10 +11,11 @@
 namespace rankwire {
 namespace {
 
-using Uses = std::vector<std::vector<uint32_t>>;
+using Draw = MaxMin::Draw;
+using Uses = std::vector<std::vector<Draw>>;
 
-std::vector<int64_t> shares_of(const std::vector<int64_t>& capacities, const Uses& uses) {
-  MaxMin solver(capacities, uses);
+std::vector<int64_t> shares_of(const std::vector<int64_t>& capacities, const Uses& uses, uint32_t whole = 1) {
+  MaxMin solver(capacities, uses, whole);
   for (uint32_t v = 0; v < uses.size(); ++v) solver.activate(v);
   solver.solve();
   std::vector<int64_t> shares;
@@ -23,34 +24,42 @@ std::vector<int64_t> shares_of(const std::vector<int64_t>& capacities, const Use
 }
 
 TEST(MaxMin, GivesALoneVariableTheWholeCapacity) {
-  EXPECT_EQ(shares_of({399'999'999'999}, {{0}}), (std::vector<int64_t>{399'999'999'999}));
-  EXPECT_EQ(shares_of({7, 5}, {{0, 1}}), (std::vector<int64_t>{5}));
+  EXPECT_EQ(shares_of({399'999'999'999}, {{{0}}}), (std::vector<int64_t>{399'999'999'999}));
+  EXPECT_EQ(shares_of({7, 5}, {{{0}, {1}}}), (std::vector<int64_t>{5}));
 }
 
 TEST(MaxMin, DividesEquallyAndRoundsDown) {
-  EXPECT_EQ(shares_of({100}, {{0}, {0}}), (std::vector<int64_t>{50, 50}));
-  EXPECT_EQ(shares_of({100}, {{0}, {0}, {0}}), (std::vector<int64_t>{33, 33, 33}));
+  EXPECT_EQ(shares_of({100}, {{{0}}, {{0}}}), (std::vector<int64_t>{50, 50}));
+  EXPECT_EQ(shares_of({100}, {{{0}}, {{0}}, {{0}}}), (std::vector<int64_t>{33, 33, 33}));
 }
 
 // The parking lot: v0 crosses three constraints of 30, 60, 90 that each carry one more variable. v0 is held to 15 by
 // the first; what it leaves is 15, 45, 75.
 TEST(MaxMin, LeavesToOthersWhatABottleneckHoldsBack) {
-  EXPECT_EQ(shares_of({30, 60, 90}, {{0, 1, 2}, {0}, {1}, {2}}), (std::vector<int64_t>{15, 15, 45, 75}));
+  EXPECT_EQ(shares_of({30, 60, 90}, {{{0}, {1}, {2}}, {{0}}, {{1}}, {{2}}}), (std::vector<int64_t>{15, 15, 45, 75}));
 }
 
 // Constraint 0 (10) has v0, v1; constraint 1 (20) v1, v2, v3; constraint 2 (100) v3. Levels: c0 5, c1 20/3: v0 = v1 =
 // 5, then c1 has 15 for v2, v3: 7.5, rounded down. c2 is no bottleneck.
 TEST(MaxMin, FillsSeveralLevelsInTurn) {
-  EXPECT_EQ(shares_of({10, 20, 100}, {{0}, {0, 1}, {1}, {1, 2}}), (std::vector<int64_t>{5, 5, 7, 7}));
+  EXPECT_EQ(shares_of({10, 20, 100}, {{{0}}, {{0}, {1}}, {{1}}, {{1}, {2}}}), (std::vector<int64_t>{5, 5, 7, 7}));
 }
 
 // v0 .. v2 get 100/3 each of constraint 0; v0 leaves 1000 - 33 1/3 of constraint 1 to v3.
 TEST(MaxMin, DoesNotPassRoundingOn) {
-  EXPECT_EQ(shares_of({100, 1000}, {{0, 1}, {0}, {0}, {1}}), (std::vector<int64_t>{33, 33, 33, 966}));
+  EXPECT_EQ(shares_of({100, 1000}, {{{0}, {1}}, {{0}}, {{0}}, {{1}}}), (std::vector<int64_t>{33, 33, 33, 966}));
+}
+
+// Over two constraints of 100 in halves, v0 may have 200, but no more than 150 of the third. With v1, which has
+// constraint 0 alone, x / 2 + x <= 100: both have 66 2/3.
+TEST(MaxMin, DrawsPartsOfAShare) {
+  const std::vector<Draw> both = {{0, 1}, {1, 1}, {2, 2}};
+  EXPECT_EQ(shares_of({100, 100, 150}, {both}, 2), (std::vector<int64_t>{150}));
+  EXPECT_EQ(shares_of({100, 100, 150}, {both, {{0, 2}}}, 2), (std::vector<int64_t>{66, 66}));
 }
 
 TEST(MaxMin, InactiveVariablesHaveNoShareAndTakeNone) {
-  MaxMin solver(std::vector<int64_t>{100}, Uses{{0}, {0}});
+  MaxMin solver(std::vector<int64_t>{100}, Uses{{{0}}, {{0}}});
   solver.activate(1);
   EXPECT_EQ(solver.solve().size(), 1u);
   EXPECT_EQ(solver.share(0), 0);
@@ -67,7 +76,7 @@ TEST(MaxMin, InactiveVariablesHaveNoShareAndTakeNone) {
 
 // Two pairs of constraints without a common variable: a change in one leaves the other alone.
 TEST(MaxMin, VisitsOnlyWhatIsConnectedToTheChange) {
-  MaxMin solver(std::vector<int64_t>{10, 10, 10, 10}, Uses{{0, 1}, {1}, {2, 3}, {3}});
+  MaxMin solver(std::vector<int64_t>{10, 10, 10, 10}, Uses{{{0}, {1}}, {{1}}, {{2}, {3}}, {{3}}});
   for (uint32_t v = 0; v < 4; ++v) solver.activate(v);
   solver.solve();
   EXPECT_EQ(solver.constraints_visited(), 4u);
@@ -98,22 +107,23 @@ struct Fraction {
 /// Progressive filling word for word: all unfrozen variables grow together by the same amount until a constraint is
 /// full; its variables are frozen. Exact, and slow.
 std::vector<Fraction> exact_shares(const std::vector<int64_t>& capacities, const Uses& uses,
-                                   const std::set<uint32_t>& active) {
+                                   const std::set<uint32_t>& active, uint32_t whole) {
   std::vector<Fraction> left, shares(uses.size());
   for (const int64_t c : capacities) left.push_back(Fraction::of(c, 1));
   std::set<uint32_t> growing = active;
   while (!growing.empty()) {
-    std::vector<int64_t> users(capacities.size());
+    std::vector<int64_t> users(capacities.size());  // in parts of the whole
     for (const uint32_t v : growing)
-      for (const uint32_t c : uses[v]) ++users[c];
+      for (const Draw draw : uses[v]) users[draw.constraint] += draw.weight;
     Fraction step = Fraction::of(INT64_MAX, 1);
     for (size_t c = 0; c < capacities.size(); ++c)
-      if (users[c] > 0) step = std::min(step, Fraction::of(left[c].numerator, left[c].denominator * users[c]));
+      if (users[c] > 0) step = std::min(step, Fraction::of(left[c].numerator * whole, left[c].denominator * users[c]));
     for (size_t c = 0; c < capacities.size(); ++c)
-      left[c] = left[c] - Fraction::of(step.numerator * users[c], step.denominator);
+      left[c] = left[c] - Fraction::of(step.numerator * users[c], step.denominator * whole);
     for (const uint32_t v : growing) shares[v] = shares[v] + step;
     std::erase_if(growing, [&](uint32_t v) {
-      return std::any_of(uses[v].begin(), uses[v].end(), [&](uint32_t c) { return left[c].numerator == 0; });
+      return std::any_of(uses[v].begin(), uses[v].end(),
+                         [&](Draw draw) { return left[draw.constraint].numerator == 0; });
     });
   }
   return shares;
@@ -122,17 +132,21 @@ std::vector<Fraction> exact_shares(const std::vector<int64_t>& capacities, const
 struct Problem {
   std::vector<int64_t> capacities;
   Uses uses;
+  uint32_t whole = 1;
 };
 
-Problem random_problem(Random& random) {
-  Problem problem;
+/// Of variables that draw in whole, or, but for their first constraint, in parts.
+Problem random_problem(Random& random, uint32_t whole) {
+  Problem problem{.whole = whole};
   const uint64_t constraints = 1 + random.below(6), variables = 1 + random.below(10);
   for (uint64_t c = 0; c < constraints; ++c)
     problem.capacities.push_back(static_cast<int64_t>(20 + random.below(1000)));
   for (uint64_t v = 0; v < variables; ++v) {
     std::set<uint32_t> uses;
     for (uint64_t i = 0; i <= random.below(3); ++i) uses.insert(static_cast<uint32_t>(random.below(constraints)));
-    problem.uses.emplace_back(uses.begin(), uses.end());
+    std::vector<Draw>& draws = problem.uses.emplace_back();
+    for (const uint32_t c : uses)
+      draws.push_back({c, draws.empty() ? whole : 1 + static_cast<uint32_t>(random.below(whole))});
   }
   return problem;
 }
@@ -151,26 +165,30 @@ void expect_close(const MaxMin& solver, const std::vector<Fraction>& exact) {
 /// Every active variable has a bottleneck: a full constraint on which no share is larger (Bertsekas and
 /// Gallager, 6.5.2). Full: what is left would not give every variable one unit more.
 void expect_max_min(const MaxMin& solver, const Problem& problem, const std::set<uint32_t>& active) {
-  std::vector<int64_t> sum(problem.capacities.size()), largest(sum.size()), users(sum.size());
+  const int64_t whole = problem.whole;
+  std::vector<int64_t> sum(problem.capacities.size()), largest(sum.size()), users(sum.size());  // in parts
   for (const uint32_t v : active)
-    for (const uint32_t c : problem.uses[v]) {
-      sum[c] += solver.share(v);
-      largest[c] = std::max(largest[c], solver.share(v));
-      ++users[c];
+    for (const Draw draw : problem.uses[v]) {
+      sum[draw.constraint] += solver.share(v) * draw.weight;
+      largest[draw.constraint] = std::max(largest[draw.constraint], solver.share(v));
+      users[draw.constraint] += draw.weight;
     }
-  for (size_t c = 0; c < sum.size(); ++c) EXPECT_LE(sum[c], problem.capacities[c]);
+  for (size_t c = 0; c < sum.size(); ++c) EXPECT_LE(sum[c], problem.capacities[c] * whole);
   for (const uint32_t v : active)
-    EXPECT_TRUE(std::any_of(
-        problem.uses[v].begin(), problem.uses[v].end(),
-        [&](uint32_t c) { return problem.capacities[c] - sum[c] <= users[c] && solver.share(v) + 1 >= largest[c]; }))
+    EXPECT_TRUE(std::any_of(problem.uses[v].begin(), problem.uses[v].end(),
+                            [&](Draw draw) {
+                              const uint32_t c = draw.constraint;
+                              return problem.capacities[c] * whole - sum[c] <= users[c] &&
+                                     solver.share(v) + 1 >= largest[c];
+                            }))
         << "variable " << v;
 }
 
 TEST(MaxMin, AgreesWithExactFillingWhileVariablesComeAndGo) {
   Random random(20);
-  for (int round = 0; round < 300; ++round) {
-    const Problem problem = random_problem(random);
-    MaxMin solver(problem.capacities, problem.uses);
+  for (int round = 0; round < 600; ++round) {
+    const Problem problem = random_problem(random, round % 2 == 0 ? 1 : 8);
+    MaxMin solver(problem.capacities, problem.uses, problem.whole);
     std::set<uint32_t> active;
     for (int change = 0; change < 20; ++change) {
       for (uint64_t i = 0; i <= random.below(3); ++i) {
@@ -183,7 +201,7 @@ TEST(MaxMin, AgreesWithExactFillingWhileVariablesComeAndGo) {
         }
       }
       solver.solve();
-      expect_close(solver, exact_shares(problem.capacities, problem.uses, active));
+      expect_close(solver, exact_shares(problem.capacities, problem.uses, active, problem.whole));
       expect_max_min(solver, problem, active);
       if (HasFailure()) return;
     }
@@ -200,7 +218,8 @@ TEST(MaxMin, IsMaxMinFairAtTheScaleOfLinks) {
   for (int v = 0; v < 60; ++v) {
     std::set<uint32_t> uses;
     while (uses.size() < 4) uses.insert(static_cast<uint32_t>(random.below(30)));
-    problem.uses.emplace_back(uses.begin(), uses.end());
+    std::vector<Draw>& draws = problem.uses.emplace_back();
+    for (const uint32_t c : uses) draws.push_back({c});
   }
   MaxMin solver(problem.capacities, problem.uses);
   std::set<uint32_t> active;

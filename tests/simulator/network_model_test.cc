@@ -84,8 +84,8 @@ TEST(NetworkModel, LocalMessagesHaveNoFraming) {
 // the next one begins.
 TEST(NetworkModel, RoundsEveryMessageUpToAPicosecond) {
   const Star star(2);
-  const Route route{.links = {LinkId(0)}, .framing = {}};
-  NetworkModel model({.links = {{"link", Bandwidth(7'000'000'000), Duration(5)}}, .routes = {route, route}});
+  const Route route{.links = {{LinkId(0)}}, .framing = {}};
+  NetworkModel model({.links = {{"link", Bandwidth(7'000'000'000), Duration(5), {}}}, .routes = {route, route}});
   model.prepare(star.plan());
   const Message messages[] = {star.message(0, 1, Bytes(1), 0), star.message(0, 1, Bytes(1), 1)};
   model.post(Time(), messages);
@@ -198,6 +198,51 @@ TEST(NetworkModel, ReturnsBothEndsOfItsConnections) {
     EXPECT_EQ(ends[i].at_source, i % 2 == 1);
   }
   EXPECT_TRUE(model.connect(ends).empty());
+}
+
+// 1000 bytes without framing over a link of 100 Gbit/s (80 ps a byte), then half over each of two of 25 Gbit/s: 500
+// bytes at 320 ps a byte. The parallel links' longer latency counts.
+TEST(NetworkModel, SpreadsAMessageOverParallelLinks) {
+  const Star star(2);
+  const Route route{.links = {{LinkId(0), 0}, {LinkId(1), 1, LinkUse::kWhole / 2}, {LinkId(2), 1, LinkUse::kWhole / 2}},
+                    .framing = {}};
+  NetworkModel model({.links = {{"up", kRate, Duration(7), {}},
+                                {"a", Bandwidth(25'000'000'000), Duration(10), {}},
+                                {"b", Bandwidth(25'000'000'000), Duration(20), {}}},
+                      .routes = {route, route}});
+  model.prepare(star.plan());
+  const Message message = star.message(0, 1, Bytes(1000));
+  model.post(Time(), {&message, 1});
+  const std::vector<Event> received = of_kind(drain(model), kReceived);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(received[0].received.delivered, Time(500 * 320 + 27));
+}
+
+// A frame of 1000 bytes over 100, 400, 50 and 100 Gbit/s: 80, 20, 160 and 80 ns; its first 88 bytes 7.04, 1.76
+// and 14.08 ns. Each switch takes 30 ns, each line 5. The flow is done after 160 ns, at the rate of the bottleneck.
+//   store and forward: 160 + (5 + 30) + 20 + (5 + 30) + 160 + (5 + 30) + 80 + 5 = 530
+//   cut through, from the end of the frame on the first link on: that link begins at -80, the second at
+//   -80 + 7.04 + 35 = -37.96 and ends no earlier than the frame is there, at max(-17.96, 5) = 5, the third begins at
+//   -37.96 + 1.76 + 35 = -1.2 and ends at max(158.8, 10) = 158.8, the fourth begins at -1.2 + 14.08 + 35 = 47.88 and
+//   ends at max(127.88, 163.8) = 163.8, whose last bit arrives 5 ns later: 160 + 168.8 = 328.8
+TEST(NetworkModel, CutThroughForwardsWhatIsStillArriving) {
+  const Star star(2);
+  const std::vector<LinkUse> links = {{LinkId(0), 0}, {LinkId(1), 1}, {LinkId(2), 2}, {LinkId(3), 3}};
+  for (const auto& [cut_through, expected] : {std::pair(false, 530'000), std::pair(true, 328'800)}) {
+    const Route route{.links = links, .framing = {.payload = Bytes(1000)}, .cut_through = cut_through};
+    const Duration line = nanoseconds(5), device = nanoseconds(30);
+    NetworkModel model({.links = {{"a", kRate, line + device, device},
+                                  {"b", Bandwidth(400'000'000'000), line + device, device},
+                                  {"c", Bandwidth(50'000'000'000), line + device, device},
+                                  {"d", kRate, line, {}}},
+                        .routes = {route, route}});
+    model.prepare(star.plan());
+    const Message message = star.message(0, 1, Bytes(1000));
+    model.post(Time(), {&message, 1});
+    const std::vector<Event> received = of_kind(drain(model), kReceived);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0].received.delivered, Time(expected));
+  }
 }
 
 TEST(NetworkModel, RefusesANetworkThatCannotCarryThePlan) {

@@ -1,0 +1,130 @@
+#include "fabric/fabric_network.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fabric/ecmp_hash.h"
+
+namespace rankwire {
+namespace {
+
+constexpr Line kHost{Bandwidth(100'000'000'000), nanoseconds(500)};
+constexpr Line kUplink{Bandwidth(400'000'000'000), nanoseconds(700)};
+
+/// One NIC and rank a host; connections 0 -> 1, 0 -> 2, ... and a last one within host 0.
+TransportPlan plan_of(uint32_t hosts) {
+  TransportPlan plan;
+  plan.ranks = hosts;
+  for (uint32_t h = 0; h < hosts; ++h) plan.nics.push_back({.id = NicId(h), .port = PortId(h), .mac = {}, .ip = {}});
+  for (uint32_t h = 1; h <= hosts; ++h) {
+    Connection connection;
+    connection.id = ConnectionId(h - 1);
+    connection.source = RankId(0), connection.destination = RankId(h % hosts);
+    connection.source_nic = NicId(0), connection.destination_nic = NicId(h % hosts);
+    if (h == hosts) connection.path = Path::kLocal;
+    plan.connections.push_back(connection);
+  }
+  return plan;
+}
+
+FabricNetworkOptions options_of(const Topology& topology) {
+  FabricNetworkOptions options{.switch_latency = microseconds(1),
+                               .framing = rocev2_framing(Bytes(4096)),
+                               .local_bandwidth = Bandwidth(800'000'000'000),
+                               .local_latency = nanoseconds(300)};
+  for (size_t h = 0; h < topology.hosts.size(); ++h) options.hosts.push_back("h" + std::to_string(h));
+  for (uint32_t s = 0; s < topology.switches.size(); ++s) options.hash_seeds.push_back(switch_hash_seed(1, s, true));
+  return options;
+}
+
+/// "2:leaf1.h3" -> share: hop and link.
+using Uses = std::map<std::string, uint32_t>;
+
+Uses uses_of(const Network& network, uint32_t connection) {
+  Uses uses;
+  for (const LinkUse& use : network.routes[connection].links)
+    uses[std::to_string(use.hop) + ":" + network.links[use.link.value].name] = use.share;
+  return uses;
+}
+
+class LeafSpineNetwork : public ::testing::Test {
+ protected:
+  // Hosts 0, 1 behind leaf 0, hosts 2, 3 behind leaf 1.
+  const Topology topology_ = leaf_spine({.leaves = 2, .spines = 2, .uplink = kUplink}, std::vector<Line>(4, kHost));
+  const FabricNetworkOptions options_ = options_of(topology_);
+  const TransportPlan plan_ = plan_of(4);
+
+  Network network(const FlowHashes& hashes) const {
+    return fabric_network(topology_, options_, plan_, std::vector<FlowHashes>(plan_.connections.size(), hashes));
+  }
+  std::string spine_of(uint32_t hash) const {
+    return "spine" + std::to_string(ecmp_member(hash, options_.hash_seeds[0], 2));
+  }
+};
+
+TEST_F(LeafSpineNetwork, StaysBelowACommonLeaf) {
+  const Uses expected = {{"0:h0.up", LinkUse::kWhole}, {"1:leaf0.h1", LinkUse::kWhole}};
+  EXPECT_EQ(uses_of(network({5}), 0), expected);
+  EXPECT_EQ(uses_of(network({}), 0), expected);
+}
+
+TEST_F(LeafSpineNetwork, AFlowTakesThePathOfItsHash) {
+  for (uint32_t hash = 0; hash < 20; ++hash) {
+    const std::string spine = spine_of(hash * 0x9E3779B9);
+    EXPECT_EQ(uses_of(network({hash * 0x9E3779B9}), 1), (Uses{{"0:h0.up", LinkUse::kWhole},
+                                                              {"1:leaf0." + spine, LinkUse::kWhole},
+                                                              {"2:" + spine + ".leaf1", LinkUse::kWhole},
+                                                              {"3:leaf1.h2", LinkUse::kWhole}}));
+  }
+}
+
+// Three queue pairs: kWhole = 4096 = 1366 + 1365 + 1365.
+TEST_F(LeafSpineNetwork, QueuePairsCarryEqualParts) {
+  const FlowHashes hashes = {1, 0x40000001, 0x80000001};
+  std::map<std::string, uint32_t> by_spine;
+  for (uint32_t i = 0; i < 3; ++i) by_spine[spine_of(hashes[i])] += i == 0 ? 1366 : 1365;
+  Uses expected = {{"0:h0.up", LinkUse::kWhole}, {"3:leaf1.h3", LinkUse::kWhole}};
+  for (const auto& [spine, share] : by_spine) expected["1:leaf0." + spine] = expected["2:" + spine + ".leaf1"] = share;
+  EXPECT_EQ(uses_of(network(hashes), 2), expected);
+}
+
+TEST_F(LeafSpineNetwork, SprayedPacketsTakeAllPaths) {
+  const uint32_t half = LinkUse::kWhole / 2;
+  EXPECT_EQ(uses_of(network({}), 1), (Uses{{"0:h0.up", LinkUse::kWhole},
+                                           {"1:leaf0.spine0", half},
+                                           {"1:leaf0.spine1", half},
+                                           {"2:spine0.leaf1", half},
+                                           {"2:spine1.leaf1", half},
+                                           {"3:leaf1.h2", LinkUse::kWhole}}));
+}
+
+// Four lines of 500 or 700 ns and three switches.
+TEST_F(LeafSpineNetwork, CountsEverySwitchOnce) {
+  const Network built = network({1});
+  Duration latency;
+  for (const LinkUse& use : built.routes[1].links) latency += built.links[use.link.value].latency;
+  EXPECT_EQ(latency, nanoseconds(500 + 700 + 700 + 500 + 3 * 1000));
+}
+
+TEST_F(LeafSpineNetwork, LocalTrafficDoesNotEnterIt) {
+  EXPECT_EQ(uses_of(network({1}), 3), (Uses{{"0:rank0.out", LinkUse::kWhole}, {"1:rank0.in", LinkUse::kWhole}}));
+}
+
+// k = 4: 2 paths from the edge, 2 from each aggregation switch; a quarter over each core link, and all comes together.
+TEST(FatTreeNetwork, SprayedPacketsMeetAgain) {
+  const Topology topology = fat_tree({.k = 4, .uplink = kUplink}, std::vector<Line>(16, kHost));
+  const TransportPlan plan = plan_of(16);
+  const Network network =
+      fabric_network(topology, options_of(topology), plan, std::vector<FlowHashes>(plan.connections.size()));
+  const auto& links = network.routes[14].links;  // to host 15, in the last pod
+  std::map<uint32_t, std::vector<uint32_t>> shares;
+  for (const LinkUse& use : links) shares[use.hop].push_back(use.share);
+  const uint32_t whole = LinkUse::kWhole;
+  const std::vector<uint32_t> one = {whole}, halves(2, whole / 2), quarters(4, whole / 4);
+  EXPECT_EQ(shares, (std::map<uint32_t, std::vector<uint32_t>>{
+                        {0, one}, {1, halves}, {2, quarters}, {3, quarters}, {4, halves}, {5, one}}));
+}
+
+}  // namespace
+}  // namespace rankwire
