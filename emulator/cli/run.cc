@@ -11,6 +11,7 @@
 #include "emulator/cli/execute.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/reference.h"
 #include "emulator/cli/run_folder.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/cli/transport_options.h"

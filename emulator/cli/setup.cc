@@ -211,18 +211,6 @@ RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }
 
-Network reference_network(const Setup& setup) {
-  const RunConfig& config = setup.config;
-  StarOptions options{.port_bandwidth = {},
-                      .port_latency = config.embedded_switch.link_latency,
-                      .switch_latency = config.embedded_switch.latency,
-                      .framing = framing_of(config.transport),
-                      .local_bandwidth = config.hosts.local_bandwidth,
-                      .local_latency = config.hosts.local_latency};
-  for (const PortConfig& port : config.ports) options.port_bandwidth.push_back(port.rate);
-  return star_network(options, setup.plan.transport);
-}
-
 std::vector<NodeInfo> node_table(const Workload& workload) {
   std::vector<NodeInfo> table;
   for (uint32_t r = 0; r < workload.ranks.size(); ++r) {

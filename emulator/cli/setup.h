@@ -16,7 +16,6 @@
 #include "emulator/record/run_record.h"
 #include "emulator/workload/placement.h"
 #include "emulator/workload/workload.h"
-#include "fabric/network.h"
 
 namespace rankwire {
 
@@ -44,8 +43,6 @@ TransformerModel transformer_model(const TransformerConfig& config);
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
-/// What the reference model believes of the network: one switch, the ports' rates, the modelled interconnect.
-Network reference_network(const Setup& setup);
 std::vector<NodeInfo> node_table(const Workload& workload);
 
 }  // namespace rankwire
