@@ -109,6 +109,10 @@ constexpr bool is_read_response(Opcode opcode) noexcept {
 }
 
 /// True for what a responder sends; everything else of the service is a request.
+/// A packet of an RDMA WRITE.
+constexpr bool is_write(Opcode opcode) noexcept {
+  return opcode >= Opcode::kWriteFirst && opcode <= Opcode::kWriteOnlyImmediate;
+}
 constexpr bool is_response(Opcode opcode) noexcept {
   return opcode >= Opcode::kReadResponseFirst && opcode <= Opcode::kAtomicAcknowledge;
 }

@@ -105,6 +105,10 @@ void RoceTransport::make_queue_pairs() {
   for (const PortBinding& binding : bindings_)
     lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
                         queue_pairs, readable > 0 ? queue_pairs : 0);
+  early_.reset();
+  place_later_ = IndexQueue(options_.out_of_order > 0 ? queue_pairs : 0);
+  if (options_.out_of_order > 0)
+    early_.emplace(queue_pairs, static_cast<uint32_t>(lanes_.size()), options_.out_of_order);
   agenda_.reset();
   if (bells_ == nullptr) return;
   agenda_.emplace(static_cast<uint32_t>(lanes_.size()));
@@ -300,7 +304,7 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
          sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
          (shared + hops_.size() * sizeof(NextHopLink) + notification_counters_.size() * sizeof(NotificationCounters) +
-          cause_clocks_.size() * sizeof(CauseClock)) /
+          (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0) + cause_clocks_.size() * sizeof(CauseClock)) /
              ends_.size();
 }
 

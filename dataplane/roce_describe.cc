@@ -99,11 +99,12 @@ std::vector<FlowCounters> RoceTransport::flows() const {
 
 std::vector<NamedCounter> RoceTransport::details() const {
   std::vector<NamedCounter> details = {
-      {"misdirected", details_.misdirected},       {"stale_acks", details_.stale_acks},
-      {"ghost_acks", details_.ghost_acks},         {"malformed_responses", details_.malformed_responses},
-      {"out_of_credits", details_.out_of_credits}, {"refused", details_.refused},
-      {"not_admitted", details_.not_admitted},     {"unindexed_messages", details_.unindexed},
-      {"unknown_offers", details_.unknown_offers}, {"answers_merged", details_.answers_merged}};
+      {"misdirected", details_.misdirected},         {"stale_acks", details_.stale_acks},
+      {"ghost_acks", details_.ghost_acks},           {"malformed_responses", details_.malformed_responses},
+      {"out_of_credits", details_.out_of_credits},   {"refused", details_.refused},
+      {"not_admitted", details_.not_admitted},       {"unindexed_messages", details_.unindexed},
+      {"unknown_offers", details_.unknown_offers},   {"answers_merged", details_.answers_merged},
+      {"placed_out_of_order", details_.out_of_order}};
   CongestionCounters congestion;
   for (uint32_t i = 0; i < flow_counters_.size(); ++i) congestion += congestion_of(i);
   for (const NamedCounter& counter : {NamedCounter{"np_cnp_sent", congestion.np_cnp_sent},

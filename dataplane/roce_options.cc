@@ -42,6 +42,7 @@ void check_options(const RoceOptions& options) {
   check_profile(options.profile);
   check_range("the number of queue pairs", options.queue_pairs, 1, 256);
   if (options.turn < 1) fail_input("turn is 0 packets; it must be at least 1");
+  check_range("out-of-order packets", options.out_of_order, 0, RoceOptions::kMaxOutOfOrder);
   if (options.receive_queue) check_range("the receive queue", *options.receive_queue, 1, 65535);
   if (options.verb == DataVerb::kRead && options.profile.max_reads > options.profile.max_responder_reads)
     fail_input("a queue pair may have {} READs outstanding, and its peer remembers {}", options.profile.max_reads,

@@ -68,6 +68,8 @@ struct CongestionException {
 enum class CauseRecording : uint8_t { kOff, kOn };
 
 struct RoceOptions {
+  static constexpr uint32_t kMaxOutOfOrder = 1024;
+
   uint32_t mtu = 4096;  ///< path MTU in bytes: 256, 512, 1024, 2048 or 4096
   /// Its data_ecn is the caller's to put into `markings`.
   NicProfile profile;
@@ -82,6 +84,11 @@ struct RoceOptions {
   /// application has taken the event of the message that consumed it. Absent: there is always one.
   std::optional<uint32_t> receive_queue;
   ReadAccess read_access = ReadAccess::kForRendezvous;
+  /// How far ahead of a missing packet those of WRITEs are placed in memory all the same, for networks that do not keep
+  /// order, packets up to kMaxOutOfOrder; 0: what comes too early is dropped and asked for again (go back N). ConnectX
+  /// NICs do so with adaptive routing. A loss is asked for again only when more than these have come, else by a
+  /// time-out.
+  uint32_t out_of_order = 0;
 
   /// With DataVerb::kRead not an algorithm that follows acknowledgements: READ responses have none.
   CongestionOptions congestion;

@@ -102,6 +102,8 @@ size_t RoceTransport::accept_middles(uint32_t queue_pair, std::span<const Frame>
   const size_t good = icrc_check_->matching_middles(own.peer, psn, run.first(expected));
   if (good == 0) return 0;
   responder.take_middles(responder_options_, static_cast<uint32_t>(good));
+  if (early_ && early_->any(queue_pair)) [[unlikely]]
+    place_early(queue_pair, run[good - 1].arrival);
   counters_.packets_rx += good;
   counters_.data_packets_rx += good;
   counters_.bytes_rx += uint64_t{length} * good;
@@ -125,27 +127,32 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
       for (const size_t behind = waiting.size() - run.count; waiting.size() > behind;) {
         size_t accepted = accept_image(port, waiting.first(waiting.size() - behind), run.queue_pair, now);
         if (accepted == 0) {
-          accept(port, waiting.front(), now);
+          if (accept(port, waiting.front(), now)) kept_ |= 1u << (&waiting.front() - frames.data());
           accepted = 1;
         }
         waiting = waiting.subspan(accepted);
       }
     }
-    lane.port().release(frames);
+    release_batch(lane.port(), frames);
     if (frames.size() < kReceiveBurst) return;
   }
 }
 
-void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
+// True: the frame is kept.
+bool RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
   const ParsedPacket packet = parse(frame);
   if (is_foreign(packet.reject)) {
     if (is_for_neighbours(packet.reject)) port.neighbours.receive(frame);
-    if (packet.reject == Reject::kEtherType && accept_pause(port, frame)) return;
-    return count_reject(packet.reject);
+    if (packet.reject == Reject::kEtherType && accept_pause(port, frame)) return false;
+    count_reject(packet.reject);
+    return false;
   }
   ++counters_.packets_rx;
   counters_.bytes_rx += frame.length();
-  if (packet.reject != Reject::kNone) return count_reject(packet.reject);
+  if (packet.reject != Reject::kNone) {
+    count_reject(packet.reject);
+    return false;
+  }
   const uint32_t queue_pair = packet.destination_qp - kFirstQueuePair;
   const bool known = queue_pair < ends_.size();
   const bool addressed = known && is_addressed_to(templates_[queue_pair], packet);
@@ -154,30 +161,76 @@ void RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
                           : icrc_matches(frame, packet);
   if (!intact) {
     ++counters_.icrc_errors;
-    return;
+    return false;
   }
   if (!known) {
     ++counters_.unknown_qp;
-    return;
+    return false;
   }
   if (!addressed || &port_of(ends_[queue_pair]) != &port) {
     ++details_.misdirected;
-    return;
+    return false;
   }
   if (packet.ecn == Ecn::kCongestionExperienced) {
     ++counters_.ecn_ce_rx;
     if (notification_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
   }
-  if (packet.opcode == Opcode::kAcknowledge)
-    return on_acknowledgement(queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
-  if (is_read_response(packet.opcode)) return on_response(queue_pair, packet, frame.arrival, now);
-  if (packet.opcode == Opcode::kCongestionNotification) {
+  if (packet.opcode == Opcode::kAcknowledge) {
+    on_acknowledgement(queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
+  } else if (is_read_response(packet.opcode)) {
+    on_response(queue_pair, packet, frame.arrival, now);
+  } else if (packet.opcode == Opcode::kCongestionNotification) {
     on_notification(queue_pair, now);
   } else if (is_response(packet.opcode)) {
     ++details_.ghost_acks;
   } else {
+    ++(packet.opcode == Opcode::kReadRequest ? counters_.read_requests_rx : counters_.data_packets_rx);
+    const auto early = early_ ? keep_early(queue_pair, frame, packet) : EarlyPackets::Outcome::kNoRoom;
+    if (early != EarlyPackets::Outcome::kNoRoom) return early == EarlyPackets::Outcome::kKept;
     on_request(queue_pair, packet, frame.arrival);
+    if (early_) place_early(queue_pair, frame.arrival);
   }
+  return false;
+}
+
+// A WRITE's packet that came too early, until those before it are there. kNoRoom: it must be dropped, or is none.
+EarlyPackets::Outcome RoceTransport::keep_early(uint32_t queue_pair, const Frame& frame,
+                                                const ParsedPacket& packet) noexcept {
+  const QueuePairEnd& end = ends_[queue_pair];
+  const uint32_t expected = responders_[queue_pair].expected_psn();
+  if (end.failed || !is_write(packet.opcode) || psn_distance(expected, packet.psn) <= 0)
+    return EarlyPackets::Outcome::kNoRoom;
+  const EarlyPackets::Outcome outcome = early_->keep(queue_pair, expected, {frame, packet.psn, end.lane});
+  if (outcome == EarlyPackets::Outcome::kKept) ++details_.out_of_order;
+  if (outcome == EarlyPackets::Outcome::kDuplicate) ++counters_.duplicate_packets;
+  return outcome;
+}
+
+// Hands on those whose turn it is. What has arrived before `arrival` is complete only now.
+void RoceTransport::place_early(uint32_t queue_pair, Time arrival) noexcept {
+  EarlyPacket early;
+  while (early_->due(queue_pair, responders_[queue_pair].expected_psn())) {
+    // The application takes a message a packet at most, and those of the burst at hand have their room.
+    if (delivered_.capacity() - delivered_.size() <= kReceiveBurst) return place_later_.push(queue_pair);
+    early_->take(queue_pair, responders_[queue_pair].expected_psn(), early);
+    on_request(queue_pair, parse(early.frame), std::max(early.frame.arrival, arrival));
+    lanes_[early.lane].port().release({&early.frame, 1});
+  }
+}
+
+// Of a queue pair that has failed, or at the end.
+void RoceTransport::drop_early(uint32_t queue_pair) noexcept {
+  for (EarlyPacket early; early_->take(queue_pair, early);) lanes_[early.lane].port().release({&early.frame, 1});
+}
+
+// All but those that are kept.
+void RoceTransport::release_batch(FramePort& port, std::span<Frame> frames) noexcept {
+  if (kept_ == 0) return port.release(frames);
+  size_t left = 0;
+  for (size_t i = 0; i < frames.size(); ++i)
+    if ((kept_ >> i & 1) == 0) frames[left++] = frames[i];
+  kept_ = 0;
+  port.release(frames.first(left));
 }
 
 void RoceTransport::count_reject(Reject reject) noexcept {
@@ -255,7 +308,6 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
 
 void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
   const QueuePairEnd& end = ends_[queue_pair];
-  ++(packet.opcode == Opcode::kReadRequest ? counters_.read_requests_rx : counters_.data_packets_rx);
   if (end.failed) return;
   if (!admits(end, packet)) {
     ++details_.not_admitted;

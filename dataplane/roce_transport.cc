@@ -40,6 +40,8 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
 }
 
 void RoceTransport::poll_ports(Time now) noexcept {
+  while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
+    place_early(place_later_.pop(), now);
   if (!agenda_) {
     for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
     expire(now);
@@ -64,7 +66,9 @@ Time RoceTransport::wake_of(uint32_t lane) const noexcept {
 }
 
 Time RoceTransport::next_event() const noexcept {
-  if (delivered_.size() > 0 || !ended_transfers_.empty() || (pool_ && !pool_->finished.empty())) return last_now_;
+  if (delivered_.size() > 0 || !place_later_.empty() || !ended_transfers_.empty() ||
+      (pool_ && !pool_->finished.empty()))
+    return last_now_;
   const uint32_t expiring = next_to_expire();
   Time next = expiring == kNone ? Time::never() : expiry(expiring);
   const auto arrival = [&](uint32_t lane) { next = std::min(next, lanes_[lane].port().next_event()); };
@@ -161,6 +165,7 @@ void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
   if (end.failed) return;
   end.failed = true;
   deadlines_.disarm(queue_pair);
+  if (early_) drop_early(queue_pair);
   if (records_causes()) cause_clocks_[queue_pair].stop(last_now_, time_paused(queue_pair, last_now_));
   if (requesters_[queue_pair].state() != Requester::State::kError)
     requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
@@ -217,6 +222,8 @@ std::vector<PortLatency> RoceTransport::latencies() const {
 }
 
 void RoceTransport::close() noexcept {
+  if (early_)
+    for (uint32_t i = 0; i < ends_.size(); ++i) drop_early(i);
   for (TransmitLane& lane : lanes_) lane.close();
 }
 

@@ -14,6 +14,7 @@
 #include "dataplane/cause_clock.h"
 #include "dataplane/deadline_lists.h"
 #include "dataplane/doorbells.h"
+#include "dataplane/early_packets.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/lane_agenda.h"
@@ -128,6 +129,7 @@ class RoceTransport final : public Transport {
     uint64_t out_of_credits = 0;  ///< acknowledgements that left a queue pair without credits for its next message
     uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
     uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
+    uint64_t out_of_order = 0;    ///< packets placed before one that was missing
     uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
     uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
     uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
@@ -230,7 +232,11 @@ class RoceTransport final : public Transport {
   size_t accept_image(Port& port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
-  void accept(Port& port, const Frame& frame, Time now) noexcept;
+  bool accept(Port& port, const Frame& frame, Time now) noexcept;
+  EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
+  void place_early(uint32_t queue_pair, Time arrival) noexcept;
+  void drop_early(uint32_t queue_pair) noexcept;
+  void release_batch(FramePort& port, std::span<Frame> frames) noexcept;
   void count_reject(Reject reject) noexcept;
   void on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
@@ -321,6 +327,8 @@ class RoceTransport final : public Transport {
   std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
   DeadlineLists deadlines_;
   std::vector<CauseClock> cause_clocks_;  // with CauseRecording::kOn
+  std::optional<EarlyPackets> early_;     // with RoceOptions::out_of_order
+  IndexQueue place_later_;                // queue pairs with some that the application had no room for
 
   std::unique_ptr<PacedSenders> paced_;                // with congestion control
   std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered
@@ -338,6 +346,7 @@ class RoceTransport final : public Transport {
   SlotPool<Get> gets_;
   MessageAssembly assembly_{0};
   std::array<Frame, kReceiveBurst> arrived_;
+  uint32_t kept_ = 0;  // of `arrived_`, as bits: those that are not given back now
   SpscRing<Delivery> delivered_;
   uint32_t one_way_turn_ = 0;
 

@@ -171,6 +171,7 @@ RoceOptions roce_options(const Setup& setup) {
   options.spread = t.spread == SpreadName::kSplit ? Spread::kSplit : Spread::kDeal;
   options.verb = data_verb(t.verb);
   options.receive_queue = t.receive_queue;
+  options.out_of_order = t.out_of_order;
   options.congestion = congestion_options(t.congestion);
   options.congestion_exceptions = setup.congestion_exceptions;
   options.markings = {

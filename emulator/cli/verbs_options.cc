@@ -34,6 +34,7 @@ std::vector<std::string> chosen_keys(const TransportConfig& transport) {
   look("resolve_interval", transport.resolve_interval != defaults.resolve_interval);
   look("resolve_deadline", transport.resolve_deadline != defaults.resolve_deadline);
   look("receive_check", transport.receive_check != defaults.receive_check);
+  look("out_of_order", transport.out_of_order != defaults.out_of_order);
   look("catch_up", transport.catch_up != defaults.catch_up);
   const std::pair<const char*, const MarkingConfig*> answers[] = {
       {"markings.ack", &transport.ack}, {"markings.nak", &transport.nak}, {"markings.cnp", &transport.cnp}};

@@ -206,6 +206,7 @@ struct TransportConfig {
   std::optional<uint32_t> rnr_retry;      ///< 0 .. 7; 7: without end
   std::optional<uint32_t> rnr_timer;      ///< code of the time that a receiver not ready asks for, 0 .. 31
   std::optional<uint32_t> receive_queue;  ///< receives posted a queue pair; absent: there is always one
+  uint32_t out_of_order = 0;              ///< packets that a receiver places ahead of a missing one
   std::optional<uint32_t> read_depth;     ///< READs outstanding a queue pair, 1 .. 16
   uint32_t dscp = 26;
   std::optional<bool> ecn;  ///< packets are ECN-capable, ECT(0)

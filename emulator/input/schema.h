@@ -207,6 +207,7 @@ void describe_reliability(Visitor& visit, TransportConfig& transport) {
   visit.field("rnr_retry", transport.rnr_retry, Or{"profile", Integer<uint32_t>{0, 7}});
   visit.field("rnr_timer", transport.rnr_timer, Or{"profile", Integer<uint32_t>{0, 31}});
   visit.field("receive_queue", transport.receive_queue, Or{"unlimited", Integer<uint32_t>{1, 65'535}});
+  visit.field("out_of_order", transport.out_of_order, Integer<uint32_t>{0, 1024});
   visit.field("read_depth", transport.read_depth, Or{"profile", Integer<uint32_t>{1, 16}});
 }
 

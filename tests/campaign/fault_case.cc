@@ -176,6 +176,8 @@ void choose_transports(FaultCase& fault, Random& random) {
     options.seed = random.chance(kSeldom) ? seed_before_wrap(random) : random.next();
     if (fault.disagreement == Disagreement::kMtu) options.mtu = any_of(random, {256u, 1024u, 4096u});
     if (counts_receives) options.receive_queue = any_of(random, {1u, 2u, 8u});
+    if (Random placing(~options.seed); placing.chance(kSeldom))
+      options.out_of_order = 1 + static_cast<uint32_t>(placing.below(64));
   }
 }
 

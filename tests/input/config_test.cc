@@ -100,7 +100,7 @@ ports:
 switch: {latency: 2us, link_latency: 5ns, buffer: 1MB, ecn_threshold: 100KB, loss: 0.1%, core: own}
 transport: {profile: mlx5, mtu: 1024B, verb: read, queue_pairs: 4, spread: deal, source_port: 50000, window: 16,
             timeout: 14, retry_count: 3, ack_every: 8, acks: per_request, rnr_retry: 2, rnr_timer: 14,
-            receive_queue: 8, read_depth: 2, dscp: 46, ecn: true, ttl: 7, neighbours: resolve, resolve_interval: 10ms,
+            receive_queue: 8, out_of_order: 96, read_depth: 2, dscp: 46, ecn: true, ttl: 7, neighbours: resolve, resolve_interval: 10ms,
             resolve_deadline: 1s, checking: on, catch_up: 50us,
             markings: {ack: {dscp: 48, ecn: off, priority: 6}, cnp: {dscp: 47}},
             verbs: {sl: 3, send_queue: 128, signal_every: 32, inline: 128B, shared_receive_queue: on,
@@ -157,6 +157,7 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.transport.acks, AckPolicy::kPerRequest);
   EXPECT_EQ(config.transport.rnr_retry, 2u);
   EXPECT_EQ(config.transport.receive_queue, 8u);
+  EXPECT_EQ(config.transport.out_of_order, 96u);
   EXPECT_EQ(config.transport.read_depth, 2u);
   EXPECT_EQ(config.transport.ack.dscp, 48u);
   EXPECT_EQ(config.transport.ack.ecn, false);

@@ -136,6 +136,21 @@ class Paths(RankwireTest):
             self.assertGreaterEqual(fairness(frames), 0.99)
             self.assertGreaterEqual(fairness(size), 0.99)
 
+    def test_sprayed_writes_are_placed_out_of_order(self):
+        ratios = []
+        for reach in (0, 512):
+            config = self.config(balancing={"spreading": "packet"})
+            config["transport"] |= {"queue_pairs": 1, "out_of_order": reach}
+            run = self.call("simulate", config, "--twin")
+            self.assert_delivered(run)
+            details = run.summary["transport_details"]
+            ratios.append(run.summary["ratio"])
+            print(f"out_of_order {reach}: {run.transport['retransmitted']} packets sent again, "
+                  f"{details['placed_out_of_order']} placed out of order, ratio {ratios[-1]:.3f}")
+            self.assertEqual(run.transport["retransmitted"] > 0, reach == 0)
+            self.assertEqual(details["placed_out_of_order"] > 0, reach > 0)
+        self.assertLess(ratios[1], ratios[0])
+
     def test_a_capture_that_is_full_says_so(self):
         path = self.configuration(self.config())
         run = self.call("simulate", path, "--twin", "--set", "record.capture=1MiB")
