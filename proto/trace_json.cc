@@ -280,7 +280,8 @@ bool TraceJson::next(TraceNode& node) {
       documents.flat = true;
       documents.nodes = nodes;
       documents.node = nodes.begin();
-    } else if (dom::element other; object["nodes"].get(other) == simdjson::SUCCESS) {
+    } else if (dom::element other; object["nodes"].get(other) == simdjson::SUCCESS ||
+                                   object["traceEvents"].get(other) == simdjson::SUCCESS) {
       fail_input("{}: an execution trace of another kind than Chakra's, such as PyTorch's, which must be converted",
                  path_);
     } else if (read_message(object, place, node)) {

@@ -50,6 +50,9 @@ class TraceReader {
   const std::optional<TraceMetadata>& metadata() const { return metadata_; }
   /// Of JSON, the present one, which its names are those of.
   TraceSchema schema() const { return schema_; }
+  /// The message of the node that was read last, for whoever wants all of it; empty unless the schema is 0.0.4 and the
+  /// file no JSON. Valid as long as the node.
+  std::string_view frame() const { return json_ || schema_ != TraceSchema::k004 ? std::string_view() : frame_; }
   /// Where the next frame begins, in bytes of the uncompressed stream.
   uint64_t offset() const { return pending_ ? frame_begin_ : bytes_.offset(); }
   const std::string& path() const { return path_; }

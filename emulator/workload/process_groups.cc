@@ -80,7 +80,8 @@ std::vector<GroupDefinition> read_groups_file(const std::string& path) {
     const Json groups = Json::parse(file);
     if (!groups.is_object()) fail_input("the process groups must be an object {{\"name\": [ranks]}}");
     std::vector<GroupDefinition> definitions;
-    for (const auto& [name, ranks] : groups.items()) definitions.push_back({name, parse_ranks(ranks, name)});
+    for (const auto& [name, ranks] : groups.items())
+      definitions.push_back({.name = name, .ranks = parse_ranks(ranks, name)});
     for (const GroupDefinition& group : definitions) {
       if (group.ranks.empty()) fail_input("group \"{}\" has no ranks", group.name);
     }
@@ -102,7 +103,9 @@ std::vector<GroupDefinition> parse_process_groups(const std::string& values) {
       fail_input("a process group needs pg_name and ranks: {:.80}", group.dump());
     }
     const std::string name = group_name(group["pg_name"]);
-    definitions.push_back({name, parse_ranks(group["ranks"], name)});
+    const auto size = group.find("group_size");
+    const bool has_size = size != group.end() && size->is_number_integer();
+    definitions.push_back({name, parse_ranks(group["ranks"], name), has_size ? size->get<int64_t>() : 0});
   }
   return definitions;
 }

@@ -11,6 +11,7 @@ namespace rankwire {
 struct GroupDefinition {
   std::string name;
   std::vector<int64_t> ranks;
+  int64_t size = 0;  ///< how many members METADATA says there are, 0 where it does not
 };
 
 /// A process-group file, {"name": [ranks], ...}, by name in byte order. Throws Error(kInput) naming the file.

@@ -11,16 +11,8 @@
 namespace rankwire {
 namespace {
 
-/// No operation of a real workload moves more; a larger number is a broken trace.
-constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
-
 bool has_no_communication(const TraceNode& in) {
   return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
-}
-
-std::string group_name(const TraceNode& in) {
-  if (auto name = string_attribute(in, "pg_name")) return *name;
-  return string_attribute(in, "comm_group").value_or("");
 }
 
 /// Turns the messages of one file into nodes. Errors begin with the node; the caller adds the file.
@@ -35,7 +27,6 @@ class NodeReader {
   Node read(const TraceNode& in) const;
 
  private:
-  NodeKind kind_of(const TraceNode& in) const;
   void read_work(const TraceNode& in, Node& out) const;
   void read_collective(const TraceNode& in, Node& out) const;
   void read_point_to_point(const TraceNode& in, Node& out) const;
@@ -82,26 +73,6 @@ Node NodeReader::read(const TraceNode& in) const {
       break;
   }
   return out;
-}
-
-NodeKind NodeReader::kind_of(const TraceNode& in) const {
-  const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
-  switch (in.type) {
-    case chakra::MEM_LOAD_NODE:
-    case chakra::MEM_STORE_NODE:
-      return NodeKind::kMemory;
-    case chakra::COMP_NODE:
-      return on_cpu ? NodeKind::kHost : NodeKind::kCompute;
-    // PyTorch's c10d operators on the CPU are typed as communication too; the kernel they launch carries the traffic.
-    case chakra::COMM_SEND_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kSend;
-    case chakra::COMM_RECV_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kReceive;
-    case chakra::COMM_COLL_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
-    default:
-      return NodeKind::kNone;
-  }
 }
 
 void NodeReader::read_work(const TraceNode& in, Node& out) const {
@@ -157,10 +128,6 @@ Bytes NodeReader::size(const TraceNode& in, const char* attribute, int64_t eleme
   return Bytes(elements * options_.element_size.count);
 }
 
-bool is_communication(uint32_t type) {
-  return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
-}
-
 /// Adds nodes to a RankFile and remembers the names of groups already met.
 class FileBuilder {
  public:
@@ -202,6 +169,34 @@ class FileBuilder {
 };
 
 }  // namespace
+
+bool is_communication(uint32_t type) {
+  return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
+}
+
+NodeKind kind_of(const TraceNode& in) {
+  const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
+  switch (in.type) {
+    case chakra::MEM_LOAD_NODE:
+    case chakra::MEM_STORE_NODE:
+      return NodeKind::kMemory;
+    case chakra::COMP_NODE:
+      return on_cpu ? NodeKind::kHost : NodeKind::kCompute;
+    case chakra::COMM_SEND_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kSend;
+    case chakra::COMM_RECV_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kReceive;
+    case chakra::COMM_COLL_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
+    default:
+      return NodeKind::kNone;
+  }
+}
+
+std::string group_name(const TraceNode& in) {
+  if (auto name = string_attribute(in, "pg_name")) return *name;
+  return string_attribute(in, "comm_group").value_or("");
+}
 
 RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
                         Tolerated& tolerated) {

@@ -9,8 +9,20 @@
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/tolerated.h"
 #include "emulator/workload/workload.h"
+#include "proto/trace_node.h"
 
 namespace rankwire {
+
+/// No operation of a real workload moves more; a larger number is a broken trace.
+inline constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
+
+/// Of a chakra::NodeType.
+bool is_communication(uint32_t type);
+/// What the node is. Communication on the CPU without type and size is kNone: PyTorch's c10d operators are typed so,
+/// and the kernel that they launch carries the traffic. Throws as the functions of proto/attributes.h.
+NodeKind kind_of(const TraceNode& in);
+/// The process group that a collective names, "" where it names none. Throws in the same way.
+std::string group_name(const TraceNode& in);
 
 /// The ids that each node refers to, as written.
 class References {

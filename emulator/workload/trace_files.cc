@@ -24,19 +24,6 @@ bool take_ending(std::string_view& file, std::initializer_list<std::string_view>
   return false;
 }
 
-/// The rank in "<base>.<rank>.et" or what else such a file may be called, written without leading zeros.
-std::optional<uint32_t> rank_of(std::string_view file, std::string_view base) {
-  take_ending(file, {".gz", ".zst"});
-  if (!take_ending(file, {".et", ".eg", ".json"})) return std::nullopt;
-  if (file.size() < base.size() + 2 || !file.starts_with(base) || file[base.size()] != '.') return std::nullopt;
-  file.remove_prefix(base.size() + 1);
-  if (file.size() > 1 && file.front() == '0') return std::nullopt;
-  uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), rank);
-  if (error != std::errc() || end != file.data() + file.size()) return std::nullopt;
-  return rank;
-}
-
 std::vector<std::string> expand_prefix(const std::string& prefix) {
   const fs::path path(prefix);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -44,11 +31,11 @@ std::vector<std::string> expand_prefix(const std::string& prefix) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename().string();
-    const std::optional<uint32_t> rank = rank_of(file, path.filename().string());
-    if (!rank) continue;
+    const std::optional<NumberedName> name = numbered_name(file);
+    if (!name || name->base != path.filename().string()) continue;
     const std::string full = path.has_parent_path() ? entry.path().string() : file;
-    const auto [other, added] = by_rank.emplace(*rank, full);
-    if (!added) fail_input("{} and {} are both the trace of rank {}", other->second, full, *rank);
+    const auto [other, added] = by_rank.emplace(name->rank, full);
+    if (!added) fail_input("{} and {} are both the trace of rank {}", other->second, full, name->rank);
   }
   if (by_rank.empty()) {
     fail_input("no trace: neither a file {0} nor {0}.0.et exists, nor one that ends in .eg, .json, .gz or .zst",
@@ -67,6 +54,19 @@ std::vector<std::string> expand_prefix(const std::string& prefix) {
 }
 
 }  // namespace
+
+std::optional<NumberedName> numbered_name(std::string_view file) {
+  take_ending(file, {".gz", ".zst"});
+  if (!take_ending(file, {".et", ".eg", ".json"})) return std::nullopt;
+  const size_t dot = file.rfind('.');
+  if (dot == file.npos) return std::nullopt;
+  const std::string_view digits = file.substr(dot + 1);
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
+  NumberedName name{std::string(file.substr(0, dot))};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), name.rank);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return name;
+}
 
 std::vector<std::string> find_trace_files(const std::vector<std::string>& traces) {
   if (traces.empty()) fail_input("no trace is named");

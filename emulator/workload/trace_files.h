@@ -1,10 +1,23 @@
 // Which file is which rank's trace.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankwire {
+
+/// The parts of a name such as "w.12.et".
+struct NumberedName {
+  std::string base;
+  uint32_t rank = 0;
+};
+
+/// Of the name of a file (without its folder) that ends in .et, .eg or .json, perhaps with .gz or .zst behind it, and
+/// has a rank without leading zeros in front of that.
+std::optional<NumberedName> numbered_name(std::string_view file);
 
 /// The files by rank. Several names are the ranks' files in order; one name is a file if there is one of that name, and
 /// otherwise a prefix P that stands for P.<rank>.et, or .eg or .json, each also with .gz or .zst behind it; ranks are
