@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/peer.h"
+#include "emulator/cli/trace_verbs.h"
 
 namespace rankwire {
 namespace {
@@ -18,6 +19,7 @@ struct Line {
   CLI::App app{"rankwire: the network traffic of AI jobs on real wires, beside a reference model."};
   RunRequest request;
   PeerRequest peer;
+  TraceVerbs trace_verbs;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::optional<double> most;
@@ -115,7 +117,7 @@ struct Line {
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
     compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
 
-    CLI::App& trace = *app.add_subcommand("trace", "make traces");
+    CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);
     trace.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
     CLI::App& generate = *trace.add_subcommand("generate", "write the Chakra traces of a transformer training step");
@@ -124,6 +126,7 @@ struct Line {
     generate.add_option("--out", prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json")->required();
     generate.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
     generate.callback([this] { status = generate_traces(specification, prefix); });
+    trace_verbs.add(trace, status);
   }
 };
 

@@ -11,8 +11,8 @@
 
 namespace rankwire {
 
-Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done)
-    : label_(std::move(label)), total_(total), done_(std::move(done)) {
+Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit)
+    : label_(std::move(label)), total_(total), done_(std::move(done)), unit_(unit) {
   if (isatty(STDERR_FILENO) != 0 && log_verbosity() == Verbosity::kNormal) thread_ = std::thread([this] { show(); });
 }
 
@@ -32,7 +32,7 @@ void Progress::show() {
   for (auto wait = std::chrono::seconds(2); !stop_.wait_for(lock, wait, [this] { return stopped_; });
        wait = std::chrono::seconds(1)) {
     const uint64_t done = done_();
-    fmt::print(stderr, "\r{}: {} of {} operations ({} %)\x1b[K", label_, done, total_,
+    fmt::print(stderr, "\r{}: {} of {} {} ({} %)\x1b[K", label_, done, total_, unit_,
                total_ == 0 ? 100 : done * 100 / total_);
     std::fflush(stderr);
     shown = true;

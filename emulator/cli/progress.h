@@ -10,11 +10,12 @@
 
 namespace rankwire {
 
-/// Prints "label: done of total" to standard error about once a second from the third second on, and wipes it at the
-/// end. Silent when standard error is no terminal or the log is quiet. `done` is called on a thread of its own.
+/// Prints "label: done of total operations", or what `unit` names, to standard error about once a second from the third
+/// second on, and wipes it at the end. Silent when standard error is no terminal or the log is quiet. `done` is called
+/// on a thread of its own.
 class Progress {
  public:
-  Progress(std::string label, uint64_t total, std::function<uint64_t()> done);
+  Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit = "operations");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -25,6 +26,7 @@ class Progress {
   const std::string label_;
   const uint64_t total_;
   const std::function<uint64_t()> done_;
+  const char* const unit_;
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopped_ = false;

@@ -1,0 +1,25 @@
+// The command line of `rankwire trace check|...`.
+#pragma once
+
+#include "emulator/cli/trace_commands.h"
+
+namespace CLI {
+class App;
+}
+
+namespace rankwire {
+
+/// Holds what the options of the verbs are stored in, as long as the command line is used.
+class TraceVerbs {
+ public:
+  /// Adds the verbs to `rankwire trace`; the one that is called leaves its result in `status`.
+  void add(CLI::App& trace, int& status);
+
+ private:
+  void add_inputs(CLI::App& verb, TraceInputs& inputs);
+  void add_check(CLI::App& trace, int& status);
+
+  TraceCheckRequest check_;
+};
+
+}  // namespace rankwire

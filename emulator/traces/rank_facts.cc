@@ -1,0 +1,216 @@
+#include "emulator/traces/rank_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <queue>
+#include <unordered_set>
+#include <utility>
+
+#include "proto/attributes.h"
+
+namespace rankwire {
+namespace {
+
+/// The numbers at the end of a list in Python's notation, the last one first: "[..., [], [], 0, 1, 2]" gives 2, 1, 0.
+std::vector<int64_t> numbers_at_end(std::string_view values, size_t most) {
+  std::vector<int64_t> numbers;
+  if (values.empty() || values.back() != ']') return numbers;
+  values.remove_suffix(1);
+  while (numbers.size() < most) {
+    const size_t comma = values.rfind(',');
+    if (comma == values.npos) break;
+    std::string_view text = values.substr(comma + 1);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    int64_t number;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) break;
+    numbers.push_back(number);
+    values = values.substr(0, comma);
+  }
+  return numbers;
+}
+
+/// PyTorch writes a tensor as [tensor, storage, offset, elements, bytes of an element, 'cuda:0'] and ends the inputs of
+/// record_param_comms with the first global rank, the stride and the number of ranks of the group.
+void read_inputs(std::string_view values, NodeFacts& facts) {
+  for (size_t device = values.find(", 'cuda"); device != values.npos; device = values.find(", 'cuda", device + 1)) {
+    const std::vector<int64_t> numbers = numbers_at_end(std::string(values.substr(0, device)) + "]", 2);
+    if (numbers.size() < 2) continue;
+    facts.element_bytes = facts.input_elements == 0 || facts.element_bytes == numbers[0] ? numbers[0] : 0;
+    facts.input_elements += numbers[1];
+  }
+  const std::vector<int64_t> numbers = numbers_at_end(values, 3);
+  const bool has_group = numbers.size() == 3 && numbers[0] > 0 && numbers[1] >= 1 && numbers[2] >= 0;
+  if (has_group && values.find("[], [], ") != values.npos) facts.group_size = numbers[0];
+}
+
+class FactsBuilder {
+ public:
+  explicit FactsBuilder(RankFacts& facts) : facts_(facts) {}
+
+  void add(const TraceNode& in) {
+    const auto index = static_cast<uint32_t>(facts_.nodes.size());
+    NodeFacts node;
+    node.id = in.id;
+    node.name = in.name;
+    node.type = in.type;
+    node.start = in.start;
+    node.duration = in.duration;
+    node.unit = in.unit;
+    attempt(index, [&] { node.on_cpu = bool_attribute(in, "is_cpu_op").value_or(false); });
+    attempt(index, [&] { node.kind = kind_of(in); });
+    integer(index, in, "num_ops", node.operations);
+    integer(index, in, "tensor_size", node.tensor);
+    integer(index, in, node.on_cpu ? "tid" : "stream", node.stream);
+    if (!node.stream) integer(index, in, "tid", node.stream);
+    if (in.type == chakra::COMM_COLL_NODE || node.communicates()) read_communication(index, in, node);
+    if (node.kind == NodeKind::kCollective) attempt(index, [&] { node.group = name_index(group_name(in)); });
+    if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) {
+      attempt(index, [&] {
+        for (GroupDefinition& group : parse_process_groups(std::string(in.inputs.values)))
+          facts_.groups.push_back(std::move(group));
+      });
+    }
+    facts_.data.add_node(in.data_deps);
+    facts_.control.add_node(in.control_deps);
+    facts_.index_of.try_emplace(node.id, index);
+    facts_.nodes.push_back(std::move(node));
+  }
+
+ private:
+  template <class Read>
+  void attempt(uint32_t node, const Read& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      facts_.faults.push_back({node, error.what()});
+    }
+  }
+
+  void integer(uint32_t index, const TraceNode& in, const char* name, std::optional<int64_t>& value) {
+    attempt(index, [&] { value = integer_attribute(in, name); });
+  }
+
+  void read_communication(uint32_t index, const TraceNode& in, NodeFacts& node) {
+    std::optional<int64_t> tag;
+    integer(index, in, "comm_type", node.collective);
+    integer(index, in, "comm_size", node.size);
+    integer(index, in, "comm_src", node.source);
+    integer(index, in, "comm_dst", node.destination);
+    integer(index, in, "comm_tag", tag);
+    integer(index, in, "root", node.root);
+    node.tag = tag.value_or(0);
+    read_inputs(in.inputs.values, node);
+  }
+
+  uint32_t name_index(const std::string& name) {
+    const auto [at, added] = names_.try_emplace(name, static_cast<uint32_t>(facts_.group_names.size()));
+    if (added) facts_.group_names.push_back(name);
+    return at->second;
+  }
+
+  RankFacts& facts_;
+  std::unordered_map<std::string, uint32_t> names_;
+};
+
+Duration in_units(uint64_t count, Duration unit) {
+  return count > static_cast<uint64_t>(Duration::max().ps / unit.ps) ? Duration::max()
+                                                                     : unit * static_cast<int64_t>(count);
+}
+
+}  // namespace
+
+Duration NodeFacts::recorded() const {
+  return in_units(duration, unit);
+}
+
+std::optional<Time> NodeFacts::started() const {
+  if (start == 0) return std::nullopt;
+  return Time(in_units(start, unit).ps);
+}
+
+bool RankFacts::truncated() const {
+  return unreadable.find(" ends ") != unreadable.npos;
+}
+
+std::optional<uint32_t> RankFacts::find(uint64_t id) const {
+  const auto found = index_of.find(id);
+  if (found == index_of.end()) return std::nullopt;
+  return found->second;
+}
+
+std::string RankFacts::attribute(std::string_view name) const {
+  if (!metadata) return {};
+  for (const auto& [key, value] : metadata->attributes) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+bool RankFacts::counts_elements() const {
+  return attribute("schema") == "symbolic_tensor_network" && attribute(kSizeUnit) != "bytes";
+}
+
+RankFacts read_facts(const std::string& path, uint32_t rank) {
+  RankFacts facts;
+  facts.path = path;
+  facts.rank = rank;
+  FactsBuilder builder(facts);
+  try {
+    TraceReader reader(path);
+    facts.schema = reader.schema();
+    facts.metadata = reader.metadata();
+    for (TraceNode node; reader.next(node);) builder.add(node);
+  } catch (const Error& error) {
+    facts.unreadable = error.what();
+  }
+  return facts;
+}
+
+void choose_carrier(std::span<RankFacts> ranks) {
+  const auto has = [&](References RankFacts::*list) {
+    return std::ranges::any_of(ranks, [&](const RankFacts& facts) { return !(facts.*list).empty(); });
+  };
+  const bool control = !has(&RankFacts::data) && has(&RankFacts::control);
+  for (RankFacts& facts : ranks) facts.carrier = control ? Carrier::kControl : Carrier::kData;
+}
+
+Graph dependency_graph(const RankFacts& facts) {
+  std::vector<Edge> edges;
+  std::vector<uint32_t> parents;
+  for (uint32_t node = 0; node < facts.nodes.size(); ++node) {
+    parents.clear();
+    for (const uint64_t id : facts.carried().of(node)) {
+      const std::optional<uint32_t> parent = facts.find(id);
+      if (parent && *parent != node) parents.push_back(*parent);
+    }
+    std::ranges::sort(parents);
+    const auto repeated = std::ranges::unique(parents);
+    parents.erase(repeated.begin(), repeated.end());
+    for (const uint32_t parent : parents) edges.push_back({parent, node});
+  }
+  return make_graph(static_cast<uint32_t>(facts.nodes.size()), edges);
+}
+
+std::vector<uint32_t> order_by_id(const RankFacts& facts, const Graph& graph) {
+  using Candidate = std::pair<uint64_t, uint32_t>;  // id, vertex
+  std::vector<uint32_t> waiting(graph.vertices(), 0);
+  for (const uint32_t next : graph.next) ++waiting[next];
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> ready;
+  for (uint32_t v = 0; v < graph.vertices(); ++v) {
+    if (waiting[v] == 0) ready.emplace(facts.nodes[v].id, v);
+  }
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    const uint32_t vertex = ready.top().second;
+    ready.pop();
+    order.push_back(vertex);
+    for (const uint32_t next : graph.next_of(vertex)) {
+      if (--waiting[next] == 0) ready.emplace(facts.nodes[next].id, next);
+    }
+  }
+  return order;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,32 @@
+// What a check has found, put right in a copy where the right thing is known.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "emulator/traces/check.h"
+
+namespace rankwire {
+
+/// Changes of one kind in one file.
+struct RepairChange {
+  Finding finding;   ///< what was wrong; `what` is the first occurrence
+  std::string done;  ///< what was done about it
+};
+
+/// Writes a copy of the set below `folder`: NAME.<rank>.et for each file that can be read at all, and NAME.json where
+/// there is a process-group file. Returns what was changed and why. With an element size of more than one byte, sizes
+/// become bytes. Put right are: nodes behind a place that cannot be read (left out), equal nodes with one id (dropped;
+/// others get a new id), dependencies that dangle, repeat, or lead to the node itself (dropped), cycles (the dependency
+/// that reaches furthest ahead in the file is dropped), the order of kernels, double-counted host operations, sizes in
+/// elements, repeated tags, clocks that contradict each other. Throws as `copy_trace`.
+std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptions& options,
+                                     const std::filesystem::path& folder);
+
+/// A list of {"code", "file", "rank", "nodes", "count", "what", "done"}.
+nlohmann::ordered_json to_json(const std::vector<RepairChange>& changes);
+std::string to_text(const std::vector<RepairChange>& changes);
+
+}  // namespace rankwire
