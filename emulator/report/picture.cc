@@ -9,20 +9,8 @@
 namespace rankwire {
 namespace {
 
-using Columns = SideActivity::Columns;
-
-constexpr size_t kColumns = SideActivity::kColumns;
-constexpr int kColumnWidth = 2, kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kGap = 10, kTop = 8;
-constexpr int kPlotWidth = static_cast<int>(kColumns) * kColumnWidth;
-
-void mark(Columns& columns, OperationTimes times, Time end) {
-  if (times.duration() <= Duration(0)) return;
-  const auto column = [&](int64_t ps) {
-    return static_cast<size_t>(static_cast<__int128>(ps) * static_cast<int64_t>(kColumns) / end.ps);
-  };
-  const size_t last = std::min(column(times.end.ps - 1), kColumns - 1);
-  for (size_t c = column(std::max<int64_t>(times.start.ps, 0)); c <= last; ++c) columns.set(c);
-}
+constexpr int kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kGap = 10, kTop = 8;
+constexpr int kPlotWidth = TimelineColumns::kWidth;
 
 SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end) {
   SideActivity side;
@@ -32,24 +20,9 @@ SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end
     side.ranks[rank.value].add(activity, times);
     if (rank.value >= SideActivity::kMostDrawn) return;
     if (side.columns.size() <= rank.value) side.columns.resize(rank.value + 1);
-    mark(side.columns[rank.value][static_cast<size_t>(activity)], times, end);
+    side.columns[rank.value][static_cast<size_t>(activity)].mark(times, end);
   });
   return side;
-}
-
-void add_bars(std::string& svg, const Columns& columns, int y, const char* css) {
-  for (size_t c = 0; c < kColumns;) {
-    if (!columns[c]) {
-      ++c;
-      continue;
-    }
-    size_t stop = c;
-    while (stop < kColumns && columns[stop]) ++stop;
-    svg += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", css,
-                       kLabelWidth + static_cast<int>(c) * kColumnWidth, y, static_cast<int>(stop - c) * kColumnWidth,
-                       kBand);
-    c = stop;
-  }
 }
 
 void add_side(std::string& svg, const SideActivity& activity, int row, int rows, const char* name) {
@@ -59,7 +32,8 @@ void add_side(std::string& svg, const SideActivity& activity, int row, int rows,
     const int y = kTop + static_cast<int>(rank) * (rows * kRow + kGap) + row * kRow;
     svg += fmt::format("<text x=\"0\" y=\"{}\">rank {} {}</text>\n", y + kBand + 4, rank, name);
     for (size_t band = 0; band < 2; ++band) {
-      add_bars(svg, activity.columns[rank][band], y + static_cast<int>(band) * kBand, kClasses[reference][band]);
+      svg += activity.columns[rank][band].svg(kLabelWidth, y + static_cast<int>(band) * kBand, kBand,
+                                              kClasses[reference][band]);
     }
   }
 }

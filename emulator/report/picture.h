@@ -2,24 +2,22 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "emulator/record/reader.h"
 #include "emulator/report/activity.h"
+#include "emulator/report/timeline_columns.h"
 
 namespace rankwire {
 
 /// One side of a record, by rank.
 struct SideActivity {
-  static constexpr size_t kColumns = 400;     ///< into which the picture cuts time
   static constexpr uint32_t kMostDrawn = 32;  ///< ranks that have columns
-  using Columns = std::bitset<kColumns>;
 
   std::vector<RankActivity> ranks;
-  std::vector<std::array<Columns, 2>> columns;  ///< by Activity: where a node was at work
+  std::vector<std::array<TimelineColumns, 2>> columns;  ///< by Activity: where a node was at work
 };
 
 /// Both sides (emulated, reference) on one axis from 0 to the last end on either.
