@@ -1,48 +1,23 @@
 #include "emulator/traces/rank_facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <queue>
-#include <unordered_set>
 #include <utility>
 
+#include "emulator/traces/tensor_text.h"
 #include "proto/attributes.h"
 
 namespace rankwire {
 namespace {
 
-/// The numbers at the end of a list in Python's notation, the last one first: "[..., [], [], 0, 1, 2]" gives 2, 1, 0.
-std::vector<int64_t> numbers_at_end(std::string_view values, size_t most) {
-  std::vector<int64_t> numbers;
-  if (values.empty() || values.back() != ']') return numbers;
-  values.remove_suffix(1);
-  while (numbers.size() < most) {
-    const size_t comma = values.rfind(',');
-    if (comma == values.npos) break;
-    std::string_view text = values.substr(comma + 1);
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    int64_t number;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) break;
-    numbers.push_back(number);
-    values = values.substr(0, comma);
-  }
-  return numbers;
-}
-
-/// PyTorch writes a tensor as [tensor, storage, offset, elements, bytes of an element, 'cuda:0'] and ends the inputs of
-/// record_param_comms with the first global rank, the stride and the number of ranks of the group.
 void read_inputs(std::string_view values, NodeFacts& facts) {
-  for (size_t device = values.find(", 'cuda"); device != values.npos; device = values.find(", 'cuda", device + 1)) {
-    const std::vector<int64_t> numbers = numbers_at_end(std::string(values.substr(0, device)) + "]", 2);
-    if (numbers.size() < 2) continue;
-    facts.element_bytes = facts.input_elements == 0 || facts.element_bytes == numbers[0] ? numbers[0] : 0;
-    facts.input_elements += numbers[1];
-  }
-  const std::vector<int64_t> numbers = numbers_at_end(values, 3);
-  const bool has_group = numbers.size() == 3 && numbers[0] > 0 && numbers[1] >= 1 && numbers[2] >= 0;
-  if (has_group && values.find("[], [], ") != values.npos) facts.group_size = numbers[0];
+  for_each_tensor(values, [&](const TensorText& tensor) {
+    const bool uniform = facts.input_elements == 0 || facts.element_bytes == tensor.element_bytes;
+    facts.element_bytes = uniform ? tensor.element_bytes : 0;
+    facts.input_elements += tensor.elements;
+  });
+  facts.group_size = group_size_of(values);
 }
 
 class FactsBuilder {

@@ -1,9 +1,9 @@
 #include "emulator/traces/trace_copy.h"
 
-#include <charconv>
 #include <filesystem>
 
 #include "base/error.h"
+#include "emulator/traces/tensor_text.h"
 
 namespace rankwire {
 namespace {
@@ -137,11 +137,7 @@ void scale_tensor_lists(chakra::Node& node, int64_t factor) {
     if (!tensors || !attribute.has_string_list()) continue;
     auto& values = *attribute.mutable_string_list()->mutable_values();
     for (int i = 1; i < values.size(); i += 2) {
-      int64_t size;
-      const std::string& text = values[i];
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-      const bool whole = error == std::errc() && end == text.data() + text.size();
-      if (whole && size >= 0 && size <= INT64_MAX / factor) values[i] = std::to_string(size * factor);
+      if (const auto size = tensor_size(values[i])) values[i] = std::to_string(*size * factor);
     }
   }
 }

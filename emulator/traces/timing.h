@@ -1,0 +1,59 @@
+// When the operations of a set take place, as far as its traces tell.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/traces/rank_set.h"
+
+namespace rankwire {
+
+struct TimingOptions {
+  Bandwidth rate = Bandwidth(100'000'000'000);  ///< of communication without a recorded duration
+  int64_t peak_flops = 100'000'000'000'000;     ///< of compute without a recorded duration, flop/s, > 0
+  Bytes element_size = Bytes(1);                ///< what sizes count
+};
+
+struct Span {
+  Time start, end;
+  Duration duration() const { return end - start; }
+};
+
+/// A node of the critical path. What a rank waits for between two of them is no node's.
+struct PathStep {
+  NodeRef at;
+  Span span;
+};
+
+struct Timing {
+  bool recorded = false;                 ///< from recorded start times; otherwise from an ideal schedule
+  std::vector<std::vector<Span>> spans;  ///< by place and node
+  Time end;                              ///< of the last node; the first begins at 0
+  std::vector<PathStep> critical;        ///< in order of time; empty where times are recorded
+  std::string problem;                   ///< why there are no spans, or ""
+
+  Span span(NodeRef at) const { return spans[at.place][at.node]; }
+};
+
+/// Recorded times where every node that takes part has a start. Otherwise a list schedule of all ranks: a node starts
+/// when what it depends on has ended, a collective when all its members can, a RECV when its SEND has ended; host
+/// threads, streams, and groups without a stream do one thing at a time, of those that wait the lowest id first. A node
+/// takes its recorded duration, a collective the least of its members' (the last to come waits for nobody), else its
+/// bytes at `rate`, or its num_ops at `peak_flops`. The critical path leads back from the node that ends last by what
+/// each node waited for last, be it a dependency or its stream. O((nodes + dependencies) log nodes).
+Timing time_operations(const RankSet& set, const Matches& matches, const TimingOptions& options);
+
+/// How a rank spent its time.
+struct Overlap {
+  Duration compute;  ///< at least one kernel or memory operation at work, or host operation where there is no kernel
+  Duration communication;  ///< at least one collective, SEND or RECV at work
+  Duration both;
+
+  Duration exposed() const { return communication - both; }
+};
+Overlap overlap_of(const RankFacts& facts, std::span<const Span> spans);
+
+}  // namespace rankwire
