@@ -9,14 +9,34 @@
 
 namespace rankwire {
 
+namespace {
+
+int64_t quantity(const char* option, const std::string& text, const UnitScale& scale) {
+  try {
+    return parse_quantity(text, scale);
+  } catch (const ValueError& error) {
+    fail_input("{} {}: {}", option, text, error.what());
+  }
+}
+
+/// Calls `read(files, done)` for each set that the inputs name.
+template <class Read>
+void for_each_set(const TraceInputs& inputs, const Read& read) {
+  const std::vector<TraceFileSet> found = find_trace_sets(inputs.paths, inputs.groups);
+  uint64_t files = 0;
+  for (const TraceFileSet& set : found) files += set.files.size();
+  std::atomic<uint64_t> done = 0;
+  const Progress progress(
+      "reading traces", files, [&done] { return done.load(); }, "files");
+  for (const TraceFileSet& set : found) read(set, done);
+}
+
+}  // namespace
+
 CheckOptions check_options(const TraceInputs& inputs) {
   constexpr int64_t kLargest = 64;  // as workload.element_size
   CheckOptions options;
-  try {
-    options.element_size = Bytes(parse_quantity(inputs.element_size, kSizeScale));
-  } catch (const ValueError& error) {
-    fail_input("--element-size {}: {}", inputs.element_size, error.what());
-  }
+  options.element_size = Bytes(quantity("--element-size", inputs.element_size, kSizeScale));
   if (options.element_size < Bytes(1) || options.element_size > Bytes(kLargest)) {
     fail_input("--element-size {}: elements have 1 to {} bytes", inputs.element_size, kLargest);
   }
@@ -24,18 +44,55 @@ CheckOptions check_options(const TraceInputs& inputs) {
   return options;
 }
 
+TimingOptions timing_options(const TraceInputs& inputs, const TraceTimes& times) {
+  TimingOptions options;
+  options.rate = Bandwidth(quantity("--rate", times.rate, kRateScale));
+  options.peak_flops = quantity("--peak", times.peak, kFlopsScale);
+  options.element_size = check_options(inputs).element_size;
+  if (options.rate.bits_per_second == 0) fail_input("--rate {}: nothing would ever end", times.rate);
+  if (options.peak_flops == 0) fail_input("--peak {}: nothing would ever end", times.peak);
+  return options;
+}
+
+std::vector<ReadSet> read_sets(const TraceInputs& inputs) {
+  const CheckOptions options = check_options(inputs);
+  std::vector<ReadSet> sets;
+  for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
+    Findings findings;
+    ReadSet& read = sets.emplace_back();
+    read.set = read_set(files, options, findings, done);
+    read.matches = match_operations(read.set, findings);
+  });
+  return sets;
+}
+
+ReadSet read_one_set(const TraceInputs& inputs) {
+  std::vector<ReadSet> sets = read_sets(inputs);
+  if (sets.size() > 1) {
+    fail_input("{} and {} are two sets of traces, name one", sets[0].set.files.name, sets[1].set.files.name);
+  }
+  for (const RankFacts& facts : sets.front().set.ranks) {
+    if (!facts.unreadable.empty()) fail_input("{}", facts.unreadable);
+  }
+  return std::move(sets.front());
+}
+
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {
   const CheckOptions options = check_options(inputs);
-  const std::vector<TraceFileSet> found = find_trace_sets(inputs.paths, inputs.groups);
-  uint64_t files = 0;
-  for (const TraceFileSet& set : found) files += set.files.size();
-  std::atomic<uint64_t> done = 0;
-  const Progress progress(
-      "reading traces", files, [&done] { return done.load(); }, "files");
   std::vector<CheckedSet> sets;
-  sets.reserve(found.size());
-  for (const TraceFileSet& set : found) sets.push_back(check_set(set, options, done));
+  for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
+    sets.push_back(check_set(files, options, done));
+  });
   return sets;
+}
+
+Duration duration_option(const char* option, const std::string& text) {
+  return Duration(quantity(option, text, kDurationScale));
+}
+
+std::string made_text(uint32_t ranks, uint64_t nodes, const std::string& prefix, bool groups) {
+  const std::string more = groups ? fmt::format(" and {}.json", prefix) : "";
+  return fmt::format("{} ranks, {} nodes: {}.<rank>.et{}\n", ranks, nodes, prefix, more);
 }
 
 void print_json(const nlohmann::ordered_json& json) {

@@ -6,12 +6,27 @@
 
 #include "emulator/cli/trace_commands.h"
 #include "emulator/traces/check.h"
+#include "emulator/traces/timing.h"
 
 namespace rankwire {
 
 CheckOptions check_options(const TraceInputs& inputs);
+TimingOptions timing_options(const TraceInputs& inputs, const TraceTimes& times);
+/// A set as it is read by those verbs that do not judge it.
+struct ReadSet {
+  RankSet set;
+  Matches matches;
+};
+/// All sets, with progress. Throws Error(kInput) when there is nothing to read.
+std::vector<ReadSet> read_sets(const TraceInputs& inputs);
+/// The only one. Throws Error(kInput) when there are several, or a file cannot be read to its end.
+ReadSet read_one_set(const TraceInputs& inputs);
 /// All sets, checked, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs);
+/// A duration of option `option`, such as "1.5ms". Throws Error(kInput).
+Duration duration_option(const char* option, const std::string& text);
+/// "1 ranks, 5 nodes: PREFIX.<rank>.et and PREFIX.json".
+std::string made_text(uint32_t ranks, uint64_t nodes, const std::string& prefix, bool groups);
 /// To standard output; what is no UTF-8 is replaced.
 void print_json(const nlohmann::ordered_json& json);
 

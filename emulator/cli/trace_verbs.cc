@@ -6,6 +6,10 @@ namespace rankwire {
 
 void TraceVerbs::add(CLI::App& trace, int& status) {
   add_check(trace, status);
+  add_inspect(trace, status);
+  add_scale(trace, status);
+  add_select(trace, status);
+  add_draw(trace, status);
 }
 
 void TraceVerbs::add_inputs(CLI::App& verb, TraceInputs& inputs) {
@@ -17,6 +21,64 @@ void TraceVerbs::add_inputs(CLI::App& verb, TraceInputs& inputs) {
       ->check(CLI::PositiveNumber);
   verb.add_flag_callback(
       "--json", [&inputs] { inputs.form = OutputForm::kJson; }, "print JSON");
+}
+
+void TraceVerbs::add_times(CLI::App& verb, TraceTimes& times) {
+  verb.add_option("--rate", times.rate, "of communication without a recorded duration")->capture_default_str();
+  verb.add_option("--peak", times.peak, "of compute without a recorded duration")->capture_default_str();
+}
+
+void TraceVerbs::add_inspect(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("inspect", "what traces hold: counts, bytes, overlap, critical path, memory");
+  add_inputs(verb, inspect_.inputs);
+  add_times(verb, inspect_.times);
+  verb.add_option("--pictures", inspect_.pictures, "folder for NAME.traffic.svg and NAME.memory.svg");
+  verb.footer("Example: rankwire trace inspect traces/gpt --pictures pictures");
+  verb.callback([this, &status] { status = inspect_traces(inspect_); });
+}
+
+void TraceVerbs::add_scale(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("scale", "make the traces of a larger run from those of a smaller one");
+  add_inputs(verb, scale_.inputs);
+  verb.add_option("--replicate", scale_.replicas, "number of data-parallel replicas")
+      ->required()
+      ->check(CLI::Range(1, 65536));
+  verb.add_option("--across", scale_.across, "group that gets the members of all replicas; repeatable")
+      ->allow_extra_args(false);
+  verb.add_option("--out", scale_.out, "prefix of the copies: PREFIX.<rank>.et and PREFIX.json")->required();
+  verb.footer("Example: rankwire trace scale traces/resnet --replicate 8 --out traces/resnet8");
+  verb.callback([this, &status] { status = scale_traces(scale_); });
+}
+
+void TraceVerbs::add_select(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("select", "make traces of a part of others");
+  add_inputs(verb, select_.inputs);
+  add_times(verb, select_.times);
+  verb.add_option("--only-ranks", select_.ranks, "such as 0-3,7");
+  verb.add_option("--only-ids", select_.ids, "of nodes, such as 0-999");
+  verb.add_option("--only-kinds", select_.kinds, "such as compute,all_reduce")->delimiter(',')->allow_extra_args(false);
+  verb.add_option("--only-names", select_.names, "shell pattern of names; repeatable")->allow_extra_args(false);
+  verb.add_option("--window", select_.window, "nodes at work in it, such as 1ms-2.5ms");
+  verb.add_option("--out", select_.out, "prefix of the copies: PREFIX.<rank>.et and PREFIX.json")->required();
+  verb.footer("Example: rankwire trace select traces/gpt --only-ranks 0-3 --window 0ms-10ms --out traces/part");
+  verb.callback([this, &status] { status = select_traces(select_); });
+}
+
+void TraceVerbs::add_draw(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("draw", "the graph of a rank, and all ranks over time");
+  add_inputs(verb, draw_.inputs);
+  add_times(verb, draw_.times);
+  verb.add_option("--rank", draw_.rank, "whose graph")->capture_default_str();
+  verb.add_option("--most", draw_.most, "vertices; what are more is collapsed by name")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 5000));
+  verb.add_option("--format", draw_.formats, "of the graph besides dot, by the program dot: svg, pdf")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"svg", "pdf"}));
+  verb.add_option("--out", draw_.out, "prefix: PREFIX.dot, PREFIX.svg, PREFIX.pdf, PREFIX.timeline.svg")->required();
+  verb.footer("Example: rankwire trace draw traces/gpt --rank 3 --format svg --out pictures/gpt");
+  verb.callback([this, &status] { status = draw_traces(draw_); });
 }
 
 void TraceVerbs::add_check(CLI::App& trace, int& status) {

@@ -1,0 +1,28 @@
+// `trace scale`.
+#include <fmt/format.h>
+
+#include "emulator/cli/trace_inputs.h"
+#include "emulator/traces/replicate.h"
+
+namespace rankwire {
+
+int scale_traces(const TraceScaleRequest& request) {
+  const ReadSet read = read_one_set(request.inputs);
+  const ReplicatedSet made =
+      replicate(read.set, {.replicas = request.replicas, .across = request.across, .prefix = request.out});
+  if (request.inputs.form == OutputForm::kJson) {
+    print_json({{"ranks", made.ranks},
+                {"nodes", made.nodes},
+                {"groups", made.groups.size()},
+                {"across", made.across},
+                {"prefix", request.out}});
+    return 0;
+  }
+  fmt::print("{}", made_text(made.ranks, made.nodes, request.out, !made.groups.empty()));
+  for (const std::string& name : made.across) {
+    fmt::print("{} has members of all replicas\n", name.empty() ? "the group of all ranks" : "group \"" + name + "\"");
+  }
+  return 0;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,129 @@
+"""`rankwire trace` from outside: broken traces, runs of their repaired copies, parts and pictures."""
+
+import json
+import unittest
+
+import chakra
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire
+
+
+class TraceCheck(RankwireTest):
+    def write(self, *ranks, name="w"):
+        prefix = self.folder / name
+        chakra.write_ranks(prefix, ranks)
+        return prefix
+
+    def broken(self):
+        """Two ranks; rank 1 has a cycle, a dangling dependency and an id twice."""
+        good = [chakra.Node(1, "gemm", duration_us=5), chakra.collective(chakra.ALL_REDUCE, 4096, 2, [1])]
+        bad = [
+            chakra.Node(1, "gemm", dependencies=[3], duration_us=5),
+            chakra.collective(chakra.ALL_REDUCE, 4096, 2, [1]),
+            chakra.Node(3, "gemm", dependencies=[2, 99], duration_us=5),
+            chakra.Node(3, "other", duration_us=5),
+        ]
+        return self.write(good, bad)
+
+    def check(self, *arguments, status):
+        process = rankwire("trace", "check", *arguments, "--json")
+        self.assertEqual(process.returncode, status, process.stdout + process.stderr)
+        return json.loads(process.stdout)
+
+    def simulate(self, traces):
+        config = {
+            "name": "repaired",
+            "workload": {"traces": str(traces)},
+            "hosts": {"count": 2, "npus": 1},
+            "ports": {"count": 2, "device": "ring", "rate": "1Gbps"},
+        }
+        return self.call("simulate", config)
+
+    def test_finds_all_and_the_repaired_copy_runs(self):
+        prefix = self.broken()
+        report = self.check(prefix, status=FAILED)
+        codes = {finding["code"]: finding for finding in report["sets"][0]["findings"]}
+        self.assertEqual(set(codes), {"cycle", "dangling-dependency", "duplicate-id", "forward-dependency"})
+        self.assertEqual(codes["cycle"]["rank"], 1)
+        self.assertIn('1 "gemm" -> 2 "collective" -> 3 "gemm" -> 1', codes["cycle"]["what"])
+        self.assertEqual(codes["dangling-dependency"]["nodes"], [3])
+
+        copy = self.folder / "copy"
+        report = self.check(prefix, "--repair", copy, status=OK)
+        self.assertEqual(report["copy"]["errors"], 0)
+        self.assertEqual(json.loads((copy / "repairs.json").read_text()), report["changes"])
+        self.assertEqual([node.dependencies for node in chakra.read(copy / "w.1.et")], [[], [1], [2], []])
+        self.assertEqual(self.simulate(copy / "w").summary["verdict"], "ok")
+
+    def test_text_explains(self):
+        process = rankwire("trace", "check", self.broken())
+        self.assertEqual(process.returncode, FAILED)
+        for text in ("error: cycle: ", "means: none of these nodes can ever start", "right: ", "3 errors, 0 warnings"):
+            self.assertIn(text, process.stdout)
+
+    def test_usage(self):
+        self.assert_one_line_error(rankwire("trace", "check", self.folder / "nothing"), USAGE, "nothing.<rank>.et")
+        (self.folder / "empty").mkdir()
+        self.assert_one_line_error(rankwire("trace", "check", self.folder / "empty"), USAGE, "holds no traces")
+        prefix = self.broken()
+        self.assert_one_line_error(rankwire("trace", "check", prefix, "--repair", self.folder), USAGE, "exists already")
+        wrong = rankwire("trace", "check", prefix, "--element-size", "2")
+        self.assert_one_line_error(wrong, USAGE, "--element-size 2")
+
+
+class TraceParts(RankwireTest):
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.folder / "w"
+        nodes = [
+            chakra.Node(1, "gemm1", duration_us=10),
+            chakra.collective(chakra.ALL_REDUCE, 4096, 2, [1]),
+            chakra.Node(3, "gemm3", dependencies=[2], duration_us=10),
+        ]
+        chakra.write_ranks(self.prefix, [nodes, nodes])
+
+    def trace(self, verb, *arguments, status=OK, **how):
+        process = rankwire("trace", verb, self.prefix, *arguments, "--json", **how)
+        self.assertEqual(process.returncode, status, process.stdout + process.stderr)
+        return json.loads(process.stdout)
+
+    def test_select(self):
+        part = self.folder / "part"
+        made = self.trace("select", "--only-kinds", "compute", "--only-ranks", "1", "--out", part)
+        self.assertEqual((made["ranks"], made["nodes"], made["left_out"]), (1, 2, 1))
+        self.assertEqual([node.dependencies for node in chakra.read(f"{part}.0.et")], [[], [1]])
+        for option, value in (("--only-ranks", "1-x"), ("--window", "5ms"), ("--only-ids", "3-1")):
+            process = rankwire("trace", "select", self.prefix, option, value, "--out", self.folder / "other")
+            self.assert_one_line_error(process, USAGE, option)
+
+    def test_select_by_time(self):
+        # The all-reduce of 4096 bytes takes 4.096 us at 8 Gbps.
+        window = ("--window", "11us-15us", "--rate", "8Gbps", "--out", self.folder / "part")
+        self.assertEqual(self.trace("select", *window)["nodes"], 4)
+
+    def test_inspect_draws(self):
+        report = self.trace("inspect", "--pictures", self.folder / "pictures")
+        self.assertEqual(report["sets"][0]["kinds"]["all_reduce"], {"nodes": 2, "bytes": 8192})
+        self.assertIn("<svg", (self.folder / "pictures/w.traffic.svg").read_text())
+        self.assertIn("critical path: 3 nodes", rankwire("trace", "inspect", self.prefix).stdout)
+
+    def test_draw(self):
+        pictures = self.folder / "pictures/w"
+        made = self.trace("draw", "--most", 2, "--out", pictures)
+        self.assertEqual((made["vertices"], made["collapsed"]), (2, "name"))
+        self.assertIn("gemm# x 2", pictures.with_suffix(".dot").read_text())
+        self.assertIn("<svg", (self.folder / "pictures/w.timeline.svg").read_text())
+
+    def test_draw_by_a_program(self):
+        program = self.folder / "dot"
+        program.write_text('#!/bin/sh\n[ "$1" = -Tsvg ] && cp "$4" "$3"\n')
+        program.chmod(0o755)
+        pictures = self.folder / "w"
+        draw = ("draw", "--format", "svg", "--out", pictures)
+        self.trace(*draw, prefix=["env", f"PATH={self.folder}:/usr/bin:/bin"])
+        self.assertIn("digraph", pictures.with_suffix(".svg").read_text())
+        process = rankwire("trace", draw[0], self.prefix, *draw[1:], prefix=["/usr/bin/env", "PATH=/nowhere"])
+        self.assert_one_line_error(process, FAILED, "dot cannot be started", "package graphviz")
+
+
+if __name__ == "__main__":
+    unittest.main()
