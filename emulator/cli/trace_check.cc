@@ -22,6 +22,9 @@ void check_is_new(const fs::path& folder) {
 int repair_traces(const TraceCheckRequest& request, const std::vector<CheckedSet>& sets) {
   const fs::path folder = request.repair;
   const CheckOptions options = check_options(request.inputs);
+  uint64_t nodes = 0;
+  for (const CheckedSet& checked : sets) nodes += checked.nodes();
+  if (nodes == 0) fail_input("--repair: no node of any file can be read, see without --repair");
   std::vector<RepairChange> changes;
   for (const CheckedSet& checked : sets) {
     for (RepairChange& change : repair_set(checked, options, folder)) changes.push_back(std::move(change));

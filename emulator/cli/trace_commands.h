@@ -57,7 +57,7 @@ struct TraceDrawRequest {
   TraceInputs inputs;
   TraceTimes times;
   uint32_t rank = 0;
-  uint32_t most = 200;               ///< vertices
+  uint32_t most = 60;                ///< vertices
   std::vector<std::string> formats;  ///< of the graph: svg, pdf
   std::string out;                   ///< prefix
 };

@@ -37,7 +37,7 @@ int draw_traces(const TraceDrawRequest& request) {
   const auto place = request.rank < read.set.place_of.size() ? read.set.place_of[request.rank] : RankSet::kNone;
   if (place == RankSet::kNone) fail_input("--rank {}: {} has no such trace", request.rank, read.set.files.name);
 
-  const DotGraph graph = dot_graph(read.set, place, request.most);
+  const DotGraph graph = dot_graph(read.set, place, request.most, times.element_size);
   std::vector<std::string> files = {request.out + ".dot"};
   write_file(files.front(), graph.text);
   if (const std::string svg = timeline_svg(read.set, time_operations(read.set, read.matches, times)); !svg.empty()) {

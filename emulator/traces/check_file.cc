@@ -38,7 +38,10 @@ class FileCheck {
 
   void check_reading() {
     if (!facts_.unreadable.empty()) add(facts_.truncated() ? "truncated" : "unreadable", facts_.unreadable);
-    if (facts_.unreadable.empty() && facts_.nodes.empty()) add("no-nodes", "the trace has no nodes");
+    const bool untyped = std::ranges::all_of(facts_.nodes, [](const NodeFacts& node) { return node.type == 0; });
+    if (facts_.unreadable.empty() && untyped) {
+      add("no-nodes", fmt::format("the trace has {} nodes, none of which has a type", facts_.nodes.size()));
+    }
     for (const ReadFault& fault : facts_.faults) {
       fault.node ? add("bad-value", facts_.nodes[*fault.node], fault.text) : add("bad-value", fault.text);
     }

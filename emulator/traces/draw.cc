@@ -88,7 +88,7 @@ struct Vertex {
   std::string name;
   NodeKind kind = NodeKind::kNone;
   uint64_t nodes = 0;
-  Bytes bytes;
+  int64_t elements = 0;  ///< of communication
   double microseconds = 0;
 };
 
@@ -142,7 +142,7 @@ class Collapsed {
 
   static void add(Vertex& vertex, const NodeFacts& node) {
     ++vertex.nodes;
-    if (node.communicates()) vertex.bytes += Bytes(std::clamp<int64_t>(node.size.value_or(0), 0, kMaxOperationBytes));
+    if (node.communicates()) vertex.elements += std::clamp<int64_t>(node.size.value_or(0), 0, kMaxOperationBytes / 64);
     vertex.microseconds += static_cast<double>(node.recorded().ps) / 1e6;
   }
 
@@ -150,19 +150,19 @@ class Collapsed {
   std::vector<uint32_t> vertex_of_;
 };
 
-std::string label_of(const Vertex& vertex) {
+std::string label_of(const Vertex& vertex, Bytes element_size) {
   std::string label = vertex.name.size() > kLongestLabel ? vertex.name.substr(0, kLongestLabel) + "..." : vertex.name;
   if (vertex.nodes > 1) label += fmt::format(" x {}", vertex.nodes);
   std::string text = dot_text(label);
   text.pop_back();
-  if (vertex.bytes > Bytes()) text += fmt::format("\\n{}", readable(vertex.bytes));
+  if (vertex.elements > 0) text += fmt::format("\\n{}", readable(Bytes(vertex.elements * element_size.count)));
   if (vertex.microseconds > 0) text += fmt::format("\\n{:.6g} us", vertex.microseconds);
   return text + "\"";
 }
 
 }  // namespace
 
-DotGraph dot_graph(const RankSet& set, uint32_t place, size_t most) {
+DotGraph dot_graph(const RankSet& set, uint32_t place, size_t most, Bytes element_size) {
   const RankFacts& facts = set.ranks[place];
   DotGraph result;
   result.collapse = facts.nodes.size() <= most ? Collapse::kNothing : Collapse::kLayer;
@@ -175,7 +175,8 @@ DotGraph dot_graph(const RankSet& set, uint32_t place, size_t most) {
                             dot_text(fmt::format("{} rank {}", set.files.name, facts.rank)));
   for (size_t v = 0; v < collapsed.vertices().size(); ++v) {
     const Vertex& vertex = collapsed.vertices()[v];
-    result.text += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", v, label_of(vertex), colour_of(vertex.kind));
+    result.text +=
+        fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", v, label_of(vertex, element_size), colour_of(vertex.kind));
   }
   const auto edges = collapsed.edges(dependency_graph(facts));
   for (const auto& [edge, count] : edges) {

@@ -26,9 +26,9 @@ struct DotGraph {
 };
 
 /// The graph of one rank with at most `most` (> 1) vertices, collapsed as little as that takes. A vertex has the nodes'
-/// kind as colour, how many they are, their bytes and durations; an edge says how many dependencies it stands for.
-/// Language: Graphviz, "The DOT Language".
-DotGraph dot_graph(const RankSet& set, uint32_t place, size_t most);
+/// kind as colour, how many they are, their bytes (sizes count `element_size`) and durations; an edge says how many
+/// dependencies it stands for. Language: Graphviz, "The DOT Language".
+DotGraph dot_graph(const RankSet& set, uint32_t place, size_t most, Bytes element_size = Bytes(1));
 
 /// Compute and communication of the first 32 ranks over time, at most 25,600 rectangles. "" without times. A whole SVG
 /// document.

@@ -90,8 +90,8 @@ void read_storages(std::string_view values, uint32_t node, Lifetimes& lives) {
 }  // namespace
 
 std::optional<MemoryUse> memory_use(const RankSet& set, uint32_t place, const Timing& timing, Bytes element_size) {
-  if (!timing.problem.empty()) return std::nullopt;
   const RankFacts& facts = set.ranks[place];
+  if (!timing.problem.empty() || facts.nodes.empty()) return std::nullopt;
   Lifetimes lives(timing.spans[place], timing.end);
   TraceReader reader(facts.path);
   TraceNode node;

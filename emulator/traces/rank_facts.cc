@@ -106,7 +106,7 @@ std::optional<Time> NodeFacts::started() const {
 }
 
 bool RankFacts::truncated() const {
-  return unreadable.find(" ends ") != unreadable.npos;
+  return !nodes.empty() && unreadable.find(" ends ") != unreadable.npos;
 }
 
 std::optional<uint32_t> RankFacts::find(uint64_t id) const {

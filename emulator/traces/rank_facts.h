@@ -66,7 +66,7 @@ struct RankFacts {
   /// The set has no data dependencies at all: control dependencies carry its graph. Set by `choose_carrier`.
   Carrier carrier = Carrier::kData;
 
-  /// Reading ended within a frame, a packed stream or a JSON text.
+  /// Reading ended within a frame, a packed stream or a JSON text, behind at least one node.
   bool truncated() const;
   const References& carried() const { return carrier == Carrier::kData ? data : control; }
   /// Nothing where the file has no such node.

@@ -11,7 +11,7 @@ class TraceGraphviz(RankwireTest):
     def test_graphviz_draws_a_large_trace(self):
         if shutil.which("dot") is None:
             self.skipTest("no dot of Graphviz")
-        nodes = [chakra.Node(i, f'layer{i // 100}."op"{i % 100}', dependencies=[i - 1] if i else []) for i in range(10_000)]
+        nodes = [chakra.Node(i, f'layer{i // 250}."op"{i}', dependencies=[i - 1] if i else []) for i in range(10_000)]
         chakra.write(self.folder / "w.0.et", nodes)
         process = rankwire("trace", "draw", self.folder / "w.0.et", "--format", "svg,pdf", "--out", self.folder / "w")
         self.assertEqual(process.returncode, OK, process.stderr)

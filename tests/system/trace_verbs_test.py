@@ -2,6 +2,7 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
 
 import chakra
 from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire
@@ -81,6 +82,11 @@ class TraceParts(RankwireTest):
         ]
         chakra.write_ranks(self.prefix, [nodes, nodes])
 
+    def assert_svg(self, name, text):
+        root = xml.etree.ElementTree.parse(self.folder / name).getroot()
+        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertIn(text, [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")])
+
     def trace(self, verb, *arguments, status=OK, **how):
         process = rankwire("trace", verb, self.prefix, *arguments, "--json", **how)
         self.assertEqual(process.returncode, status, process.stdout + process.stderr)
@@ -103,7 +109,7 @@ class TraceParts(RankwireTest):
     def test_inspect_draws(self):
         report = self.trace("inspect", "--pictures", self.folder / "pictures")
         self.assertEqual(report["sets"][0]["kinds"]["all_reduce"], {"nodes": 2, "bytes": 8192})
-        self.assertIn("<svg", (self.folder / "pictures/w.traffic.svg").read_text())
+        self.assert_svg("pictures/w.traffic.svg", "collectives")
         self.assertIn("critical path: 3 nodes", rankwire("trace", "inspect", self.prefix).stdout)
 
     def test_draw(self):
@@ -111,7 +117,7 @@ class TraceParts(RankwireTest):
         made = self.trace("draw", "--most", 2, "--out", pictures)
         self.assertEqual((made["vertices"], made["collapsed"]), (2, "name"))
         self.assertIn("gemm# x 2", pictures.with_suffix(".dot").read_text())
-        self.assertIn("<svg", (self.folder / "pictures/w.timeline.svg").read_text())
+        self.assert_svg("pictures/w.timeline.svg", "rank 1")
 
     def test_draw_by_a_program(self):
         program = self.folder / "dot"
