@@ -1,5 +1,7 @@
 #include "converters/node_writer.h"
 
+#include <utility>
+
 namespace rankwire {
 
 NodeWriter::NodeWriter(const std::string& path) : file_(path) {
@@ -8,11 +10,35 @@ NodeWriter::NodeWriter(const std::string& path) : file_(path) {
   file_.write(metadata);
 }
 
+NodeWriter& NodeWriter::with(const char* attribute, int64_t value) {
+  chakra::AttributeProto& further = *next_node_.add_attr();
+  further.set_name(attribute);
+  further.set_int64_val(value);
+  return *this;
+}
+
+NodeWriter& NodeWriter::lasting(uint64_t micros) {
+  next_node_.set_duration_micros(micros);
+  return *this;
+}
+
+NodeWriter& NodeWriter::on_host() {
+  on_host_ = true;
+  return *this;
+}
+
+NodeWriter::Id NodeWriter::groups(std::string_view values) {
+  begin("## process_group:init ##", chakra::METADATA_NODE, {}).mutable_inputs()->set_values(std::string(values));
+  return end();
+}
+
 NodeWriter::Id NodeWriter::compute(std::string_view name, uint64_t duration_micros, int64_t flops, Bytes memory,
                                    Dependencies dependencies) {
   begin(name, chakra::COMP_NODE, dependencies).set_duration_micros(duration_micros);
-  attribute("num_ops").set_int64_val(flops);
-  attribute("tensor_size").set_uint64_val(static_cast<uint64_t>(memory.count));
+  if (flops != 0 || memory.count != 0) {
+    attribute("num_ops").set_int64_val(flops);
+    attribute("tensor_size").set_uint64_val(static_cast<uint64_t>(memory.count));
+  }
   return end();
 }
 
@@ -22,16 +48,21 @@ NodeWriter::Id NodeWriter::collective(std::string_view name, chakra::CollectiveC
   attribute("comm_type").set_int64_val(kind);
   attribute("comm_size").set_int64_val(size.count);
   attribute("pg_name").set_string_val(group);
+  ++counts_.collectives;
+  counts_.bytes += static_cast<uint64_t>(size.count);
   return end();
 }
 
 NodeWriter::Id NodeWriter::send(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag, Bytes size,
                                 Dependencies dependencies) {
+  ++counts_.sends;
+  counts_.bytes += static_cast<uint64_t>(size.count);
   return transfer(name, chakra::COMM_SEND_NODE, source, destination, tag, size, dependencies);
 }
 
 NodeWriter::Id NodeWriter::receive(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag,
                                    Bytes size, Dependencies dependencies) {
+  ++counts_.receives;
   return transfer(name, chakra::COMM_RECV_NODE, source, destination, tag, size, dependencies);
 }
 
@@ -51,7 +82,8 @@ chakra::Node& NodeWriter::begin(std::string_view name, chakra::NodeType type, De
   node_.set_name(std::string(name));
   node_.set_type(type);
   for (Id dependency : dependencies) node_.add_data_deps(dependency);
-  attribute("is_cpu_op").set_bool_val(false);
+  if (next_node_.duration_micros() > 0) node_.set_duration_micros(next_node_.duration_micros());
+  attribute("is_cpu_op").set_bool_val(std::exchange(on_host_, false));
   return node_;
 }
 
@@ -62,7 +94,10 @@ chakra::AttributeProto& NodeWriter::attribute(const char* name) {
 }
 
 NodeWriter::Id NodeWriter::end() {
+  for (const chakra::AttributeProto& further : next_node_.attr()) *node_.add_attr() = further;
+  next_node_.Clear();
   file_.write(node_);
+  ++counts_.nodes;
   return next_++;
 }
 

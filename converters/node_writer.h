@@ -12,6 +12,22 @@
 
 namespace rankwire {
 
+/// What has been written.
+struct NodeCounts {
+  uint64_t nodes = 0;  ///< of all kinds
+  uint64_t collectives = 0, sends = 0, receives = 0;
+  uint64_t bytes = 0;  ///< of communication: the rank's inputs, and what it sends
+
+  NodeCounts& operator+=(const NodeCounts& other) {
+    nodes += other.nodes;
+    collectives += other.collectives;
+    sends += other.sends;
+    receives += other.receives;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
 /// Ids count from 0 in file order. `dependencies` are ids returned before; they become data_deps.
 class NodeWriter {
  public:
@@ -21,6 +37,15 @@ class NodeWriter {
   /// Creates the file and writes the metadata.
   explicit NodeWriter(const std::string& path);
 
+  /// Of the next node alone: a further attribute, how long it took when it was recorded, or that the host does it.
+  NodeWriter& with(const char* attribute, int64_t value);
+  NodeWriter& lasting(uint64_t micros);
+  NodeWriter& on_host();
+
+  /// Defines process groups as PyTorch does (see print_groups).
+  Id groups(std::string_view values);
+
+  /// `flops` and `memory` are left out when both are 0.
   Id compute(std::string_view name, uint64_t duration_micros, int64_t flops, Bytes memory, Dependencies dependencies);
   /// `size` is this rank's input.
   Id collective(std::string_view name, chakra::CollectiveCommType kind, const std::string& group, Bytes size,
@@ -30,7 +55,7 @@ class NodeWriter {
   Id receive(std::string_view name, uint32_t source, uint32_t destination, uint32_t tag, Bytes size,
              Dependencies dependencies);
 
-  uint64_t nodes() const { return next_; }
+  const NodeCounts& counts() const { return counts_; }
   void close() { file_.close(); }
 
  private:
@@ -42,7 +67,10 @@ class NodeWriter {
 
   TraceWriter file_;
   chakra::Node node_;
+  chakra::Node next_node_;  ///< what has been said of the next node
+  bool on_host_ = false;
   Id next_ = 0;
+  NodeCounts counts_;
 };
 
 }  // namespace rankwire

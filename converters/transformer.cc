@@ -59,7 +59,7 @@ class TrainingStep {
     }
     update_parameters();
     nodes_.close();
-    return nodes_.nodes();
+    return nodes_.counts().nodes;
   }
 
  private:

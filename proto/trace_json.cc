@@ -1,12 +1,11 @@
 #include "proto/trace_json.h"
 
-#include <simdjson.h>
-
 #include <charconv>
 #include <limits>
 #include <optional>
 
 #include "base/error.h"
+#include "proto/json_text.h"
 
 namespace rankwire {
 namespace {
@@ -243,14 +242,8 @@ bool TraceJson::is_json(std::string_view begin) noexcept {
 
 TraceJson::TraceJson(const std::string& path, ByteStream& bytes)
     : path_(path), documents_(std::make_unique<Documents>()) {
-  constexpr size_t kLongest = std::numeric_limits<uint32_t>::max();  // of simdjson's documents
-  size_t size = 1 << 20;
-  std::string_view all = bytes.peek(size);
-  while (all.size() >= size && size < kLongest) all = bytes.peek(size = std::min(2 * size, kLongest));
-  if (!bytes.problem().empty()) fail_input("{}: {}", path, bytes.problem());
-  if (all.size() >= kLongest) fail_input("{}: JSON of {} bytes and more is not read", path, kLongest);
   Documents& documents = *documents_;
-  documents.text = simdjson::padded_string(all);
+  documents.text = read_json_text(path, bytes);
   if (const auto error =
           documents.parser.parse_many(documents.text, std::max<size_t>(documents.text.size(), 1)).get(documents.stream);
       error != simdjson::SUCCESS) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/convert.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
 
@@ -20,6 +21,7 @@ struct Line {
   RunRequest request;
   PeerRequest peer;
   TraceVerbs trace_verbs;
+  ConvertRequest conversion;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::optional<double> most;
@@ -127,6 +129,8 @@ struct Line {
     generate.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
     generate.callback([this] { status = generate_traces(specification, prefix); });
     trace_verbs.add(trace, status);
+
+    add_convert_verb(app, conversion, status);
   }
 };
 

@@ -9,7 +9,7 @@ import unittest
 import chakra
 from rankwire import OK, USAGE, RankwireTest, Run, rankwire, transformer
 
-VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"])
+VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"], ["convert"], ["convert", "pytorch"])
 SPECIFICATION = transformer(layers=2, pipeline_parallel=1)
 
 

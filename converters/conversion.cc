@@ -1,0 +1,26 @@
+#include "converters/conversion.h"
+
+#include <system_error>
+
+namespace rankwire {
+
+void Conversion::add(NodeWriter& writer) {
+  writer.close();
+  counts += writer.counts();
+  ++ranks;
+}
+
+std::string trace_prefix(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_run("{}: cannot make the folder: {}", folder.string(), error.message());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("trace.")) {
+      fail_input("{} is of an earlier conversion; remove it or choose another folder", entry.path().string());
+    }
+  }
+  return (folder / "trace").string();
+}
+
+}  // namespace rankwire

@@ -1,0 +1,214 @@
+#include "converters/device_queue.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+namespace rankwire {
+namespace {
+
+/// Two clocks of Kineto's may differ by so much.
+constexpr int64_t kSkew = 1'000;
+
+bool is_communication(std::string_view kernel) {
+  for (const std::string_view part : {"ncclKernel", "ncclDevKernel", "ncclSymk", "rcclKernel", "rcclDevKernel"}) {
+    if (kernel.find(part) != kernel.npos) return true;
+  }
+  return false;
+}
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// Of CUDA's runtime and driver, and of HIP.
+bool waits_for_all(std::string_view call) {
+  return ends_with_any(call, {"DeviceSynchronize", "CtxSynchronize"});
+}
+bool waits_for_some(std::string_view call) {
+  return ends_with_any(call, {"StreamSynchronize", "EventSynchronize"});
+}
+bool copies(std::string_view call) {
+  return call.find("Memcpy") != call.npos;
+}
+
+}  // namespace
+
+DeviceQueue::DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls)
+    : trace_(trace) {
+  for (uint32_t i = 0; i < trace.calls.size(); ++i) call_of_correlation_.emplace(trace.calls[i].correlation, i);
+  bool events_recorded = false;
+  for (const KinetoSynchronization& synchronization : trace.synchronizations) {
+    synchronization_of_.emplace(synchronization.correlation, &synchronization);
+    events_recorded = events_recorded || synchronization.kind == KinetoSynchronization::Kind::kStreamWaitEvent;
+  }
+  launch_all(tree, calls);
+  order_streams();
+  if (events_recorded) {
+    wait_for_events();
+  } else {
+    wait_as_distributed(calls);
+  }
+  find_host_waits();
+}
+
+void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& calls) {
+  operations_.reserve(trace_.device.size());
+  for (const KinetoDeviceOperation& recorded : trace_.device) {
+    DeviceOperation operation{.recorded = &recorded, .launch = recorded.begin};
+    if (const auto call = call_of_correlation_.find(recorded.correlation); call != call_of_correlation_.end()) {
+      operation.launch = trace_.calls[call->second].begin;
+      operation.thread = trace_.calls[call->second].thread;
+    }
+    operation.communicates = recorded.call || is_communication(trace_.names[recorded.name]);
+    operations_.push_back(std::move(operation));
+  }
+  std::ranges::stable_sort(operations_, {}, [](const DeviceOperation& operation) {
+    return std::tuple(operation.launch, operation.recorded->begin);
+  });
+  for (DeviceOperation& operation : operations_) {
+    if (operation.communicates) operation.call = call_of(operation, tree, calls);
+  }
+}
+
+/// What the operator around the launch recorded, else what the kernel itself has.
+const PytorchCall* DeviceQueue::call_of(const DeviceOperation& operation, const OperatorTree& tree,
+                                        const RecordedCalls& calls) {
+  uint32_t index = operation.thread ? tree.innermost(*operation.thread, operation.launch) : OperatorTree::kNone;
+  for (; index != OperatorTree::kNone; index = tree.parent(index)) {
+    const auto call = calls.find(index);
+    if (call == calls.end() || call->second.kind == CallKind::kOther || call->second.kind == CallKind::kWait) continue;
+    if (kernels_of_[index]++ == 0) return &call->second;
+    ++further_kernels_;
+    return nullptr;
+  }
+  if (operation.recorded->call && operation.recorded->call->kind != CallKind::kOther) {
+    return &*operation.recorded->call;
+  }
+  ++unknown_kernels_;
+  return nullptr;
+}
+
+void DeviceQueue::order_streams() {
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    std::vector<uint32_t>& stream = streams_[operations_[i].recorded->stream];
+    if (!stream.empty()) operations_[i].after.push_back(stream.back());
+    stream.push_back(i);
+  }
+}
+
+std::optional<uint32_t> DeviceQueue::last_before(int64_t stream, int64_t time) const {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return std::nullopt;
+  const auto later =
+      std::ranges::lower_bound(found->second, time, {}, [&](uint32_t index) { return operations_[index].launch; });
+  if (later == found->second.begin()) return std::nullopt;
+  return *std::prev(later);
+}
+
+std::vector<uint32_t> DeviceQueue::last_of_all_before(int64_t time) const {
+  std::vector<uint32_t> last;
+  for (const auto& [stream, operations] : streams_) {
+    if (const auto operation = last_before(stream, time)) last.push_back(*operation);
+  }
+  return last;
+}
+
+/// From what was launched before an event was recorded to what the waiting stream was given next.
+void DeviceQueue::wait_for_events() {
+  for (const KinetoSynchronization& wait : trace_.synchronizations) {
+    if (wait.kind != KinetoSynchronization::Kind::kStreamWaitEvent) continue;
+    const auto call = call_of_correlation_.find(wait.correlation);
+    const auto record = call_of_correlation_.find(wait.record_correlation);
+    const auto stream = streams_.find(wait.stream);
+    if (call == call_of_correlation_.end() || record == call_of_correlation_.end() || stream == streams_.end()) {
+      continue;
+    }
+    const auto source = last_before(wait.wait_on_stream, trace_.calls[record->second].begin);
+    const auto next = std::ranges::upper_bound(stream->second, trace_.calls[call->second].begin, {},
+                                               [&](uint32_t index) { return operations_[index].launch; });
+    if (source && next != stream->second.end() && *source < *next) operations_[*next].after.push_back(*source);
+  }
+}
+
+void DeviceQueue::wait_as_distributed(const RecordedCalls& calls) {
+  struct Waiting {
+    int64_t begin, thread, sequence;
+  };
+  std::vector<Waiting> waiting;
+  for (const auto& [index, call] : calls) {
+    const KinetoOperator& recorder = trace_.operators[index];
+    if (call.kind == CallKind::kWait) waiting.push_back({recorder.begin, recorder.thread, call.sequence});
+  }
+  std::ranges::sort(waiting, {}, &Waiting::begin);
+
+  std::unordered_map<int64_t, uint32_t> last_work;                 // by thread
+  std::unordered_map<int64_t, uint32_t> last_of_sequence;          // by sequence
+  std::unordered_map<int64_t, std::vector<uint32_t>> outstanding;  // by thread: what its next work waits for
+  auto wait = waiting.begin();
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    DeviceOperation& operation = operations_[i];
+    for (; wait != waiting.end() && wait->begin <= operation.launch; ++wait) {
+      const auto source = last_of_sequence.find(wait->sequence);
+      if (source != last_of_sequence.end()) outstanding[wait->thread].push_back(source->second);
+    }
+    if (!operation.thread) continue;
+    if (operation.communicates) {
+      const auto before = last_work.find(*operation.thread);
+      if (before != last_work.end()) operation.after.push_back(before->second);
+      if (operation.call != nullptr) last_of_sequence[operation.call->sequence] = i;
+    } else {
+      std::vector<uint32_t>& sources = outstanding[*operation.thread];
+      operation.after.insert(operation.after.end(), sources.begin(), sources.end());
+      sources.clear();
+      last_work[*operation.thread] = i;
+    }
+  }
+}
+
+std::vector<uint32_t> DeviceQueue::waited_for(const KinetoRuntimeCall& call) const {
+  using Kind = KinetoSynchronization::Kind;
+  if (const auto found = synchronization_of_.find(call.correlation); found != synchronization_of_.end()) {
+    const KinetoSynchronization& wait = *found->second;
+    if (wait.kind == Kind::kContext) return last_of_all_before(call.begin);
+    std::optional<uint32_t> last;
+    if (wait.kind == Kind::kStream) last = last_before(wait.stream, call.begin);
+    if (wait.kind == Kind::kEvent) {
+      const auto record = call_of_correlation_.find(wait.record_correlation);
+      if (record != call_of_correlation_.end()) {
+        last = last_before(wait.wait_on_stream, trace_.calls[record->second].begin);
+      }
+    }
+    if (last) return {*last};
+    return {};
+  }
+  std::vector<uint32_t> last = last_of_all_before(call.begin);
+  if (waits_for_all(trace_.names[call.name])) return last;
+  // Which stream is not known: the one whose work ended while the host waited, and latest.
+  std::erase_if(last, [&](uint32_t i) {
+    return operations_[i].recorded->end <= call.begin || operations_[i].recorded->end > call.end + kSkew;
+  });
+  if (last.empty()) return {};
+  return {std::ranges::max(last, {}, [&](uint32_t i) { return operations_[i].recorded->end; })};
+}
+
+void DeviceQueue::find_host_waits() {
+  std::unordered_map<int64_t, uint32_t> by_correlation;
+  for (uint32_t i = 0; i < operations_.size(); ++i) by_correlation[operations_[i].recorded->correlation] = i;
+  for (const KinetoRuntimeCall& call : trace_.calls) {
+    const std::string& name = trace_.names[call.name];
+    std::vector<uint32_t> on;
+    if (waits_for_all(name) || waits_for_some(name)) {
+      on = waited_for(call);
+    } else if (copies(name)) {
+      // A copy from or to pageable memory returns when it is done.
+      const auto own = by_correlation.find(call.correlation);
+      if (own != by_correlation.end()) on.push_back(own->second);
+    }
+    std::erase_if(on, [&](uint32_t i) { return operations_[i].recorded->end > call.end + kSkew; });
+    if (!on.empty()) waits_.push_back({call.name, call.thread, call.begin, call.end, std::move(on)});
+  }
+  std::ranges::stable_sort(waits_, {}, &HostWait::begin);
+}
+
+}  // namespace rankwire

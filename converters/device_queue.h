@@ -1,0 +1,77 @@
+// What one process put on its accelerator: the operations of all streams in the order of their launch, what each has to
+// wait for there, and where the host waited for them.
+//
+// Without cuda_sync events Kineto does not say which event a stream waits for. Then the rules of torch.distributed
+// stand in (c10d/ProcessGroupNCCL.cpp): a collective waits for what the calling thread has launched before it, and what
+// the thread launches behind a wait() waits for the collective.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "converters/kineto.h"
+#include "converters/operator_tree.h"
+#include "converters/pytorch_call.h"
+
+namespace rankwire {
+
+struct DeviceOperation {
+  const KinetoDeviceOperation* recorded = nullptr;
+  int64_t launch = 0;                 ///< when the host launched it; its own begin where no launch was recorded
+  std::optional<int64_t> thread;      ///< that launched it
+  std::vector<uint32_t> after;        ///< device operations, all launched before
+  const PytorchCall* call = nullptr;  ///< what it communicates
+  bool communicates = false;          ///< a kernel of NCCL's or RCCL's
+};
+
+/// The host waited in this call.
+struct HostWait {
+  uint32_t name = 0;
+  int64_t thread = 0;
+  int64_t begin = 0, end = 0;
+  std::vector<uint32_t> on;  ///< device operations
+};
+
+/// Calls of torch.distributed by the operator that recorded them.
+using RecordedCalls = std::unordered_map<uint32_t, PytorchCall>;
+
+class DeviceQueue {
+ public:
+  /// All must outlive the queue.
+  DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls);
+
+  const std::vector<DeviceOperation>& operations() const { return operations_; }
+  /// By begin.
+  const std::vector<HostWait>& waits() const { return waits_; }
+  /// Communication kernels of which nothing was recorded that says what they move.
+  uint64_t unknown_kernels() const { return unknown_kernels_; }
+  /// Further kernels of a call, whose first kernel stands for it.
+  uint64_t further_kernels() const { return further_kernels_; }
+
+ private:
+  void launch_all(const OperatorTree& tree, const RecordedCalls& calls);
+  const PytorchCall* call_of(const DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls);
+  void order_streams();
+  void wait_for_events();
+  void wait_as_distributed(const RecordedCalls& calls);
+  void find_host_waits();
+  std::vector<uint32_t> waited_for(const KinetoRuntimeCall& call) const;
+  std::optional<uint32_t> last_before(int64_t stream, int64_t time) const;
+  std::vector<uint32_t> last_of_all_before(int64_t time) const;
+
+  const KinetoTrace& trace_;
+  std::vector<DeviceOperation> operations_;
+  std::vector<HostWait> waits_;
+  std::map<int64_t, std::vector<uint32_t>> streams_;
+  std::unordered_map<int64_t, uint32_t> call_of_correlation_;
+  std::unordered_map<int64_t, const KinetoSynchronization*> synchronization_of_;
+  std::unordered_map<uint32_t, uint32_t> kernels_of_;  ///< by the operator that recorded a call
+  uint64_t unknown_kernels_ = 0, further_kernels_ = 0;
+};
+
+}  // namespace rankwire

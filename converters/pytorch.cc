@@ -1,0 +1,151 @@
+#include "converters/pytorch.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "converters/device_queue.h"
+#include "converters/host_timeline.h"
+#include "converters/kineto.h"
+#include "converters/operator_tree.h"
+#include "converters/pytorch_host.h"
+#include "converters/pytorch_writer.h"
+#include "proto/byte_stream.h"
+
+namespace rankwire {
+namespace {
+
+/// As `sort -V`: numbers within names compare by value.
+bool natural_less(std::string_view a, std::string_view b) {
+  const auto number = [](std::string_view& text) {
+    size_t digits = 0;
+    while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) ++digits;
+    std::string_view value = text.substr(0, digits);
+    text.remove_prefix(digits);
+    while (value.size() > 1 && value.front() == '0') value.remove_prefix(1);
+    return value;
+  };
+  while (!a.empty() && !b.empty()) {
+    const std::string_view x = number(a), y = number(b);
+    if (x.empty() != y.empty()) return !x.empty();
+    if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+    if (!x.empty()) continue;
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  return a.size() < b.size();
+}
+
+bool is_kineto(const std::string& path) {
+  // Either kind names itself within its head; Kineto's lists devices and process groups before its events.
+  ByteStream bytes(path);
+  const std::string_view head = bytes.peek(16u << 20);
+  const size_t events = head.find("\"traceEvents\"");
+  const size_t nodes = head.find("\"nodes\"");
+  if (events == head.npos && nodes == head.npos) {
+    fail_input("{}: neither a host trace of PyTorch (\"nodes\") nor one of Kineto's (\"traceEvents\")", path);
+  }
+  return events < nodes;
+}
+
+/// Which operator recorded which call. Without ids of the record functions the n-th is the n-th.
+RecordedCalls link_calls(const PytorchPair& pair, const PytorchHostTrace& host, const KinetoTrace& kineto,
+                         Warnings& warnings) {
+  RecordedCalls linked;
+  std::vector<uint32_t> recorders;
+  bool has_ids = false;
+  for (uint32_t i = 0; i < kineto.operators.size(); ++i) {
+    if (kineto.names[kineto.operators[i].name] != "record_param_comms") continue;
+    recorders.push_back(i);
+    has_ids = has_ids || kineto.operators[i].record_function > 0;
+  }
+  std::ranges::stable_sort(recorders, {}, [&](uint32_t i) { return kineto.operators[i].begin; });
+  if (has_ids) {
+    for (const uint32_t i : recorders) {
+      const auto call =
+          std::ranges::lower_bound(host.calls, kineto.operators[i].record_function, {}, &RecordedCall::record_function);
+      const bool found = call != host.calls.end() && call->record_function == kineto.operators[i].record_function;
+      if (found) linked.emplace(i, call->call);
+    }
+    if (linked.size() < recorders.size()) {
+      warnings.push_back(fmt::format("{}: {} of {} calls of torch.distributed are not in {}", pair.kineto,
+                                     recorders.size() - linked.size(), recorders.size(), pair.host));
+    }
+    return linked;
+  }
+  if (recorders.size() != host.calls.size()) {
+    fail_input(
+        "{} has {} calls of torch.distributed, {} has {}: they must cover the same steps, or be recorded by a "
+        "PyTorch that writes \"Record function id\" (2.1)",
+        pair.kineto, recorders.size(), pair.host, host.calls.size());
+  }
+  for (size_t n = 0; n < recorders.size(); ++n) linked.emplace(recorders[n], host.calls[n].call);
+  return linked;
+}
+
+void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversion, std::set<uint32_t>& written) {
+  KinetoTrace kineto = read_kineto(pair.kineto, conversion.warnings);
+  PytorchHostTrace host;
+  if (!pair.host.empty()) host = read_pytorch_host(pair.host, conversion.warnings);
+  if (host.process >= 0 && kineto.process >= 0 && host.process != kineto.process) {
+    conversion.warnings.push_back(fmt::format("{} is of process {}, but {} of process {}: are they of one run?",
+                                              pair.host, host.process, pair.kineto, kineto.process));
+  }
+  const uint32_t rank = static_cast<uint32_t>(kineto.rank.value_or(place));
+  if (!written.insert(rank).second) fail_input("{}: rank {} has another trace already", pair.kineto, rank);
+  const OperatorTree tree(kineto.operators);
+  const RecordedCalls calls = pair.host.empty() ? RecordedCalls{} : link_calls(pair, host, kineto, conversion.warnings);
+  const DeviceQueue queue(kineto, tree, calls);
+  const HostTimeline timeline(kineto, tree, queue);
+  if (queue.unknown_kernels() > 0) {
+    conversion.warnings.push_back(
+        fmt::format("{}: {} communication kernels became computations, because nothing recorded says what they move",
+                    pair.kineto, queue.unknown_kernels()));
+  }
+  std::vector<ProcessGroup> groups = kineto.groups;
+  groups.insert(groups.end(), host.groups.begin(), host.groups.end());
+  NodeWriter writer(trace_file(conversion.prefix, rank));
+  PytorchWriter(
+      {.path = pair.kineto, .rank = rank, .world_size = kineto.world_size.value_or(0), .groups = std::move(groups)},
+      writer)
+      .write(kineto, timeline, queue);
+  conversion.add(writer);
+}
+
+}  // namespace
+
+std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& files) {
+  std::vector<std::string> hosts, kinetos;
+  for (const std::string& file : files) (is_kineto(file) ? kinetos : hosts).push_back(file);
+  std::ranges::sort(hosts, natural_less);
+  std::ranges::sort(kinetos, natural_less);
+  if (!hosts.empty() && hosts.size() != kinetos.size()) {
+    fail_input("{} host traces, but {} of Kineto's: each rank needs one of both, or Kineto's alone", hosts.size(),
+               kinetos.size());
+  }
+  std::vector<PytorchPair> pairs;
+  for (size_t i = 0; i < kinetos.size(); ++i) pairs.push_back({hosts.empty() ? "" : hosts[i], kinetos[i]});
+  return pairs;
+}
+
+Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
+                           std::atomic<uint64_t>& done) {
+  Conversion conversion{.prefix = trace_prefix(folder)};
+  std::set<uint32_t> written;
+  for (uint32_t place = 0; place < pairs.size(); ++place) {
+    convert_pair(pairs[place], place, conversion, written);
+    done += pairs[place].host.empty() ? 1 : 2;
+  }
+  if (!written.empty() && *written.rbegin() + 1 != written.size()) {
+    conversion.warnings.push_back(
+        fmt::format("{} traces, but the highest rank is {}: a run takes the traces of all ranks", written.size(),
+                    *written.rbegin()));
+  }
+  return conversion;
+}
+
+}  // namespace rankwire

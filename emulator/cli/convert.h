@@ -1,0 +1,22 @@
+// `rankwire convert`: other descriptions of AI jobs to Chakra traces, and back.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "emulator/cli/commands.h"
+
+namespace rankwire {
+
+/// Options of all kinds of input.
+struct ConvertRequest {
+  std::vector<std::string> inputs;
+  std::string out;
+  OutputForm form = OutputForm::kTable;
+};
+
+/// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.
+void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status);
+
+}  // namespace rankwire
