@@ -10,6 +10,12 @@ void Conversion::add(NodeWriter& writer) {
   ++ranks;
 }
 
+void Conversion::write_groups(std::span<const ProcessGroup> definitions) {
+  if (definitions.empty()) return;
+  groups = prefix + ".json";
+  write_groups_file(groups, definitions);
+}
+
 std::string trace_prefix(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);

@@ -133,12 +133,13 @@ std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& file
 }
 
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           std::atomic<uint64_t>& done) {
+                           ConversionProgress& progress) {
   Conversion conversion{.prefix = trace_prefix(folder)};
+  progress.total = pairs.size();
   std::set<uint32_t> written;
   for (uint32_t place = 0; place < pairs.size(); ++place) {
     convert_pair(pairs[place], place, conversion, written);
-    done += pairs[place].host.empty() ? 1 : 2;
+    ++progress.done;
   }
   if (!written.empty() && *written.rbegin() + 1 != written.size()) {
     conversion.warnings.push_back(

@@ -7,7 +7,6 @@
 // waited for; a step of the host depends on the step before it and on what it waited for.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -28,8 +27,8 @@ struct PytorchPair {
 std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& files);
 
 /// Writes a trace for each pair, one after another, each to the rank that Kineto's names or, where none of them names
-/// any, to its place among the pairs. `done` counts the files. Throws Error(kInput) naming file and place.
+/// any, to its place among the pairs. `progress` counts the pairs. Throws Error(kInput) naming file and place.
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           std::atomic<uint64_t>& done);
+                           ConversionProgress& progress);
 
 }  // namespace rankwire

@@ -2,18 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/log.h"
+#include "converters/layers.h"
 #include "converters/pytorch.h"
 #include "emulator/cli/progress.h"
 
 namespace rankwire {
 namespace {
 
-using Convert = std::function<Conversion(const ConvertRequest&, std::atomic<uint64_t>& done)>;
+using Convert = std::function<Conversion(ConversionProgress& progress)>;
 
 void print(const Conversion& made, OutputForm form) {
   for (const std::string& warning : made.warnings) log_warning(warning);
@@ -38,27 +39,54 @@ void print(const Conversion& made, OutputForm form) {
   if (!made.groups.empty()) fmt::print("workload.groups: {}\n", made.groups);
 }
 
-/// Adds one kind of input and what converts it; the caller adds its own options.
-CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, const char* kind, const char* what,
-                   const char* inputs, const char* example, Convert conversion) {
-  CLI::App& verb = *convert.add_subcommand(kind, what);
-  verb.add_option("INPUT", request.inputs, inputs)->required();
+/// What a kind of input is called and how it is described.
+struct Kind {
+  const char* name;
+  const char* what;
+  const char* inputs;
+  const char* example;
+};
+
+/// Adds one kind of input; the caller adds its own options.
+CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, const Kind& kind, Convert conversion) {
+  CLI::App& verb = *convert.add_subcommand(kind.name, kind.what);
+  verb.add_option("INPUT", request.inputs, kind.inputs)->required();
   verb.add_option("--out", request.out, "folder for trace.<rank>.et; made if need be")->required();
   verb.add_flag_callback(
       "--json", [&request] { request.form = OutputForm::kJson; }, "print JSON");
-  verb.footer(fmt::format("Example: rankwire convert {} {}", kind, example));
+  verb.footer(fmt::format("Example: rankwire convert {} {}", kind.name, kind.example));
   verb.callback([&request, &status, conversion = std::move(conversion)] {
-    std::atomic<uint64_t> done = 0;
+    ConversionProgress progress;
     Conversion made;
     {
-      const Progress progress(
-          "convert", request.inputs.size(), [&done] { return done.load(); }, "files");
-      made = conversion(request, done);
+      const Progress shown(
+          "convert", [&] { return progress.total.load(); }, [&] { return progress.done.load(); }, "ranks");
+      made = conversion(progress);
     }
     print(made, request.form);
     status = 0;
   });
   return verb;
+}
+
+const std::string& only_input(const ConvertRequest& request) {
+  if (request.inputs.size() > 1) fail_input("{}: this kind takes one INPUT", request.inputs[1]);
+  return request.inputs.front();
+}
+
+void add_layers(CLI::App& convert, ConvertRequest& request, int& status, const Kind& kind) {
+  CLI::App& verb = add_kind(convert, request, status, kind, [&request](ConversionProgress& progress) {
+    return convert_layers(only_input(request), request.layers, request.out, progress);
+  });
+  verb.add_option("--ranks", request.layers.ranks, "how many there are; default: what the text says")
+      ->check(CLI::Range(1, 1 << 17));
+  verb.add_option("--model-parallel", request.layers.model_parallel,
+                  "ranks that share a layer; default: what the text says")
+      ->check(CLI::Range(1, 1 << 17));
+  verb.add_option("--passes", request.layers.passes, "training steps")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  verb.add_flag("--micros", request.layers.micros, "times are microseconds, not nanoseconds");
 }
 
 }  // namespace
@@ -67,12 +95,18 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
   CLI::App& convert = *app.add_subcommand("convert", "make Chakra traces of other descriptions of a job");
   convert.require_subcommand(1);
   convert.footer("Example: rankwire convert pytorch host_*.json kineto_*.json --out traces/job");
-  add_kind(convert, request, status, "pytorch",
-           "host traces of PyTorch and traces of Kineto, one of both for each rank",
-           "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job",
-           [](const ConvertRequest& asked, std::atomic<uint64_t>& done) {
-             return convert_pytorch(pair_pytorch_files(asked.inputs), asked.out, done);
+  add_kind(convert, request, status,
+           {"pytorch", "host traces of PyTorch and traces of Kineto, one of both for each rank",
+            "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job"},
+           [&request](ConversionProgress& progress) {
+             return convert_pytorch(pair_pytorch_files(request.inputs), request.out, progress);
            });
+  add_layers(convert, request, status,
+             {"astra-sim", "a text workload of ASTRA-sim 1", "the text",
+              "Resnet50_DataParallel.txt --ranks 16 --out traces/resnet"});
+  add_layers(convert, request, status,
+             {"simai", "a text workload of SimAI, as AICB makes them", "the text",
+              "gpt_13b.txt --ranks 64 --out traces/gpt13b"});
 }
 
 }  // namespace rankwire

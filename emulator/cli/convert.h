@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/layers.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {
@@ -14,6 +15,7 @@ struct ConvertRequest {
   std::vector<std::string> inputs;
   std::string out;
   OutputForm form = OutputForm::kTable;
+  LayerOptions layers;  ///< of astra-sim and simai
 };
 
 /// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.

@@ -12,7 +12,11 @@
 namespace rankwire {
 
 Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit)
-    : label_(std::move(label)), total_(total), done_(std::move(done)), unit_(unit) {
+    : Progress(
+          std::move(label), [total] { return total; }, std::move(done), unit) {}
+
+Progress::Progress(std::string label, std::function<uint64_t()> total, std::function<uint64_t()> done, const char* unit)
+    : label_(std::move(label)), total_(std::move(total)), done_(std::move(done)), unit_(unit) {
   if (isatty(STDERR_FILENO) != 0 && log_verbosity() == Verbosity::kNormal) thread_ = std::thread([this] { show(); });
 }
 
@@ -31,9 +35,9 @@ void Progress::show() {
   bool shown = false;
   for (auto wait = std::chrono::seconds(2); !stop_.wait_for(lock, wait, [this] { return stopped_; });
        wait = std::chrono::seconds(1)) {
-    const uint64_t done = done_();
-    fmt::print(stderr, "\r{}: {} of {} {} ({} %)\x1b[K", label_, done, total_, unit_,
-               total_ == 0 ? 100 : done * 100 / total_);
+    const uint64_t done = done_(), total = total_();
+    fmt::print(stderr, "\r{}: {} of {} {} ({} %)\x1b[K", label_, done, total, unit_,
+               total == 0 ? 0 : done * 100 / total);
     std::fflush(stderr);
     shown = true;
   }

@@ -63,8 +63,8 @@ class Pytorch : public ::testing::Test {
     return convert_files({testing::write_text(folder_ / "kineto.json", events.json(info))});
   }
   std::vector<WrittenNode> convert_files(const std::vector<std::string>& files) {
-    std::atomic<uint64_t> done = 0;
-    made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", done);
+    ConversionProgress progress;
+    made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", progress);
     return read_written(trace_file(made_.prefix, 0));
   }
   std::string error_of(const std::string& json) {
@@ -181,10 +181,10 @@ TEST_F(Pytorch, AnIdleThreadFollowsAnotherWhichWaitsForIt) {
 TEST_F(Pytorch, ACollectiveHasWhatItsKernelSays) {
   for (const char* kernel : {"ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}) {
     testing::TemporaryFolder folder;
-    std::atomic<uint64_t> done = 0;
+    ConversionProgress progress;
     const auto events = Events().host("c10d::allreduce_", 0, 10).launch(kernel, 2, 5, 40.9, 9, 1, kAllReduce);
     const auto made = convert_pytorch(pair_pytorch_files({testing::write_text(folder / "k.json", events.json())}),
-                                      folder / "o", done);
+                                      folder / "o", progress);
     const auto nodes = read_written(trace_file(made.prefix, 0));
     const WrittenNode& node = node_named(nodes, kernel);
     EXPECT_EQ(node.type, uint32_t{chakra::COMM_COLL_NODE});

@@ -9,7 +9,8 @@ import unittest
 import chakra
 from rankwire import OK, USAGE, RankwireTest, Run, rankwire, transformer
 
-VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"], ["convert"], ["convert", "pytorch"])
+VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"], ["convert"])
+VERBS += tuple(["convert", kind] for kind in ("pytorch", "astra-sim", "simai"))
 SPECIFICATION = transformer(layers=2, pipeline_parallel=1)
 
 

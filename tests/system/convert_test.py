@@ -5,7 +5,7 @@ import unittest
 
 import chakra
 import traffic
-from rankwire import OK, RankwireTest, rankwire
+from rankwire import OK, USAGE, RankwireTest, rankwire
 
 
 class Convert(RankwireTest):
@@ -47,6 +47,40 @@ class Pytorch(Convert):
         run = self.simulate(made)
         self.assertEqual(run.summary["ranks"], 8)
         self.assertEqual(run.summary["bytes"], self.bytes_of(made, {"0": 8}))
+
+
+class Layers(Convert):
+    def test_a_hybrid_of_astra_sim_runs(self):
+        text = self.folder / "mlp.txt"
+        text.write_text(
+            "HYBRID_DATA_MODEL\n2\n"
+            "a -1 1000 ALLGATHER 4096 1000 ALLREDUCE 8192 1000 ALLREDUCE 65536 10\n"
+            "b -1 1000 ALLTOALL 4096 1000 REDUCESCATTER 8192 1000 ALLREDUCE 65536 10\n"
+        )
+        made = self.convert("astra-sim", text, "--ranks", "8", "--model-parallel", "2", "--passes", "2")
+        # A rank and pass: 2 forward, 1 input gradient (not of the first layer), 2 weight gradients.
+        self.assertEqual((made["ranks"], made["collectives"]), (8, 8 * 2 * 5))
+        run = self.simulate(made)
+        self.assertEqual(run.summary["bytes"], self.bytes_of(made, traffic.read_groups(made["groups"])))
+
+    def test_experts_of_simai_run(self):
+        text = self.folder / "moe.txt"
+        text.write_text(
+            "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 8 "
+            "checkpoints: 0 checkpoint_initiates: 0\n1\n"
+            "moe -1 5000 ALLTOALL_EP 65536 5000 ALLTOALL_EP 65536 5000 REDUCESCATTER_DP_EP 131072 10\n"
+        )
+        run = self.simulate(self.convert("simai", text))
+        # 8 inputs of which each keeps half, twice; 4 pairs of which each member sends half of its input.
+        self.assertEqual(run.summary["bytes"], 2 * 8 * 32768 + 8 * 65536)
+
+    def test_errors_are_one_line_that_names_the_line(self):
+        text = self.folder / "wrong.txt"
+        text.write_text("DATA\n1\nconv -1 1 NONE 0 1 NONE 0 1 ALLSUM 1 1\n")
+        process = rankwire("convert", "astra-sim", text, "--ranks", "4", "--out", self.folder / "traces")
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn(f"{text}:3", process.stderr)
+        self.assertEqual(len(process.stderr.splitlines()), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+#include "converters/text_lines.h"
+
+#include <algorithm>
+
+#include "proto/byte_stream.h"
+
+namespace rankwire {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\v\f";
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) {
+  constexpr size_t kMost = size_t{1} << 30;
+  ByteStream bytes(path);
+  size_t size = 1 << 20;
+  std::string_view text = bytes.peek(size);
+  while (text.size() >= size && size < kMost) text = bytes.peek(size = std::min(2 * size, kMost));
+  if (!bytes.problem().empty()) fail_input("{}: {}", path, bytes.problem());
+  if (text.size() >= kMost) fail_input("{}: a text of 1 GiB and more is not read", path);
+  return std::string(text);
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (size_t begin = line.find_first_not_of(kBlanks); begin != line.npos;) {
+    const size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+bool TextLines::next(std::string_view& line) {
+  if (rest_.empty()) return false;
+  const size_t end = rest_.find('\n');
+  line = rest_.substr(0, end);
+  rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+}  // namespace rankwire
