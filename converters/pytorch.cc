@@ -1,13 +1,13 @@
 #include "converters/pytorch.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "converters/device_queue.h"
+#include "converters/file_order.h"
 #include "converters/host_timeline.h"
 #include "converters/kineto.h"
 #include "converters/operator_tree.h"
@@ -17,28 +17,6 @@
 
 namespace rankwire {
 namespace {
-
-/// As `sort -V`: numbers within names compare by value.
-bool natural_less(std::string_view a, std::string_view b) {
-  const auto number = [](std::string_view& text) {
-    size_t digits = 0;
-    while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0) ++digits;
-    std::string_view value = text.substr(0, digits);
-    text.remove_prefix(digits);
-    while (value.size() > 1 && value.front() == '0') value.remove_prefix(1);
-    return value;
-  };
-  while (!a.empty() && !b.empty()) {
-    const std::string_view x = number(a), y = number(b);
-    if (x.empty() != y.empty()) return !x.empty();
-    if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
-    if (!x.empty()) continue;
-    if (a.front() != b.front()) return a.front() < b.front();
-    a.remove_prefix(1);
-    b.remove_prefix(1);
-  }
-  return a.size() < b.size();
-}
 
 bool is_kineto(const std::string& path) {
   // Either kind names itself within its head; Kineto's lists devices and process groups before its events.

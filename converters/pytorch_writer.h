@@ -7,25 +7,19 @@
 #include <utility>
 #include <vector>
 
+#include "converters/call_writer.h"
 #include "converters/device_queue.h"
 #include "converters/host_timeline.h"
 #include "converters/kineto.h"
 #include "converters/node_writer.h"
-#include "converters/process_group.h"
 
 namespace rankwire {
-
-struct PytorchRank {
-  std::string path;  ///< of the trace, for errors
-  uint32_t rank = 0;
-  int64_t world_size = 0;  ///< 0: unknown
-  std::vector<ProcessGroup> groups;
-};
 
 class PytorchWriter {
  public:
   /// `writer` has written nothing yet.
-  PytorchWriter(PytorchRank rank, NodeWriter& writer) : rank_(std::move(rank)), writer_(writer) {}
+  PytorchWriter(CallingRank rank, NodeWriter& writer)
+      : path_(rank.path), writer_(writer), calls_(std::move(rank), writer) {}
 
   /// Writes everything. Throws Error(kInput) for communication that
   /// Chakra has no node for.
@@ -35,24 +29,13 @@ class PytorchWriter {
   using Ids = std::vector<NodeWriter::Id>;
 
   void define_groups(const DeviceQueue& queue);
-  void define(const PytorchCall& call);
-  const std::string& group_name(const PytorchCall& call) const;
-  std::vector<int64_t> members(const PytorchCall& call) const;
   NodeWriter::Id write_step(const HostStep& step, const Ids& after);
   NodeWriter::Id write_operation(const DeviceOperation& operation, const Ids& after);
-  NodeWriter::Id write_collective(const DeviceOperation& operation, const Ids& after);
-  NodeWriter::Id write_exchange(const DeviceOperation& operation, const Ids& after);
-  NodeWriter::Id write_point_to_point(const DeviceOperation& operation, const Ids& after);
-  uint32_t peer(const PytorchCall& call) const;
   uint64_t whole_micros(int64_t duration, int64_t& carried) const;
-  template <class... Args>
-  [[noreturn]] void fail(const PytorchCall& call, fmt::format_string<Args...> format, Args&&... args) const {
-    fail_input("{}: call {} of group \"{}\": {}", rank_.path, call.sequence, call.group,
-               fmt::format(format, std::forward<Args>(args)...));
-  }
 
-  PytorchRank rank_;
+  const std::string path_;
   NodeWriter& writer_;
+  CallWriter calls_;
   const Names* names_ = nullptr;
   std::unordered_map<int64_t, int64_t> carried_on_thread_, carried_on_stream_;  ///< ns that no node has had yet
 };

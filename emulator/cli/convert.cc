@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "converters/layers.h"
+#include "converters/param_comms.h"
 #include "converters/pytorch.h"
 #include "emulator/cli/progress.h"
 
@@ -107,6 +108,11 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
   add_layers(convert, request, status,
              {"simai", "a text workload of SimAI, as AICB makes them", "the text",
               "gpt_13b.txt --ranks 64 --out traces/gpt13b"});
+  add_kind(
+      convert, request, status,
+      {"param", "communication traces of PARAM's replay (basic format)", "a JSON list for each rank",
+       "comms/*.json --out traces/comms"},
+      [&request](ConversionProgress& progress) { return convert_param_comms(request.inputs, request.out, progress); });
 }
 
 }  // namespace rankwire

@@ -1,0 +1,149 @@
+#include "converters/call_writer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace rankwire {
+namespace {
+
+std::optional<chakra::CollectiveCommType> collective_of(CallKind kind) {
+  switch (kind) {
+    case CallKind::kAllReduce:
+      return chakra::ALL_REDUCE;
+    case CallKind::kReduce:
+      return chakra::REDUCE;
+    case CallKind::kAllGather:
+      return chakra::ALL_GATHER;
+    case CallKind::kGather:
+      return chakra::GATHER;
+    case CallKind::kScatter:
+      return chakra::SCATTER;
+    case CallKind::kBroadcast:
+      return chakra::BROADCAST;
+    case CallKind::kAllToAll:
+      return chakra::ALL_TO_ALL;
+    case CallKind::kReduceScatter:
+      return chakra::REDUCE_SCATTER;
+    case CallKind::kBarrier:
+      return chakra::BARRIER;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The same at both ends, so that messages of different groups between two ranks are told apart.
+uint32_t tag_of(const std::string& group) {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (const char c : group) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
+  return hash & 0x7FFFFFFFu;
+}
+
+}  // namespace
+
+void CallWriter::define(const PytorchCall& call) {
+  if (std::ranges::find(rank_.groups, call.group, &ProcessGroup::name) != rank_.groups.end()) return;
+  if (!call.ranks.empty()) {
+    rank_.groups.push_back({call.group, call.ranks});
+  } else if (call.first_rank >= 0 && call.members > 0 && !call.group.empty()) {
+    ProcessGroup group{call.group, {}};
+    for (int64_t i = 0; i < call.members; ++i) group.ranks.push_back(call.first_rank + i * call.stride);
+    rank_.groups.push_back(std::move(group));
+  }
+}
+
+void CallWriter::write_groups() {
+  // One name may have been recorded twice, at two places.
+  std::set<std::string> seen;
+  std::erase_if(rank_.groups, [&](const ProcessGroup& group) { return !seen.insert(group.name).second; });
+  if (!rank_.groups.empty()) writer_.groups(print_groups(rank_.groups));
+}
+
+const std::string& CallWriter::group_name(const PytorchCall& call) const {
+  static const std::string all = "0";
+  return call.group.empty() ? all : call.group;
+}
+
+std::vector<int64_t> CallWriter::members(const PytorchCall& call) const {
+  const auto group = std::ranges::find(rank_.groups, group_name(call), &ProcessGroup::name);
+  if (group != rank_.groups.end() && !group->ranks.empty()) return group->ranks;
+  const int64_t count = std::max({rank_.world_size, call.members, static_cast<int64_t>(call.input_split.size())});
+  std::vector<int64_t> all(static_cast<size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name, uint64_t micros,
+                                 std::optional<int64_t> stream, const Ids& after) {
+  if (call.kind == CallKind::kAllToAll && !call.input_split.empty()) return write_exchange(call, name, stream, after);
+  if (stream) writer_.with("stream", *stream);
+  writer_.lasting(micros);
+  const bool pair = call.kind == CallKind::kSend || call.kind == CallKind::kReceive;
+  return pair ? write_point_to_point(call, name, after) : write_collective(call, name, after);
+}
+
+NodeWriter::Id CallWriter::write_collective(const PytorchCall& call, std::string_view name, const Ids& after) {
+  const auto kind = collective_of(call.kind);
+  if (!kind) fail(call, "no collective");
+  const bool rooted = call.kind == CallKind::kReduce || call.kind == CallKind::kGather ||
+                      call.kind == CallKind::kScatter || call.kind == CallKind::kBroadcast;
+  Bytes size = call.input;
+  if (rooted && call.rank >= 0) {
+    const std::vector<int64_t> ranks = members(call);
+    if (static_cast<size_t>(call.rank) >= ranks.size()) {
+      fail(call, "root {} of a group of {}", call.rank, ranks.size());
+    }
+    writer_.with("root", ranks[static_cast<size_t>(call.rank)]);
+    // Only the root of a scatter has an input: the outputs of all.
+    if (call.kind == CallKind::kScatter) size = Bytes(call.output.count * static_cast<int64_t>(ranks.size()));
+  }
+  return writer_.collective(name, *kind, group_name(call), size, after);
+}
+
+uint32_t CallWriter::peer(const PytorchCall& call) const {
+  int64_t peer = call.peer;
+  if (peer < 0) {
+    const std::vector<int64_t> ranks = members(call);
+    if (call.rank < 0 || static_cast<size_t>(call.rank) >= ranks.size()) {
+      fail(call, "peer {} of a group of {}", call.rank, ranks.size());
+    }
+    peer = ranks[static_cast<size_t>(call.rank)];
+  }
+  return static_cast<uint32_t>(peer);
+}
+
+NodeWriter::Id CallWriter::write_point_to_point(const PytorchCall& call, std::string_view name, const Ids& after) {
+  const uint32_t tag = tag_of(group_name(call));
+  const bool sends = call.kind == CallKind::kSend;
+  const Bytes size = sends || call.output.count == 0 ? call.input : call.output;
+  return sends ? writer_.send(name, rank_.rank, peer(call), tag, size, after)
+               : writer_.receive(name, peer(call), rank_.rank, tag, size, after);
+}
+
+NodeWriter::Id CallWriter::write_exchange(const PytorchCall& call, std::string_view name, std::optional<int64_t> stream,
+                                          const Ids& after) {
+  const std::vector<int64_t> ranks = members(call);
+  const auto row = [&](const std::vector<int64_t>& split, Bytes all) {
+    if (split.size() != ranks.size()) fail(call, "{} splits in a group of {}", split.size(), ranks.size());
+    const int64_t rows = std::accumulate(split.begin(), split.end(), int64_t{0});
+    const bool negative = std::ranges::any_of(split, [](int64_t part) { return part < 0; });
+    if (negative || (rows == 0 ? all.count != 0 : all.count % rows != 0)) {
+      fail(call, "{} bytes in {} rows", all.count, rows);
+    }
+    return rows == 0 ? 0 : all.count / rows;
+  };
+  const int64_t sent = row(call.input_split, call.input), received = row(call.output_split, call.output);
+  const uint32_t tag = tag_of(group_name(call));
+  const auto on_stream = [&]() -> NodeWriter& { return stream ? writer_.with("stream", *stream) : writer_; };
+  Ids parts;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto other = static_cast<uint32_t>(ranks[i]);
+    if (other == rank_.rank) continue;
+    const Bytes out(call.input_split[i] * sent), in(call.output_split[i] * received);
+    if (out.count > 0) parts.push_back(on_stream().send(name, rank_.rank, other, tag, out, after));
+    if (in.count > 0) parts.push_back(on_stream().receive(name, other, rank_.rank, tag, in, after));
+  }
+  return on_stream().compute(name, 0, 0, Bytes(0), parts.empty() ? after : parts);
+}
+
+}  // namespace rankwire
