@@ -4,6 +4,14 @@
 
 namespace rankwire {
 
+namespace {
+
+bool is_trace(const std::filesystem::directory_entry& entry) {
+  return entry.path().filename().string().starts_with("trace.");
+}
+
+}  // namespace
+
 void Conversion::add(NodeWriter& writer) {
   writer.close();
   counts += writer.counts();
@@ -16,17 +24,22 @@ void Conversion::write_groups(std::span<const ProcessGroup> definitions) {
   write_groups_file(groups, definitions);
 }
 
-std::string trace_prefix(const std::filesystem::path& folder) {
+TraceFolder::TraceFolder(const std::filesystem::path& folder) : folder_(folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail_run("{}: cannot make the folder: {}", folder.string(), error.message());
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("trace.")) {
-      fail_input("{} is of an earlier conversion; remove it or choose another folder", entry.path().string());
-    }
+  std::filesystem::create_directories(folder_, error);
+  if (error) fail_run("{}: cannot make the folder: {}", folder_.string(), error.message());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    if (!is_trace(entry)) continue;
+    fail_input("{} is of an earlier conversion; remove it or choose another folder", entry.path().string());
   }
-  return (folder / "trace").string();
+}
+
+TraceFolder::~TraceFolder() {
+  if (kept_) return;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+    if (is_trace(entry)) std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 }  // namespace rankwire

@@ -20,8 +20,9 @@ struct ConversionProgress {
 
 /// What a conversion made.
 struct Conversion {
-  std::string prefix;  ///< the traces are <prefix>.<rank>.et, as `workload.traces` takes it
-  std::string groups;  ///< file of process groups for `workload.groups`; empty: none is needed
+  std::string prefix;        ///< the traces are <prefix>.<rank>.et, as `workload.traces` takes it
+  bool is_schedule = false;  ///< `prefix` is a file of GOAL's instead
+  std::string groups;        ///< file of process groups for `workload.groups`; empty: none is needed
   uint32_t ranks = 0;
   NodeCounts counts;  ///< over all ranks
   Warnings warnings;
@@ -32,9 +33,24 @@ struct Conversion {
   void write_groups(std::span<const ProcessGroup> definitions);
 };
 
-/// The prefix of the traces in a folder, which is made if need be. Throws Error(kInput) when the folder holds traces of
-/// an earlier conversion, whose further ranks would be taken for this one's; Error(kRun) when it cannot be made.
-std::string trace_prefix(const std::filesystem::path& folder);
+/// A folder for traces: `trace.<rank>.et` and `trace.json`.
+class TraceFolder {
+ public:
+  /// Makes the folder if need be. Throws Error(kInput) when it holds traces of an earlier conversion, whose further
+  /// ranks would be taken for this one's; Error(kRun) when it cannot be made.
+  explicit TraceFolder(const std::filesystem::path& folder);
+  /// Removes the traces again, unless they are kept.
+  ~TraceFolder();
+  TraceFolder(const TraceFolder&) = delete;
+  TraceFolder& operator=(const TraceFolder&) = delete;
+
+  std::string prefix() const { return (folder_ / "trace").string(); }
+  void keep() { kept_ = true; }
+
+ private:
+  std::filesystem::path folder_;
+  bool kept_ = false;
+};
 
 inline std::string trace_file(const std::string& prefix, uint32_t rank) {
   return fmt::format("{}.{}.et", prefix, rank);

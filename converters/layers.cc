@@ -256,7 +256,8 @@ Conversion convert_layers(const std::string& path, const LayerOptions& options, 
   Conversion conversion;
   const LayerText text = parse_layer_text(path, read_text_file(path), conversion.warnings);
   const Division division = divide(path, text, options);
-  conversion.prefix = trace_prefix(folder);
+  TraceFolder traces(folder);
+  conversion.prefix = traces.prefix();
   progress.total = division.ranks;
   Groups groups;
   for (uint32_t rank = 0; rank < division.ranks; ++rank) {
@@ -272,6 +273,7 @@ Conversion convert_layers(const std::string& path, const LayerOptions& options, 
     for (uint32_t i = 0; i < members.size; ++i) group.ranks.push_back(members.first + int64_t{i} * members.stride);
   }
   conversion.write_groups(definitions);
+  traces.keep();
   return conversion;
 }
 

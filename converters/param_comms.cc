@@ -216,7 +216,8 @@ std::vector<ParamEntry> parse_param_comms(const std::string& path, std::string_v
 Conversion convert_param_comms(std::vector<std::string> files, const std::filesystem::path& folder,
                                ConversionProgress& progress) {
   std::ranges::sort(files, natural_less);
-  Conversion conversion{.prefix = trace_prefix(folder)};
+  TraceFolder traces(folder);
+  Conversion conversion{.prefix = traces.prefix()};
   progress.total = files.size();
   for (uint32_t rank = 0; rank < files.size(); ++rank) {
     const std::vector<ParamEntry> entries = parse_param_comms(files[rank], read_text_file(files[rank]));
@@ -231,6 +232,7 @@ Conversion convert_param_comms(std::vector<std::string> files, const std::filesy
     conversion.add(writer);
     ++progress.done;
   }
+  traces.keep();
   return conversion;
 }
 

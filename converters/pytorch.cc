@@ -112,7 +112,8 @@ std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& file
 
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
                            ConversionProgress& progress) {
-  Conversion conversion{.prefix = trace_prefix(folder)};
+  TraceFolder traces(folder);
+  Conversion conversion{.prefix = traces.prefix()};
   progress.total = pairs.size();
   std::set<uint32_t> written;
   for (uint32_t place = 0; place < pairs.size(); ++place) {
@@ -124,6 +125,7 @@ Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::fil
         fmt::format("{} traces, but the highest rank is {}: a run takes the traces of all ranks", written.size(),
                     *written.rbegin()));
   }
+  traces.keep();
   return conversion;
 }
 

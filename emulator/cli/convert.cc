@@ -7,10 +7,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "converters/chakra_copy.h"
+#include "converters/goal.h"
 #include "converters/layers.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
 #include "emulator/cli/progress.h"
+#include "emulator/workload/trace_files.h"
 
 namespace rankwire {
 namespace {
@@ -22,7 +25,7 @@ void print(const Conversion& made, OutputForm form) {
   const NodeCounts& counts = made.counts;
   if (form == OutputForm::kJson) {
     const nlohmann::json json = {
-        {"traces", made.prefix},
+        {made.is_schedule ? "schedule" : "traces", made.prefix},
         {"groups", made.groups.empty() ? nlohmann::json(nullptr) : nlohmann::json(made.groups)},
         {"ranks", made.ranks},
         {"nodes", counts.nodes},
@@ -36,7 +39,7 @@ void print(const Conversion& made, OutputForm form) {
   }
   fmt::print("{} ranks, {} nodes: {} collectives, {} sends, {} receives; {} bytes\n", made.ranks, counts.nodes,
              counts.collectives, counts.sends, counts.receives, counts.bytes);
-  fmt::print("workload.traces: {}\n", made.prefix);
+  fmt::print("{}: {}\n", made.is_schedule ? "schedule" : "workload.traces", made.prefix);
   if (!made.groups.empty()) fmt::print("workload.groups: {}\n", made.groups);
 }
 
@@ -52,7 +55,7 @@ struct Kind {
 CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, const Kind& kind, Convert conversion) {
   CLI::App& verb = *convert.add_subcommand(kind.name, kind.what);
   verb.add_option("INPUT", request.inputs, kind.inputs)->required();
-  verb.add_option("--out", request.out, "folder for trace.<rank>.et; made if need be")->required();
+  verb.add_option("--out", request.out, "folder for what is made")->required();
   verb.add_flag_callback(
       "--json", [&request] { request.form = OutputForm::kJson; }, "print JSON");
   verb.footer(fmt::format("Example: rankwire convert {} {}", kind.name, kind.example));
@@ -113,6 +116,28 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
       {"param", "communication traces of PARAM's replay (basic format)", "a JSON list for each rank",
        "comms/*.json --out traces/comms"},
       [&request](ConversionProgress& progress) { return convert_param_comms(request.inputs, request.out, progress); });
+  add_kind(
+      convert, request, status,
+      {"goal", "a schedule of LogGOPSim or ATLAHS, in text", "the schedule", "schedule.goal --out traces/goal"},
+      [&request](ConversionProgress& progress) { return convert_goal(only_input(request), request.out, progress); });
+  add_kind(convert, request, status,
+           {"to-goal", "Chakra traces without collectives to a schedule of LogGOPSim, FOLDER/schedule.goal",
+            "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
+           [&request](ConversionProgress& progress) {
+             return convert_to_goal(find_trace_files(request.inputs), request.out, progress);
+           });
+  add_kind(convert, request, status,
+           {"chakra", "Chakra traces of any schema, or in JSON, to schema 1.0.0",
+            "a prefix of traces, or the files by rank", "old/resnet50 --out traces/resnet50"},
+           [&request](ConversionProgress& progress) {
+             return upgrade_traces(find_trace_files(request.inputs), request.out, progress);
+           });
+  add_kind(convert, request, status,
+           {"to-json", "Chakra traces to JSON, FOLDER/trace.<rank>.json", "a prefix of traces, or the files by rank",
+            "traces/job/trace --out json"},
+           [&request](ConversionProgress& progress) {
+             return convert_to_json(find_trace_files(request.inputs), request.out, progress);
+           });
 }
 
 }  // namespace rankwire

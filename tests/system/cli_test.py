@@ -10,7 +10,7 @@ import chakra
 from rankwire import OK, USAGE, RankwireTest, Run, rankwire, transformer
 
 VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"], ["convert"])
-VERBS += tuple(["convert", kind] for kind in ("pytorch", "astra-sim", "simai", "param"))
+VERBS += tuple(["convert", kind] for kind in ("pytorch", "astra-sim", "simai", "param", "goal", "to-goal", "chakra", "to-json"))
 SPECIFICATION = transformer(layers=2, pipeline_parallel=1)
 
 

@@ -83,5 +83,43 @@ class Layers(Convert):
         self.assertEqual(len(process.stderr.splitlines()), 1)
 
 
+class Goal(Convert):
+    def test_a_schedule_runs_and_comes_back(self):
+        schedule = self.folder / "ring.goal"
+        ranks = [
+            f"rank {r} {{\nc: calc 5000\ns: send 65536b to {(r + 1) % 4}\nr: recv 65536b from {(r + 3) % 4}\n"
+            "s requires c\n}\n"
+            for r in range(4)
+        ]
+        schedule.write_text("num_ranks 4\n" + "".join(ranks))
+        made = self.convert("goal", schedule)
+        run = self.simulate(made)
+        self.assertEqual(run.summary["bytes"], 4 * 65536)
+        process = rankwire("convert", "to-goal", made["traces"], "--out", self.folder / "back", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        back = json.loads(process.stdout)
+        self.assertEqual(back["schedule"], str(self.folder / "back/schedule.goal"))
+        self.assertEqual((back["ranks"], back["sends"], back["receives"]), (4, 4, 4))
+        self.assertIn("send 65536b to 1 tag 0", (self.folder / "back/schedule.goal").read_text())
+
+
+class Chakra(Convert):
+    def test_the_oldest_schema_moves_the_same_in_the_newest_and_in_json(self):
+        folder = self.unpack("traces/astra-sim/768a491_transformer_2stack_64r_v001.tar.xz")
+        files = sorted(folder.rglob("*.eg"), key=lambda path: int(path.name.split(".")[-2]))
+        made = self.convert("chakra", *files)
+        self.assertEqual((made["ranks"], made["collectives"], made["nodes"]), (64, 64 * 40, 64 * 142))
+        new = chakra.read_ranks(made["traces"])
+        self.assertEqual(len(new), 64)
+        self.assertEqual(sum(n.attributes["comm_size"] for nodes in new for n in nodes if n.type == 7), made["bytes"])
+
+        process = rankwire("convert", "to-json", made["traces"], "--out", self.folder / "json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        process = rankwire("convert", "chakra", self.folder / "json/trace", "--out", self.folder / "again")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        for rank in range(64):
+            self.assertEqual(chakra.read(self.folder / f"again/trace.{rank}.et"), new[rank])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,59 @@
+// GOAL, the schedules of LogGOPSim and ATLAHS, in text, to Chakra and back.
+//
+// Source: Hoefler, Siebert, Lumsdaine: Group Operation Assembly Language, ICPP 2009; spcl/LogGOPSim, schedgen and
+// txt2bin; spcl/atlahs.
+//
+//   num_ranks 2
+//   rank 0 {
+//     l1: calc 1000
+//     l2: send 4096b to 1 tag 3
+//     l2 requires l1
+//   }
+//
+// `a irequires b`, a may begin when b has begun, becomes dependencies of a on all that b depends on, since Chakra knows
+// ends alone. A receive from any source or with any tag has no counterpart in Chakra.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/conversion.h"
+
+namespace rankwire {
+
+struct GoalOperation {
+  enum class Kind : uint8_t { kSend, kReceive, kCompute };
+  Kind kind = Kind::kCompute;
+  std::string label;    ///< "" where it has none
+  uint64_t amount = 0;  ///< bytes, or ns
+  uint32_t peer = 0, tag = 0;
+  int64_t cpu = -1;             ///< -1: not said
+  std::vector<uint32_t> after;  ///< indexes of the rank's operations
+  uint64_t line = 0;
+};
+
+/// What one rank does, in the order of the text.
+struct GoalRank {
+  uint32_t rank = 0;
+  std::vector<GoalOperation> operations;
+};
+
+/// Reads a schedule and hands out rank by rank, in the order of the text; returns the number of ranks. Throws
+/// Error(kInput) naming file and line. `path` is for messages.
+uint32_t parse_goal(const std::string& path, std::string_view text,
+                    const std::function<void(uint32_t ranks, const GoalRank& rank)>& take);
+
+/// Writes a trace for each rank.
+Conversion convert_goal(const std::string& path, const std::filesystem::path& folder, ConversionProgress& progress);
+
+/// Writes `folder`/schedule.goal of the traces of ranks 0, 1, ... Every node becomes an
+/// operation, and its data dependencies are required. Throws Error(kInput)
+/// for a collective, which GOAL does not have.
+Conversion convert_to_goal(const std::vector<std::string>& traces, const std::filesystem::path& folder,
+                           ConversionProgress& progress);
+
+}  // namespace rankwire
