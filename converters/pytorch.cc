@@ -58,7 +58,7 @@ RecordedCalls link_calls(const PytorchPair& pair, const PytorchHostTrace& host, 
   if (recorders.size() != host.calls.size()) {
     fail_input(
         "{} has {} calls of torch.distributed, {} has {}: they must cover the same steps, or be recorded by a "
-        "PyTorch that writes \"Record function id\" (2.1)",
+        "PyTorch that writes \"Record function id\"",
         pair.kineto, recorders.size(), pair.host, host.calls.size());
   }
   for (size_t n = 0; n < recorders.size(); ++n) linked.emplace(recorders[n], host.calls[n].call);

@@ -1,5 +1,5 @@
 // PyTorch's traces to Chakra's: one host trace and one of Kineto's for each rank, or Kineto's alone where it has the
-// arguments of NCCL's kernels (PyTorch 2.3 and later).
+// arguments of NCCL's kernels.
 //
 // Nodes are the steps of the host (host_timeline.h) and the operations of the accelerator (device_queue.h), in the
 // order in which the host began or launched them, which is also the order of a communicator's collectives. An operation

@@ -84,8 +84,8 @@ void PytorchWriter::define_groups(const DeviceQueue& queue) {
   }
   if (handles.size() > 1) {
     fail_input(
-        "{}: {} process groups communicate, but this PyTorch did not record which ranks they have; record with "
-        "2.3 or later",
+        "{}: {} process groups communicate, but this PyTorch did not record which ranks they have; "
+        "record with one whose host traces have schema 1.0.3 or later",
         path_, handles.size());
   }
   calls_.write_groups();
