@@ -76,13 +76,15 @@ Neighbours::Neighbours(const NeighbourOptions& options, std::span<const Nic> nic
       unasked_(options.next_hops),
       asked_(options.next_hops),
       deadlines_(options.next_hops),
-      answers_(options.answer_bytes) {
+      answers_(options.answer_bytes),
+      announced_(options.announcements == Announcements::kOmitted ? nics.size() : 0) {
   for (uint32_t i = 0; i < nics_.size(); ++i) {
     const Nic& nic = nics_[i];
     if (nic_of_.find(vlan_of(nic), nic.ip) != AddressTable::kNone)
       fail_input("two NICs of one port have the address {}", to_string(nic.ip));
     nic_of_.insert(vlan_of(nic), nic.ip, i);
   }
+  due_ = earliest();
 }
 
 uint32_t Neighbours::resolve(const Nic& nic, const IpAddress& destination) noexcept {
@@ -106,6 +108,7 @@ uint32_t Neighbours::resolve(const Nic& nic, const IpAddress& destination) noexc
   assert(asking_[handle].nic != AddressTable::kNone && "the NIC is not behind this port");
   ++unresolved_;
   unasked_.push(handle);
+  due_ = earliest();
   return handle;
 }
 
@@ -119,12 +122,16 @@ void Neighbours::receive(const Frame& frame) noexcept {
       ++counters_.malformed;
       return;
     case NeighbourKind::kSolicitation:
-      return on_solicitation(message);
+      on_solicitation(message);
+      break;
     case NeighbourKind::kAdvertisement:
-      return on_advertisement(message);
+      on_advertisement(message);
+      break;
     case NeighbourKind::kEchoRequest:
-      return on_echo(message);
+      on_echo(message);
+      break;
   }
+  due_ = earliest();
 }
 
 void Neighbours::on_solicitation(const NeighbourMessage& message) noexcept {
@@ -227,10 +234,11 @@ size_t Neighbours::write(Time now, std::span<Frame> frames) noexcept {
   size_t n = 0;
   for (; n < frames.size() && !answers_.empty(); ++n) write_answer(frames[n]);
   while (n < frames.size() && write_unsolicited(now, frames[n])) ++n;
+  due_ = earliest();
   return n;
 }
 
-Time Neighbours::next_event() const noexcept {
+Time Neighbours::earliest() const noexcept {
   if (!answers_.empty()) return Time::long_ago();
   const Time due = unsolicited_due();
   return deadlines_.empty() ? due : std::min(due, next_hops_[deadlines_.front()].wanted_since + options_.deadline);

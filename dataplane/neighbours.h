@@ -18,6 +18,12 @@
 
 namespace rankwire {
 
+/// Whether NICs say unasked who they are. What they tell goes to everybody, so n NICs cost n^2 frames.
+enum class Announcements : uint8_t {
+  kSent,     ///< switches and neighbours that are not known learn from them
+  kOmitted,  ///< everybody knows all NICs
+};
+
 struct NeighbourOptions {
   Duration interval = milliseconds(250);  ///< between two requests for one address, > 0
   Duration deadline = seconds(3);         ///< from the first `write` after `resolve` until it is unreachable, > 0
@@ -27,6 +33,7 @@ struct NeighbourOptions {
   uint32_t next_hops = 0;           ///< the most different ones, over all calls of `resolve`
   uint32_t frame_capacity = 1518;   ///< of the frames given to `write`, >= 128; longer echo requests are not answered
   uint32_t answer_bytes = 1 << 18;  ///< of answers that wait to be sent; more are dropped
+  Announcements announcements = Announcements::kSent;
 };
 
 /// The router or station that frames to `destination` go to: itself when it is on the NIC's subnet, else the gateway.
@@ -98,9 +105,9 @@ class Neighbours {
   /// Returns their number. Must also be called, if without frames, for deadlines to take effect.
   size_t write(Time now, std::span<Frame> frames) noexcept;
   /// When `write` next has something to do: long_ago() when at once, never() when only a frame can tell.
-  Time next_event() const noexcept;
+  Time next_event() const noexcept { return due_; }
 
-  /// Every NIC has announced itself, and every next hop is reachable or given up.
+  /// Every NIC has announced itself, if it does, and every next hop is reachable or given up.
   bool ready() const noexcept { return unresolved_ == 0 && announced_ == nics_.size(); }
   uint32_t unresolved() const noexcept { return unresolved_; }
 
@@ -130,8 +137,10 @@ class Neighbours {
   bool write_unsolicited(Time now, Frame& frame) noexcept;
   void write_request(Time now, uint32_t handle, Frame& frame) noexcept;
   uint32_t next_to_ask(Time now) noexcept;
+  Time earliest() const noexcept;
   Time unsolicited_due() const noexcept;
 
+  Time due_;  // next_event, which is asked in every turn of the loop: known when something has changed
   const NeighbourOptions options_;
   const std::vector<Nic> nics_;
   AddressTable nic_of_;       // (VLAN, IP address) -> index in nics_

@@ -155,7 +155,8 @@ void RoceTransport::make_ports() {
     NeighbourOptions neighbours{.interval = options_.resolve_interval,
                                 .deadline = options_.resolve_deadline,
                                 .next_hops = count_next_hops(id),
-                                .frame_capacity = bindings_[lane].port->capabilities().frame_capacity};
+                                .frame_capacity = bindings_[lane].port->capabilities().frame_capacity,
+                                .announcements = options_.announcements};
     // In virtual time, where many ports may be, nobody else is there to ask.
     if (bells_ != nullptr && options_.neighbours == NeighbourMode::kStatic) neighbours.answer_bytes = kFewAnswers;
     ports_.push_back(std::make_unique<Port>(bindings_[lane], lane, line_rate_of(id), neighbours, nics));

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "dataplane/congestion_options.h"
 #include "dataplane/frame_port.h"
+#include "dataplane/neighbours.h"
 #include "dataplane/nic_profile.h"
 #include "dataplane/packet.h"
 #include "dataplane/payload.h"
@@ -99,6 +100,7 @@ struct RoceOptions {
   uint16_t fixed_source_port = 0xC000;  ///< with SourcePortPolicy::kFixed
 
   NeighbourMode neighbours = NeighbourMode::kStatic;
+  Announcements announcements = Announcements::kSent;
   Duration resolve_interval = milliseconds(250);  ///< between two requests for the same address, > 0
   Duration resolve_deadline = seconds(3);         ///< after which a next hop is unreachable, > 0
 

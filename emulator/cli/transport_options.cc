@@ -179,6 +179,9 @@ RoceOptions roce_options(const Setup& setup) {
   options.source_port = source_port_policy(t.source_port.rule);
   if (t.source_port.rule == SourcePortConfig::Rule::kFixed) options.fixed_source_port = t.source_port.fixed;
   options.neighbours = neighbour_mode(config);
+  // An emulated fabric is told all stations.
+  if (config.fabric && config.ports.front().embedded() && options.neighbours == NeighbourMode::kStatic)
+    options.announcements = Announcements::kOmitted;
   options.resolve_interval = t.resolve_interval;
   options.resolve_deadline = t.resolve_deadline;
   options.receive_check =

@@ -207,6 +207,20 @@ TEST_F(NeighboursAnswer, TwoNicsWithOneAddressAreRefused) {
   EXPECT_THROW(Neighbours(options(), same), Error);
 }
 
+TEST_F(NeighboursAnswer, NicsThatEverybodyKnowsSayNothingUnasked) {
+  NeighbourOptions silent = options();
+  silent.announcements = Announcements::kOmitted;
+  nics_ = {make_nic(1, kIp)};
+  neighbours_ = std::make_unique<Neighbours>(silent, nics_);
+  EXPECT_TRUE(neighbours_->ready());
+  EXPECT_EQ(neighbours_->next_event(), Time::never());
+  EXPECT_TRUE(sent().empty());
+  EXPECT_EQ(counters().announcements_tx, 0u);
+  receive(request(make_peer(kPeerIp), kIp));
+  EXPECT_EQ(neighbours_->next_event(), Time::long_ago());
+  EXPECT_EQ(sent().size(), 1u) << "the answer";
+}
+
 TEST_F(NeighboursAnswer, FiveThousandNicsAnnounceThemselvesAtTheirPace) {
   std::vector<Nic> nics;
   for (uint32_t i = 0; i < 5000; ++i) {
