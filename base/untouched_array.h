@@ -4,30 +4,27 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <type_traits>
+
+#include "base/large_memory.h"
 
 namespace rankwire {
 
-/// Elements with undefined contents, aligned to cache lines. Nothing is written before the owner writes it.
+/// Elements with undefined contents, aligned to cache lines, or large_memory. Nothing is written before the owner
+/// writes it.
 template <class T>
 class UntouchedArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
   /// Throws std::bad_alloc.
-  explicit UntouchedArray(size_t count)
-      : elements_(
-            static_cast<T*>(std::aligned_alloc(kAlignment, (sizeof(T) * count + kAlignment - 1) & ~(kAlignment - 1)))) {
-    if (!elements_ && count > 0) throw std::bad_alloc();
-  }
+  explicit UntouchedArray(size_t count) : elements_(static_cast<T*>(allocate_large(sizeof(T) * count))) {}
 
   T* data() const noexcept { return elements_.get(); }
   T& operator[](size_t i) noexcept { return elements_.get()[i]; }
   const T& operator[](size_t i) const noexcept { return elements_.get()[i]; }
 
  private:
-  static constexpr size_t kAlignment = 64;
   struct Free {
     void operator()(T* elements) const { std::free(elements); }
   };

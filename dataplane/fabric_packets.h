@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <type_traits>
 
+#include "base/untouched_array.h"
 #include "dataplane/frame_port.h"
 
 namespace rankwire {
@@ -37,14 +35,10 @@ struct PacketList {
 class PacketStore {
  public:
   /// Throws std::bad_alloc.
-  explicit PacketStore(uint32_t capacity)
-      : capacity_(capacity),
-        packets_(static_cast<FabricPacket*>(std::aligned_alloc(64, sizeof(FabricPacket) * capacity))) {
-    if (!packets_) throw std::bad_alloc();
-  }
+  explicit PacketStore(uint32_t capacity) : capacity_(capacity), packets_(capacity) {}
 
-  FabricPacket& operator[](uint32_t handle) noexcept { return packets_.get()[handle]; }
-  const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_.get()[handle]; }
+  FabricPacket& operator[](uint32_t handle) noexcept { return packets_[handle]; }
+  const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_[handle]; }
 
   uint32_t capacity() const noexcept { return capacity_; }
   uint32_t used() const noexcept { return used_; }
@@ -81,12 +75,8 @@ class PacketStore {
   }
 
  private:
-  struct Free {
-    void operator()(FabricPacket* packets) const { std::free(packets); }
-  };
-
   uint32_t capacity_;
-  std::unique_ptr<FabricPacket, Free> packets_;
+  UntouchedArray<FabricPacket> packets_;
   uint32_t used_ = 0, touched_ = 0;
   uint32_t free_ = FabricPacket::kNone;
 };

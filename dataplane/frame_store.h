@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <type_traits>
 
+#include "base/untouched_array.h"
 #include "dataplane/frame_port.h"
 
 namespace rankwire {
@@ -30,13 +28,10 @@ struct FrameList {
 class FrameStore {
  public:
   /// Throws std::bad_alloc.
-  explicit FrameStore(uint32_t capacity)
-      : entries_(static_cast<StoredFrame*>(std::aligned_alloc(64, sizeof(StoredFrame) * capacity))) {
-    if (!entries_) throw std::bad_alloc();
-  }
+  explicit FrameStore(uint32_t capacity) : entries_(capacity) {}
 
-  StoredFrame& operator[](uint32_t place) noexcept { return entries_.get()[place]; }
-  const StoredFrame& operator[](uint32_t place) const noexcept { return entries_.get()[place]; }
+  StoredFrame& operator[](uint32_t place) noexcept { return entries_[place]; }
+  const StoredFrame& operator[](uint32_t place) const noexcept { return entries_[place]; }
 
   /// Returns the frame's place. The owner keeps the sum of all lists within the capacity.
   uint32_t append(FrameList& list, const Frame& frame, Time due) noexcept {
@@ -61,10 +56,6 @@ class FrameStore {
   }
 
  private:
-  struct Free {
-    void operator()(StoredFrame* entries) const { std::free(entries); }
-  };
-
   uint32_t take() noexcept {
     if (free_ == FrameList::kNone) return touched_++;
     const uint32_t place = free_;
@@ -72,7 +63,7 @@ class FrameStore {
     return place;
   }
 
-  std::unique_ptr<StoredFrame, Free> entries_;
+  UntouchedArray<StoredFrame> entries_;
   uint32_t free_ = FrameList::kNone;
   uint32_t touched_ = 0;
 };

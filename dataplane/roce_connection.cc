@@ -161,6 +161,8 @@ void RoceTransport::make_ports() {
     if (bells_ != nullptr && options_.neighbours == NeighbourMode::kStatic) neighbours.answer_bytes = kFewAnswers;
     ports_.push_back(std::make_unique<Port>(bindings_[lane], lane, line_rate_of(id), neighbours, nics));
   }
+  round_trips_.assign(ports_.size(), Histogram());
+  one_ways_.assign(ports_.size(), Histogram());
 }
 
 uint32_t RoceTransport::count_next_hops(PortId port) const {

@@ -257,7 +257,7 @@ void RoceTransport::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t ind
 
 void RoceTransport::add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept {
   // The copy that arrived may have been sent before the last one.
-  if (last_tx <= arrival) port_of(ends_[queue_pair]).one_ways.add(arrival - last_tx);
+  if (last_tx <= arrival) one_ways_[port_of_lane_[ends_[queue_pair].lane]].add(arrival - last_tx);
 }
 
 size_t RoceTransport::take_delivered(std::span<Event> events) noexcept {

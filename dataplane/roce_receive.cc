@@ -254,7 +254,8 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgemen
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
   const QueuePairEnd& end = ends_[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
-  if (reception.round_trip != Duration::max() && !fetches) port_of(end).round_trips.add(reception.round_trip);
+  if (reception.round_trip != Duration::max() && !fetches)
+    round_trips_[port_of_lane_[end.lane]].add(reception.round_trip);
   switch (reception.outcome) {
     case AckOutcome::kStale:
       ++details_.stale_acks;

@@ -214,9 +214,9 @@ std::vector<PortCounters> RoceTransport::ports() const {
 
 std::vector<PortLatency> RoceTransport::latencies() const {
   std::vector<PortLatency> latencies;
-  for (const auto& port : ports_) {
-    latencies.push_back({port->id, LatencyKind::kRoundTrip, &port->round_trips});
-    latencies.push_back({port->id, LatencyKind::kOneWay, &port->one_ways});
+  for (size_t port = 0; port < ports_.size(); ++port) {
+    latencies.push_back({ports_[port]->id, LatencyKind::kRoundTrip, &round_trips_[port]});
+    latencies.push_back({ports_[port]->id, LatencyKind::kOneWay, &one_ways_[port]});
   }
   return latencies;
 }

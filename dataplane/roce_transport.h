@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/large_memory.h"
 #include "base/spsc_ring.h"
 #include "base/transport.h"
 #include "dataplane/cause_clock.h"
@@ -100,11 +101,10 @@ class RoceTransport final : public Transport {
     PortId id;
     uint32_t first_lane;
     Neighbours neighbours;
-    std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
-    std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
-    uint32_t unresolved = kNone;         ///< next hops, when that was last looked at
-    uint64_t moved = 0;                  ///< the same, times that next hops have moved
-    Histogram round_trips, one_ways;
+    std::vector<uint32_t> resolving;      ///< next hops that queue pairs wait for
+    std::vector<uint32_t> first_on_hop;   ///< by next hop: the first of its queue pairs
+    uint32_t unresolved = kNone;          ///< next hops, when that was last looked at
+    uint64_t moved = 0;                   ///< the same, times that next hops have moved
     PauseTimers pauses;                   ///< what the far end of the line has paused
     std::optional<ReceiveBuffer> buffer;  ///< of a slow receiver
     MacAddress station;                   ///< that pauses come from
@@ -307,12 +307,13 @@ class RoceTransport final : public Transport {
   const ReliableOptions reliable_;
   const ResponderOptions responder_options_;
   const std::vector<PortBinding> bindings_;
-  std::vector<Nic> nics_;                     // of the plan
-  uint32_t messages_in_flight_ = 0;           // the same
-  std::vector<TransmitLane> lanes_;           // in the order of bindings_
-  std::vector<uint32_t> port_of_lane_;        // the same
-  std::vector<std::unique_ptr<Port>> ports_;  // in the order in which bindings_ name them first
-  std::vector<ConnectionEnds> connections_;   // by connection
+  std::vector<Nic> nics_;                          // of the plan
+  uint32_t messages_in_flight_ = 0;                // the same
+  LargeVector<TransmitLane> lanes_;                // in the order of bindings_
+  std::vector<uint32_t> port_of_lane_;             // the same
+  std::vector<std::unique_ptr<Port>> ports_;       // in the order in which bindings_ name them first
+  LargeVector<Histogram> round_trips_, one_ways_;  // by port
+  std::vector<ConnectionEnds> connections_;        // by connection
 
   // By queue pair: i has the number kFirstQueuePair + i.
   std::vector<Requester> requesters_;
