@@ -3,50 +3,59 @@
 
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 namespace rankwire {
 
-/// A bit a port, set by whoever gives the port something and cleared by the one thread that looks.
+/// A bit a port, set by whoever gives the port something and cleared by the one thread that looks; and a bit for every
+/// 64 of them, so that thousands that are silent are passed over at once.
 class Doorbells {
  public:
   explicit Doorbells(uint32_t ports)
-      : count_((ports + 63) / 64), words_(std::make_unique<std::atomic<uint64_t>[]>(count_)) {}
+      : groups_((ports + 4095) / 4096),
+        words_(std::make_unique<Word[]>(size_t{groups_} * 64)),
+        summary_(std::make_unique<Word[]>(groups_)) {}
 
   /// Any thread, after what it announces.
   void ring(uint32_t port) noexcept {
-    words_[port / 64].fetch_or(uint64_t{1} << port % 64, std::memory_order_release);
-    any_.store(true, std::memory_order_release);
+    const uint32_t word = port / 64;
+    words_[word].fetch_or(bit(port));
+    // A bit that is still set has not been cleared yet, and its word is read after that.
+    if ((summary_[word / 64].load() & bit(word)) == 0) summary_[word / 64].fetch_or(bit(word));
   }
 
   /// Clears all bits and calls `answer(port)` for each that was set, in the order of ports. `answer` may ring again.
   template <class Answer>
   void answer_all(Answer answer) noexcept {
-    if (!any_.exchange(false, std::memory_order_acquire)) return;
-    for (uint32_t w = 0; w < count_; ++w) {
-      if (words_[w].load(std::memory_order_relaxed) == 0) continue;
-      for (uint64_t bits = words_[w].exchange(0, std::memory_order_acquire); bits != 0; bits &= bits - 1) {
-        answer(w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
-      }
+    for (uint32_t group = 0; group < groups_; ++group) {
+      if (summary_[group].load(std::memory_order_relaxed) == 0) continue;
+      for_each_bit(summary_[group].exchange(0), group,
+                   [&](uint32_t word) { for_each_bit(words_[word].exchange(0), word, answer); });
     }
   }
 
   /// Calls `see(port)` for each bit that is set.
   template <class See>
   void look(See see) const noexcept {
-    if (!any_.load(std::memory_order_acquire)) return;
-    for (uint32_t w = 0; w < count_; ++w) {
-      for (uint64_t bits = words_[w].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
-        see(w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
-      }
+    for (uint32_t group = 0; group < groups_; ++group) {
+      for_each_bit(summary_[group].load(std::memory_order_acquire), group,
+                   [&](uint32_t word) { for_each_bit(words_[word].load(std::memory_order_acquire), word, see); });
     }
   }
 
  private:
-  uint32_t count_;
-  std::unique_ptr<std::atomic<uint64_t>[]> words_;
-  std::atomic<bool> any_{false};
+  using Word = std::atomic<uint64_t>;
+
+  static constexpr uint64_t bit(uint32_t number) noexcept { return uint64_t{1} << number % 64; }
+  template <class See>
+  static void for_each_bit(uint64_t bits, uint32_t word, See&& see) noexcept {
+    for (; bits != 0; bits &= bits - 1) see(word * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+  }
+
+  uint32_t groups_;
+  std::unique_ptr<Word[]> words_, summary_;
 };
 
 /// One port's; none: nobody hears.
