@@ -2,18 +2,20 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "dataplane/fabric_options.h"
 
 namespace rankwire {
 
-/// What the frames of one priority that came by one port occupy.
+/// What the frames of one priority that came by one port occupy: the reserve as far as it goes, then `headroom`, and
+/// the shared buffer for the rest.
 struct PriorityGroup {
-  Bytes reserve, shared, headroom;
-  bool paused = false;  ///< XOFF was sent last
-
-  Bytes total() const noexcept { return reserve + shared + headroom; }
+  Bytes total;
+  uint64_t headroom : 63 = 0;  ///< bytes
+  bool paused : 1 = false;     ///< XOFF was sent last
 };
+static_assert(sizeof(PriorityGroup) == 16);
 
 /// Admission as in SAI's model and the MMU of HPCC's simulator (switch-mmu.cc): see BufferOptions. Of a frame that
 /// begins in one kind of memory the rest is charged to the next. One thread.
@@ -33,50 +35,53 @@ class SharedBuffer {
   /// Charges `length` and returns true, or changes nothing. `queue`: bytes in the output queue.
   bool admit_lossy(PriorityGroup& group, Bytes queue, Bytes length) noexcept {
     if (queue + length > queue_limit()) return false;
-    const Bytes reserved = std::min(length, options_.reserve - group.reserve);
-    if (length - reserved > free()) return false;
-    group.reserve += reserved;
-    charge_shared(group, length - reserved);
+    const Bytes rest = beyond_reserve(group, length);
+    if (rest > free()) return false;
+    group.total += length;
+    used_ += rest;
     return true;
   }
   bool admit_lossless(PriorityGroup& group, Bytes length) noexcept {
-    const Bytes reserved = std::min(length, options_.reserve - group.reserve);
-    const Bytes rest = length - reserved;
-    if (rest.count == 0 || (group.headroom.count == 0 && rest <= free() && group.shared + rest <= group_limit())) {
-      group.reserve += reserved;
-      charge_shared(group, rest);
+    const Bytes rest = beyond_reserve(group, length);
+    if (rest.count == 0 || (group.headroom == 0 && rest <= free() && shared(group) + rest <= group_limit())) {
+      group.total += length;
+      used_ += rest;
       return true;
     }
-    if (group.headroom + rest > options_.headroom) return false;
-    group.reserve += reserved;
-    group.headroom += rest;
+    if (headroom(group) + rest > options_.headroom) return false;
+    group.total += length;
+    group.headroom += static_cast<uint64_t>(rest.count);
     return true;
   }
 
   /// Takes back what a frame of the group was charged: headroom first, reserve last.
   void release(PriorityGroup& group, Bytes length) noexcept {
-    const Bytes headroom = std::min(length, group.headroom);
-    group.headroom -= headroom;
-    const Bytes shared = std::min(length - headroom, group.shared);
-    group.shared -= shared;
-    used_ -= shared;
-    group.reserve -= length - headroom - shared;
+    const Bytes before = shared(group);
+    group.headroom -= static_cast<uint64_t>(std::min(length, headroom(group)).count);
+    group.total -= length;
+    used_ -= before - shared(group);
   }
 
   /// XOFF: headroom is in use, or the limit is reached.
   bool must_pause(const PriorityGroup& group) const noexcept {
-    return group.headroom.count > 0 || group.shared >= group_limit();
+    return group.headroom > 0 || shared(group) >= group_limit();
   }
   /// XON. An empty group may always resume.
   bool may_resume(const PriorityGroup& group) const noexcept {
-    if (group.headroom.count > 0) return false;
-    return group.shared.count == 0 || group.shared + options_.resume_offset <= group_limit();
+    if (group.headroom > 0) return false;
+    const Bytes held = shared(group);
+    return held.count == 0 || held + options_.resume_offset <= group_limit();
   }
 
  private:
-  void charge_shared(PriorityGroup& group, Bytes length) noexcept {
-    group.shared += length;
-    used_ += length;
+  static Bytes headroom(const PriorityGroup& group) noexcept { return Bytes(static_cast<int64_t>(group.headroom)); }
+  /// What the group has of the shared buffer.
+  Bytes shared(const PriorityGroup& group) const noexcept {
+    return std::max(Bytes(), group.total - options_.reserve) - headroom(group);
+  }
+  /// As much of `length` as the rest of the reserve does not hold.
+  Bytes beyond_reserve(const PriorityGroup& group, Bytes length) const noexcept {
+    return length - std::min(length, std::max(Bytes(), options_.reserve - group.total));
   }
 
   Bytes used_;

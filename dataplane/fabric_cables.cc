@@ -19,10 +19,10 @@ void VirtualFabric::silence(uint32_t number, Time now) noexcept {
   FabricFlowControl& control = flow_control_[number];
   port.up = false;
   port.was_down = true;
-  port.down_at = now;
+  details_[number].down_at = now;
   for (uint32_t i = 0; i < kPriorities; ++i) {
     discard_queue(number, i, FabricDrop::kCableDown, now);
-    port.groups[i].paused = false;
+    ingress(number, i).group.paused = false;
   }
   control.pauses.receive(priority_pause(kAllPriorities, 0), now);
   control.asked = control.storms = 0;

@@ -43,17 +43,17 @@ std::vector<FabricQueueId> VirtualFabric::deadlocked() const {
   for (uint32_t p = 0; p < first_host_port_; ++p) {
     const PrioritySet blocked = ports_[p].waiting & paused(p, now_);
     for (uint32_t i = 0; i < kPriorities; ++i) {
-      if ((blocked & priority_bit(i)) != 0 && ports_[p ^ 1].groups[i].paused) graph[queue_number(p, i)];
+      if ((blocked & priority_bit(i)) != 0 && ingress(p ^ 1, i).group.paused) graph[queue_number(p, i)];
     }
   }
   for (const auto& [queue, blocked] : graph) {
     std::set<uint32_t> ingresses;
     const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
-    for (uint32_t h = ports_[port].queues[priority].packets.head; h != FabricPacket::kNone; h = packets_[h].next) {
+    for (uint32_t h = egress(port, priority).packets.head; h != FabricPacket::kNone; h = packets_[h].next) {
       ingresses.insert(packets_[h].ingress);
     }
     for (const uint32_t ingress : ingresses) {
-      if (ports_[ingress].host != nullptr) continue;
+      if (is_host_port(ingress)) continue;
       const auto waiting = graph.find(queue_number(ingress ^ 1, priority));
       if (waiting != graph.end()) waiting->second.successors.push_back(queue);
     }

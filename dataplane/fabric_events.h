@@ -6,6 +6,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -35,22 +36,22 @@ struct FabricEvent {
 };
 static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 16);
 
-/// A calendar (Brown, CACM 31(10), 1988): the events of the first day that has any, in order; those of the days behind
-/// it, a list a day as they were pushed; and a heap of what is beyond the calendar, which reaches kDays from the last
-/// event popped. A day is sorted when it becomes the first. Push and pop take constant time as long as days have few
-/// events, or many of one time. Events may be pushed for a time that is past. All memory is reserved at construction
-/// and touched as needed; one thread.
+/// A calendar (Brown, CACM 31(10), 1988): the events that come first, in order; those of the days behind them, a list a
+/// day as they were pushed; and a heap of what is beyond the calendar, which reaches kDays from the last event popped.
+/// A day is sorted when it is taken to the first events, which happens while a few of these are left, so that who pops
+/// sees some events ahead. Push and pop take constant time as long as days have few events, or many of one time. Events
+/// may be pushed for a time that is past. All memory is reserved at construction and touched as needed; one thread.
 class FabricEventQueue {
  public:
-  static constexpr int kLongestDay = 10;
-  static constexpr int64_t kDays = 1 << 16;
+  static constexpr int kLongestDay = 12;
+  static constexpr int64_t kDays = 1 << 14;
 
   /// A day has 2^`day_shift` ps, 0 .. 40. Throws std::bad_alloc.
   explicit FabricEventQueue(uint32_t capacity, int day_shift = kLongestDay)
       : capacity_(capacity),
         day_shift_(day_shift),
         base_(Time::long_ago().ps >> day_shift),
-        near_(capacity),
+        near_(capacity + kUsed),
         scratch_(capacity),
         nodes_(capacity) {
     late_.reserve(capacity);
@@ -66,51 +67,54 @@ class FabricEventQueue {
     const FabricEvent event{at, port, kind, argument};
     ++size_;
     const int64_t day = day_of(at);
-    if (first_ != end_ && day >= today_) return day == today_ ? insert(event) : store(event, day);
-    put_back();
-    today_ = day;
-    near_[0] = event;
-    first_ = 0;
-    end_ = 1;
+    if (first_ == end_) {
+      first_ = end_ = 0;
+      last_day_ = day;
+    } else if (day > last_day_) {
+      return store(event, day);
+    } else if (day < last_day_ && end_ - first_ >= kFew) {
+      put_back(day);
+    }
+    insert(event);
   }
 
   /// never() when there is none.
   Time next() const noexcept { return first_ == end_ ? Time::never() : near_[first_].at; }
   /// The one that `pop` returns next. Only when not empty.
   const FabricEvent& front() const noexcept { return near_[first_]; }
-  /// Changes when another day becomes the first: then `ahead` knows other events.
-  uint32_t turns() const noexcept { return turns_; }
-  /// The one that is `n` behind it, if it is known already, or null.
+  /// The one that is `n` behind it as far as is known, or null.
   const FabricEvent* ahead(uint32_t n) const noexcept { return first_ + n < end_ ? &near_[first_ + n] : nullptr; }
   /// Only when not empty.
   FabricEvent pop() noexcept {
     const FabricEvent event = near_[first_++];
     --size_;
-    base_ = today_;
+    base_ = day_of(event.at);
     while (!late_.empty() && day_of(late_.front().event.at) - base_ < kDays) {
       const FabricEvent late = pop_late();
       file(late, day_of(late.at));
     }
-    if (first_ == end_ && size_ > 0) turn_day();
+    if (end_ - first_ < kAhead && size_ > end_ - first_) look_ahead();
     return event;
   }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kWords = kDays / 64;
-  static constexpr uint32_t kFew = 32;  // events that are sorted by insertion
+  static constexpr uint32_t kAhead = 12;  // so few first events are left when days are added to them
+  static constexpr uint32_t kFew = 32;    // events that are sorted by insertion
+  static constexpr uint32_t kUsed = 64;   // so many places in front of the first events are worth moving them
 
   struct Day {
     uint32_t first = kNone, last = kNone;
   };
-  /// Some events of one day, in the order of pushing: a cache line.
+  /// Some events of one day, in the order of pushing: two cache lines.
   struct alignas(64) Node {
-    static constexpr uint32_t kEvents = 3;
-    std::array<FabricEvent, kEvents> events;
+    static constexpr uint32_t kEvents = 7;
     uint32_t next;
     uint32_t count;
+    std::array<FabricEvent, kEvents> events;
   };
-  static_assert(sizeof(Node) == 64);
+  static_assert(sizeof(Node) == 128);
   struct LateEvent {
     FabricEvent event;
     uint64_t sequence;
@@ -136,25 +140,32 @@ class FabricEventQueue {
     return event;
   }
 
-  /// The first day's events go back to where other days' are: another comes before it.
-  void put_back() noexcept {
-    for (; first_ != end_; ++first_) store(near_[first_], today_);
+  /// Those of the first events that are behind `day` go back to where other days' are.
+  void put_back(int64_t day) noexcept {
+    uint32_t end = end_;
+    while (end > first_ && day_of(near_[end - 1].at) > day) --end;
+    for (uint32_t i = end; i < end_; ++i) store(near_[i], day_of(near_[i].at));
+    end_ = end;
+    last_day_ = day;
   }
 
-  /// Behind those of the first day that are not later.
+  /// Behind those of the first events that are not later.
   void insert(const FabricEvent& event) noexcept {
-    if (end_ == capacity_) {
-      std::copy(&near_[first_], near_.data() + end_, near_.data());
-      end_ -= first_;
-      first_ = 0;
-    }
+    if (end_ >= capacity_) move_to_front();
+    place(event, first_);
+  }
+  void place(const FabricEvent& event, uint32_t from) noexcept {
     uint32_t place = end_++;
-    for (; place > first_ && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
+    for (; place > from && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
     near_[place] = event;
+  }
+  void move_to_front() noexcept {
+    std::copy(near_.data() + first_, near_.data() + end_, near_.data());
+    end_ -= first_;
+    first_ = 0;
   }
 
   void file(const FabricEvent& event, int64_t day) noexcept {
-    ++filed_;
     const auto slot = static_cast<uint32_t>(day & (kDays - 1));
     Day& list = days_[slot];
     if (list.first != kNone) {
@@ -184,77 +195,79 @@ class FabricEventQueue {
     list.last = place;
   }
 
-  /// Makes the next day with events the first. Only when there are events, and none in `near_`.
-  void turn_day() noexcept {
-    first_ = end_ = 0;
-    if (filed_ > 0) {
-      today_ = next_day();
-      return take_day(static_cast<uint32_t>(today_ & (kDays - 1)));
+  /// Adds days to the first events: the next one with events if none is left, and behind it small ones.
+  void look_ahead() noexcept {
+    if (first_ == end_ || first_ >= kUsed) move_to_front();
+    while (end_ - first_ < kAhead) {
+      const uint32_t from = static_cast<uint32_t>((last_day_ + 1) & (kDays - 1)), slot = first_from(from);
+      if (slot == kNone) {
+        if (first_ == end_) take_late_day();
+        return;
+      }
+      if (first_ != end_ && !is_small(days_[slot])) return;
+      last_day_ += 1 + ((slot - from) & (kDays - 1));
+      take_day(slot);
+      if (size_ == end_ - first_) return;
     }
-    today_ = day_of(late_.front().event.at);
-    while (!late_.empty() && day_of(late_.front().event.at) == today_) near_[end_++] = pop_late();
+    if (const uint32_t slot = first_from(static_cast<uint32_t>((last_day_ + 1) & (kDays - 1))); slot != kNone)
+      __builtin_prefetch(&nodes_[days_[slot].first], 1);
   }
 
-  /// The first day that is filed; there is one. All of them are less than kDays from `base_`.
-  int64_t next_day() const noexcept {
-    const auto from = static_cast<uint32_t>(base_ & (kDays - 1));
-    return base_ + ((first_from(from) - from) & (kDays - 1));
+  bool is_small(const Day& list) const noexcept {
+    return list.first == list.last || nodes_[list.first].next == list.last;
   }
 
+  /// Only when all events are beyond the calendar.
+  void take_late_day() noexcept {
+    last_day_ = day_of(late_.front().event.at);
+    while (!late_.empty() && day_of(late_.front().event.at) == last_day_) near_[end_++] = pop_late();
+  }
+
+  /// The first day with events around the calendar, or none.
   uint32_t first_from(uint32_t slot) const noexcept {
     const uint32_t word = slot / 64;
     if (const uint64_t bits = words_[word] >> slot % 64; bits != 0) return slot + std::countr_zero(bits);
-    // Word by word around the calendar, 64 of them at a look; the first word may be looked at again in the end.
+    // Word by word, 64 of them at a look; the first word may be looked at again in the end.
     uint32_t next = (word + 1) % kWords;
-    while (true) {
+    for (uint32_t looks = 0; looks <= summary_.size(); ++looks) {
       if (const uint64_t bits = summary_[next / 64] >> next % 64; bits != 0) {
         next += std::countr_zero(bits);
         return next * 64 + std::countr_zero(words_[next]);
       }
       next = (next / 64 + 1) * 64 % kWords;
     }
+    return kNone;
   }
 
-  /// Its events become those of the first day.
+  /// Its events become the last of the first ones.
   void take_day(uint32_t slot) noexcept {
-    uint32_t count = 0;
-    for (uint32_t place = days_[slot].first; place != kNone;) {
-      Node& node = nodes_[place];
-      for (uint32_t i = 0; i < node.count; ++i) near_[count++] = node.events[i];
-      const uint32_t next = node.next;
+    const uint32_t begin = end_;
+    for (uint32_t next = days_[slot].first; next != kNone;) {
+      Node& node = nodes_[next];
+      for (uint32_t i = 0; i < node.count; ++i) {
+        // A run at a time is sorted.
+        place(node.events[i], end_ - (end_ - begin) % kFew);
+      }
+      const uint32_t behind = node.next;
       node.next = free_;
-      free_ = place;
-      place = next;
+      free_ = next;
+      next = behind;
     }
-    end_ = count;
-    filed_ -= count;
     days_[slot] = Day();
     words_[slot / 64] &= ~(uint64_t{1} << slot % 64);
     if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(uint64_t{1} << slot / 64 % 64);
-    sort_near();
-    ++turns_;
-    if (filed_ > 0) __builtin_prefetch(&nodes_[days_[first_from((slot + 1) & (kDays - 1))].first], 1);
+    if (end_ - begin > kFew) merge_runs({near_.data() + begin, end_ - begin});
   }
 
-  /// Stable: by insertion, runs of kFew at a time, then merged.
-  void sort_near() noexcept {
-    for (uint32_t begin = 0; begin < end_; begin += kFew) {
-      const uint32_t run_end = std::min(begin + kFew, end_);
-      for (uint32_t i = begin + 1; i < run_end; ++i) {
-        const FabricEvent event = near_[i];
-        uint32_t place = i;
-        for (; place > begin && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
-        near_[place] = event;
-      }
-    }
+  /// Of kFew events each but for the last; stable.
+  void merge_runs(std::span<FabricEvent> events) noexcept {
     const auto earlier = [](const FabricEvent& a, const FabricEvent& b) { return a.at < b.at; };
-    FabricEvent* const events = near_.data();
-    for (uint32_t width = kFew; width < end_; width *= 2) {
-      for (uint32_t begin = 0; begin + width < end_; begin += 2 * width) {
-        FabricEvent* to = events + begin;
+    for (size_t width = kFew; width < events.size(); width *= 2) {
+      for (size_t begin = 0; begin + width < events.size(); begin += 2 * width) {
+        FabricEvent* to = &events[begin];
         FabricEvent* right = to + width;
         if (!earlier(*right, right[-1])) continue;
-        FabricEvent* const right_end = events + std::min(begin + 2 * width, end_);
+        FabricEvent* const right_end = events.data() + std::min(begin + 2 * width, events.size());
         const FabricEvent* left = scratch_.data();
         const FabricEvent* const left_end = std::copy(to, right, scratch_.data());
         while (left != left_end) *to++ = right != right_end && earlier(*right, *left) ? *right++ : *left++;
@@ -264,14 +277,13 @@ class FabricEventQueue {
 
   uint32_t capacity_;
   int day_shift_;
-  uint32_t size_ = 0, filed_ = 0;
+  uint32_t size_ = 0;
   int64_t base_;                                ///< day of the last event popped
-  int64_t today_ = 0;                           ///< the first day that has events
-  UntouchedArray<FabricEvent> near_, scratch_;  ///< its events, in order, from first_ to end_; what is being sorted
+  int64_t last_day_ = 0;                        ///< of the first events: those of later days are elsewhere
+  UntouchedArray<FabricEvent> near_, scratch_;  ///< the first events, from first_ to end_; what is being sorted
   uint32_t first_ = 0, end_ = 0;
   std::vector<LateEvent> late_;
   uint64_t sequence_ = 0;  ///< of late events
-  uint32_t turns_ = 0;
   UntouchedArray<Node> nodes_;
   uint32_t free_ = kNone, touched_ = 0;
   std::vector<Day> days_;

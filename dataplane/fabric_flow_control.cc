@@ -18,14 +18,14 @@ void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noe
   Port& port = ports_[number];
   FabricFlowControl& control = flow_control_[number];
   const FabricSwitchOptions& options = switches_[port.device].options;
-  ++port.counters.pauses_rx;
+  ++counters_of(number).pauses_rx;
   PauseFrame heeded = pause;
   if (pause.kind == PauseFrame::Kind::kPriority) heeded.priorities &= options.classes.lossless;
   if (heeded.priorities == 0 || !port.up) return;
   const PrioritySet before = control.pauses.paused(now);
   control.pauses.receive(heeded, now);
   const uint16_t longest = *std::max_element(heeded.quanta.begin(), heeded.quanta.end());
-  port.paused_until = std::max(port.paused_until, now + pause_time(longest, port.line_times.rate()));
+  port.paused_until = std::max(port.paused_until, now + pause_time(longest, line_of(port).times.rate()));
   const PrioritySet after = control.pauses.paused(now);
   for (uint32_t i = 0; i < kPriorities; ++i) {
     if ((after & ~before & priority_bit(i)) != 0) control.progress[i] = now;
@@ -40,17 +40,18 @@ void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noe
   serve_or_wake(number, now);
 }
 
-/// A frame of `priority` has come by the port: asks the other end to stop when the group has had its share.
 void VirtualFabric::ask(uint32_t number, uint32_t priority, Time now) noexcept {
-  Port& port = ports_[number];
-  const FabricSwitch& device = switches_[port.device];
-  PriorityGroup& group = port.groups[priority];
-  if ((device.lossless & priority_bit(priority)) == 0) return;
-  if (group.paused || !device.buffer.must_pause(group)) return;
-  group.paused = true;
   if (series_) series_->ask(queue_number(number, priority), now);
   flow_control_[number].asked |= priority_bit(priority);
-  port.untold |= priority_bit(priority);
+  ports_[number].untold |= priority_bit(priority);
+  serve_or_wake(number, now);
+}
+
+/// The port's group, which was paused, has room again.
+void VirtualFabric::resume(uint32_t number, uint32_t priority, Time now) noexcept {
+  flow_control_[number].asked &= static_cast<PrioritySet>(~priority_bit(priority));
+  ports_[number].untold |= priority_bit(priority);
+  // The port may be the one that is sending: its line is not free, so it is not served within its own turn.
   serve_or_wake(number, now);
 }
 
@@ -88,7 +89,7 @@ void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
     } else if ((paused & port.waiting & bit) != 0 && now - control.progress[i] >= options.detection) {
       control.storms |= bit;
       control.calm_since[i] = Time::never();
-      ++port.counters.storms;
+      ++counters_of(number).storms;
       if (options.action == StormAction::kDrop) discard_queue(number, i, FabricDrop::kWatchdog, now);
     }
   }

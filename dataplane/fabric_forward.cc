@@ -11,17 +11,18 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
   Port& port = ports_[number];
   FabricSwitch& device = switches_[port.device];
   FabricPacket& packet = packets_[handle];
-  if (port.host == nullptr) {
-    if (!port.up || (port.was_down && port.down_at + port.latency >= packet.frame.arrival))
+  if (!port.is_host) {
+    if (!port.up || (port.was_down && details_[number].down_at + line_of(port).latency >= packet.frame.arrival))
       return drop(handle, FabricDrop::kCableDown, number);
-    ++port.counters.rx_frames;
-    port.counters.rx_bytes += packet.frame.length();
+    FabricIngress& in = ingress(number, packet.priority);
+    ++in.frames;
+    in.bytes += packet.frame.length();
   }
   if (device.loses && device.random.chance(device.options.loss_ppm)) {
     return drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;
-  if (port.host != nullptr) {
+  if (port.is_host) {
     if (const std::optional<PauseFrame> pause = read_pause(packet.frame)) {
       release(handle);
       return obey(number, *pause, now);
@@ -57,7 +58,7 @@ bool VirtualFabric::classify(uint32_t number, uint32_t handle) noexcept {
 }
 
 bool VirtualFabric::floods_to(uint32_t output) const noexcept {
-  return ports_[output].host != nullptr || routes_.in_tree(output / 2);
+  return is_host_port(output) || routes_.in_tree(output / 2);
 }
 
 /// Copies for all other hosts and branches of the tree but the last, which gets the frame itself.
@@ -68,7 +69,7 @@ void VirtualFabric::flood(uint32_t number, uint32_t handle, Time now) noexcept {
     if (output != number && floods_to(output)) last = output;
   }
   if (last == number) return drop(handle, FabricDrop::kFiltered, number);
-  ++ports_[number].counters.flooded;
+  ++counters_of(number).flooded;
   for (const uint32_t output : outputs) {
     if (output == last) break;
     if (output != number && floods_to(output)) copy_to(output, handle, now);
@@ -79,8 +80,8 @@ void VirtualFabric::flood(uint32_t number, uint32_t handle, Time now) noexcept {
 void VirtualFabric::copy_to(uint32_t output, uint32_t handle, Time now) noexcept {
   const FabricPacket& packet = packets_[handle];
   const Frame& frame = packet.frame;
-  FabricPortCounters& counters = ports_[packet.ingress].counters;
-  FramePort& pool = *(ports_[output].host != nullptr ? ports_[output].host : ports_.back().host);
+  FabricPortCounters& counters = counters_of(packet.ingress);
+  FramePort& pool = *(is_host_port(output) ? host_of(output) : hosts_.back()).port;
   Frame copy;
   if (packets_.room() == 0 || pool.capabilities().frame_capacity < frame.head_length ||
       pool.allocate({&copy, 1}) == 0) {
@@ -124,73 +125,72 @@ uint32_t VirtualFabric::choose(FabricSwitch& device, std::span<const uint32_t> p
 void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept {
   Port& output = ports_[number];
   FabricPacket& packet = packets_[handle];
-  serve(number, now);  // what leaves by now is not in this frame's way
+  if (may_send(output, now)) serve(number, now);  // what leaves by now is not in this frame's way
+  const Bytes length(packet.frame.length());
   FabricDrop reason;
-  if (!admit(number, packet, reason)) {
+  if (!admit(number, packet, length, reason)) {
     if (series_) series_->drop(queue_number(number, packet.priority), now);
     return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
   }
   FabricSwitch& device = switches_[output.device];
   recent_priority_ = packet.priority;
   const PrioritySet bit = priority_bit(packet.priority);
-  const Bytes length(packet.frame.length());
   if (device.watched && (output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
   if (series_) series_->touch(queue_number(number, packet.priority), now);
+  FabricEgress& queue = egress(number, packet.priority);
   if (output.waiting == 0) {
-    output.counters.peak_queue = std::max(output.counters.peak_queue, length);
-    ask(packet.ingress, packet.priority, now);
+    queue.peak = std::max(queue.peak, length);
+    ask_if_full(device, packet, now);
     if (may_pass(output, now)) {
       // The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue
       // marking: it leaves an empty queue behind.
       if (output.settled != packet.priority && (device.strict & bit) == 0) {
-        output.scheduler.pick_only(packet.priority);
+        details_[number].scheduler.pick_only(packet.priority);
         output.settled = packet.priority;
       }
-      return depart(number, handle, now);
+      return depart(number, handle, length, now);
     }
   }
-  FabricQueue& queue = output.queues[packet.priority];
   const bool first = output.waiting == 0;
   packets_.append(queue.packets, handle);
-  queue.bytes += length;
+  queue.queued += length;
   output.waiting |= bit;
-  output.counters.peak_queue = std::max(output.counters.peak_queue, queue.bytes);
-  if (!first) ask(packet.ingress, packet.priority, now);
+  queue.peak = std::max(queue.peak, queue.queued);
+  if (!first) ask_if_full(device, packet, now);
   serve_or_wake(number, now);
 }
 
 /// Charges the frame to its switch's buffer, or says why not.
-bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, FabricDrop& reason) noexcept {
+bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, Bytes length, FabricDrop& reason) noexcept {
   Port& output = ports_[number];
   FabricSwitch& device = switches_[output.device];
   const PrioritySet bit = priority_bit(packet.priority);
-  const Bytes length(packet.frame.length());
   if (!output.up) return reason = FabricDrop::kCableDown, false;
   if (device.watched && (flow_control_[number].storms & bit) != 0 &&
       device.options.watchdog->action == StormAction::kDrop) {
     return reason = FabricDrop::kWatchdog, false;
   }
-  const Bytes queued = (output.waiting & bit) != 0 ? output.queues[packet.priority].bytes : Bytes();
+  const Bytes queued = (output.waiting & bit) != 0 ? egress(number, packet.priority).queued : Bytes();
   if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + length > *limit)
     return reason = FabricDrop::kTail, false;
-  PriorityGroup& group = ports_[packet.ingress].groups[packet.priority];
+  PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
   if ((device.lossless & bit) != 0) {
     if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
   } else if (!device.buffer.admit_lossy(group, queued, length)) {
     return reason = FabricDrop::kTail, false;
   }
   // An empty queue is not above any threshold.
-  if (queued == Bytes() || !device.marks_arrivals || passes_red(output, packet)) return true;
+  if (queued == Bytes() || !device.marks_arrivals || passes_red(number, packet)) return true;
   device.buffer.release(group, length);
   return reason = FabricDrop::kEarly, false;
 }
 
 /// RED looks at the queue: marks the frame, or not; false when it drops it instead.
-bool VirtualFabric::passes_red(Port& output, FabricPacket& packet) noexcept {
-  FabricSwitch& device = switches_[output.device];
+bool VirtualFabric::passes_red(uint32_t output, FabricPacket& packet) noexcept {
+  FabricSwitch& device = switches_[ports_[output].device];
   const PrioritySet bit = priority_bit(packet.priority);
   const RedOptions& red = *device.options.red;
-  const Bytes queued = output.queues[packet.priority].bytes;
+  const Bytes queued = egress(output, packet.priority).queued;
   if (queued <= red.minimum || (red.priorities & bit) == 0) return true;
   if (queued <= red.maximum) {
     const auto most = static_cast<unsigned __int128>(red.most_ppm) * (queued - red.minimum).count;
@@ -199,8 +199,8 @@ bool VirtualFabric::passes_red(Port& output, FabricPacket& packet) noexcept {
   }
   if (packet.ecn_capable) {
     if (mark_congestion(packet.frame)) {
-      ++output.counters.marks;
-      if (series_) series_->mark(queue_number(number(output), packet.priority));
+      ++counters_of(output).marks;
+      if (series_) series_->mark(queue_number(output, packet.priority));
     }
     packet.ecn_capable = false;
     return true;

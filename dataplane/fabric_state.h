@@ -32,7 +32,7 @@ constexpr size_t kFabricDrops = 8;
 /// Over all ports, rx_frames + flood_copies + pauses_made = tx_frames + drops + pauses_rx + frames held by the fabric,
 /// where rx_frames, tx_frames and pauses_rx are those of host ports: see VirtualFabric::conserved.
 struct FabricPortCounters {
-  // What every frame counts stands in front. Bytes are without FCS.
+  // Bytes are without FCS.
   uint64_t rx_frames = 0, rx_bytes = 0;  ///< as an input
   uint64_t tx_frames = 0, tx_bytes = 0;  ///< as an output
   Bytes peak_queue;                      ///< most bytes in a priority's queue, the newest frame included
@@ -52,12 +52,6 @@ struct FabricPortCounters {
 
   uint64_t dropped(FabricDrop reason) const { return drops[static_cast<size_t>(reason)]; }
   uint64_t dropped() const;
-};
-
-/// The output queue of a priority.
-struct FabricQueue {
-  PacketList packets;
-  Bytes bytes;  ///< of the frames that wait; one that is being sent has left
 };
 
 /// Names an output queue.
@@ -83,37 +77,72 @@ struct FabricFlowControl {
   std::array<Time, kPriorities> calm_since;  ///< in a storm: since when it has not been paused
 };
 
-/// What every frame needs stands in the first cache line, as far as the rate in `line_times` and what follows from it,
-/// and in the first of the counters.
-struct alignas(64) FabricPort {
+// What every frame touches of a port is small, and apart from what is seldom needed: of thousands of ports it must stay
+// in the caches.
+
+/// What a line is like, and where it leads; most ports share it with others.
+struct alignas(64) FabricLine {
+  LineTimes times;
+  Duration latency;
+  Duration next_latency;   ///< of the switch at the other end of the cable
+  bool next_cuts_through;  ///< the same
+
+  bool is_like(const FabricLine& other) const noexcept {
+    return times.rate() == other.times.rate() && latency == other.latency && next_latency == other.next_latency &&
+           next_cuts_through == other.next_cuts_through;
+  }
+};
+
+/// A port, sending; the port at the other end of a cable has its number ^ 1.
+struct alignas(32) FabricPort {
   static constexpr uint8_t kUnsettled = UINT8_MAX;
 
-  FabricPort(FramePort* host_port, const LineTimes& times, uint32_t device_number)
-      : host(host_port), device(device_number), line_times(times) {}
+  FabricPort(uint32_t device_number, uint32_t line_number, bool leads_to_host)
+      : device(device_number), line(line_number), is_host(leads_to_host) {}
 
-  FramePort* host;                       ///< null: the port at the other end of the cable is this one's number ^ 1
   Time free_at = Time::long_ago();       ///< of the output line
   Time paused_until = Time::long_ago();  ///< no pause lasts longer
-  Duration latency;                      ///< of the line
-  Duration next_latency;                 ///< of the switch at the other end of the cable
   uint32_t device;                       ///< its switch
+  uint32_t line;                         ///< number
   PrioritySet waiting = 0;               ///< priorities with frames
   PrioritySet untold = 0;                ///< priorities of which the next PFC frame tells the other end the state
-  uint8_t settled = kUnsettled;          ///< the priority that `scheduler` picked last, from no others
+  uint8_t settled = kUnsettled;          ///< the priority that the scheduler picked last, from no others
+  bool is_host : 1;
   bool up : 1 = true;
-  bool was_down : 1 = false;                            ///< `down_at` tells when last
-  bool wake_due : 1 = false, delivery_due : 1 = false;  ///< an event of this kind is waiting
-  bool next_cuts_through : 1 = false;                   ///< the switch at the other end of the cable
-  LineTimes line_times;
-  alignas(64) FabricPortCounters counters;
-  alignas(64) std::array<PriorityGroup, kPriorities> groups;
-  alignas(64) std::array<FabricQueue, kPriorities> queues;
-  PacketList line;  ///< to the host; frame.arrival: last bit there
-  PortScheduler scheduler;
-  Time input_free = Time::long_ago();  ///< of a host's input line
-  Time down_at = Time::long_ago();     ///< when its cable went down last
+  bool was_down : 1 = false;  ///< FabricPortDetails::down_at tells when last
+  bool wake_due : 1 = false;  ///< an event of this kind is waiting
 };
-static_assert(offsetof(FabricPort, line_times) == 48, "the rate follows in the same cache line");
+static_assert(sizeof(FabricPort) == 32);
+
+/// What comes by a port in one priority.
+struct FabricIngress {
+  PriorityGroup group;
+  uint64_t frames = 0, bytes = 0;  ///< received from another switch
+};
+
+/// What leaves by a port in one priority.
+struct FabricEgress {
+  PacketList packets;              ///< waiting
+  Bytes queued;                    ///< by them; a frame that is being sent has left
+  Bytes peak;                      ///< most of that, the newest frame included
+  uint64_t frames = 0, bytes = 0;  ///< sent to another switch
+};
+
+/// A host's port.
+struct alignas(64) FabricHost {
+  FramePort* port;
+  Time input_free = Time::long_ago();  ///< of the line from the host
+  PacketList line;                     ///< to the host; frame.arrival: last bit there
+  uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+  bool delivery_due = false;  ///< an event of this kind is waiting
+};
+
+/// What is seldom needed of a port.
+struct FabricPortDetails {
+  FabricPortCounters counters;  ///< but for what FabricIngress, FabricEgress and FabricHost count
+  PortScheduler scheduler;
+  Time down_at = Time::long_ago();  ///< when its cable went down last
+};
 
 /// The latest choice of a flow.
 struct Flowlet {

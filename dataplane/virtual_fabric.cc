@@ -12,7 +12,9 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-constexpr uint32_t kAhead = 4;  // how many events before it is handled memory is fetched for one
+// How many events before it is handled memory is fetched for one: what the event names, what that leads to, and what
+// that leads to.
+constexpr uint32_t kFirstFetch = 11, kSecondFetch = 7, kThirdFetch = 3;
 constexpr uint32_t kLargeFrame = 4200;
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
@@ -82,7 +84,7 @@ uint32_t event_capacity(const Topology& topology, const FabricOptions& options, 
 /// So long a day of the calendar that with every host's line full of large frames it has a few events, and so long a
 /// calendar that most of what a frame does next is within it.
 int day_shift(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
-  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 3, kShortest = 4;
+  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 16, kShortest = 4;
   Duration latest, frame = Duration::max();
   for (uint32_t p = 0; p < topology.ports(); ++p) {
     const Line& line = topology.line_of(p);
@@ -119,6 +121,9 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()) {
+  ingresses_.resize(size_t{topology_.ports()} * kPriorities);
+  egresses_.resize(ingresses_.size());
+  details_.resize(topology_.ports());
   switches_.reserve(topology_.switches.size());
   for (uint32_t s = 0; s < topology_.switches.size(); ++s) {
     const uint64_t seed = mix64(options.seed + s * 0x9E3779B97F4A7C15u);
@@ -129,19 +134,20 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
   ports_.reserve(topology_.ports());
   flow_control_.reserve(topology_.ports());
   for (uint32_t p = 0; p < topology_.ports(); ++p) {
-    const Line& line = topology_.line_of(p);
-    FramePort* const host = topology_.is_host_port(p) ? hosts[p - 2 * topology_.cables.size()] : nullptr;
-    Port& port = ports_.emplace_back(host, LineTimes(line.rate), topology_.switch_of(p).value);
-    port.latency = line.latency;
-    if (host == nullptr) {
-      const FabricSwitchOptions& next = switches_[topology_.switch_of(p ^ 1).value].options;
-      port.next_latency = next.latency;
-      port.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
+    const Line& cable = topology_.line_of(p);
+    const uint32_t device = topology_.switch_of(p).value;
+    FabricLine line{LineTimes(cable.rate), cable.latency, Duration(), false};
+    if (topology_.is_host_port(p)) {
+      hosts_.push_back({.port = hosts[hosts_.size()], .line = {}});
+      edges_.push_back(routes_.destination(SwitchId(device)));
     } else {
-      edges_.push_back(routes_.destination(SwitchId(port.device)));
+      const FabricSwitchOptions& next = switches_[topology_.switch_of(p ^ 1).value].options;
+      line.next_latency = next.latency;
+      line.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
     }
-    switches_[port.device].ports.push_back(p);
-    flow_control_.emplace_back(line.rate);
+    ports_.emplace_back(device, line_number(line), topology_.is_host_port(p));
+    switches_[device].ports.push_back(p);
+    flow_control_.emplace_back(cable.rate);
   }
   if (options.series) series_ = std::make_unique<FabricSeries>(*options.series, topology_.ports() * kPriorities);
   for (const FabricStation& station : options.stations) {
@@ -151,6 +157,14 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
   for (uint32_t i = 0; i < options_.schedule.size(); ++i) {
     events_.push(options_.schedule[i].at, FabricEventKind::kCable, 0, i);
   }
+}
+
+/// Of a known line that is like it, or it becomes known.
+uint32_t VirtualFabric::line_number(const FabricLine& line) {
+  const auto known = std::ranges::find_if(lines_, [&](const FabricLine& other) { return line.is_like(other); });
+  const auto number = static_cast<uint32_t>(known - lines_.begin());
+  if (known == lines_.end()) lines_.push_back(line);
+  return number;
 }
 
 bool VirtualFabric::step(Time now) noexcept {
@@ -164,9 +178,10 @@ bool VirtualFabric::step(Time now) noexcept {
 
 Time VirtualFabric::run_ahead(Time limit) noexcept {
   // What the hosts have sent is heard by the next step, before what comes after it.
-  limit = std::min(limit, next_outside());
+  const Time outside = next_outside();
+  limit = std::min(limit, outside);
   while (events_.next() < limit && events_.front().kind != FabricEventKind::kDeliver) pass(events_.pop());
-  return std::min(events_.next(), next_outside());
+  return std::min(events_.next(), outside);
 }
 
 void VirtualFabric::pass(const FabricEvent& event) noexcept {
@@ -176,23 +191,44 @@ void VirtualFabric::pass(const FabricEvent& event) noexcept {
   ++handled_;
 }
 
-/// Memory is fetched for events that are handled soon: for the first of a day when it begins, then for one more with
-/// each that is handled.
+/// Memory is fetched for events that are handled soon: of a frame that arrives its own and its port's, then where the
+/// way on is found, then the next port's; of a port that sends its own, then the first frame's, then what that is
+/// charged to.
 void VirtualFabric::fetch_ahead() noexcept {
-  const bool turned = std::exchange(day_, events_.turns()) != events_.turns();
-  for (uint32_t n = turned ? 0 : kAhead - 1; n < kAhead; ++n) {
-    const FabricEvent* const ahead = events_.ahead(n);
-    if (ahead == nullptr) return;
-    const Port& port = ports_[ahead->port];
-    __builtin_prefetch(&port, 1);
-    if (ahead->kind == FabricEventKind::kArrive) {
-      __builtin_prefetch(&packets_[ahead->argument], 1);
-      __builtin_prefetch(&port.counters, 1);
-      __builtin_prefetch(&port.groups[recent_priority_], 1);
-    } else {
-      __builtin_prefetch(ahead->kind == FabricEventKind::kDeliver ? static_cast<const void*>(&port.line)
-                                                                  : &port.queues[recent_priority_],
-                         1);
+  if (const FabricEvent* const event = events_.ahead(kFirstFetch); event != nullptr) {
+    __builtin_prefetch(&ports_[event->port], 1);
+    if (event->kind == FabricEventKind::kArrive) {
+      __builtin_prefetch(&packets_[event->argument], 1);
+      __builtin_prefetch(&ingress(event->port, recent_priority_), 1);
+    } else if (event->kind == FabricEventKind::kWake) {
+      __builtin_prefetch(&egress(event->port, recent_priority_), 1);
+    }
+  }
+  if (const FabricEvent* const event = events_.ahead(kSecondFetch); event != nullptr) {
+    const Port& port = ports_[event->port];
+    if (event->kind == FabricEventKind::kArrive) {
+      if (!port.is_host) routes_.prefetch(SwitchId(port.device), edge_of(packets_[event->argument].destination));
+    } else if (event->kind == FabricEventKind::kWake) {
+      const uint32_t head = egress(event->port, recent_priority_).packets.head;
+      if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
+    }
+  }
+  if (const FabricEvent* const event = events_.ahead(kThirdFetch); event != nullptr) {
+    const Port& port = ports_[event->port];
+    if (event->kind == FabricEventKind::kArrive) {
+      if (port.is_host) return;
+      const FabricPacket& packet = packets_[event->argument];
+      if (packet.destination == FabricPacket::kFlooded) return;
+      const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
+      uint32_t output = first_host_port_ + packet.destination;
+      if (!ports.empty()) {
+        output = ports[ecmp_member(packet.flow, switches_[port.device].hash_seed, static_cast<uint32_t>(ports.size()))];
+      }
+      __builtin_prefetch(&ports_[output], 1);
+      __builtin_prefetch(&egress(output, packet.priority), 1);
+    } else if (event->kind == FabricEventKind::kWake) {
+      const uint32_t head = egress(event->port, recent_priority_).packets.head;
+      if (head != FabricPacket::kNone) __builtin_prefetch(&ingress(packets_[head].ingress, recent_priority_), 1);
     }
   }
 }
@@ -204,13 +240,14 @@ Time VirtualFabric::next_event() const noexcept {
 /// When a host has something for the fabric, or is offered again what it has refused.
 Time VirtualFabric::next_outside() const noexcept {
   Time next = Time::never();
-  const auto look = [&](uint32_t host) { next = std::min(next, ports_[first_host_port_ + host].host->next_event()); };
+  const auto look = [&](uint32_t host) { next = std::min(next, hosts_[host].port->next_event()); };
   if (options_.bells != nullptr) {
     options_.bells->look(look);
   } else {
-    for (uint32_t host = 0; host < topology_.hosts.size(); ++host) look(host);
+    for (uint32_t host = 0; host < hosts_.size(); ++host) look(host);
   }
-  if (!refused_.empty()) next = std::min(next, packets_[ports_[refused_.front()].line.head].frame.arrival);
+  if (!refused_.empty())
+    next = std::min(next, packets_[hosts_[refused_.front() - first_host_port_].line.head].frame.arrival);
   return next;
 }
 
@@ -219,7 +256,7 @@ void VirtualFabric::sample(Time now) noexcept {
   const Time at = std::min(series_->end(), now);
   series_->sample([&](uint32_t queue) {
     const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
-    return std::pair(ports_[port].queues[priority].bytes, (paused(port, at) & priority_bit(priority)) != 0);
+    return std::pair(egress(port, priority).queued, (paused(port, at) & priority_bit(priority)) != 0);
   });
 }
 
@@ -253,8 +290,8 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       flow_control_[port].look_due = false;
       return look_for_storms(port, event.at);
     case FabricEventKind::kDeliver:
-      ports_[port].delivery_due = false;
-      __builtin_prefetch(&packets_[ports_[port].line.head], 1);
+      host_of(port).delivery_due = false;
+      __builtin_prefetch(&packets_[host_of(port).line.head], 1);
       return due_.push(port);
     case FabricEventKind::kCable:
       return change_cable(options_.schedule[event.argument], event.at);
@@ -270,101 +307,117 @@ void VirtualFabric::listen(Time now) noexcept {
     return;
   }
   options_.bells->answer_all([&](uint32_t host) {
-    const uint32_t port = first_host_port_ + host;
-    receive(port, now);
-    if (ports_[port].host->next_event() != Time::never()) options_.bells->ring(host);
+    receive(first_host_port_ + host, now);
+    if (hosts_[host].port->next_event() != Time::never()) options_.bells->ring(host);
   });
 }
 
 /// Takes what waits at the host's port, as far as there is room.
 void VirtualFabric::receive(uint32_t number, Time now) noexcept {
-  Port& port = ports_[number];
-  const FabricSwitch& device = switches_[port.device];
+  FabricHost& host = host_of(number);
+  FabricLine& line = line_of(ports_[number]);
+  const FabricSwitch& device = switches_[ports_[number].device];
   const bool decides_early = device.options.forwarding == Forwarding::kCutThrough;
   FrameRoom<kBurst> room_of_burst;
   const std::span<Frame> burst = room_of_burst.frames();
   size_t n = 0;
   do {
     const size_t room = std::min<size_t>(kBurst, packets_.room());
-    n = room == 0 ? 0 : port.host->receive(now, burst.first(room));
+    n = room == 0 ? 0 : host.port->receive(now, burst.first(room));
     for (const Frame& frame : burst.first(n)) {
-      const Time begun = std::max(frame.arrival + port.latency, port.input_free);
-      port.input_free = begun + port.line_times.of(frame.length());
+      const Time begun = std::max(frame.arrival + line.latency, host.input_free);
+      host.input_free = begun + line.times.of(frame.length());
       const uint32_t handle = packets_.take();
       packets_[handle].frame = frame;
-      packets_[handle].frame.arrival = port.input_free;
+      packets_[handle].frame.arrival = host.input_free;
       if (options_.observer != nullptr) options_.observer->received(number, packets_[handle].frame);
       const Time read =
-          decides_early && frame.length() > kHeaderBytes ? begun + port.line_times.of(kHeaderBytes) : port.input_free;
+          decides_early && frame.length() > kHeaderBytes ? begun + line.times.of(kHeaderBytes) : host.input_free;
       events_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
-      port.counters.rx_bytes += frame.length();
+      host.rx_bytes += frame.length();
       // Read when the frame is forwarded, after the whole burst is in.
       __builtin_prefetch(frame.head);
     }
-    port.counters.rx_frames += n;
+    host.rx_frames += n;
     handled_ += n;
   } while (n == kBurst);
 }
 
 /// Hands out what has arrived at the host by `now`.
 void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
-  Port& port = ports_[number];
+  FabricHost& host = host_of(number);
   FrameRoom<kBurst> room;
   const std::span<Frame> frames = room.frames();
   size_t n = 0, taken = 0;
   do {
     n = 0;
-    for (uint32_t handle = port.line.head; n < kBurst && handle != FabricPacket::kNone;
+    for (uint32_t handle = host.line.head; n < kBurst && handle != FabricPacket::kNone;
          handle = packets_[handle].next) {
       if (packets_[handle].frame.arrival > now) break;
       frames[n] = packets_[handle].frame;
       __builtin_prefetch(frames[n++].head, 1);
     }
     if (n == 0) break;
-    taken = port.host->transmit(now, frames.first(n));
+    taken = host.port->transmit(now, frames.first(n));
     for (size_t i = 0; i < taken; ++i) {
-      port.counters.tx_bytes += frames[i].length();
-      packets_.give_back(packets_.remove_front(port.line));
+      host.tx_bytes += frames[i].length();
+      packets_.give_back(packets_.remove_front(host.line));
     }
-    port.counters.tx_frames += taken;
+    host.tx_frames += taken;
     handled_ += taken;
   } while (taken == kBurst);
   if (taken < n) return refused_.push(number);
-  if (port.line.empty() || port.delivery_due) return;
-  port.delivery_due = true;
-  events_.push(packets_[port.line.head].frame.arrival, FabricEventKind::kDeliver, number);
+  if (host.line.empty() || host.delivery_due) return;
+  host.delivery_due = true;
+  events_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number);
 }
 
 void VirtualFabric::release(uint32_t handle) noexcept {
   // Frames of one host's port are good for every other's.
-  ports_.back().host->release({&packets_[handle].frame, 1});
+  hosts_.back().port->release({&packets_[handle].frame, 1});
   packets_.give_back(handle);
 }
 
 void VirtualFabric::drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept {
   release(handle);
-  ++ports_[port].counters.drops[static_cast<size_t>(reason)];
+  ++counters_of(port).drops[static_cast<size_t>(reason)];
 }
 
 std::vector<FabricPortCounters> VirtualFabric::counters() const {
   std::vector<FabricPortCounters> counters;
   counters.reserve(ports_.size());
-  for (const Port& port : ports_) {
-    FabricPortCounters& c = counters.emplace_back(port.counters);
-    for (uint32_t i = 0; i < kPriorities; ++i) {
-      c.paused[i] = flow_control_[number(port)].pauses.time_paused(i, now_);
-    }
-  }
+  for (uint32_t port = 0; port < ports_.size(); ++port) counters.push_back(this->counters(port));
   return counters;
+}
+
+FabricPortCounters VirtualFabric::counters(uint32_t port) const {
+  FabricPortCounters c = details_[port].counters;
+  for (uint32_t i = 0; i < kPriorities; ++i) {
+    const FabricIngress& in = ingress(port, i);
+    const FabricEgress& out = egress(port, i);
+    c.rx_frames += in.frames;
+    c.rx_bytes += in.bytes;
+    c.tx_frames += out.frames;
+    c.tx_bytes += out.bytes;
+    c.peak_queue = std::max(c.peak_queue, out.peak);
+    c.paused[i] = flow_control_[port].pauses.time_paused(i, now_);
+  }
+  if (!is_host_port(port)) return c;
+  const FabricHost& host = hosts_[port - first_host_port_];
+  c.rx_frames = host.rx_frames;
+  c.rx_bytes = host.rx_bytes;
+  c.tx_frames = host.tx_frames;
+  c.tx_bytes = host.tx_bytes;
+  return c;
 }
 
 bool VirtualFabric::conserved() const {
   uint64_t in = 0, out = held();
-  for (const Port& port : ports_) {
-    const FabricPortCounters& c = port.counters;
+  for (uint32_t port = 0; port < ports_.size(); ++port) {
+    const FabricPortCounters c = counters(port);
     in += c.flood_copies + c.pauses_made;
     out += c.dropped();
-    if (port.host == nullptr) continue;
+    if (!is_host_port(port)) continue;
     in += c.rx_frames;
     out += c.tx_frames + c.pauses_rx;
   }

@@ -99,22 +99,27 @@ class VirtualFabric final : public Device {
   bool floods_to(uint32_t output) const noexcept;
   uint32_t choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow, Time now) noexcept;
   void enqueue(uint32_t output, uint32_t handle, Time now) noexcept;
-  bool admit(uint32_t output, FabricPacket& packet, FabricDrop& reason) noexcept;
+  bool admit(uint32_t output, FabricPacket& packet, Bytes length, FabricDrop& reason) noexcept;
   /// Whether a frame that finds nothing waiting may leave at once.
   static bool may_pass(const Port& output, Time now) noexcept {
     return output.free_at <= now && output.untold == 0 && output.paused_until <= now;
   }
-  bool passes_red(Port& output, FabricPacket& packet) noexcept;
+  /// Whether something waits for the line, which is free.
+  static bool may_send(const Port& port, Time now) noexcept {
+    return (port.waiting | port.untold) != 0 && port.free_at <= now && port.up;
+  }
+  bool passes_red(uint32_t output, FabricPacket& packet) noexcept;
 
   // fabric_transmit.cc
   void serve(uint32_t port, Time now) noexcept;
   void serve_or_wake(uint32_t port, Time now) noexcept;
   void send(uint32_t port, uint32_t priority, Time now) noexcept;
-  void depart(uint32_t port, uint32_t handle, Time now) noexcept;
+  void depart(uint32_t port, uint32_t handle, Bytes length, Time now) noexcept;
   bool send_pause(uint32_t port, Time now) noexcept;
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
   void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
-  void release_buffer(FabricSwitch& device, const FabricPacket& packet, Time now) noexcept;
+  void release_buffer(FabricSwitch& device, const FabricPacket& packet, Bytes length, Time now) noexcept;
+  void resume(uint32_t port, uint32_t priority, Time now) noexcept;
 
   // fabric_flow_control.cc
   PrioritySet paused(uint32_t port, Time now) const noexcept {
@@ -125,6 +130,14 @@ class VirtualFabric final : public Device {
   static Duration look_interval(const WatchdogOptions& watchdog) noexcept {
     return Duration(std::max<int64_t>(1, std::min(watchdog.detection, watchdog.restoration).ps / 4));
   }
+  /// A lossless frame has come: asks the other end of its port to stop when the group has had its share.
+  void ask_if_full(const FabricSwitch& device, const FabricPacket& packet, Time now) noexcept {
+    if ((device.lossless & priority_bit(packet.priority)) == 0) return;
+    PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
+    if (group.paused || !device.buffer.must_pause(group)) return;
+    group.paused = true;
+    ask(packet.ingress, packet.priority, now);
+  }
   void ask(uint32_t port, uint32_t priority, Time now) noexcept;
   void refresh(uint32_t port, Time now) noexcept;
   void look_for_storms(uint32_t port, Time now) noexcept;
@@ -134,7 +147,26 @@ class VirtualFabric final : public Device {
   void change_cable(const CableEvent& change, Time now) noexcept;
   void silence(uint32_t port, Time now) noexcept;
 
-  uint32_t number(const Port& port) const noexcept { return static_cast<uint32_t>(&port - ports_.data()); }
+  bool is_host_port(uint32_t port) const noexcept { return port >= first_host_port_; }
+  FabricHost& host_of(uint32_t port) noexcept { return hosts_[port - first_host_port_]; }
+  FabricLine& line_of(const Port& port) noexcept { return lines_[port.line]; }
+  // A priority's together: most fabrics use few of them.
+  FabricIngress& ingress(uint32_t port, uint32_t priority) noexcept {
+    return ingresses_[priority * ports_.size() + port];
+  }
+  FabricEgress& egress(uint32_t port, uint32_t priority) noexcept { return egresses_[priority * ports_.size() + port]; }
+  const FabricIngress& ingress(uint32_t port, uint32_t priority) const noexcept {
+    return ingresses_[priority * ports_.size() + port];
+  }
+  const FabricEgress& egress(uint32_t port, uint32_t priority) const noexcept {
+    return egresses_[priority * ports_.size() + port];
+  }
+  FabricPortCounters& counters_of(uint32_t port) noexcept { return details_[port].counters; }
+  FabricPortCounters counters(uint32_t port) const;
+  uint32_t line_number(const FabricLine& line);
+  uint32_t edge_of(uint16_t destination) const noexcept {
+    return edges_[destination == FabricPacket::kFlooded ? 0 : destination];
+  }
   uint32_t queue_number(uint32_t port, uint32_t priority) const noexcept { return port * kPriorities + priority; }
 
   Topology topology_;
@@ -145,7 +177,12 @@ class VirtualFabric final : public Device {
   const uint32_t first_host_port_;
   std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
   std::vector<FabricSwitch> switches_;
+  std::vector<FabricLine> lines_;
   std::vector<Port> ports_;
+  std::vector<FabricIngress> ingresses_;  ///< by priority and port
+  std::vector<FabricEgress> egresses_;    ///< the same
+  std::vector<FabricHost> hosts_;
+  std::vector<FabricPortDetails> details_;       ///< by port
   std::vector<FabricFlowControl> flow_control_;  ///< by port
   FabricEventQueue events_;
   PacketStore packets_;
@@ -156,7 +193,6 @@ class VirtualFabric final : public Device {
   uint64_t told_ = 0;     ///< the same when the last step ended
   uint64_t hops_ = 0;
   uint32_t pauses_on_cables_ = 0;
-  uint32_t day_ = 0;             ///< FabricEventQueue::turns, when memory was last fetched ahead
   uint8_t recent_priority_ = 0;  ///< of the last frame that came to an output queue
 };
 
