@@ -1,5 +1,7 @@
 #include "feeder/dependency_window.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace rankwire {
@@ -148,6 +150,14 @@ void DependencyWindow::clear() noexcept {
   free_children_.clear();
   live_ = 0;
   self_dependencies_ = 0;
+}
+
+std::string to_text(std::span<const uint64_t> cycle) {
+  constexpr size_t kShown = 12;
+  std::string text;
+  for (size_t i = 0; i < cycle.size() && i < kShown; ++i) text += fmt::format("{} -> ", cycle[i]);
+  if (cycle.size() > kShown) text += fmt::format("{} more -> ", cycle.size() - kShown);
+  return text + fmt::format("{}", cycle.front());
 }
 
 }  // namespace rankwire

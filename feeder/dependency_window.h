@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -130,5 +131,8 @@ class DependencyWindow {
   size_t live_ = 0;
   uint64_t self_dependencies_ = 0;
 };
+
+/// "3 -> 5 -> 3", shortened in the middle when it is long.
+std::string to_text(std::span<const uint64_t> cycle);
 
 }  // namespace rankwire

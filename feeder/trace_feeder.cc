@@ -27,13 +27,6 @@ bool is_communication(const TraceNode& node) {
          node.type == chakra::COMM_COLL_NODE;
 }
 
-std::string arrows(const std::vector<uint64_t>& cycle) {
-  std::string text;
-  for (size_t i = 0; i < cycle.size() && i < kShown; ++i) text += fmt::format("{} -> ", cycle[i]);
-  if (cycle.size() > kShown) text += fmt::format("{} more -> ", cycle.size() - kShown);
-  return text + std::to_string(cycle.front());
-}
-
 }  // namespace
 
 const char* to_string(FeedOrder order) {
@@ -199,7 +192,7 @@ void TraceFeeder::check_memory() const {
 
 void TraceFeeder::fail_stuck() const {
   const std::vector<uint64_t> cycle = window_.cycle();
-  if (!cycle.empty()) fail_input("{}: dependencies are a cycle: node {}", path_, arrows(cycle));
+  if (!cycle.empty()) fail_input("{}: dependencies are a cycle: node {}", path_, to_text(cycle));
   for (const Lane& lane : lanes_) {
     if (lane.empty()) continue;
     fail_input(

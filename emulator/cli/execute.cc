@@ -111,6 +111,7 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
 uint64_t operations(const Setup& setup) {
   uint64_t count = 0;
   for (const RankTrace& trace : setup.workload.ranks) {
+    if (trace.streamed) count += trace.streamed->operations;
     for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
   }
   return count * setup.config.workload.iterations;

@@ -25,10 +25,6 @@ struct Item {
   }
 };
 
-bool is_communication(const Node& node) {
-  return node.kind == NodeKind::kCollective || node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive;
-}
-
 void check_ranks(const Item& item) {
   const size_t ranks = item.setup.workload.ranks.size();
   const auto check = [&](const char* key, const std::optional<uint32_t>& rank) {
@@ -48,7 +44,7 @@ void check_names(const Item& item) {
   if (!config.operation) return;
   for (const RankTrace& trace : workload.ranks)
     for (const Node& node : trace.nodes)
-      if (is_communication(node) && ::fnmatch(config.operation->c_str(), node.name.c_str(), 0) == 0) return;
+      if (is_communication(node.kind) && ::fnmatch(config.operation->c_str(), node.name.c_str(), 0) == 0) return;
   item.fail("operation", "no communication is named '{}'; operations.csv of a run has the names", *config.operation);
 }
 

@@ -23,6 +23,7 @@
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
 #include "emulator/simulator/network_model.h"
+#include "emulator/workload/node_stream.h"
 
 namespace rankwire {
 namespace {
@@ -63,6 +64,19 @@ RunConfig emulation_config(const RunRequest& request) {
   return config;
 }
 
+/// Some at a time, since there may be more of them than memory.
+void record_nodes(const Workload& workload, RunRecorder& recorder) {
+  constexpr size_t kAtOnce = 16384;
+  std::vector<NodeInfo> rows;
+  for_each_node(workload, [&](RankId rank, uint32_t place, const Node& node) {
+    rows.push_back(node_info(workload, rank, place, node));
+    if (rows.size() < kAtOnce) return;
+    recorder.nodes(rows);
+    rows.clear();
+  });
+  recorder.nodes(rows);
+}
+
 void open_session(Session& session, const RunRequest& request, const RunConfig& config) {
   const std::filesystem::path& folder =
       session.folder.emplace(request.out.empty() ? std::filesystem::path("runs") / config.name : request.out).path();
@@ -76,7 +90,7 @@ void open_session(Session& session, const RunRequest& request, const RunConfig& 
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
   session.recorder->configuration(resolved_json(session.setup.config), RANKWIRE_VERSION, config.dut);
-  session.recorder->nodes(node_table(session.setup.workload));
+  record_nodes(session.setup.workload, *session.recorder);
   tell_warnings(session, 0);
 }
 

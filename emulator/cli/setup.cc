@@ -36,7 +36,8 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
                           .dependencies = dependency_policy(w.dependencies),
                           .bytes = w.bytes_scale,
                           .compute = w.compute_scale,
-                          .select = {w.select_names, w.select_groups, w.select_kinds}};
+                          .select = {w.select_names, w.select_groups, w.select_kinds},
+                          .stream_above = w.stream_above};
   if (!w.generate) return options;
   const std::filesystem::path traces = folder / "traces";
   std::filesystem::create_directories(traces);
@@ -51,15 +52,16 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
 
 /// Gives a duration to the nodes that take it from the model.
 void apply_compute_model(Workload& workload, const RunConfig& config) {
+  const ComputeSource source = config.compute.source;
+  if (source == ComputeSource::kRecorded) return;
   const ComputeDevice device{config.compute.peak_flops, config.compute.memory_bandwidth};
-  for (RankTrace& trace : workload.ranks) {
-    for (Node& node : trace.nodes) {
-      const bool timed = node.kind == NodeKind::kCompute || node.kind == NodeKind::kMemory;
-      if (!timed || config.compute.source == ComputeSource::kRecorded) continue;
-      if (config.compute.source == ComputeSource::kAuto && node.recorded) continue;
-      node.duration = scaled_duration(roofline(node.operations, node.tensor, device), config.workload.compute_scale);
-    }
-  }
+  const auto model = [source, device, scale = config.workload.compute_scale](Node& node) {
+    const bool timed = node.kind == NodeKind::kCompute || node.kind == NodeKind::kMemory;
+    if (!timed || (source == ComputeSource::kAuto && node.recorded)) return;
+    node.duration = scaled_duration(roofline(node.operations, node.tensor, device), scale);
+  };
+  for (RankTrace& trace : workload.ranks) std::ranges::for_each(trace.nodes, model);
+  if (workload.streaming) workload.streaming->model = model;
 }
 
 PlacementPolicy placement_policy(MappingPolicy policy) {
@@ -211,31 +213,23 @@ RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }
 
-std::vector<NodeInfo> node_table(const Workload& workload) {
-  std::vector<NodeInfo> table;
-  for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
-    const std::vector<Node>& nodes = workload.ranks[r].nodes;
-    for (uint32_t n = 0; n < nodes.size(); ++n) {
-      const Node& node = nodes[n];
-      const bool collective = node.kind == NodeKind::kCollective;
-      const bool point_to_point = node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive;
-      NodeInfo info{.rank = RankId(r),
-                    .node = n,
-                    .id = node.id,
-                    .name = node.name,
-                    .kind = collective ? to_string(node.collective) : to_string(node.kind),
-                    .group_size = point_to_point ? 2u : 0u,
-                    .bytes = node.bytes,
-                    .recorded = node.recorded,
-                    .job = JobId(0)};
-      if (collective) {
-        const Group& group = workload.groups[node.group.value];
-        info.group = group.name, info.group_size = static_cast<uint32_t>(group.members.size()), info.job = group.job;
-      }
-      table.push_back(std::move(info));
-    }
+NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node) {
+  const bool collective = node.kind == NodeKind::kCollective;
+  const bool point_to_point = node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive;
+  NodeInfo info{.rank = rank,
+                .node = place,
+                .id = node.id,
+                .name = node.name,
+                .kind = collective ? to_string(node.collective) : to_string(node.kind),
+                .group_size = point_to_point ? 2u : 0u,
+                .bytes = node.bytes,
+                .recorded = node.recorded,
+                .job = JobId(0)};
+  if (collective) {
+    const Group& group = workload.groups[node.group.value];
+    info.group = group.name, info.group_size = static_cast<uint32_t>(group.members.size()), info.job = group.job;
   }
-  return table;
+  return info;
 }
 
 }  // namespace rankwire

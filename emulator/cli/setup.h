@@ -43,6 +43,7 @@ TransformerModel transformer_model(const TransformerConfig& config);
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
-std::vector<NodeInfo> node_table(const Workload& workload);
+/// What the record says of a node.
+NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node);
 
 }  // namespace rankwire

@@ -33,11 +33,13 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
     const RankTrace& trace = workload.ranks[r];
     const size_t count = trace.nodes.size();
     Rank& rank = ranks_.emplace_back();
-    rank.source = make_flat_source(trace);
-    rank.compute = ReadyQueue(count);
-    rank.host = ReadyQueue(count);
-    timers += options.compute + options.host;
-    started_.emplace_back(count);
+    rank.source = make_source(workload, RankId(r));
+    rank.compute = ReadyQueue(rank.source->expected_at_once());
+    rank.host = ReadyQueue(rank.source->expected_at_once());
+    const uint32_t at_once = options.compute + options.host;
+    timers += at_once;
+    rank.running.resize(at_once);
+    for (uint32_t i = 0; i < at_once; ++i) rank.unused.push_back(i);
     std::vector<uint32_t>& membership_of = membership_of_.emplace_back(count, kNone);
     for (uint32_t n = 0; n < count; ++n) {
       const Node& node = trace.nodes[n];
@@ -80,9 +82,11 @@ void Engine::advance(Time now) noexcept {
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
   Rank& rank = ranks_[timer.owner];
-  const bool host = workload_.ranks[timer.owner].nodes[timer.item].kind == NodeKind::kHost;
+  const Running ended = rank.running[timer.running];
+  rank.unused.push_back(timer.running);
+  const bool host = rank.source->lookup(ended.node).kind == NodeKind::kHost;
   --(host ? rank.host_running : rank.compute_running);
-  complete(RankId(timer.owner), timer.item, started_[timer.owner][timer.item], timer.at);
+  complete(RankId(timer.owner), ended.node, ended.start, timer.at);
 }
 
 void Engine::settle(Time now) noexcept {
@@ -131,6 +135,7 @@ void Engine::take_ready(RankId id, Time now) noexcept {
         break;
     }
   }
+  if (!rank.source->can_go_on()) cannot_read_ = true;
 }
 
 void Engine::start_timed(RankId id, Time now) noexcept {
@@ -144,8 +149,10 @@ void Engine::start_timed(RankId id, Time now) noexcept {
         continue;
       }
       ++running;
-      started_[id.value][n] = now;
-      timers_.push({end_of(now, takes), TimerQueue::Kind::kNode, id.value, n});
+      const uint32_t at = rank.unused.back();
+      rank.unused.pop_back();
+      rank.running[at] = {n, now};
+      timers_.push({end_of(now, takes), TimerQueue::Kind::kNode, id.value, rank.source->place(n), at});
     }
   };
   start(rank.compute, rank.compute_running, options_.compute);
@@ -192,9 +199,10 @@ void Engine::collect_finished() noexcept {
 void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
   Rank& rank = ranks_[id.value];
   rank.last_end = std::max(rank.last_end, end);
+  const uint32_t place = rank.source->place(node);
   rank.source->complete(node);
   nodes_completed_.store(nodes_completed() + 1, std::memory_order_relaxed);
-  const OperationRecord row{.rank = id, .node = node, .iteration = rank.iteration, .start = start, .end = end};
+  const OperationRecord row{.rank = id, .node = place, .iteration = rank.iteration, .start = start, .end = end};
   sink_.operations({&row, 1});
   touch(id);
 }
@@ -234,6 +242,13 @@ void Engine::begin_iteration(RankId id) noexcept {
 void Engine::handle(Time now, std::span<const Event> events) noexcept {
   for (const Event& event : events) communication_.handle(now, event);
   messages_handled_ += events.size();
+}
+
+std::string Engine::failure_text() const {
+  for (const Rank& rank : ranks_) {
+    if (!rank.source->can_go_on()) return rank.source->problem();
+  }
+  return communication_.failure_text();
 }
 
 std::vector<Duration> Engine::rank_times() const {

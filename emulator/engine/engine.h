@@ -29,7 +29,7 @@ struct EngineOptions {
 };
 
 /// One shard: all ranks of one worker, used by its thread alone. After construction nothing allocates and nothing
-/// throws.
+/// throws; traces that stay in their files are read on, and take memory for that.
 ///
 /// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
 /// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
@@ -50,10 +50,12 @@ class Engine {
   /// The end of the earliest compute or reduce in progress.
   Time next_event() const noexcept { return timers_.next(); }
   bool finished() const noexcept { return ranks_finished_ == ranks_.size(); }
-  /// A message failed, and the run is to end with it.
+  /// A message failed, and the run is to end with it, or a trace cannot be read on.
   bool must_stop() const noexcept {
-    return communication_.failed() && options_.messages.on_failure == OnFailure::kStop;
+    return cannot_read_ || (communication_.failed() && options_.messages.on_failure == OnFailure::kStop);
   }
+  /// Why the run must stop.
+  std::string failure_text() const;
   /// Grows whenever a node or a message completes.
   uint64_t progress() const noexcept { return nodes_completed() + messages_handled_; }
   /// Any thread may ask.
@@ -67,9 +69,16 @@ class Engine {
   std::vector<std::string> stall_report(size_t most, Describe describe) const;
 
  private:
+  /// A node that takes its time.
+  struct Running {
+    uint32_t node = 0;
+    Time start;
+  };
   struct Rank {
     std::unique_ptr<NodeSource> source;
     ReadyQueue compute, host;
+    std::vector<Running> running;  ///< as many as can be at once
+    std::vector<uint32_t> unused;  ///< of `running`
     uint32_t compute_running = 0, host_running = 0, collectives_running = 0;
     uint32_t iteration = 0;
     bool awaits_iteration = false, finished = false, touched = false;
@@ -107,12 +116,12 @@ class Engine {
   Communication communication_;
   std::vector<Rank> ranks_;
   std::vector<Membership> memberships_;
-  std::vector<std::vector<uint32_t>> membership_of_;  // by rank and node
-  std::vector<std::vector<Time>> started_;            // by rank and node
+  std::vector<std::vector<uint32_t>> membership_of_;  // by rank and index in RankTrace::nodes
   std::vector<RankId> touched_;                       // a heap, lowest id first
   std::vector<uint32_t> ended_;                       // by parity of the iteration: ranks that have ended it
   uint32_t iterations_ended_ = 0;                     // by all ranks
   size_t ranks_finished_ = 0;
+  bool cannot_read_ = false;
   std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
   uint64_t messages_handled_ = 0;
 };

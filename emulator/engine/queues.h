@@ -1,4 +1,5 @@
-// The two small heaps of the engine. Both are sized at load and never allocate afterwards.
+// The two small heaps of the engine. Both are sized at load and do not allocate afterwards, unless more nodes of a
+// trace that stays in its file are ready than was expected.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +44,9 @@ class TimerQueue {
   struct Timer {
     Time at;
     Kind kind;
-    uint32_t owner;  ///< kNode: rank; kReduce: slot
-    uint32_t item;   ///< kNode: node; kReduce: step
+    uint32_t owner;        ///< kNode: rank; kReduce: slot
+    uint32_t item;         ///< kNode: the node's place in the file; kReduce: step
+    uint32_t running = 0;  ///< kNode: where the engine keeps it
   };
 
   void reserve(size_t capacity) { heap_.reserve(capacity); }

@@ -88,7 +88,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     // First, since connections of which the set-up was interrupted would fail.
     if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
     const bool moved = turn(engine, transport, devices, events, now);
-    if (engine.must_stop()) return end(Verdict::kFailed, engine.communication().failure_text());
+    if (engine.must_stop()) return end(Verdict::kFailed, engine.failure_text());
     if (engine.finished()) break;
 
     const Time next = next_event(devices, std::min(engine.next_event(), transport.next_event()), now, clock);

@@ -44,6 +44,7 @@ struct WorkloadConfig {
   uint32_t iterations = 1;
   Scale bytes_scale, compute_scale;
   std::vector<std::string> select_names, select_groups, select_kinds;
+  uint64_t stream_above = 4'000'000;  ///< nodes of all traces together
 };
 
 enum class ComputeSource : uint8_t {

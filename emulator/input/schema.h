@@ -71,6 +71,7 @@ void describe_workload(Visitor& visit, WorkloadConfig& workload) {
     keys.list("groups", workload.select_groups, Text{});
     keys.list("kinds", workload.select_kinds, selectable_kinds());
   });
+  visit.field("stream_above", workload.stream_above, Integer<uint64_t>{0, uint64_t{1} << 40});
 }
 
 template <class Visitor>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "emulator/workload/graph.h"
 #include "emulator/workload/id_index.h"
 
@@ -23,8 +24,11 @@ class Linker {
   Linker(const RankFile& file, DependencyUse use, Tolerated& tolerated)
       : file_(file), use_(use), tolerated_(tolerated), index_(index_nodes(file)) {}
 
+  /// Whether every edge leads to a node further on in the file.
+  bool in_order() const { return in_order_; }
   /// The distinct edges, sorted by the node they lead to.
   std::vector<Edge> link() {
+    reserve_large(edges_, (use_.data ? file_.data.size() : 0) + (use_.control ? file_.control.size() : 0));
     for (uint32_t node = 0; node < file_.nodes.size(); ++node) {
       parents_.clear();
       if (use_.data) add_data(node);
@@ -64,6 +68,7 @@ class Linker {
       tolerated_.self_dependencies.add(file_.path, file_.nodes[node]);
     } else {
       parents_.push_back(parent);
+      in_order_ &= parent < node;
     }
   }
 
@@ -78,6 +83,7 @@ class Linker {
   IdIndex index_;
   std::vector<uint32_t> parents_;
   std::vector<Edge> edges_;
+  bool in_order_ = true;
 };
 
 void check_acyclic(const RankFile& file, const Graph& graph) {
@@ -96,8 +102,7 @@ void check_acyclic(const RankFile& file, const Graph& graph) {
 
 }  // namespace
 
-DependencyUse choose_dependencies(std::span<const RankFile> files, DependencyPolicy policy) {
-  const bool has_data = std::ranges::any_of(files, [](const RankFile& file) { return !file.data.empty(); });
+DependencyUse choose_dependencies(bool has_data, DependencyPolicy policy) {
   switch (policy) {
     case DependencyPolicy::kData:
       return {.data = true};
@@ -112,11 +117,13 @@ DependencyUse choose_dependencies(std::span<const RankFile> files, DependencyPol
 }
 
 RankTrace link_dependencies(RankFile&& file, DependencyUse use, Tolerated& tolerated) {
-  const std::vector<Edge> edges = Linker(file, use, tolerated).link();
+  Linker linker(file, use, tolerated);
+  const std::vector<Edge> edges = linker.link();
   Graph graph = make_graph(static_cast<uint32_t>(file.nodes.size()), edges);
-  check_acyclic(file, graph);
+  if (!linker.in_order()) check_acyclic(file, graph);
 
   RankTrace trace;
+  trace.in_order = linker.in_order();
   trace.file = std::move(file.path);
   trace.nodes = std::move(file.nodes);
   trace.dependencies.assign(trace.nodes.size(), 0);

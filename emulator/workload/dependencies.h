@@ -9,15 +9,8 @@
 
 namespace rankwire {
 
-/// Which lists carry the graph of the whole set. A list that carries it must resolve; a control dependency beside data
-/// dependencies may point to a node that the producer left out, such as the root of a call stack, and is then dropped.
-struct DependencyUse {
-  bool data = false;
-  bool control = false;
-  bool control_must_resolve = false;
-};
-
-DependencyUse choose_dependencies(std::span<const RankFile> files, DependencyPolicy policy);
+/// `has_data`: some node of the set has data dependencies.
+DependencyUse choose_dependencies(bool has_data, DependencyPolicy policy);
 
 /// Links the nodes of `file`, which it takes. Throws Error(kInput) naming file, node and name for two nodes with one
 /// id, a dependency on a node that is missing, and a cycle, which is printed.

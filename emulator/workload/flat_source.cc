@@ -42,6 +42,8 @@ class FlatSource final : public NodeSource {
   }
 
   const Node& lookup(uint32_t node) const noexcept override { return trace_.nodes[node]; }
+  uint32_t place(uint32_t node) const noexcept override { return node; }
+  size_t expected_at_once() const noexcept override { return trace_.nodes.size(); }
   bool finished() const noexcept override { return unfinished_ == 0; }
 
   void reset() noexcept override {
@@ -67,6 +69,11 @@ class FlatSource final : public NodeSource {
 
 std::unique_ptr<NodeSource> make_flat_source(const RankTrace& trace) {
   return std::make_unique<FlatSource>(trace);
+}
+
+std::unique_ptr<NodeSource> make_source(const Workload& workload, RankId rank) {
+  const RankTrace& trace = workload.ranks[rank.value];
+  return trace.streamed ? make_streamed_source(workload, rank) : make_flat_source(trace);
 }
 
 }  // namespace rankwire

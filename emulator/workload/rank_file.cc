@@ -1,217 +1,86 @@
 #include "emulator/workload/rank_file.h"
 
 #include <algorithm>
-#include <optional>
-#include <unordered_map>
+#include <filesystem>
 #include <utility>
 
+#include "base/huge_pages.h"
+#include "emulator/workload/node_reader.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
 
 namespace rankwire {
 namespace {
 
-bool has_no_communication(const TraceNode& in) {
-  return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
+/// How many nodes are a measure of those that follow.
+constexpr size_t kSample = 1024;
+
+/// Makes room for as many nodes as a file of this size has, when they all are as those so far. (Moving them to where
+/// there is more room is a third of the time otherwise.) Of a packed file, which has more, the room is enough for a
+/// part.
+void reserve(RankFile& file, uint64_t offset, uint64_t most) {
+  std::error_code ignored;
+  const uint64_t size = std::filesystem::file_size(file.path, ignored);
+  if (ignored || size < offset) return;
+  const auto expected = static_cast<double>(size) / static_cast<double>(offset) * static_cast<double>(kSample) * 1.05;
+  const auto nodes = static_cast<size_t>(std::min(expected, static_cast<double>(most)));
+  reserve_large(file.nodes, nodes);
+  reserve_large(file.group_of, nodes);
+  reserve_large(file.root_of, nodes);
+  file.data.reserve(nodes);
+  file.control.reserve(nodes);
 }
-
-/// Turns the messages of one file into nodes. Errors begin with the node; the caller adds the file.
-class NodeReader {
- public:
-  NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options)
-      : self_(self),
-        ranks_(ranks),
-        options_(options),
-        round_to_(options.round_to.count > 0 ? options.round_to : options.element_size) {}
-
-  Node read(const TraceNode& in) const;
-
- private:
-  void read_work(const TraceNode& in, Node& out) const;
-  void read_collective(const TraceNode& in, Node& out) const;
-  void read_point_to_point(const TraceNode& in, Node& out) const;
-  RankId peer(const TraceNode& in, const char* attribute) const;
-  void check_self(const TraceNode& in, const char* attribute) const;
-  Bytes size(const TraceNode& in, const char* attribute, int64_t elements) const;
-  Bytes required_size(const TraceNode& in) const;
-
-  RankId self_;
-  uint32_t ranks_;
-  const WorkloadOptions& options_;
-  Bytes round_to_;
-};
-
-template <class... Args>
-[[noreturn]] void fail_node(const TraceNode& node, fmt::format_string<Args...> format, Args&&... args) {
-  fail_input("node {} \"{}\": {}", node.id, node.name, fmt::format(format, std::forward<Args>(args)...));
-}
-
-Node NodeReader::read(const TraceNode& in) const {
-  Node out;
-  out.id = in.id;
-  out.name = in.name;
-  out.kind = kind_of(in);
-  const int64_t longest = Duration::max().ps / in.unit.ps;
-  if (in.duration > static_cast<uint64_t>(longest)) {
-    fail_node(in, "a duration of {} {}, the most is {}", in.duration, in.unit == nanoseconds(1) ? "ns" : "us", longest);
-  }
-  if (in.duration > 0) out.recorded = in.unit * static_cast<int64_t>(in.duration);
-  switch (out.kind) {
-    case NodeKind::kNone:
-      break;
-    case NodeKind::kCompute:
-    case NodeKind::kHost:
-    case NodeKind::kMemory:
-      read_work(in, out);
-      break;
-    case NodeKind::kCollective:
-      read_collective(in, out);
-      break;
-    case NodeKind::kSend:
-    case NodeKind::kReceive:
-      read_point_to_point(in, out);
-      break;
-  }
-  return out;
-}
-
-void NodeReader::read_work(const TraceNode& in, Node& out) const {
-  out.operations = integer_attribute(in, "num_ops").value_or(0);
-  if (out.operations < 0) fail_node(in, "num_ops is {}", out.operations);
-  // Not scaled with the messages: it decides how long the node computes, which has a factor of its own.
-  out.tensor = size(in, "tensor_size", integer_attribute(in, "tensor_size").value_or(0));
-  if (out.kind == NodeKind::kMemory) out.bytes = out.tensor;
-  if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
-}
-
-void NodeReader::read_collective(const TraceNode& in, Node& out) const {
-  const int64_t type = integer_attribute(in, "comm_type").value_or(0);
-  if (type < 0 || type > static_cast<int64_t>(CollectiveKind::kBarrier)) {
-    fail_node(in, "comm_type {} is no collective (0 to 9)", type);
-  }
-  out.collective = static_cast<CollectiveKind>(type);
-  // A barrier moves no data, whatever size is written beside it.
-  if (out.collective != CollectiveKind::kBarrier) out.bytes = required_size(in);
-}
-
-void NodeReader::read_point_to_point(const TraceNode& in, Node& out) const {
-  const bool sends = out.kind == NodeKind::kSend;
-  out.peer = peer(in, sends ? "comm_dst" : "comm_src");
-  check_self(in, sends ? "comm_src" : "comm_dst");
-  out.tag = integer_attribute(in, "comm_tag").value_or(0);
-  out.bytes = required_size(in);
-}
-
-RankId NodeReader::peer(const TraceNode& in, const char* attribute) const {
-  const std::optional<int64_t> rank = integer_attribute(in, attribute);
-  if (!rank) fail_node(in, "has no {}", attribute);
-  if (*rank < 0 || *rank >= ranks_) fail_node(in, "{} is {}, but there are {} ranks", attribute, *rank, ranks_);
-  if (*rank == self_.value) fail_node(in, "{} is {}, the rank itself", attribute, *rank);
-  return RankId(static_cast<uint32_t>(*rank));
-}
-
-void NodeReader::check_self(const TraceNode& in, const char* attribute) const {
-  const int64_t rank = integer_attribute(in, attribute).value_or(self_.value);
-  if (rank != self_.value) fail_node(in, "{} is {}, but this is the trace of rank {}", attribute, rank, self_.value);
-}
-
-Bytes NodeReader::required_size(const TraceNode& in) const {
-  const std::optional<int64_t> elements = integer_attribute(in, "comm_size");
-  if (!elements) fail_node(in, "has no comm_size");
-  return scaled_size(size(in, "comm_size", *elements), options_.bytes, round_to_);
-}
-
-Bytes NodeReader::size(const TraceNode& in, const char* attribute, int64_t elements) const {
-  if (elements < 0 || elements > kMaxOperationBytes / options_.element_size.count) {
-    fail_node(in, "{} is {}, sizes are 0 to {} bytes", attribute, elements, kMaxOperationBytes);
-  }
-  return Bytes(elements * options_.element_size.count);
-}
-
-/// Adds nodes to a RankFile and remembers the names of groups already met.
-class FileBuilder {
- public:
-  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated) {}
-
-  void add(const TraceNode& in, Node&& node) {
-    if (node.kind == NodeKind::kNone && is_communication(in.type)) tolerated_.cpu_duplicates.add(file_.path, node);
-    if (!chakra::NodeType_IsValid(static_cast<int>(in.type))) tolerated_.unknown_types.add(file_.path, node);
-    if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) {
-      add_groups(in);
-    }
-    const bool collective = node.kind == NodeKind::kCollective;
-    file_.group_of.push_back(collective ? name_index(group_name(in)) : RankFile::kNoName);
-    file_.root_of.push_back(collective ? integer_attribute(in, "root").value_or(-1) : -1);
-    file_.data.add_node(in.data_deps);
-    file_.control.add_node(in.control_deps);
-    file_.nodes.push_back(std::move(node));
-  }
-
- private:
-  void add_groups(const TraceNode& in) {
-    try {
-      for (GroupDefinition& group : parse_process_groups(std::string(in.inputs.values)))
-        file_.groups.push_back(std::move(group));
-    } catch (const Error& error) {
-      fail_node(in, "{}", error.what());
-    }
-  }
-
-  uint32_t name_index(const std::string& name) {
-    const auto [at, added] = index_.try_emplace(name, static_cast<uint32_t>(file_.group_names.size()));
-    if (added) file_.group_names.push_back(name);
-    return at->second;
-  }
-
-  RankFile& file_;
-  Tolerated& tolerated_;
-  std::unordered_map<std::string, uint32_t> index_;
-};
 
 }  // namespace
 
-bool is_communication(uint32_t type) {
-  return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
+void FileBuilder::note(const TraceNode& in, const Node& node) {
+  if (node.kind == NodeKind::kNone && is_communication(in.type)) tolerated_.cpu_duplicates.add(file_.path, node);
+  if (!chakra::NodeType_IsValid(static_cast<int>(in.type))) tolerated_.unknown_types.add(file_.path, node);
+  if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) add_groups(in);
 }
 
-NodeKind kind_of(const TraceNode& in) {
-  const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
-  switch (in.type) {
-    case chakra::MEM_LOAD_NODE:
-    case chakra::MEM_STORE_NODE:
-      return NodeKind::kMemory;
-    case chakra::COMP_NODE:
-      return on_cpu ? NodeKind::kHost : NodeKind::kCompute;
-    case chakra::COMM_SEND_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kSend;
-    case chakra::COMM_RECV_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kReceive;
-    case chakra::COMM_COLL_NODE:
-      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
-    default:
-      return NodeKind::kNone;
+void FileBuilder::keep(const TraceNode& in, Node&& node) {
+  const bool collective = node.kind == NodeKind::kCollective;
+  file_.group_of.push_back(collective ? name_index(group_name(in)) : RankFile::kNoName);
+  file_.root_of.push_back(collective ? integer_attribute(in, "root").value_or(-1) : -1);
+  file_.nodes.push_back(std::move(node));
+}
+
+void FileBuilder::add_groups(const TraceNode& in) {
+  try {
+    for (GroupDefinition& group : parse_process_groups(std::string(in.inputs.values)))
+      file_.groups.push_back(std::move(group));
+  } catch (const Error& error) {
+    fail_input("node {} \"{}\": {}", in.id, in.name, error.what());
   }
 }
 
-std::string group_name(const TraceNode& in) {
-  if (auto name = string_attribute(in, "pg_name")) return *name;
-  return string_attribute(in, "comm_group").value_or("");
+uint32_t FileBuilder::name_index(const std::string& name) {
+  const auto [at, added] = index_.try_emplace(name, static_cast<uint32_t>(file_.group_names.size()));
+  if (added) file_.group_names.push_back(name);
+  return at->second;
 }
 
 RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        Tolerated& tolerated) {
+                        uint64_t most, Tolerated& tolerated) {
   RankFile file;
   file.path = path;
   const NodeReader reader(self, ranks, options);
   FileBuilder builder(file, tolerated);
   TraceReader stream(path);
   TraceNode in;
-  while (stream.next(in)) {
+  while (file.nodes.size() <= most && stream.next(in)) {
+    if (file.nodes.size() == kSample) reserve(file, stream.offset(), most);
     try {
-      builder.add(in, reader.read(in));
+      Node node;
+      reader.read(in, node);
+      builder.note(in, node);
+      builder.keep(in, std::move(node));
     } catch (const Error& error) {
       fail_input("{}: {}", path, error.what());
     }
+    file.data.add_node(in.data_deps);
+    file.control.add_node(in.control_deps);
   }
   if (file.nodes.empty()) fail_input("{}: the trace has no nodes", path);
   return file;

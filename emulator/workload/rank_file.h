@@ -2,45 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/workload/process_groups.h"
+#include "emulator/workload/references.h"
 #include "emulator/workload/tolerated.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_node.h"
 
 namespace rankwire {
-
-/// No operation of a real workload moves more; a larger number is a broken trace.
-inline constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
-
-/// Of a chakra::NodeType.
-bool is_communication(uint32_t type);
-/// What the node is. Communication on the CPU without type and size is kNone: PyTorch's c10d operators are typed so,
-/// and the kernel that they launch carries the traffic. Throws as the functions of proto/attributes.h.
-NodeKind kind_of(const TraceNode& in);
-/// The process group that a collective names, "" where it names none. Throws in the same way.
-std::string group_name(const TraceNode& in);
-
-/// The ids that each node refers to, as written.
-class References {
- public:
-  template <class Ids>
-  void add_node(const Ids& ids) {
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
-    begin_.push_back(ids_.size());
-  }
-  std::span<const uint64_t> of(size_t node) const {
-    return {ids_.data() + begin_[node], ids_.data() + begin_[node + 1]};
-  }
-  bool empty() const { return ids_.empty(); }
-
- private:
-  std::vector<size_t> begin_{0};
-  std::vector<uint64_t> ids_;
-};
 
 struct RankFile {
   static constexpr uint32_t kNoName = UINT32_MAX;
@@ -54,9 +26,29 @@ struct RankFile {
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes
 };
 
-/// Reads the trace of rank `self` of `ranks`. Sizes and durations are already scaled. Throws Error(kInput) naming file,
-/// node and name.
+/// Adds nodes to a RankFile and remembers the names of groups already met.
+class FileBuilder {
+ public:
+  /// Both outlive the builder.
+  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated) {}
+
+  /// Takes note of what matters of any node: oddities, and the groups of METADATA. Throws Error(kInput).
+  void note(const TraceNode& in, const Node& node);
+  /// Adds a node, but not what it refers to.
+  void keep(const TraceNode& in, Node&& node);
+
+ private:
+  void add_groups(const TraceNode& in);
+  uint32_t name_index(const std::string& name);
+
+  RankFile& file_;
+  Tolerated& tolerated_;
+  std::unordered_map<std::string, uint32_t> index_;
+};
+
+/// Reads the trace of rank `self` of `ranks`. Sizes and durations are already scaled. Of a file of more than `most`
+/// nodes it reads one node more than that. Throws Error(kInput) naming file, node and name.
 RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        Tolerated& tolerated);
+                        uint64_t most, Tolerated& tolerated);
 
 }  // namespace rankwire

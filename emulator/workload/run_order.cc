@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/workload/graph.h"
+#include "emulator/workload/timeless_run.h"
 #include "emulator/workload/tolerated.h"
 
 namespace rankwire {
@@ -173,6 +174,11 @@ void set_run_order(Workload& workload, const Order& order) {
 }  // namespace
 
 void order_collectives(Workload& workload, std::span<const Exchange> exchanges, Warnings& warnings) {
+  // Most traces need no graph.
+  if (runs_one_by_one(workload, exchanges)) {
+    set_run_order(workload, [&](uint32_t rank, uint32_t i) { return workload.ranks[rank].nodes[i].sequence; });
+    return;
+  }
   const MergedGraph merged(workload, exchanges);
   const std::vector<uint32_t> file_cycle = find_cycle(merged.in_file_order());
   if (file_cycle.empty()) {

@@ -20,6 +20,11 @@ class Occurrences {
   void add(const std::string& file, const Node& node) {
     if (count_++ == 0) first_ = place(file, node);
   }
+  /// Adds `count` > 0 of them, at the first of which `first` is the place.
+  void add(uint64_t count, const std::string& first) {
+    if (count_ == 0) first_ = first;
+    count_ += count;
+  }
   /// Appends "<count> <what> (first: <place>)" unless there was none.
   void report(Warnings& warnings, const char* what) const {
     if (count_ != 0) warnings.push_back(fmt::format("{} {} (first: {})", count_, what, first_));

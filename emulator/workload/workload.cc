@@ -8,8 +8,10 @@
 #include "emulator/workload/group_table.h"
 #include "emulator/workload/matching.h"
 #include "emulator/workload/rank_file.h"
+#include "emulator/workload/rank_scan.h"
 #include "emulator/workload/run_order.h"
 #include "emulator/workload/selection.h"
+#include "emulator/workload/timeless_run.h"
 #include "emulator/workload/tolerated.h"
 #include "emulator/workload/trace_files.h"
 
@@ -29,16 +31,25 @@ void check_options(const WorkloadOptions& options) {
   check_scale(options.compute, "compute");
 }
 
-std::vector<RankFile> read_files(const WorkloadOptions& options, Tolerated& tolerated) {
-  const std::vector<std::string> paths = find_trace_files(options.traces);
+std::vector<std::string> find_files(const WorkloadOptions& options) {
+  std::vector<std::string> paths = find_trace_files(options.traces);
   if (paths.size() > MessageId::kMaxRanks) {
     fail_input("{} ranks, the most is {}", paths.size(), MessageId::kMaxRanks);
   }
+  return paths;
+}
+
+/// Nothing when there are more nodes than may be loaded whole.
+std::optional<std::vector<RankFile>> read_files(const std::vector<std::string>& paths, const WorkloadOptions& options,
+                                                Tolerated& tolerated) {
   const auto ranks = static_cast<uint32_t>(paths.size());
   std::vector<RankFile> files;
   files.reserve(ranks);
+  uint64_t left = options.stream_above;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    files.push_back(read_rank_file(paths[rank], RankId(rank), ranks, options, tolerated));
+    files.push_back(read_rank_file(paths[rank], RankId(rank), ranks, options, left, tolerated));
+    if (files.back().nodes.size() > left) return std::nullopt;
+    left -= files.back().nodes.size();
   }
   return files;
 }
@@ -81,6 +92,30 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
     }
   }
   return table.take_groups();
+}
+
+void link_files(Workload& workload, std::vector<RankFile> files, const WorkloadOptions& options, Tolerated& tolerated) {
+  workload.groups = resolve_groups(files, options.groups_file);
+  const bool has_data = std::ranges::any_of(files, [](const RankFile& file) { return !file.data.empty(); });
+  const DependencyUse use = choose_dependencies(has_data, options.dependencies);
+  for (RankFile& file : files) workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
+}
+
+void scan_files(Workload& workload, const std::vector<std::string>& paths, const WorkloadOptions& options,
+                Selector& selector, Tolerated& tolerated) {
+  const bool has_data = options.dependencies == DependencyPolicy::kData ||
+                        options.dependencies == DependencyPolicy::kControl || have_data_dependencies(paths);
+  workload.streaming = {.options = options, .use = choose_dependencies(has_data, options.dependencies)};
+  const auto ranks = static_cast<uint32_t>(paths.size());
+  std::vector<RankFile> files;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    RankScan scan =
+        scan_rank_file(paths[rank], RankId(rank), ranks, options, workload.streaming->use, selector, tolerated);
+    workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
+    files.push_back(std::move(scan.kept));
+  }
+  workload.groups = resolve_groups(files, options.groups_file);
+  for (uint32_t rank = 0; rank < ranks; ++rank) workload.ranks[rank].nodes = std::move(files[rank].nodes);
 }
 
 }  // namespace
@@ -133,19 +168,26 @@ const char* to_string(CollectiveKind kind) {
 
 Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
   check_options(options);
+  const std::vector<std::string> paths = find_files(options);
+  Selector selector(options.select);
   Tolerated tolerated;
-  std::vector<RankFile> files = read_files(options, tolerated);
-
   Workload workload;
   workload.element = options.round_to.count > 0 ? options.round_to : options.element_size;
-  workload.groups = resolve_groups(files, options.groups_file);
-  const DependencyUse use = choose_dependencies(files, options.dependencies);
-  for (RankFile& file : files) workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
-  select_nodes(options.select, workload.groups, workload.ranks, warnings);
+  if (std::optional<std::vector<RankFile>> files = read_files(paths, options, tolerated)) {
+    link_files(workload, std::move(*files), options, tolerated);
+  } else {
+    tolerated = Tolerated();
+    scan_files(workload, paths, options, selector, tolerated);
+  }
+  select_nodes(selector, workload.groups, workload.ranks, warnings);
   match_collectives(workload);
   const std::vector<Exchange> exchanges = match_point_to_point(workload);
   tolerated.report(warnings);
-  order_collectives(workload, exchanges, warnings);
+  if (workload.streaming) {
+    order_streamed_collectives(workload, exchanges);
+  } else {
+    order_collectives(workload, exchanges, warnings);
+  }
   return workload;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/units.h"
+#include "emulator/workload/references.h"
 
 namespace rankwire {
 
@@ -38,6 +40,11 @@ enum class CollectiveKind : uint8_t {
   kBarrier = 9,
 };
 
+/// What sends or receives messages.
+constexpr bool is_communication(NodeKind kind) {
+  return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kReceive;
+}
+
 const char* to_string(NodeKind kind);
 /// "all_reduce", "all_gather", ...
 const char* to_string(CollectiveKind kind);
@@ -61,10 +68,25 @@ struct Node {
   std::string name;
 };
 
+/// Of a trace that stays in its file, what is known beside the nodes that are kept.
+struct StreamedTrace {
+  uint32_t nodes = 0;            ///< of the file
+  uint64_t operations = 0;       ///< those that are not kept and do anything
+  std::vector<uint32_t> places;  ///< by kept node: its place in the file, from 0
+  /// Kept nodes that depend on nothing less than WorkloadOptions::stream_reach places before them, and so may become
+  /// ready before the file is read to where they stand; ascending.
+  std::vector<uint32_t> far;
+  References parents;            ///< by `far`: the ids that it depends on
+  std::vector<uint64_t> absent;  ///< ids that nodes refer to and the file does not have, which count as complete
+};
+
 /// One rank's graph. `successors_of(i)` are the nodes that depend on node i; `dependencies[i]` counts distinct
-/// dependencies. Nodes stand in file order.
+/// dependencies. Nodes stand in file order. Of a trace that stays in its file, only nodes that communicate and those
+/// that `streamed->far` names are here, and there is no graph.
 struct RankTrace {
   std::string file;
+  std::optional<StreamedTrace> streamed;
+  bool in_order = false;  ///< as far as is known: no node stands before one that it depends on
   std::vector<Node> nodes;
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
@@ -80,12 +102,6 @@ struct Group {
   std::string name;
   JobId job;
   std::vector<RankId> members;
-};
-
-struct Workload {
-  std::vector<RankTrace> ranks;  ///< by RankId
-  std::vector<Group> groups;     ///< by GroupId
-  Bytes element = Bytes(1);      ///< every communication size is a multiple of it
 };
 
 /// `size` scaled and rounded up to whole elements; 0 stays 0. The one function that scales sizes, so that both ends of
@@ -120,6 +136,34 @@ struct WorkloadOptions {
   Scale bytes;
   Scale compute;
   Selection select;
+  /// Of more nodes than these, in all files together, only those that communicate are kept in memory; the others are
+  /// read from the files when they are needed.
+  uint64_t stream_above = UINT64_MAX;
+  /// How far behind what it depends on a node may stand without being kept, in places; > 1. See NodeStream.
+  uint32_t stream_reach = 16384;
+};
+
+/// Which lists carry the graph of the whole set. A list that carries it must resolve; a control dependency beside data
+/// dependencies may point to a node that the producer left out, such as the root of a call stack, and is then dropped.
+struct DependencyUse {
+  bool data = false;
+  bool control = false;
+  bool control_must_resolve = false;
+};
+
+/// How nodes are read again that are not kept.
+struct Streaming {
+  WorkloadOptions options;
+  DependencyUse use;
+  /// Sets `duration` where a model does so; may be empty. Whoever sets it applies it to the kept nodes.
+  std::function<void(Node&)> model;
+};
+
+struct Workload {
+  std::vector<RankTrace> ranks;        ///< by RankId
+  std::vector<Group> groups;           ///< by GroupId
+  Bytes element = Bytes(1);            ///< every communication size is a multiple of it
+  std::optional<Streaming> streaming;  ///< of a workload that stays in its files
 };
 
 /// Reads, validates and links all ranks. Throws Error(kInput) naming file, node and name for: an unreadable or
@@ -127,6 +171,10 @@ struct WorkloadOptions {
 /// unmatched SEND/RECV, a rank outside a group that it calls, and a collective whose members disagree in kind, size or
 /// number. What is tolerated (self dependencies, dropped references to nodes that no policy needs, CPU duplicates) is
 /// counted in `warnings`.
+///
+/// Above `stream_above` nodes the files are read twice at most, with bounded memory beside the kept nodes. What then is
+/// an error too: references that reach too far (see NodeStream), and collectives that cannot run in the order of the
+/// files.
 Workload load_workload(const WorkloadOptions& options, Warnings& warnings);
 
 }  // namespace rankwire

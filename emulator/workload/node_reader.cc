@@ -1,0 +1,139 @@
+#include "emulator/workload/node_reader.h"
+
+#include <optional>
+#include <utility>
+
+#include "proto/attributes.h"
+
+namespace rankwire {
+namespace {
+
+bool has_no_communication(const TraceNode& in) {
+  return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
+}
+
+template <class... Args>
+[[noreturn]] void fail_node(const TraceNode& node, fmt::format_string<Args...> format, Args&&... args) {
+  fail_input("node {} \"{}\": {}", node.id, node.name, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+bool is_communication(uint32_t type) {
+  return type == chakra::COMM_SEND_NODE || type == chakra::COMM_RECV_NODE || type == chakra::COMM_COLL_NODE;
+}
+
+NodeKind kind_of(const TraceNode& in) {
+  const bool on_cpu = bool_attribute(in, "is_cpu_op").value_or(false);
+  switch (in.type) {
+    case chakra::MEM_LOAD_NODE:
+    case chakra::MEM_STORE_NODE:
+      return NodeKind::kMemory;
+    case chakra::COMP_NODE:
+      return on_cpu ? NodeKind::kHost : NodeKind::kCompute;
+    case chakra::COMM_SEND_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kSend;
+    case chakra::COMM_RECV_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kReceive;
+    case chakra::COMM_COLL_NODE:
+      return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
+    default:
+      return NodeKind::kNone;
+  }
+}
+
+std::string group_name(const TraceNode& in) {
+  if (auto name = string_attribute(in, "pg_name")) return *name;
+  return string_attribute(in, "comm_group").value_or("");
+}
+
+NodeReader::NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options)
+    : self_(self),
+      ranks_(ranks),
+      options_(options),
+      round_to_(options.round_to.count > 0 ? options.round_to : options.element_size) {}
+
+void NodeReader::read(const TraceNode& in, Node& out) const {
+  std::string name = std::move(out.name);
+  out = Node();
+  out.id = in.id;
+  out.name = std::move(name);
+  out.name = in.name;
+  out.kind = kind_of(in);
+  const int64_t longest = Duration::max().ps / in.unit.ps;
+  if (in.duration > static_cast<uint64_t>(longest)) {
+    fail_node(in, "a duration of {} {}, the most is {}", in.duration, in.unit == nanoseconds(1) ? "ns" : "us", longest);
+  }
+  if (in.duration > 0) out.recorded = in.unit * static_cast<int64_t>(in.duration);
+  switch (out.kind) {
+    case NodeKind::kNone:
+      break;
+    case NodeKind::kCompute:
+    case NodeKind::kHost:
+    case NodeKind::kMemory:
+      read_work(in, out);
+      break;
+    case NodeKind::kCollective:
+      read_collective(in, out);
+      break;
+    case NodeKind::kSend:
+    case NodeKind::kReceive:
+      read_point_to_point(in, out);
+      break;
+  }
+}
+
+void NodeReader::read_work(const TraceNode& in, Node& out) const {
+  out.operations = integer_attribute(in, "num_ops").value_or(0);
+  if (out.operations < 0) fail_node(in, "num_ops is {}", out.operations);
+  // Not scaled with the messages: it decides how long the node computes, which has a factor of its own.
+  out.tensor = size(in, "tensor_size", integer_attribute(in, "tensor_size").value_or(0));
+  if (out.kind == NodeKind::kMemory) out.bytes = out.tensor;
+  if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
+}
+
+void NodeReader::read_collective(const TraceNode& in, Node& out) const {
+  const int64_t type = integer_attribute(in, "comm_type").value_or(0);
+  if (type < 0 || type > static_cast<int64_t>(CollectiveKind::kBarrier)) {
+    fail_node(in, "comm_type {} is no collective (0 to 9)", type);
+  }
+  out.collective = static_cast<CollectiveKind>(type);
+  // A barrier moves no data, whatever size is written beside it.
+  if (out.collective != CollectiveKind::kBarrier) out.bytes = required_size(in);
+}
+
+void NodeReader::read_point_to_point(const TraceNode& in, Node& out) const {
+  const bool sends = out.kind == NodeKind::kSend;
+  out.peer = peer(in, sends ? "comm_dst" : "comm_src");
+  check_self(in, sends ? "comm_src" : "comm_dst");
+  out.tag = integer_attribute(in, "comm_tag").value_or(0);
+  out.bytes = required_size(in);
+}
+
+RankId NodeReader::peer(const TraceNode& in, const char* attribute) const {
+  const std::optional<int64_t> rank = integer_attribute(in, attribute);
+  if (!rank) fail_node(in, "has no {}", attribute);
+  if (*rank < 0 || *rank >= ranks_) fail_node(in, "{} is {}, but there are {} ranks", attribute, *rank, ranks_);
+  if (*rank == self_.value) fail_node(in, "{} is {}, the rank itself", attribute, *rank);
+  return RankId(static_cast<uint32_t>(*rank));
+}
+
+void NodeReader::check_self(const TraceNode& in, const char* attribute) const {
+  const int64_t rank = integer_attribute(in, attribute).value_or(self_.value);
+  if (rank != self_.value) fail_node(in, "{} is {}, but this is the trace of rank {}", attribute, rank, self_.value);
+}
+
+Bytes NodeReader::required_size(const TraceNode& in) const {
+  const std::optional<int64_t> elements = integer_attribute(in, "comm_size");
+  if (!elements) fail_node(in, "has no comm_size");
+  return scaled_size(size(in, "comm_size", *elements), options_.bytes, round_to_);
+}
+
+Bytes NodeReader::size(const TraceNode& in, const char* attribute, int64_t elements) const {
+  if (elements < 0 || elements > kMaxOperationBytes / options_.element_size.count) {
+    fail_node(in, "{} is {}, sizes are 0 to {} bytes", attribute, elements, kMaxOperationBytes);
+  }
+  return Bytes(elements * options_.element_size.count);
+}
+
+}  // namespace rankwire

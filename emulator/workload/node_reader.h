@@ -1,0 +1,50 @@
+// From a node as its file has it to a node of the workload.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/id.h"
+#include "base/units.h"
+#include "emulator/workload/workload.h"
+#include "proto/trace_node.h"
+
+namespace rankwire {
+
+/// No operation of a real workload moves more; a larger number is a broken trace.
+inline constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
+
+/// Of a chakra::NodeType.
+bool is_communication(uint32_t type);
+/// What the node is. Communication on the CPU without type and size is kNone: PyTorch's c10d operators are typed so,
+/// and the kernel that they launch carries the traffic. Throws as the functions of proto/attributes.h.
+NodeKind kind_of(const TraceNode& in);
+/// The process group that a collective names, "" where it names none. Throws in the same way.
+std::string group_name(const TraceNode& in);
+
+/// Turns the nodes of rank `self` of `ranks` into nodes whose sizes and durations are scaled; group, sequence and order
+/// are still to be found. Errors are Error(kInput) and begin with the node; the caller adds the file.
+class NodeReader {
+ public:
+  /// `options` outlives the reader.
+  NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options);
+
+  /// Overwrites `out`, whose memory it uses again.
+  void read(const TraceNode& in, Node& out) const;
+
+ private:
+  void read_work(const TraceNode& in, Node& out) const;
+  void read_collective(const TraceNode& in, Node& out) const;
+  void read_point_to_point(const TraceNode& in, Node& out) const;
+  RankId peer(const TraceNode& in, const char* attribute) const;
+  void check_self(const TraceNode& in, const char* attribute) const;
+  Bytes size(const TraceNode& in, const char* attribute, int64_t elements) const;
+  Bytes required_size(const TraceNode& in) const;
+
+  RankId self_;
+  uint32_t ranks_;
+  const WorkloadOptions& options_;
+  Bytes round_to_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,29 @@
+// The first reading of a trace that stays in its file.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "emulator/workload/rank_file.h"
+#include "emulator/workload/selection.h"
+#include "emulator/workload/tolerated.h"
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+struct RankScan {
+  RankFile kept;  ///< what it refers to is in `trace`
+  StreamedTrace trace;
+  bool in_order = true;  ///< no node stands before one that it depends on
+};
+
+/// Reads the trace of rank `self` of `ranks` and keeps what communicates or is far. Checks everything that linking a
+/// trace in memory checks: ids, references, cycles. Throws Error(kInput) naming file and node, also when more than
+/// NodeStream::kMostOpen nodes wait for what stands behind them, or are far.
+RankScan scan_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
+                        DependencyUse use, Selector& selector, Tolerated& tolerated);
+
+/// Whether any node of these files has data dependencies. Reads on only until one is found.
+bool have_data_dependencies(std::span<const std::string> paths);
+
+}  // namespace rankwire

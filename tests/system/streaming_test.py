@@ -1,0 +1,82 @@
+"""Workloads that stay in their files give what workloads in memory give."""
+
+import contextlib
+import json
+import random
+import sqlite3
+import unittest
+
+import chakra
+from rankwire import RankwireTest, transformer
+
+NEVER, ALWAYS = 1 << 40, 0
+
+
+def tables(run):
+    """Every row of a record but for the configuration, in which the key differs, and the hour."""
+    with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+    return {name: content for name, content in rows.items() if name != "record"}
+
+
+def pipeline(ranks=4, steps=60):
+    """Ranks that pass on what they compute, reduce now and then, and compute beside that. Some nodes stand before what
+    they depend on, some depend on nothing, and most have control dependencies of no use."""
+    chance = random.Random(3)
+    traces = []
+    for rank in range(ranks):
+        nodes, last = [], None
+        for step in range(steps):
+            base = 10 * step
+            after = [] if last is None else [last]
+            if rank > 0:
+                attributes = {"comm_src": rank - 1, "comm_tag": step % 3, "comm_size": 4096}
+                nodes.append(chakra.Node(base, "from", chakra.RECEIVE, [], 0, attributes))
+                after.append(base)
+            work = chakra.Node(base + 1, f"work {step}", chakra.COMPUTE, after, 1 + chance.randrange(9))
+            host = chakra.Node(base + 2, "launch", chakra.COMPUTE, after, chance.randrange(3), {"is_cpu_op": 1})
+            nodes += [work, host] if chance.randrange(2) else [host, work]
+            last = base + 1
+            if rank + 1 < ranks:
+                attributes = {"comm_dst": rank + 1, "comm_tag": step % 3, "comm_size": 4096}
+                nodes.append(chakra.Node(base + 3, "to", chakra.SEND, [last], 0, attributes))
+            if step % 5 == 0:
+                attributes = {"comm_type": chakra.ALL_REDUCE, "comm_size": 65536}
+                nodes.append(chakra.Node(base + 4, "all", chakra.COLLECTIVE, [base + 2], 0, attributes))
+        for at in range(0, len(nodes) - 1, 7):
+            nodes[at], nodes[at + 1] = nodes[at + 1], nodes[at]
+        traces.append(nodes)
+    return traces
+
+
+class Streaming(RankwireTest):
+    def simulate(self, config, stream_above):
+        config = json.loads(json.dumps(config))
+        config["workload"]["stream_above"] = stream_above
+        return self.call("simulate", config, "--twin", out=f"run-{stream_above}")
+
+    def assert_the_same(self, config):
+        whole, streamed = (self.simulate(config, above) for above in (NEVER, ALWAYS))
+        ours, theirs = streamed.summary, whole.summary
+        self.assertEqual(ours["config"]["workload"].pop("stream_above"), ALWAYS)
+        self.assertEqual(theirs["config"]["workload"].pop("stream_above"), NEVER)
+        self.assertEqual(ours, theirs)
+        ours, theirs = tables(streamed), tables(whole)
+        self.assertEqual(list(ours), list(theirs))
+        for name in theirs:
+            self.assertEqual(ours[name], theirs[name], name)
+        self.assertGreater(len(theirs["operations"]), 500)
+
+    def test_a_pipeline(self):
+        chakra.write_ranks(self.folder / "w", pipeline())
+        workload = {"traces": str(self.folder / "w"), "iterations": 3, "select": {"names": ["*[!5]"]}}
+        ports = {"count": 2, "device": "memory"}
+        self.assert_the_same({"workload": workload, "ports": ports, "concurrency": {"compute": 2, "host": 2}})
+
+    def test_a_generated_training_step(self):
+        self.assert_the_same({"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}})
+
+
+if __name__ == "__main__":
+    unittest.main()
