@@ -1,13 +1,13 @@
-// Nodes a second from a trace's file: beside protobuf's own parse of the same frames, as nodes one by one, and until an
-// engine could take the first of them.
+// Nodes a second from a trace's file: beside protobuf's own parse of the same frames, as nodes one by one, until an
+// engine could take the first of them, and until a simulator has been fed the last.
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/util/delimited_message_util.h>
 
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 
 #include "emulator/workload/node_source.h"
+#include "feeder/trace_feeder.h"
 #include "proto/trace_stream.h"
 #include "tests/bench/bench.h"
 #include "tests/temporary_folder.h"
@@ -16,6 +16,8 @@ namespace rankwire::bench {
 namespace {
 
 constexpr uint64_t kNodes = 1'000'000;
+
+size_t feeder_bytes = 0;  ///< of the last `feed`
 
 /// As PyTorch's converter writes them: the attributes of an operator, its parent, and the one before it.
 void write_trace(const std::string& path) {
@@ -68,19 +70,39 @@ uint64_t read_nodes(const std::string& path) {
   return nodes;
 }
 
-uint64_t make_ready(const std::string& path) {
+/// Until the first node can be taken: all of them in memory, or read through once and checked, to be read again in the
+/// run.
+uint64_t make_ready(const std::string& path, uint64_t stream_above) {
   Warnings warnings;
-  const Workload workload = load_workload({.traces = {path}}, warnings);
-  const auto source = make_flat_source(workload.ranks.front());
-  return source->next() == NodeSource::kNone ? 0 : workload.ranks.front().nodes.size();
+  const Workload workload = load_workload({.traces = {path}, .stream_above = stream_above}, warnings);
+  const auto source = make_source(workload, RankId(0));
+  const RankTrace& trace = workload.ranks.front();
+  return source->next() == NodeSource::kNone ? 0 : trace.streamed ? trace.streamed->nodes : trace.nodes.size();
 }
 
-double seconds_of(const std::function<uint64_t(const std::string&)>& read, const std::string& path) {
-  const auto begin = std::chrono::steady_clock::now();
+uint64_t make_ready_in_memory(const std::string& path) {
+  return make_ready(path, UINT64_MAX);
+}
+
+uint64_t make_ready_from_file(const std::string& path) {
+  return make_ready(path, 0);
+}
+
+/// Every node is handed out and completed.
+uint64_t feed(const std::string& path) {
+  TraceFeeder feeder(path, {});
+  for (auto node = feeder.next(); node != TraceFeeder::kNone; node = feeder.next()) feeder.complete(node);
+  feeder_bytes = feeder.memory();
+  return feeder.nodes_read();
+}
+
+/// Of one core: everything here is one thread.
+double seconds_of(uint64_t (*read)(const std::string&), const std::string& path) {
+  const double begin = cpu_seconds();
   const uint64_t nodes = read(path);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const double took = cpu_seconds() - begin;
   if (nodes != kNodes) std::printf("trace         only %lu nodes\n", static_cast<unsigned long>(nodes));
-  return took.count();
+  return took;
 }
 
 void print_rate(const char* what, const std::vector<double>& seconds, double peer) {
@@ -94,16 +116,22 @@ void trace_reading(Dpdk&) {
   const testing::TemporaryFolder folder;
   const std::string path = folder / "w.0.et";
   write_trace(path);
-  std::vector<double> protobuf, nodes, ready;
+  std::vector<double> protobuf, nodes, ready, scanned, fed;
   for (int i = 0; i < kRuns; ++i) {
     protobuf.push_back(seconds_of(parse_with_protobuf, path));
     nodes.push_back(seconds_of(read_nodes, path));
-    ready.push_back(seconds_of(make_ready, path));
+    ready.push_back(seconds_of(make_ready_in_memory, path));
+    scanned.push_back(seconds_of(make_ready_from_file, path));
+    fed.push_back(seconds_of(feed, path));
   }
-  std::printf("trace         1 M nodes, %.0f MB\n", static_cast<double>(std::filesystem::file_size(path)) / 1e6);
+  std::printf("trace         1 M nodes, %.0f MB, CPU time\n",
+              static_cast<double>(std::filesystem::file_size(path)) / 1e6);
   print_rate("protobuf, each frame parsed", protobuf, median(protobuf));
   print_rate("each node read", nodes, median(protobuf));
-  print_rate("from the file to the first ready node", ready, median(protobuf));
+  print_rate("to the first ready node, all in memory", ready, median(protobuf));
+  print_rate("to the first ready node, streamed", scanned, median(protobuf));
+  print_rate("feeder, each node handed out", fed, median(protobuf));
+  std::printf("trace         feeder: %.1f MiB\n", static_cast<double>(feeder_bytes) / (1 << 20));
 }
 
 }  // namespace rankwire::bench
