@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "emulator/workload/matching.h"
 #include "emulator/workload/workload.h"
@@ -13,10 +14,10 @@ namespace rankwire {
 /// collectives in file order, since they need not even hold to more than a part of this order.
 bool runs_one_by_one(const Workload& workload, std::span<const Exchange> exchanges);
 
-/// For a workload that stays in its files. Sets `run_order` of every collective to its place in file order, and throws
-/// Error(kInput) when the ranks would wait for each other for ever then: either they would in any order, or the order
-/// of the files is none (see order_collectives), for which all nodes must be in memory. Unless they run one by one the
-/// files are read once more for that.
-void order_streamed_collectives(Workload& workload, std::span<const Exchange> exchanges);
+/// For a workload that stays in its files: sets `run_order` of every collective to its place in file order, and returns
+/// a node that would wait for ever then, as file, id and name; "" when all ranks run to their end. Either they would
+/// wait in any order, or the order of the files is none (see order_collectives). Unless they run one by one the files
+/// are read once more for that. Throws Error(kInput) when one cannot be read.
+std::string order_streamed_collectives(Workload& workload, std::span<const Exchange> exchanges);
 
 }  // namespace rankwire

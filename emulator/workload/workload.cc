@@ -179,15 +179,24 @@ Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
     tolerated = Tolerated();
     scan_files(workload, paths, options, selector, tolerated);
   }
-  select_nodes(selector, workload.groups, workload.ranks, warnings);
+  Warnings found;
+  select_nodes(selector, workload.groups, workload.ranks, found);
   match_collectives(workload);
   const std::vector<Exchange> exchanges = match_point_to_point(workload);
-  tolerated.report(warnings);
-  if (workload.streaming) {
-    order_streamed_collectives(workload, exchanges);
-  } else {
-    order_collectives(workload, exchanges, warnings);
+  tolerated.report(found);
+  if (!workload.streaming) {
+    order_collectives(workload, exchanges, found);
+  } else if (const std::string waiting = order_streamed_collectives(workload, exchanges); !waiting.empty()) {
+    workload = Workload();
+    warnings.push_back(fmt::format(
+        "the traces are loaded whole in spite of workload.stream_above: {} could not run with collectives in the order "
+        "of the files, and another order takes the graph of all nodes",
+        waiting));
+    WorkloadOptions whole = options;
+    whole.stream_above = UINT64_MAX;
+    return load_workload(whole, warnings);
   }
+  warnings.insert(warnings.end(), found.begin(), found.end());
   return workload;
 }
 

@@ -172,9 +172,9 @@ struct Workload {
 /// number. What is tolerated (self dependencies, dropped references to nodes that no policy needs, CPU duplicates) is
 /// counted in `warnings`.
 ///
-/// Above `stream_above` nodes the files are read twice at most, with bounded memory beside the kept nodes. What then is
-/// an error too: references that reach too far (see NodeStream), and collectives that cannot run in the order of the
-/// files.
+/// Above `stream_above` nodes the files are read twice at most, with bounded memory beside the kept nodes, and it is an
+/// error, too, when references reach too far (see NodeStream). Traces whose collectives cannot run in the order of the
+/// files are loaded whole all the same, with a warning.
 Workload load_workload(const WorkloadOptions& options, Warnings& warnings);
 
 }  // namespace rankwire

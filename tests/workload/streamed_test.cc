@@ -234,16 +234,24 @@ TEST(StreamedWorkload, RefusesRanksThatWaitForEachOther) {
     ranks.push_back({receive(1, "from", 1 - rank).size(8), send(2, "to", 1 - rank).size(8).after({1})});
   }
   TraceSet set(ranks);
-  EXPECT_THAT(streamed_error(set), HasSubstr("w.0.et: node 1 \"from\" waits for ever: the ranks wait for each other"));
+  EXPECT_THAT(streamed_error(set), HasSubstr("w.0.et: node 1 \"from\": the ranks wait for each other: rank 0 node 1"));
 }
 
-TEST(StreamedWorkload, RefusesAnOrderThatOnlyTheDependenciesTell) {
-  // The files have x before y, the dependencies y before x: in memory that is a warning.
+TEST(StreamedWorkload, IsLoadedWholeWhereOnlyTheGraphTellsAnOrder) {
+  // The files have x before y, so y waits, but x depends on it: in memory that is a warning.
   const Nodes nodes = {collective(1, "x").size(8).after({2}), collective(2, "y").size(8)};
   TraceSet set({nodes, nodes});
-  EXPECT_EQ(set.error(), "");
-  EXPECT_EQ(set.warnings.size(), 1u);
-  EXPECT_THAT(streamed_error(set), HasSubstr("raise workload.stream_above"));
+  const std::vector<std::string> rows = table(set.load());
+  const Warnings warnings = std::exchange(set.warnings, {});
+  ASSERT_EQ(warnings.size(), 1u);
+  set.options.stream_above = 0;
+  const Workload workload = set.load();
+  EXPECT_FALSE(workload.streaming.has_value());
+  EXPECT_EQ(table(workload), rows);
+  ASSERT_EQ(set.warnings.size(), 2u);
+  EXPECT_THAT(set.warnings[0], HasSubstr("loaded whole in spite of workload.stream_above: "));
+  EXPECT_THAT(set.warnings[0], HasSubstr("node 2 \"y\" could not run with collectives in the order of the files"));
+  EXPECT_EQ(set.warnings[1], warnings[0]);
 }
 
 TEST(StreamedWorkload, RefusesWhatTracesInMemoryAreRefusedFor) {
