@@ -189,7 +189,9 @@ bool runs_one_by_one(const Workload& workload, std::span<const Exchange> exchang
 
 std::string order_streamed_collectives(Workload& workload, std::span<const Exchange> exchanges) {
   for (RankTrace& trace : workload.ranks) {
-    for (Node& node : trace.nodes) node.run_order = node.sequence;
+    for (Node& node : trace.nodes) {
+      if (node.kind == NodeKind::kCollective) node.run_order = node.sequence;
+    }
   }
   if (runs_one_by_one(workload, exchanges)) return "";
   TimelessRun run(workload, exchanges,

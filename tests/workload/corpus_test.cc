@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "tests/workload/node_table.h"
 #include "tests/workload/run_to_end.h"
 #include "tests/workload/trace_set.h"
 
@@ -46,13 +47,16 @@ Tally tally(const Workload& workload) {
   return result;
 }
 
-/// Loads the set and checks that it runs to its end.
+/// Loads the set and checks that it runs to its end, and that it is the same when it stays in its files.
 Workload load(const std::string& prefix, const std::string& groups, Warnings& warnings) {
   WorkloadOptions options;
   options.traces = {prefix};
   options.groups_file = groups;
   Workload workload = load_workload(options, warnings);
   EXPECT_TRUE(TimelessRun(workload).completes());
+  options.stream_above = 0;
+  Warnings of_files;
+  EXPECT_EQ(table(load_workload(options, of_files)), table(workload));
   return workload;
 }
 

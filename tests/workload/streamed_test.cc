@@ -7,6 +7,7 @@
 
 #include "emulator/workload/node_source.h"
 #include "emulator/workload/node_stream.h"
+#include "tests/workload/node_table.h"
 #include "tests/workload/trace_set.h"
 
 namespace rankwire {
@@ -16,23 +17,6 @@ using namespace rankwire::testing;  // NOLINT: the vocabulary of this file
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// Everything that a user of nodes could see of one.
-std::string shown(const Node& node) {
-  return fmt::format("{} {} {} {} {} group {} peer {} sequence {} order {} tag {} {} {} B {} ops {} B {} ps of {}",
-                     node.id, node.name, to_string(node.kind), to_string(node.collective), node.recorded.has_value(),
-                     node.group.value, node.peer.value, node.sequence, node.run_order, node.tag, node.tag_ordinal,
-                     node.bytes.count, node.operations, node.tensor.count, node.duration.ps,
-                     node.recorded.value_or(Duration()).ps);
-}
-
-std::vector<std::string> table(const Workload& workload) {
-  std::vector<std::string> rows;
-  for_each_node(workload, [&](RankId rank, uint32_t place, const Node& node) {
-    rows.push_back(fmt::format("{} {} {}", rank.value, place, shown(node)));
-  });
-  return rows;
-}
 
 /// Both ways of loading, and the random order in which they are run.
 class Pair {
