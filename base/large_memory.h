@@ -12,6 +12,18 @@ namespace rankwire {
 /// longer take room in the caches. The price is that memory becomes resident in steps of 2 MiB.
 constexpr size_t kLargeMemory = 4 << 20;
 
+/// Asks for huge pages where `[begin, begin + bytes)` has whole ones, before the memory is written to. Without effect
+/// where the system has none or declines.
+void prefer_huge_pages(void* begin, size_t bytes) noexcept;
+
+/// Reserves room for `count` values, in huge pages if it is much.
+template <class Value>
+void reserve_large(std::vector<Value>& values, size_t count) {
+  if (count <= values.capacity()) return;
+  values.reserve(count);
+  prefer_huge_pages(values.data() + values.size(), (count - values.size()) * sizeof(Value));
+}
+
 /// `bytes` of undefined contents, aligned to 64 bytes at least; to be given to std::free. Throws std::bad_alloc.
 void* allocate_large(size_t bytes);
 

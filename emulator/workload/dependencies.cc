@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/huge_pages.h"
+#include "base/large_memory.h"
 #include "emulator/workload/graph.h"
 #include "emulator/workload/id_index.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/huge_pages.h"
+#include "base/large_memory.h"
 #include "emulator/workload/node_reader.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"

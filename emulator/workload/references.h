@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/huge_pages.h"
+#include "base/large_memory.h"
 
 namespace rankwire {
 
