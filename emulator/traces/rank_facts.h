@@ -11,6 +11,7 @@
 #include "emulator/workload/graph.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
+#include "emulator/workload/rank_file.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_stream.h"
 
