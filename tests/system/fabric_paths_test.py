@@ -141,9 +141,10 @@ class Paths(RankwireTest):
             self.assertGreaterEqual(fairness(size), 0.99)
 
     def test_sprayed_writes_are_placed_out_of_order(self):
+        """Uplinks that are too slow have queues of different lengths, so packets of one flow overtake each other."""
         ratios = []
         for reach in (0, 512):
-            config = self.config(balancing={"spreading": "packet"})
+            config = self.config(balancing={"spreading": "packet"}, link_rate="4Gbps")
             config["transport"] |= {"queue_pairs": 1, "out_of_order": reach}
             run = self.call("simulate", config, "--twin")
             self.assert_delivered(run)
