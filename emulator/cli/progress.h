@@ -11,8 +11,8 @@
 namespace rankwire {
 
 /// Prints "label: done of total operations", or what `unit` names, to standard error about once a second from the third
-/// second on, and wipes it at the end. Silent when standard error is no terminal or the log is quiet. `done` and `total`
-/// are called on a thread of its own.
+/// second on, and wipes it at the end. Silent when standard error is no terminal or the log is quiet. `done` and
+/// `total` are called on a thread of its own.
 class Progress {
  public:
   Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit = "operations");
