@@ -264,6 +264,15 @@ class DeviceTestbed final : public Testbed {
   std::vector<PortFlowControl> flow_control_;                    // the same
 };
 
+/// Only the embedded switch can be looked into.
+void warn_of_unheeded_records(Setup& setup) {
+  const auto warn = [&](bool chosen, const char* key) {
+    if (chosen) setup.warnings.push_back(fmt::format("{} is for the embedded switch; devices do not heed it", key));
+  };
+  warn(setup.config.capture.has_value(), "record.capture");
+  warn(setup.config.fabric_interval.has_value(), "record.fabric_interval");
+}
+
 }  // namespace
 
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
@@ -273,6 +282,7 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
 std::unique_ptr<Testbed> make_testbed(Setup& setup) {
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
+    warn_of_unheeded_records(setup);
     std::vector<VerbsPort> verbs_ports;
     if (std::ranges::any_of(setup.config.ports, &PortConfig::is_rdma_device)) {
       verbs_ports = find_verbs_ports(setup.config, verbs_devices());

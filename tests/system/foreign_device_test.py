@@ -28,6 +28,7 @@ class Bridge(BridgeTest):
         }
 
     def run_over_bridge(self, config, mtu):
+        """Returns the run."""
         before = self.frames_from_us()
         run = self.call("run", config, prefix=self.inside())
         self.assert_delivered(run)
@@ -41,9 +42,14 @@ class Bridge(BridgeTest):
             self.assertLess(crossed, int(row["tx_frames"]) + 100)
         # A packet holds at most one MTU.
         self.assertGreaterEqual(sum(counted), run.summary["bytes_wire"] // mtu)
+        return run
 
     def test_mtu_1024(self):
-        self.run_over_bridge(self.configuration_of(1024), 1024)
+        record = {"capture": "1MiB", "fabric_interval": "1ms"}
+        run = self.run_over_bridge(self.configuration_of(1024) | {"record": record}, 1024)
+        for key in record:
+            (warning,) = [warning for warning in run.summary["warnings"] if f"record.{key}" in warning]
+            self.assertIn("embedded switch", warning)
 
     def test_mtu_4096(self):
         self.run_over_bridge(self.configuration_of(4096), 4096)
