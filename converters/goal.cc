@@ -231,7 +231,9 @@ std::vector<uint32_t> executable_order(const std::string& path, const GoalRank& 
   return order;
 }
 
-void write_rank(const std::string& path, const GoalRank& rank, NodeWriter& nodes) {
+}  // namespace
+
+void write_operations(const std::string& path, const GoalRank& rank, NodeWriter& nodes) {
   uint64_t carried = 0;  // ns that no node has had yet
   std::vector<NodeWriter::Id> ids(rank.operations.size()), after;
   for (const uint32_t index : executable_order(path, rank)) {
@@ -261,8 +263,6 @@ void write_rank(const std::string& path, const GoalRank& rank, NodeWriter& nodes
   if (rank.operations.empty()) nodes.compute("idle", 0, 0, Bytes(0), {});
 }
 
-}  // namespace
-
 uint32_t parse_goal(const std::string& path, std::string_view text,
                     const std::function<void(uint32_t, const GoalRank&)>& take) {
   return GoalReader(path, text, take).read();
@@ -274,7 +274,7 @@ Conversion convert_goal(const std::string& path, const std::filesystem::path& fo
   parse_goal(path, read_text_file(path), [&](uint32_t ranks, const GoalRank& rank) {
     progress.total = ranks;
     NodeWriter nodes(trace_file(conversion.prefix, rank.rank));
-    write_rank(path, rank, nodes);
+    write_operations(path, rank, nodes);
     conversion.add(nodes);
     ++progress.done;
   });

@@ -47,6 +47,10 @@ struct GoalRank {
 uint32_t parse_goal(const std::string& path, std::string_view text,
                     const std::function<void(uint32_t ranks, const GoalRank& rank)>& take);
 
+/// Writes the nodes of a rank, in an executable order. Nanoseconds that are cut off one computation go to a later one.
+/// Throws Error(kInput) naming a line of operations that require each other.
+void write_operations(const std::string& path, const GoalRank& rank, NodeWriter& nodes);
+
 /// Writes a trace for each rank.
 Conversion convert_goal(const std::string& path, const std::filesystem::path& folder, ConversionProgress& progress);
 

@@ -35,6 +35,7 @@ class TextLines {
 
   /// False at the end. Without what ends the line, also "\r\n".
   bool next(std::string_view& line);
+  const std::string& path() const { return path_; }
   /// Of the line read last, from 1.
   uint64_t number() const { return number_; }
 

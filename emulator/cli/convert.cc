@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "converters/chakra_copy.h"
+#include "converters/flexflow.h"
 #include "converters/goal.h"
 #include "converters/layers.h"
 #include "converters/param_comms.h"
@@ -120,6 +121,11 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
       convert, request, status,
       {"goal", "a schedule of LogGOPSim or ATLAHS, in text", "the schedule", "schedule.goal --out traces/goal"},
       [&request](ConversionProgress& progress) { return convert_goal(only_input(request), request.out, progress); });
+  add_kind(convert, request, status,
+           {"flexflow", "a task graph of FlexFlow, in dot", "the graph", "taskgraph.dot --out traces/flexflow"},
+           [&request](ConversionProgress& progress) {
+             return convert_flexflow(only_input(request), request.out, progress);
+           });
   add_kind(convert, request, status,
            {"to-goal", "Chakra traces without collectives to a schedule of LogGOPSim, FOLDER/schedule.goal",
             "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
