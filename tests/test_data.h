@@ -18,6 +18,12 @@ inline std::filesystem::path test_data(const std::string& relative) {
   return std::filesystem::exists(path) ? path : std::filesystem::path{};
 }
 
+/// Unpacks an archive into the folder; the test fails where that fails.
+inline void unpack(const std::filesystem::path& archive, const TemporaryFolder& folder) {
+  const std::string command = "tar xf '" + archive.string() + "' -C '" + folder.path().string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+}
+
 #define RANKWIRE_REQUIRE_DATA(variable, relative)                                  \
   const std::filesystem::path variable = ::rankwire::testing::test_data(relative); \
   if (variable.empty()) GTEST_SKIP() << "no " << relative << " under RANKWIRE_TEST_DATA"

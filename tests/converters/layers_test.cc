@@ -189,8 +189,7 @@ std::vector<Compared> compared(const std::vector<WrittenNode>& nodes) {
 
 TEST_F(Layers, GraphsAreThoseOfChakrasConverter) {
   RANKWIRE_REQUIRE_DATA(archive, "traces/text/astra1_text_inputs_and_chakra_text_converter_outputs_4npus.tar.xz");
-  const std::string unpack = fmt::format("tar xf '{}' -C '{}'", archive.string(), folder_.path().string());
-  if (std::system(unpack.c_str()) != 0) GTEST_SKIP() << "no tar to unpack traces with";
+  ASSERT_NO_FATAL_FAILURE(testing::unpack(archive, folder_));
   const std::filesystem::path texts = folder_ / "textw";
   // All that Chakra's converter reads: where a text says nothing of model-parallel ranks, that has them all in one.
   for (const char* name :
@@ -212,8 +211,7 @@ TEST_F(Layers, GraphsAreThoseOfChakrasConverter) {
 
 TEST_F(Layers, WorkloadsOfAicb) {
   RANKWIRE_REQUIRE_DATA(archive, "traces/simai/aicb_simai_workloads.tar.xz");
-  const std::string unpack = fmt::format("tar xf '{}' -C '{}'", archive.string(), folder_.path().string());
-  if (std::system(unpack.c_str()) != 0) GTEST_SKIP() << "no tar to unpack traces with";
+  ASSERT_NO_FATAL_FAILURE(testing::unpack(archive, folder_));
   for (const char* name :
        {"G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1_A100", "all_to_all", "muti_all_reduce",
         "G13B-M1-C02_GPT13B_megatron_tp8_pp1_mbs1_sp_A100", "SimAI_microAllReduce",

@@ -17,11 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-void unpack(const std::filesystem::path& archive, const TemporaryFolder& folder) {
-  const std::string command = "tar xf '" + archive.string() + "' -C '" + folder.path().string() + "'";
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-}
-
 struct Count {
   uint64_t nodes = 0;
   int64_t bytes = 0;
