@@ -1,35 +1,87 @@
 #include "emulator/cli/child_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <thread>
+#include <utility>
+
+#include "base/error.h"
 
 namespace rankwire {
+namespace {
 
-std::string run_program(const std::vector<std::string>& command, std::chrono::milliseconds patience) {
+/// What a child finds as its standard output and error.
+class Redirection {
+ public:
+  explicit Redirection(const std::filesystem::path& output) {
+    posix_spawn_file_actions_init(&actions_);
+    if (output.empty()) return;
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
+  }
+  ~Redirection() { posix_spawn_file_actions_destroy(&actions_); }
+  Redirection(const Redirection&) = delete;
+  Redirection& operator=(const Redirection&) = delete;
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+int exit_status(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& output) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  pid_t child;
-  if (const int error = posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ); error != 0) {
-    return fmt::format("{} cannot be started: {}", command.front(), std::strerror(error));
-  }
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return fmt::format("{} took longer than {} s", command.front(), patience.count() / 1000);
+  const Redirection redirection(output);
+  const int error = posix_spawnp(&pid_, arguments[0], redirection.get(), nullptr, arguments.data(), environ);
+  if (error != 0) fail_run("{} cannot be started: {}", command.front(), std::strerror(error));
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), status_(std::exchange(other.status_, 0)) {}
+
+ChildProcess::~ChildProcess() {
+  if (status()) return;
+  kill(pid_, SIGKILL);
+  int unused;
+  waitpid(pid_, &unused, 0);
+}
+
+std::optional<int> ChildProcess::status() {
+  int status;
+  if (!status_ && waitpid(pid_, &status, WNOHANG) != 0) status_ = exit_status(status);
+  return status_;
+}
+
+void ChildProcess::signal(int number) {
+  if (!status()) kill(pid_, number);
+}
+
+std::string run_program(const std::vector<std::string>& command, std::chrono::milliseconds patience) {
+  try {
+    ChildProcess child(command);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!child.status()) {
+      if (std::chrono::steady_clock::now() > deadline)
+        return fmt::format("{} took longer than {} s", command.front(), patience.count() / 1000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return *child.status() == 0 ? "" : fmt::format("{} failed", command.front());
+  } catch (const Error& error) {
+    return error.what();
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  return fmt::format("{} failed", command.front());
 }
 
 }  // namespace rankwire

@@ -1,11 +1,35 @@
 // Programs of the machine that do a part of the work.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace rankwire {
+
+/// A program of which this process is the parent. Its end is waited for by the destructor, which kills it first.
+class ChildProcess {
+ public:
+  /// Starts the program `command[0]`, which is looked for in PATH unless it has a slash. With `output` its standard
+  /// output and error replace that file; otherwise they are those of this process. Throws Error(kRun) when it cannot be
+  /// started.
+  explicit ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& output = {});
+  ~ChildProcess();
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+
+  /// Its exit status once it has ended, 128 + n if signal n ended it; absent until then. Does not wait.
+  std::optional<int> status();
+  void signal(int number);
+
+ private:
+  pid_t pid_;
+  std::optional<int> status_;
+};
 
 /// Runs the program `command[0]`, which is looked for in PATH, and waits for its end; one that takes longer than
 /// `patience` is killed. Returns what went wrong, or "". Standard output and error are those of this process.

@@ -1,7 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,6 +27,8 @@ struct Line {
   ConvertRequest conversion;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
+  std::vector<std::string> sweep;
+  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
   std::optional<double> most;
   int status = 0;
 
@@ -85,8 +90,21 @@ struct Line {
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
     add_run_options(simulate);
     simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
-    simulate.footer("Example: rankwire simulate configs/quickstart.yaml --twin --json");
-    simulate.callback([this] { status = run_simulation(request, twin); });
+    simulate
+        .add_option(
+            "--sweep", sweep,
+            "KEY=V1,V2,...: simulate with each value, and with several --sweep each combination; KEY+KEY=V+W,... "
+            "changes keys together")
+        ->allow_extra_args(false);
+    simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
+        ->check(CLI::Range(1, 1024));
+    simulate.footer(
+        "Example: rankwire simulate configs/quickstart.yaml --twin --json\n"
+        "     or: rankwire simulate configs/quickstart.yaml --sweep ports.rate=1Gbps,2Gbps --sweep "
+        "collectives.chunk=64KiB,1MiB");
+    simulate.callback([this] {
+      status = sweep.empty() ? run_simulation(request, twin) : run_sweep({request, twin, sweep, jobs});
+    });
 
     CLI::App& check = *app.add_subcommand("check", "validate a configuration and print where every rank stands");
     check.add_option("CONFIG", request.config, "configuration")->required();

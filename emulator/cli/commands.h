@@ -23,6 +23,17 @@ struct RunRequest {
 int run_emulation(const RunRequest& request);
 /// Reference only; with `twin` the packet-level twin fills the emulated columns.
 int run_simulation(const RunRequest& request, bool twin);
+
+/// Options of `simulate --sweep`.
+struct SweepRequest {
+  RunRequest run;  ///< out: empty for runs/NAME-sweep
+  bool twin = false;
+  std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
+  uint32_t jobs = 1;              ///< processes at a time, > 0
+};
+/// Simulates every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
+/// and a run folder a point.
+int run_sweep(const SweepRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 int draw_report(const std::filesystem::path& folder, const std::string& formats);

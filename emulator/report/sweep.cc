@@ -1,0 +1,205 @@
+#include "emulator/report/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emulator/record/reader.h"
+#include "emulator/report/activity.h"
+#include "emulator/report/assessment.h"
+#include "emulator/report/format.h"
+#include "emulator/report/html_style.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+SweepSide side_of(const RunReader& record, const RecordedRun& run) {
+  std::vector<RankActivity> ranks(run.start.ranks);
+  record.for_each_interval(run, [&](RankId rank, std::string_view kind, OperationTimes times) {
+    if (rank.value < ranks.size()) ranks[rank.value].add(activity_of(kind), times);
+  });
+  __int128 compute = 0, exposed = 0;
+  for (const RankActivity& rank : ranks) {
+    compute += rank.compute.covered().ps;
+    exposed += rank.exposed_communication().ps;
+  }
+  const auto count = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
+  return {.run = to_string(run.start.fidelity),
+          .verdict = run.end.verdict,
+          .completion = run.end.completion,
+          .compute = Duration(static_cast<int64_t>(compute / count)),
+          .exposed = Duration(static_cast<int64_t>(exposed / count))};
+}
+
+/// Rows of texts as columns two spaces apart.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], widths[i] + 2);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+/// Keys, then what came of them; a row a point and run.
+std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
+  std::vector<std::vector<std::string>> rows(1, sweep.keys);
+  for (const char* title : {"run", "verdict", "completion", "compute", "exposed", "ratio"}) rows[0].push_back(title);
+  for (const SweepPoint& point : sweep.points) {
+    if (point.sides.empty()) {
+      rows.push_back(point.values);
+      rows.back().insert(rows.back().end(), {"-", point.verdict + ": " + point.reason});
+    }
+    for (const SweepSide& side : point.sides) {
+      rows.push_back(point.values);
+      rows.back().insert(rows.back().end(), {side.run, side.verdict, readable(side.completion), readable(side.compute),
+                                             readable(side.exposed), readable_ratio(point.ratio)});
+    }
+  }
+  return rows;
+}
+
+constexpr int kBar = 12, kBetween = 2, kGap = 8, kPlot = 760;
+
+/// The longest text of `labels` in units of the view box, at 11 px.
+int label_width(const std::vector<std::string>& labels) {
+  size_t longest = 0;
+  for (const std::string& label : labels) longest = std::max(longest, label.size());
+  return static_cast<int>(longest) * 7 + 12;
+}
+
+std::string label_of(const SweepPoint& point) {
+  return fmt::format("{}", fmt::join(point.values, ", "));
+}
+
+/// Of compute and, right of it, exposed communication. Before the first operation of a rank and after its last one it
+/// does neither, so that a bar may be shorter than the completion time beside it.
+std::string bar(const SweepSide& side, int left, int y, double scale) {
+  static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
+  const auto& [compute, communication] = kClasses[side.run == to_string(Fidelity::kReference)];
+  const double middle = left + static_cast<double>(side.compute.ps) * scale;
+  const double right = middle + static_cast<double>(side.exposed.ps) * scale;
+  return fmt::format(
+      "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n"
+      "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n"
+      "<text x=\"{:.1f}\" y=\"{}\">{} {}</text>\n",
+      compute, left, y, middle - left, kBar, communication, middle, y, right - middle, kBar, right + 4, y + kBar - 2,
+      readable(side.completion), side.run);
+}
+
+std::string picture(const Sweep& sweep) {
+  std::vector<std::string> labels;
+  Duration longest;
+  for (const SweepPoint& point : sweep.points) {
+    labels.push_back(label_of(point));
+    for (const SweepSide& side : point.sides) longest = std::max(longest, side.compute + side.exposed);
+  }
+  if (longest <= Duration()) return {};
+  const int left = label_width(labels);
+  const double scale = kPlot / static_cast<double>(longest.ps);
+  std::string bars;
+  int y = kGap;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    bars += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", y + kBar - 2, html_escaped(labels[i]));
+    for (const SweepSide& side : sweep.points[i].sides) {
+      bars += bar(side, left, y, scale);
+      y += kBar + kBetween;
+    }
+    if (sweep.points[i].sides.empty()) y += kBar;
+    y += kGap;
+  }
+  return fmt::format(
+             "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n"
+             "<title>Compute and exposed communication of each point, means over the ranks</title>\n",
+             left + kPlot + 160, y) +
+         bars + "</svg></div>\n";
+}
+
+std::string html_rows(const Sweep& sweep) {
+  std::string html = "<div class=\"wide\"><table>\n";
+  const char* cell = "th";
+  for (const auto& row : rows_of(sweep)) {
+    html += "<tr>";
+    for (const std::string& text : row) html += fmt::format("<{0}>{1}</{0}>", cell, html_escaped(text));
+    html += "</tr>\n";
+    cell = "td";
+  }
+  return html + "</table></div>\n";
+}
+
+}  // namespace
+
+void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
+  const RunReader record(folder);
+  const Verdict verdict = verdict_of(record);
+  point.verdict = verdict.verdict;
+  point.reason = verdict.reason;
+  for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));
+  point.ratio = completion_ratio(record);
+}
+
+Json sweep_json(const Sweep& sweep) {
+  Json json{{"name", sweep.name}, {"keys", sweep.keys}, {"points", Json::array()}};
+  for (const SweepPoint& point : sweep.points) {
+    Json item{{"settings", Json::object()}, {"folder", point.folder}, {"verdict", point.verdict}};
+    for (size_t i = 0; i < sweep.keys.size(); ++i) item["settings"][sweep.keys[i]] = point.values[i];
+    item["reason"] = point.reason;
+    item["runs"] = Json::array();
+    for (const SweepSide& side : point.sides) {
+      item["runs"].push_back({{"run", side.run},
+                              {"verdict", side.verdict},
+                              {"completion_time_ps", side.completion.ps},
+                              {"compute_ps", side.compute.ps},
+                              {"exposed_communication_ps", side.exposed.ps}});
+    }
+    item["ratio"] = point.ratio ? Json(*point.ratio) : Json();
+    json["points"].push_back(std::move(item));
+  }
+  return json;
+}
+
+std::string sweep_csv(const Sweep& sweep) {
+  std::string csv;
+  for (const std::string& key : sweep.keys) csv += csv_field(key) + ",";
+  csv += "folder,run,verdict,completion_ps,compute_ps,exposed_communication_ps,ratio\n";
+  for (const SweepPoint& point : sweep.points) {
+    std::string begin;
+    for (const std::string& value : point.values) begin += csv_field(value) + ",";
+    begin += csv_field(point.folder) + ",";
+    if (point.sides.empty()) csv += begin + fmt::format(",{},,,,\n", csv_field(point.verdict));
+    for (const SweepSide& side : point.sides) {
+      csv += begin + fmt::format("{},{},{},{},{},{}\n", side.run, csv_field(side.verdict), side.completion.ps,
+                                 side.compute.ps, side.exposed.ps, point.ratio ? fmt::to_string(*point.ratio) : "");
+    }
+  }
+  return csv;
+}
+
+std::string sweep_table(const Sweep& sweep) {
+  return aligned(rows_of(sweep));
+}
+
+std::string sweep_html(const Sweep& sweep) {
+  const std::string name = html_escaped(sweep.name),
+                    keys = html_escaped(fmt::format("{}", fmt::join(sweep.keys, ", ")));
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} by {1}</title>\n<style>{2}</style>"
+             "</head>\n<body>\n<h1>{0} by {1}</h1>\n<p class=\"note\"><span class=\"key rc\"></span>compute "
+             "<span class=\"key rx\"></span>exposed communication, means over the ranks; behind each bar the "
+             "completion "
+             "time of the slowest rank</p>\n",
+             name, keys, kReportStyle) +
+         picture(sweep) + html_rows(sweep) + "</body></html>\n";
+}
+
+}  // namespace rankwire

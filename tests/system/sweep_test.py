@@ -1,0 +1,98 @@
+"""One configuration with many values of some of its keys."""
+
+import csv
+import json
+import signal
+import time
+import unittest
+
+from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer
+
+CONFIG = {
+    "workload": {"generate": transformer(layers=2, pipeline_parallel=1)},
+    "ports": {"count": 4, "device": "memory", "rate": "1Gbps"},
+}
+
+
+class Sweeps(RankwireTest):
+    def sweep(self, *arguments, config=None):
+        path = self.configuration(CONFIG | (config or {}))
+        return rankwire("simulate", path, "--out", self.folder / "sweep", *arguments)
+
+    def rows(self):
+        with open(self.folder / "sweep" / "sweep.csv", encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_each_point_is_what_a_run_of_its_own_is(self):
+        process = self.sweep("--sweep", "ports.rate=1Gbps,4Gbps", "--sweep", "collectives.chunk=16KiB,1MiB", "--json",
+                             "--set", "seed=7", "--twin")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        sweep = json.loads(process.stdout)
+        self.assertEqual(sweep, json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8")))
+        self.assertEqual([tuple(point["settings"].values()) for point in sweep["points"]],
+                         [("1Gbps", "16KiB"), ("1Gbps", "1MiB"), ("4Gbps", "16KiB"), ("4Gbps", "1MiB")])
+        for number, point in enumerate(sweep["points"]):
+            alone = self.call("simulate", CONFIG, "--twin", "--set", "seed=7",
+                              *(part for key, value in point["settings"].items() for part in ("--set", f"{key}={value}")),
+                              out=f"alone{number}").summary
+            self.assertEqual(point["verdict"], "ok")
+            self.assertEqual(point["ratio"], alone["ratio"])
+            times = {run["run"]: run for run in point["runs"]}
+            self.assertEqual(times["reference"]["completion_time_ps"], alone["reference"]["completion_time_ps"])
+            self.assertEqual(times["twin"]["completion_time_ps"], alone["emulated"]["completion_time_ps"])
+            # Compute is the same everywhere; what is left of the slowest rank's time cannot be less than exposed.
+            self.assertEqual(times["twin"]["compute_ps"], times["reference"]["compute_ps"])
+            self.assertGreater(times["reference"]["exposed_communication_ps"], 0)
+            self.assertLessEqual(times["reference"]["compute_ps"] + times["reference"]["exposed_communication_ps"],
+                                 times["reference"]["completion_time_ps"])
+        rows = self.rows()
+        self.assertEqual(len(rows), 8)
+        self.assertEqual([int(row["completion_ps"]) for row in rows],
+                         [run["completion_time_ps"] for point in sweep["points"] for run in point["runs"]])
+        slow, fast = (sweep["points"][i]["runs"][-1]["completion_time_ps"] for i in (1, 3))
+        self.assertGreater(slow, fast)
+        page = (self.folder / "sweep" / "sweep.html").read_text(encoding="utf-8")
+        self.assertIn("4Gbps, 16KiB", page)
+        self.assertEqual(page.count('<rect class="ec"'), 4)
+
+    def test_a_point_that_fails_leaves_the_others(self):
+        process = self.sweep("--sweep", "run.deadline=1us,100s")
+        self.assertEqual(process.returncode, FAILED)
+        self.assertEqual([row["verdict"] for row in self.rows()], ["failed", "ok"])
+        self.assertIn("1us", process.stdout)
+
+    def test_a_point_without_a_record_says_why(self):
+        # Both are valid configurations, but there are no such traces.
+        process = self.sweep("--sweep", "workload.traces=no/such/traces,no/others",
+                             config={"workload": {"traces": "x"}})
+        self.assertEqual(process.returncode, FAILED)
+        points = json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8"))["points"]
+        self.assertIn("no/such/traces", points[0]["reason"])
+        self.assertIn("no/others", (self.folder / "sweep" / "point-2.log").read_text(encoding="utf-8"))
+
+    def test_wrong_keys_and_values_before_anything_runs(self):
+        for axis, text in (("ports.rate=1Gbps,2Gbs", "2Gbs"), ("ports.rte=1", "ports.rate"), ("seed", "key=value")):
+            with self.subTest(axis=axis):
+                self.assert_one_line_error(self.sweep("--sweep", axis), USAGE, text)
+                self.assertFalse((self.folder / "sweep").exists())
+
+    def test_an_interrupt_keeps_what_there_is(self):
+        # The second point would take minutes.
+        sweep = start("simulate", self.configuration(CONFIG), "--twin", "--out", self.folder / "sweep", "--jobs", "1",
+                      "--sweep", "workload.iterations=1,16000")
+        self.addCleanup(sweep.kill)
+        deadline = time.monotonic() + 60
+        record = self.folder / "sweep" / "point-2" / "run.sqlite"
+        while not record.exists():
+            self.assertLess(time.monotonic(), deadline, "the second point does not begin")
+            time.sleep(0.02)
+        sweep.send_signal(signal.SIGINT)
+        output, errors = sweep.communicate(timeout=60)
+        self.assertEqual(sweep.returncode, FAILED, errors)
+        self.assertEqual(self.rows()[0]["verdict"], "ok")
+        self.assertEqual(json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8"))["points"][1]
+                         ["verdict"], "interrupted", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
