@@ -26,6 +26,7 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
       sink_(sink),
       communication_(workload, plan, options.messages, timers_, sink),
       ended_(2, 0) {
+  if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
   size_t timers = 0;
   for (uint32_t steps : plan.slot_steps) timers += steps;
   std::map<std::pair<uint32_t, GroupId>, uint32_t> known;
@@ -81,6 +82,7 @@ void Engine::advance(Time now) noexcept {
 
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
+  if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
   Rank& rank = ranks_[timer.owner];
   const Running ended = rank.running[timer.running];
   rank.unused.push_back(timer.running);
@@ -131,7 +133,7 @@ void Engine::take_ready(RankId id, Time now) noexcept {
         break;
       case NodeKind::kSend:
       case NodeKind::kReceive:
-        communication_.start(id, n, rank.iteration, now);
+        start_communication(id, n, now);
         break;
     }
   }
@@ -178,22 +180,36 @@ void Engine::start_collectives(RankId id, Time now) noexcept {
     if (first == nullptr) return;
     first->running = true;
     ++rank.collectives_running;
-    communication_.start(id, node, rank.iteration, now);
+    start_communication(id, node, now);
     collect_finished();
   }
 }
 
-void Engine::collect_finished() noexcept {
-  for (const Communication::Finished& operation : communication_.finished()) {
-    const uint32_t m = membership_of_[operation.rank.value][operation.node];
-    if (m != kNone) {
-      memberships_[m].running = false;
-      ++memberships_[m].next;
-      --ranks_[operation.rank.value].collectives_running;
-    }
-    complete(operation.rank, operation.node, operation.start, operation.end);
+void Engine::start_communication(RankId id, uint32_t node, Time now) noexcept {
+  const uint32_t iteration = ranks_[id.value].iteration;
+  if (timed_) {
+    timed_->start(id, node, iteration, now);
+  } else {
+    communication_.start(id, node, iteration, now);
   }
+}
+
+void Engine::collect_finished() noexcept {
+  for (const Communication::Finished& operation : communication_.finished()) end_operation(operation);
   communication_.clear_finished();
+  if (!timed_) return;
+  for (const Communication::Finished& operation : timed_->finished()) end_operation(operation);
+  timed_->clear_finished();
+}
+
+void Engine::end_operation(const Communication::Finished& operation) noexcept {
+  const uint32_t m = membership_of_[operation.rank.value][operation.node];
+  if (m != kNone) {
+    memberships_[m].running = false;
+    ++memberships_[m].next;
+    --ranks_[operation.rank.value].collectives_running;
+  }
+  complete(operation.rank, operation.node, operation.start, operation.end);
 }
 
 void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
@@ -209,7 +225,7 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 
 void Engine::end_iteration(RankId id) noexcept {
   Rank& rank = ranks_[id.value];
-  communication_.end_iteration(id, rank.iteration);
+  if (!timed_) communication_.end_iteration(id, rank.iteration);
   uint32_t& ended = ended_[rank.iteration & 1];
   ++rank.iteration;
   if (rank.iteration == options_.iterations) {

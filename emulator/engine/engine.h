@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "emulator/engine/communication.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/timed_operations.h"
 #include "emulator/workload/node_source.h"
 #include "emulator/workload/workload.h"
 
@@ -26,6 +28,8 @@ struct EngineOptions {
   uint32_t host = 1;           ///< host nodes that a rank runs at once, > 0
   uint32_t communication = 0;  ///< collectives that a rank runs at once; 0: one a group and no other limit
   CommunicationOptions messages;
+  /// Not null: operations take these times and send nothing; the plan is empty. Outlives the engine.
+  const CommunicationTimes* times = nullptr;
 };
 
 /// One shard: all ranks of one worker, used by its thread alone. After construction nothing allocates and nothing
@@ -105,6 +109,8 @@ class Engine {
   void collect_finished() noexcept;
   void end_iteration(RankId rank) noexcept;
   void begin_iteration(RankId rank) noexcept;
+  void start_communication(RankId rank, uint32_t node, Time now) noexcept;
+  void end_operation(const Communication::Finished& operation) noexcept;
   std::string describe_waiting(const Waiting& waiting) const;
   std::vector<std::string> idle_reasons() const;
 
@@ -114,6 +120,7 @@ class Engine {
   RecordSink& sink_;
   TimerQueue timers_;
   Communication communication_;
+  std::optional<TimedOperations> timed_;  // instead of communication_
   std::vector<Rank> ranks_;
   std::vector<Membership> memberships_;
   std::vector<std::vector<uint32_t>> membership_of_;  // by rank and index in RankTrace::nodes
@@ -132,6 +139,7 @@ std::vector<std::string> Engine::stall_report(size_t most, Describe describe) co
   for (const Waiting& waiting : communication_.waiting(most)) {
     lines.push_back(describe_waiting(waiting) + ": " + describe(waiting.connection));
   }
+  if (timed_) lines = timed_->waiting(most);
   for (std::string& line : idle_reasons()) {
     if (lines.size() == most) break;
     lines.push_back(std::move(line));

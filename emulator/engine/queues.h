@@ -36,16 +36,16 @@ class ReadyQueue {
   std::vector<Entry> heap_;
 };
 
-/// Ends of computes and reduces in progress. Equal times leave in the order of (kind, owner, item), so that runs
-/// repeat.
+/// Ends of computes, reduces and operations of known duration in progress. Equal times leave in the order of (kind,
+/// owner, item), so that runs repeat.
 class TimerQueue {
  public:
-  enum class Kind : uint32_t { kNode, kReduce };
+  enum class Kind : uint32_t { kNode, kReduce, kCollective, kTransfer };
   struct Timer {
     Time at;
     Kind kind;
-    uint32_t owner;        ///< kNode: rank; kReduce: slot
-    uint32_t item;         ///< kNode: the node's place in the file; kReduce: step
+    uint32_t owner;        ///< kNode: rank; kReduce: slot; kCollective: group; kTransfer: its number
+    uint32_t item;         ///< kNode: the node's place in the file; kReduce: step; kTransfer: TimedOperations' own
     uint32_t running = 0;  ///< kNode: where the engine keeps it
   };
 

@@ -131,7 +131,7 @@ Statement RunReader::over_both_sides(std::string_view sql) const {
   // Runs count from 1, so run 0 has no rows.
   const auto number = [](const RecordedRun* run) { return run == nullptr ? 0u : run->run; };
   Statement rows = database_.prepare(sql);
-  rows.bind(number(emulated_), number(reference_));
+  rows.bind(number(emulated_), number(reference()));
   return rows;
 }
 
@@ -159,7 +159,7 @@ uint64_t RunReader::longer_than(Duration duration) const {
 
 void RunReader::for_each_operation(const std::function<void(const OperationRow&)>& visit) const {
   NodeWalk nodes(database_);
-  OperationCursor emulated(database_, emulated_), reference(database_, reference_);
+  OperationCursor emulated(database_, emulated_), reference(database_, this->reference());
   OperationRow row;
   while (emulated.live() || reference.live()) {
     const bool take_emulated = emulated.live() && (!reference.live() || emulated.key() <= reference.key());

@@ -66,9 +66,9 @@ void RunReader::read_runs() {
       "bytes_local, messages_lost, messages_duplicated, operations_dropped, messages_dropped, messages_unjoined "
       "FROM runs ORDER BY run");
   while (rows.step()) runs_.push_back(read_run(rows));
-  // Of several runs of one fidelity the last one counts.
+  // Of several emulated runs or twins the last one counts.
   for (const RecordedRun& run : runs_) {
-    if (run.start.fidelity == Fidelity::kReference) reference_ = &run;
+    if (run.start.fidelity == Fidelity::kReference) references_.push_back(&run);
     if (run.start.fidelity == Fidelity::kTwin && emulated_ == nullptr) emulated_ = &run;
     if (run.start.fidelity == Fidelity::kEmulated) emulated_ = &run;
   }
@@ -81,7 +81,8 @@ RecordedRun RunReader::read_run(const Statement& row) const {
                .clock = row.text(2),
                .ranks = small(row, 3),
                .seed = count(row, 5),
-               .shards = small(row, 4)};
+               .shards = small(row, 4),
+               .model = read_model(run.run)};
   run.ended = row.optional_integer(8).has_value();
   if (run.ended) {
     read_end(run, row);
@@ -94,6 +95,13 @@ RecordedRun RunReader::read_run(const Statement& row) const {
   latency.bind(run.run);
   if (latency.step()) run.latency = latency_at(latency, 0);
   return run;
+}
+
+std::string RunReader::read_model(uint32_t run) const {
+  if (!has_table("models")) return {};
+  Statement row = database_.prepare("SELECT model FROM models WHERE run=?");
+  row.bind(run);
+  return row.step() ? row.text(0) : std::string();
 }
 
 void RunReader::read_end(RecordedRun& run, const Statement& row) const {

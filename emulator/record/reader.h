@@ -63,7 +63,10 @@ class RunReader {
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
-  const RecordedRun* reference() const { return reference_; }
+  /// The run of the first model, or null.
+  const RecordedRun* reference() const { return references_.empty() ? nullptr : references_.front(); }
+  /// The runs of all models, in the order in which they ran.
+  const std::vector<const RecordedRun*>& references() const { return references_; }
 
   /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
   /// only.
@@ -111,6 +114,7 @@ class RunReader {
   void read_record();
   void read_runs();
   RecordedRun read_run(const Statement& row) const;
+  std::string read_model(uint32_t run) const;
   void read_end(RecordedRun& run, const Statement& row) const;
   TransportCounters read_counters(uint32_t run) const;
   std::string interruption(const RecordedRun& run) const;
@@ -129,7 +133,7 @@ class RunReader {
   std::vector<std::string> warnings_;
   std::vector<RecordedRun> runs_;
   const RecordedRun* emulated_ = nullptr;
-  const RecordedRun* reference_ = nullptr;
+  std::vector<const RecordedRun*> references_;
 };
 
 }  // namespace rankwire

@@ -105,7 +105,11 @@ uint32_t RunStore::begin(const RunStart& start) {
   database_.prepare("INSERT INTO runs(fidelity, clock, ranks, shards, seed) VALUES(?,?,?,?,?)")
       .bind(to_string(start.fidelity), start.clock, start.ranks, start.shards, start.seed)
       .execute();
-  return static_cast<uint32_t>(database_.last_row());
+  const auto run = static_cast<uint32_t>(database_.last_row());
+  if (!start.model.empty()) {
+    database_.prepare("INSERT INTO models(run, model) VALUES(?,?)").bind(run, start.model).execute();
+  }
+  return run;
 }
 
 void RunStore::operations(uint32_t run, std::span<const OperationRecord> rows) {

@@ -5,14 +5,13 @@
 namespace rankwire {
 
 Verdict verdict_of(const RunReader& record) {
-  if (record.emulated() == nullptr && record.reference() == nullptr) {
-    return {"interrupted", "the record ends before any run began"};
+  std::vector<const RecordedRun*> runs = record.references();
+  if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
+  if (runs.empty()) return {"interrupted", "the record ends before any run began"};
+  for (const RecordedRun* run : runs) {
+    if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason};
   }
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    if (run != nullptr && run->end.verdict != "ok") return {run->end.verdict, run->end.reason};
-  }
-  const RecordedRun* run = record.emulated() != nullptr ? record.emulated() : record.reference();
-  return {"ok", run->end.reason};
+  return {"ok", runs.front()->end.reason};
 }
 
 FidelityAssessment assess_fidelity(const RunReader& record) {

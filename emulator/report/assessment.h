@@ -9,8 +9,8 @@
 
 namespace rankwire {
 
-/// The verdict of the first run, emulated before reference, that is not "ok"; "ok" when all are; "interrupted" when the
-/// record has no run.
+/// The verdict of the first run, emulated before references, that is not "ok"; "ok" when all are; "interrupted" when
+/// the record has no run.
 struct Verdict {
   std::string verdict, reason;
 };

@@ -18,6 +18,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
+#include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 
@@ -340,6 +341,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Warnings", list(all_warnings(record)));
   html += section("Failed connections", html_failures(record));
   html += operations_section(record, operations);
+  html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Timeline", timeline(record, activity));
   html += section("Latency", html_latency(record));

@@ -8,6 +8,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/latency.h"
+#include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 
 namespace rankwire {
@@ -261,6 +262,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["emulated"] = completion_json(record.emulated());
   json["reference"] = completion_json(record.reference());
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
+  json["models"] = models_json(record);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());
@@ -291,6 +293,8 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
+  if (const std::string models = models_text(record); !models.empty())
+    text += fmt::format("{:<14}{}\n", "models", models);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
   add_failures(text, record);

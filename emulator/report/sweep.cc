@@ -26,7 +26,8 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
     exposed += rank.exposed_communication().ps;
   }
   const auto count = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
-  return {.run = to_string(run.start.fidelity),
+  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.references().size() > 1;
+  return {.run = one_of_several ? run.start.model : to_string(run.start.fidelity),
           .verdict = run.end.verdict,
           .completion = run.end.completion,
           .compute = Duration(static_cast<int64_t>(compute / count)),
@@ -84,7 +85,7 @@ std::string label_of(const SweepPoint& point) {
 /// does neither, so that a bar may be shorter than the completion time beside it.
 std::string bar(const SweepSide& side, int left, int y, double scale) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
-  const auto& [compute, communication] = kClasses[side.run == to_string(Fidelity::kReference)];
+  const auto& [compute, communication] = kClasses[side.run != to_string(Fidelity::kTwin)];
   const double middle = left + static_cast<double>(side.compute.ps) * scale;
   const double right = middle + static_cast<double>(side.exposed.ps) * scale;
   return fmt::format(

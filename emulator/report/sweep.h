@@ -14,7 +14,7 @@ namespace rankwire {
 
 /// One run of a record: means over its ranks.
 struct SweepSide {
-  std::string run;  ///< "twin", "reference", ...: the value of `runs.fidelity`
+  std::string run;  ///< "twin", "reference", or of several references the model
   std::string verdict;
   Duration completion;  ///< of the slowest rank
   Duration compute;     ///< with at least one compute, host or memory node at work

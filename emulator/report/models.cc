@@ -1,0 +1,113 @@
+#include "emulator/report/models.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "emulator/report/activity.h"
+#include "emulator/report/assessment.h"
+#include "emulator/report/format.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string name_of(const RecordedRun& run) {
+  return run.start.model.empty() ? to_string(run.start.fidelity) : run.start.model;
+}
+
+/// Without `kinds`.
+ModelResult result_of(const RunReader& record, const RecordedRun& run) {
+  ModelResult result{.name = name_of(run), .verdict = run.end.verdict, .reason = run.end.reason};
+  result.completion = completion_of(&run);
+  const RecordedRun* emulated = record.emulated();
+  if (emulated != nullptr && emulated != &run && emulated->end.verdict == "ok" && run.end.verdict == "ok")
+    result.ratio = ratio_of(emulated->end.completion, run.end.completion);
+  return result;
+}
+
+std::map<std::string, ModelResult::Kind> read_kinds(const RunReader& record, const RecordedRun& run) {
+  std::map<std::string, __int128> sums;
+  std::map<std::string, ModelResult::Kind> kinds;
+  record.for_each_interval(run, [&](RankId, std::string_view kind, OperationTimes times) {
+    if (activity_of(kind) != Activity::kCommunication || kind == "receive") return;
+    ++kinds[std::string(kind)].count;
+    sums[std::string(kind)] += times.duration().ps;
+  });
+  for (auto& [name, kind] : kinds) kind.mean = Duration(static_cast<int64_t>(sums[name] / kind.count));
+  return kinds;
+}
+
+std::string head_of(const std::set<std::string>& kinds) {
+  std::string html =
+      "<tr><th>Run</th><th>Verdict</th><th class=\"n\">Completion</th><th class=\"n\">Emulated / model</th>";
+  for (const std::string& kind : kinds) html += fmt::format("<th class=\"n\">{}</th>", html_escaped(kind));
+  return html + "</tr>\n";
+}
+
+std::string row_of(const ModelResult& model, const std::set<std::string>& kinds) {
+  std::string html = fmt::format("<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
+                                 html_escaped(model.name), html_escaped(model.verdict),
+                                 model.completion ? readable(*model.completion) : "-", readable_ratio(model.ratio));
+  for (const std::string& kind : kinds) {
+    const auto mean = model.kinds.find(kind);
+    html += fmt::format("<td class=\"n\">{}</td>", mean == model.kinds.end() ? "-" : readable(mean->second.mean));
+  }
+  return html + "</tr>\n";
+}
+
+}  // namespace
+
+std::vector<ModelResult> read_models(const RunReader& record) {
+  std::vector<const RecordedRun*> runs = record.references();
+  if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
+  std::vector<ModelResult> results;
+  for (const RecordedRun* run : runs) {
+    results.push_back(result_of(record, *run));
+    results.back().kinds = read_kinds(record, *run);
+  }
+  return results;
+}
+
+Json models_json(const RunReader& record) {
+  Json json = Json::array();
+  for (const RecordedRun* run : record.references()) {
+    const ModelResult model = result_of(record, *run);
+    json.push_back({{"model", model.name},
+                    {"verdict", model.verdict},
+                    {"reason", model.reason},
+                    {"completion_time_ps", model.completion ? Json(model.completion->ps) : Json()},
+                    {"ratio", model.ratio ? Json(*model.ratio) : Json()}});
+  }
+  return json;
+}
+
+std::string models_text(const RunReader& record) {
+  if (record.references().size() < 2) return {};
+  std::string text;
+  for (const RecordedRun* run : record.references()) {
+    const ModelResult model = result_of(record, *run);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", model.name,
+                        model.verdict == "ok" ? readable(*model.completion) : model.verdict);
+    if (model.ratio) text += fmt::format(" (ratio {})", readable_ratio(model.ratio));
+  }
+  return text;
+}
+
+std::string html_models(const RunReader& record) {
+  if (record.references().size() < 2) return {};
+  const std::vector<ModelResult> models = read_models(record);
+  std::set<std::string> kinds;
+  for (const ModelResult& model : models) {
+    for (const auto& [kind, mean] : model.kinds) kinds.insert(kind);
+  }
+  std::string html =
+      "<p class=\"note\">All other tables compare with the first model. By kind of communication: the mean duration at "
+      "a rank, waiting for others included.</p>\n<div class=\"wide\"><table>\n" +
+      head_of(kinds);
+  for (const ModelResult& model : models) html += row_of(model, kinds);
+  return html + "</table></div>\n";
+}
+
+}  // namespace rankwire
