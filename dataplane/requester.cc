@@ -106,6 +106,7 @@ void Requester::boundary_sent(RequesterPool& pool, const RequestRun& run, Time n
   message.last_tx = now;
 
   const uint32_t packets = read ? cursor_packets_ - cursor_packet_ : run.count;
+  plain_ = 0;
   next_ = psn_add(next_, packets);
   if (run.retransmission) {
     message.retransmissions += run.count;
@@ -161,9 +162,10 @@ void Requester::load_cursor(const RequesterPool& pool, uint32_t slot, uint32_t p
   update_holds(pool);
 }
 
-// Finds anew what keeps the message of the next packet back, but for the receiver's timer.
+// Finds anew what keeps the message of the next packet back, but for the receiver's timer. Nothing is plain any more.
 void Requester::update_holds(const RequesterPool& pool) noexcept {
   holds_ &= kReceiverNotReady;
+  plain_ = 0;
   if (cursor_ == kNone) {
     holds_ |= kNothingToSend;
     return;
@@ -385,6 +387,7 @@ void Requester::fail(RequesterPool& pool, Failure failure, Failure rest) noexcep
   deadline_ = Time::never();
   cursor_ = kNone;
   holds_ = kNothingToSend;
+  plain_ = 0;
   while (!messages_.empty()) {
     const uint32_t slot = messages_.pop_front(pool.messages);
     pool.messages[slot].failure = failure;

@@ -136,10 +136,14 @@ class alignas(64) Requester {
   uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
     return at_first() ? 0 : std::min(new_packets(options, limit), packets_left() - 1);
   }
+  /// The same as the last look found it, less those sent since: never too many. 0: look again.
+  uint32_t plain_packets() const noexcept { return plain_; }
+  void look_ahead(const ReliableOptions& options) noexcept { plain_ = new_middles(options, UINT32_MAX); }
   void middles_sent(uint32_t count) noexcept {
     next_ = end_ = psn_add(next_, count);
     cursor_packet_ += count;
     since_ack_request_ += count;
+    plain_ -= std::min(plain_, count);
   }
   /// Their opcode, first and last apart.
   Opcode middle_opcode() const noexcept { return cursor_middle_; }
@@ -218,6 +222,7 @@ class alignas(64) Requester {
   uint32_t cursor_ = OutboundMessage::kNone;  // the message of the next packet
   uint32_t cursor_packet_ = 0;                // its position in that message
   uint32_t cursor_packets_ = 0;               // packets of that message
+  uint32_t plain_ = 0;                        // new MIDDLEs of that message that are known to need no look
   uint32_t since_ack_request_ = 0;
   uint32_t ack_requested_ = 0;  // the last PSN whose answer was asked for since going back
   uint32_t sample_psn_ = kNoSample;
@@ -226,12 +231,12 @@ class alignas(64) Requester {
   bool repairing_ : 1 = false;  // a NAK was answered, and there was no progress since
   bool credits_limited_ : 1 = false;
   State state_ = State::kError;
+  uint32_t posted_ = 0;  // SSN of the message posted last
   Time deadline_ = Time::never();
-  Time sample_sent_;
   MessageList messages_;  // not finished, oldest first
 
-  uint32_t posted_ = 0;  // SSN of the message posted last
-  uint32_t limit_ = 0;   // LSN, while credits are limited
+  Time sample_sent_;
+  uint32_t limit_ = 0;  // LSN, while credits are limited
   uint8_t retries_ = 0, timeouts_ = 0, not_ready_retries_ = 0;
   uint8_t reads_ = 0;                  // READs sent and not complete
   Failure later_ = Failure::kFlushed;  // of what is posted in the error state

@@ -15,9 +15,9 @@ using Purpose = RequestContext::Purpose;
 /// Of an ARP packet. Neighbour solicitations are a little longer; echo replies may be much longer, but are rare.
 constexpr uint32_t kDiscoveryFrame = 60;
 
-/// Two cache lines.
+/// Two cache lines. A call that is not inlined has no effect that the compiler knows of, and goes away.
 template <class T>
-void prefetch_whole(const T& object) noexcept {
+[[gnu::always_inline]] inline void prefetch_whole(const T& object) noexcept {
   static_assert(sizeof(T) == 128 && alignof(T) == 64);
   __builtin_prefetch(&object, 1);
   __builtin_prefetch(reinterpret_cast<const uint8_t*>(&object) + 64, 1);
@@ -177,9 +177,7 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
 
 // Thousands of queue pairs that send in turns do not fit into the inner caches. What the one after the next will need
 // is fetched beforehand, and what tells that of the one behind it.
-[[gnu::always_inline]] inline void RoceTransport::end_turn(TransmitLane& lane, bool goes_on) const noexcept {
-  lane.run = 0;
-  IndexQueue& senders = lane.senders;
+[[gnu::always_inline]] inline void RoceTransport::end_turn(IndexQueue& senders, bool goes_on) const noexcept {
   if (goes_on) {
     senders.rotate();
   } else {
@@ -188,8 +186,7 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
   if (senders.size() < kTurnsAhead) return;
   const uint32_t next = senders.at(1), after_next = senders.at(kTurnsAhead - 1);
   // What belongs to the message is touched by its first and its last packet.
-  if (const Requester& requester = requesters_[next];
-      requester.at_first() || requester.packets_left() <= options_.turn) {
+  if (const Requester& requester = requesters_[next]; requester.plain_packets() < options_.turn) {
     if (const uint32_t message = requester.next_message(); message != OutboundMessage::kNone)
       pool_->messages.prefetch(message);
     __builtin_prefetch(&ends_[next], 1);
@@ -213,21 +210,35 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   Requester* const requesters = requesters_.data();
   const HeaderTemplate* const templates = templates_.data();
   const uint32_t turn = options_.turn;
-  uint32_t done = 0, staged = 0;
+  uint32_t done = 0, staged = 0, run = lane.run;
+  // Where a turn is one packet, most are these.
+  const auto send_plain_packets = [&] {
+    for (; done < buffers.size(); ++done, end_turn(senders, true)) {
+      Requester& requester = requesters[senders.front()];
+      const HeaderTemplate& path = templates[senders.front()];
+      if (requester.plain_packets() == 0 || path.header_length != middle.header_length) return;
+      writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), buffers[done], place);
+      requester.middles_sent(1);
+    }
+  };
   while (done < buffers.size() && !senders.empty()) {
+    if (turn == 1) {
+      send_plain_packets();
+      if (done == buffers.size()) break;
+    }
     const uint32_t queue_pair = senders.front();
     Requester& requester = requesters[queue_pair];
     const HeaderTemplate& path = templates[queue_pair];
     const auto room = static_cast<uint32_t>(buffers.size()) - done;
-    const uint32_t packets = requester.new_packets(reliable_, std::min(turn - lane.run, room));
+    const uint32_t limit = std::min(turn - run, room);
+    const bool plain = requester.plain_packets() >= limit;
+    const uint32_t packets = plain ? limit : requester.new_packets(reliable_, limit);
     if (packets == 0 || path.header_length != middle.header_length) break;
     const std::span<const FrameBuffer> frames = buffers.subspan(done, packets);
-    bool goes_on = true;
-    if (requester.at_first() || packets == requester.packets_left()) {
+    if (!plain && (requester.at_first() || packets == requester.packets_left())) {
       if (done > staged) stage_data(lane, done - staged, middle);
       staged = done + packets;
       transmit_ends(lane, queue_pair, frames, now);
-      goes_on = requester.can_send(reliable_);
     } else {
       if (packets == 1) {
         writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), frames.front(), place);
@@ -236,10 +247,19 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
       }
       requester.middles_sent(packets);
     }
+    bool goes_on = true;
+    if (!plain) {
+      requester.look_ahead(reliable_);
+      goes_on = requester.can_send(reliable_);
+    }
     done += packets;
-    lane.run += packets;
-    if (lane.run == turn || !goes_on) end_turn(lane, goes_on);
+    run += packets;
+    if (run == turn || !goes_on) {
+      end_turn(senders, goes_on);
+      run = 0;
+    }
   }
+  lane.run = run;
   if (done > staged) stage_data(lane, done - staged, middle);
   return done > 0 || transmit_turn(lane, now);
 }
@@ -248,7 +268,8 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
 bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
   if (!transmit_up_to(lane, queue_pair, options_.turn, now)) return false;
-  end_turn(lane, requesters_[queue_pair].can_send(reliable_));
+  end_turn(lane.senders, requesters_[queue_pair].can_send(reliable_));
+  lane.run = 0;
   return true;
 }
 

@@ -297,7 +297,7 @@ class RoceTransport final : public Transport {
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
                       const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void end_turn(TransmitLane& lane, bool goes_on) const noexcept;
+  void end_turn(IndexQueue& senders, bool goes_on) const noexcept;
   void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
   void count_data(uint32_t packets, uint32_t length) noexcept;

@@ -77,6 +77,7 @@ class RcChannel {
   /// Puts at most `limit` packets into the channel.
   void send(uint32_t limit) {
     if (!requester_.can_send(options_.requester)) return;
+    requester_.look_ahead(options_.requester);
     if (const uint32_t packets = requester_.new_packets(options_.requester, limit); packets > 0)
       return send_new(packets, limit);
     const uint32_t before = requester_.in_flight();
@@ -296,6 +297,8 @@ class RcChannel {
     const uint32_t unacknowledged = requester_.oldest_unacknowledged();
     rule(psn_distance(unacknowledged, requester_.next_psn()) >= 0, "the next packet is not acknowledged");
     rule(psn_distance(requester_.next_psn(), requester_.end_psn()) >= 0, "the next packet is not behind the last");
+    rule(requester_.plain_packets() <= requester_.new_middles(options_.requester, UINT32_MAX),
+         "what was found to be plain packets can still be sent as such");
     rule(requester_.reads_outstanding() <= options_.requester.max_reads, "READs outstanding are within their limit");
     rule(pool_.messages.free_count() + (posted_.size() - finished_) == options_.messages, "no message is lost");
     const bool waits = requester_.state() == Requester::State::kReady && !requester_.idle() &&
