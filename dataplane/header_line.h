@@ -44,6 +44,30 @@ class HeaderLine {
     }
   }
 
+  /// The packet is of this kind, and so many bytes long from BTH on.
+  void become(PacketKind kind, uint32_t bytes) noexcept {
+    const HeaderTemplate::KindBytes& own = path_.kinds[static_cast<size_t>(kind)];
+    const uint32_t udp_length = sizeof(UdpHeader) + bytes;
+    const bool tagged =
+        path_.header_length == kMinBaseHeaderBytes + sizeof(VlanTag) || path_.header_length == kMaxBaseHeaderBytes;
+    d_ = _mm_insert_epi16(d_, big_endian(udp_length), kUdpLengthWord);
+    if (path_.ip_version == IpVersion::kIpv4) {
+      const uint32_t total_length = sizeof(Ipv4Header) + udp_length;
+      const Be16 checksum = checksum_with_length(own.checksum, static_cast<uint16_t>(total_length));
+      b_ = _mm_insert_epi16(b_, Ipv4Header::kVersionAndLength | own.traffic_class << 8, kServiceWord);
+      b_ = _mm_insert_epi16(b_, big_endian(total_length), kTotalLengthWord);
+      c_ = _mm_insert_epi16(c_, big_endian(checksum.value()), kChecksumWord);
+      if (tagged) b_ = _mm_insert_epi16(b_, big_endian(own.tag_control.value()), kIpv4TagWord);
+    } else {
+      const auto& header = *reinterpret_cast<const Ipv6Header*>(path_.ip());
+      const Be32 word =
+          Ipv6Header::word(own.traffic_class, header.version_class_flow.value() & Ipv6Header::kFlowLabelMask);
+      a_ = _mm_insert_epi16(a_, big_endian(word.value() >> 16), kClassWord);
+      a_ = _mm_insert_epi16(a_, big_endian(udp_length), kPayloadLengthWord);
+      if (tagged) a_ = _mm_insert_epi16(a_, big_endian(own.tag_control.value()), kIpv6TagWord);
+    }
+  }
+
   /// Whether the machine has registers of 64 bytes (AVX-512F).
   static bool has_wide_registers() noexcept {
     __builtin_cpu_init();
@@ -70,9 +94,14 @@ class HeaderLine {
   static constexpr int kOpcodeWord = (16 - sizeof(Bth)) / 2;
   static constexpr size_t kIpv4FromEnd = sizeof(TransportHeader) + sizeof(Ipv4Header);
   static constexpr size_t kIpv6FromEnd = sizeof(TransportHeader) + sizeof(Ipv6Header);
+  static constexpr int kServiceWord = (48 - kIpv4FromEnd) / 2;
   static constexpr int kTotalLengthWord = (48 - kIpv4FromEnd + offsetof(Ipv4Header, total_length)) / 2;
   static constexpr int kChecksumWord = (32 + offsetof(Ipv4Header, checksum) - kIpv4FromEnd) / 2;
+  static constexpr int kClassWord = (64 - kIpv6FromEnd) / 2;
   static constexpr int kPayloadLengthWord = (64 - kIpv6FromEnd + offsetof(Ipv6Header, payload_length)) / 2;
+
+  // A tag's first word stands two bytes in front of the EtherType that is followed by the IP header.
+  static constexpr int kIpv4TagWord = kServiceWord - 2, kIpv6TagWord = kClassWord - 2;
 
   static int big_endian(uint32_t value) noexcept { return __builtin_bswap16(static_cast<uint16_t>(value)); }
   static __m128i load(const uint8_t* p) noexcept { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }

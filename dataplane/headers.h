@@ -218,4 +218,12 @@ constexpr Be16 ipv4_checksum(const Ipv4Header& ip) {
   return std::bit_cast<Be16>(static_cast<uint16_t>(~sum));
 }
 
+/// RFC 1624 equation 3: the checksum of a header whose total length was 0 when it was `checksum`.
+constexpr Be16 checksum_with_length(Be16 checksum, uint16_t total_length) {
+  uint32_t sum = uint32_t{static_cast<uint16_t>(~checksum.value())} + 0xFFFF + total_length;
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  return Be16(static_cast<uint16_t>(~sum));
+}
+
 }  // namespace rankwire

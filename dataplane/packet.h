@@ -155,10 +155,13 @@ struct Acknowledgement {
   uint8_t syndrome = static_cast<uint8_t>(Syndrome::kAck);
 };
 
-/// Writes an ACK, or with the marking of NAKs a NAK or RNR NAK, without its ICRC into an empty frame.
-void write_acknowledgement_headers(const HeaderTemplate& path, const Acknowledgement& acknowledgement,
-                                   Frame& frame) noexcept;
-/// The same, sealed. PatternIcrc's templates have a quicker way in request_writer.h.
+/// What it is marked as.
+constexpr PacketKind kind_of(const Acknowledgement& acknowledgement) {
+  return (acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeAck ? PacketKind::kAck : PacketKind::kNak;
+}
+
+/// Writes and seals an ACK, or with the marking of NAKs a NAK or RNR NAK, into an empty frame. PatternIcrc's templates
+/// have a quicker way in request_writer.h.
 void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept;
 
 /// Writes and seals a congestion notification packet (Annex A17.9.3) for the queue pair that the template's packets go

@@ -8,14 +8,6 @@
 namespace rankwire {
 namespace {
 
-// RFC 1624 equation 3: the checksum of a header whose total length was 0 when it was `checksum`.
-Be16 checksum_with_length(Be16 checksum, uint16_t total_length) noexcept {
-  uint32_t sum = uint32_t{static_cast<uint16_t>(~checksum.value())} + 0xFFFF + total_length;
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  return Be16(static_cast<uint16_t>(~sum));
-}
-
 // The template's headers have one of four lengths: two copies of the least length, which overlap, need no branch.
 void copy_headers(const HeaderTemplate& path, uint8_t* head) noexcept {
   const uint32_t rest = path.header_length - uint32_t{kMinBaseHeaderBytes};
@@ -124,21 +116,14 @@ void write_headers(const HeaderTemplate& path, const OutboundPacket& packet, Fra
   finish_headers(write_extended_headers(layout, packet, frame.head + path.header_length), frame);
 }
 
-void write_acknowledgement_headers(const HeaderTemplate& path, const Acknowledgement& acknowledgement,
-                                   Frame& frame) noexcept {
-  const bool ack = (acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeAck;
-  Bth& bth =
-      start_packet(path, ack ? PacketKind::kAck : PacketKind::kNak, sizeof(Bth) + sizeof(Aeth) + kIcrcBytes, frame);
+void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept {
+  Bth& bth = start_packet(path, kind_of(acknowledgement), sizeof(Bth) + sizeof(Aeth) + kIcrcBytes, frame);
   bth.opcode = Opcode::kAcknowledge;
   bth.psn = Be24(acknowledgement.psn);
   uint8_t* const p = frame.head + path.header_length;
   const Aeth aeth{acknowledgement.syndrome, Be24(acknowledgement.msn)};
   std::memcpy(p, &aeth, sizeof aeth);
   finish_headers(p + sizeof aeth, frame);
-}
-
-void write_acknowledgement(const HeaderTemplate& path, const Acknowledgement& acknowledgement, Frame& frame) noexcept {
-  write_acknowledgement_headers(path, acknowledgement, frame);
   seal(frame);
 }
 

@@ -126,15 +126,17 @@ uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message
 
 void write_acknowledgement(const PatternIcrc& pattern_icrc, const HeaderTemplate& path,
                            const Acknowledgement& acknowledgement, uint8_t* place) noexcept {
-  Frame frame;
-  frame.head = place - acknowledgement_shape(path).header_length;
-  write_acknowledgement_headers(path, acknowledgement, frame);
+  constexpr uint32_t kExtended = sizeof(Aeth) + kIcrcBytes;
+  HeaderLine line(path, Opcode::kAcknowledge);
+  line.become(kind_of(acknowledgement), sizeof(Bth) + kExtended);
+  uint8_t* const end = place - kExtended;
+  line.write(end);
+  const uint32_t aeth = byte_swapped(uint32_t{acknowledgement.syndrome} << 24 | acknowledgement.msn);
   const uint32_t crc = pattern_icrc.behind_bth(path.icrc.behind_bth, path.ip_version,
                                                {.opcode = Opcode::kAcknowledge, .psn = acknowledgement.psn});
-  uint8_t* const trailer = place - kIcrcBytes;
-  uint32_t aeth;
-  std::memcpy(&aeth, trailer - sizeof aeth, sizeof aeth);
-  store(trailer, ~crc32_word(crc, aeth));
+  store(end - sizeof(uint32_t), byte_swapped(acknowledgement.psn));
+  store(end, aeth);
+  store(end + sizeof aeth, ~crc32_word(crc, aeth));
 }
 
 }  // namespace rankwire
