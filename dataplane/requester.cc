@@ -192,7 +192,7 @@ bool Requester::may_probe(const RequesterPool& pool) const noexcept {
 }
 
 // From the AETH of an ACK or READ response.
-void Requester::take_credits(const RequesterPool& pool, uint8_t syndrome, uint32_t msn) noexcept {
+inline void Requester::take_credits(const RequesterPool& pool, uint8_t syndrome, uint32_t msn) noexcept {
   const uint8_t code = syndrome & ~kSyndromeTypeMask;
   if (code == kCreditsInvalid) {
     if (!credits_limited_) return;
@@ -324,7 +324,7 @@ ReadReception Requester::respond(RequesterPool& pool, Time now, const ParsedPack
 
 // Everything before `psn` is acknowledged, but nothing from the first READ on that is not answered: false when that
 // was in the way.
-bool Requester::advance(RequesterPool& pool, Time now, uint32_t psn) noexcept {
+inline bool Requester::advance(RequesterPool& pool, Time now, uint32_t psn) noexcept {
   uint32_t reached = psn;
   while (!messages_.empty()) {
     const OutboundMessage& oldest = pool.messages[messages_.head];
@@ -340,7 +340,7 @@ bool Requester::advance(RequesterPool& pool, Time now, uint32_t psn) noexcept {
   return reached == psn;
 }
 
-void Requester::finish_oldest(RequesterPool& pool, Time now) noexcept {
+inline void Requester::finish_oldest(RequesterPool& pool, Time now) noexcept {
   OutboundMessage& message = pool.messages[messages_.head];
   message.acked = now;
   if (message.verb == Verb::kRead) --reads_;
@@ -349,7 +349,7 @@ void Requester::finish_oldest(RequesterPool& pool, Time now) noexcept {
 
 // All packets before `psn`, at least one, are acknowledged, and their messages finished. A READ that finishes while it
 // is about to be asked for again was not counted among those outstanding: then `seek` counts anew.
-void Requester::progress(RequesterPool& pool, Time now, uint32_t psn) noexcept {
+inline void Requester::progress(RequesterPool& pool, Time now, uint32_t psn) noexcept {
   const bool overtakes = psn_distance(next_, psn) > 0;  // a late answer to what is about to be sent again
   unacked_ = psn;
   retries_ = timeouts_ = not_ready_retries_ = 0;

@@ -41,6 +41,7 @@ inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept
   __builtin_prefetch(&ends_[i], 1);
   if (is_response(bth.opcode)) {
     __builtin_prefetch(&requesters_[i], 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[i]) + 64, 1);
   } else {
     __builtin_prefetch(&responders_[i], 1);
     __builtin_prefetch(&inboxes_[i], 1);
@@ -238,14 +239,18 @@ void RoceTransport::count_reject(Reject reject) noexcept {
   if (!is_foreign(reject)) ++counters_.malformed;
 }
 
-void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept {
-  if (acknowledgement.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
+void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept {
+  if (nak.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
     ++counters_.naks;
     ++flow_counters_[queue_pair].naks;
-  } else if ((acknowledgement.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
+  } else if ((nak.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
     ++counters_.rnr_naks;
     ++flow_counters_[queue_pair].not_ready_naks;
   }
+}
+
+void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept {
+  if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck) count_nak(queue_pair, acknowledgement);
   Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
   const uint32_t oldest = requester.oldest_unacknowledged();
@@ -256,23 +261,9 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgemen
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
   if (reception.round_trip != Duration::max() && !fetches)
     round_trips_[port_of_lane_[end.lane]].add(reception.round_trip);
-  switch (reception.outcome) {
-    case AckOutcome::kStale:
-      ++details_.stale_acks;
-      break;
-    case AckOutcome::kGhost:
-      ++details_.ghost_acks;
-      break;
-    case AckOutcome::kImpliedNak:
-      ++counters_.implied_naks;
-      break;
-    case AckOutcome::kProgress:
-    case AckOutcome::kRewind:
-    case AckOutcome::kNotReady:
-    case AckOutcome::kResumed:
-    case AckOutcome::kFailed:
-      break;
-  }
+  details_.stale_acks += reception.outcome == AckOutcome::kStale;
+  details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
+  counters_.implied_naks += reception.outcome == AckOutcome::kImpliedNak;
   if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
   after_step(queue_pair, now, deadline);
 }

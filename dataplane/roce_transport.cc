@@ -119,12 +119,10 @@ void RoceTransport::expire(Time now) noexcept {
   }
 }
 
-// A requester has changed: puts it where its deadline and its turn to send are found.
-void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept {
+// What `after_step` leaves to be done for requesters that have failed, or whose sending something else looks at, too.
+void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
-  note_deadline(queue_pair, now, deadline_before);
-  note_work(end.lane);
   if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
   if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
     if (paced_) {
@@ -134,16 +132,6 @@ void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_befo
     }
   }
   if (records_causes()) note_cause(queue_pair, now);
-}
-
-void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
-  const Time deadline = requesters_[queue_pair].deadline();
-  if (deadline == before) return;
-  if (deadline == Time::never()) {
-    deadlines_.disarm(queue_pair);
-  } else {
-    deadlines_.arm(queue_pair, deadline - now);
-  }
 }
 
 // A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense

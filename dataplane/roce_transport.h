@@ -238,6 +238,7 @@ class RoceTransport final : public Transport {
   void drop_early(uint32_t queue_pair) noexcept;
   void release_batch(FramePort& port, std::span<Frame> frames) noexcept;
   void count_reject(Reject reject) noexcept;
+  void count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept;
   void on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
   void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
@@ -275,6 +276,7 @@ class RoceTransport final : public Transport {
   uint32_t next_to_expire() const noexcept;
   void expire(Time now) noexcept;
   void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
+  void after_watched_step(uint32_t queue_pair, Time now) noexcept;
   void fail_connection(uint32_t queue_pair) noexcept;
   void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept;
   void fail_queue_pair(uint32_t queue_pair) noexcept;
@@ -368,5 +370,26 @@ class RoceTransport final : public Transport {
   Details details_;
   std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
 };
+
+// A requester has changed: puts it where its deadline and its turn to send are found.
+inline void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  note_deadline(queue_pair, now, deadline_before);
+  note_work(end.lane);
+  if (requester.state() == Requester::State::kError || paced_ || records_causes()) [[unlikely]]
+    return after_watched_step(queue_pair, now);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
+}
+
+inline void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
+  const Time deadline = requesters_[queue_pair].deadline();
+  if (deadline == before) return;
+  if (deadline == Time::never()) {
+    deadlines_.disarm(queue_pair);
+  } else {
+    deadlines_.arm(queue_pair, deadline - now);
+  }
+}
 
 }  // namespace rankwire
