@@ -27,15 +27,17 @@ class MirrorImage {
   static constexpr uint32_t kAcknowledgementBytes = kEnd + sizeof(Aeth) + kIcrcBytes;
 
   /// `own` are the queue pair's headers, `head` kEnd bytes, of which the first twelve of BTH say that the packet is for
-  /// it. AckReq is not set.
+  /// it.
   MirrorImage(const HeaderTemplate& own, const uint8_t* head) noexcept : own_(own), head_(head) {}
 
-  /// A packet with a full payload and no extended headers.
-  bool is_middle() const noexcept {
+  /// Whether the bit AckReq is set.
+  bool asks() const noexcept { return (head_[kBth + offsetof(Bth, ack_request)] & Bth::kAckRequest) != 0; }
+  /// A packet with a full payload and no extended headers, with AckReq or without.
+  bool is_middle(bool ack_request = false) const noexcept {
     const uint8_t* const sent = own_.header();
     const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ word<uint16_t>(sent + kTotalLength)) |
                             (word<uint16_t>(head_ + kUdpLength) ^ word<uint16_t>(sent + kUdpLength));
-    return is_image(sent[kIp + 1]) && change == 0 && checksum_is_right();
+    return is_image(sent[kIp + 1], ack_request) && change == 0 && checksum_is_right();
   }
   /// Whether headers of kEnd bytes differ from those `before` in nothing but a sequence number that is one higher.
   /// Where those are a MIDDLE, so are these.
@@ -55,7 +57,7 @@ class MirrorImage {
     const uint8_t tos = own_.kinds[static_cast<size_t>(PacketKind::kAck)].traffic_class;
     const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ __builtin_bswap16(kLength)) |
                             (word<uint16_t>(head_ + kUdpLength) ^ __builtin_bswap16(kLength - sizeof(Ipv4Header)));
-    return is_image(tos) && change == 0 && checksum_is_right();
+    return is_image(tos, false) && change == 0 && checksum_is_right();
   }
 
  private:
@@ -76,7 +78,7 @@ class MirrorImage {
   }
 
   // But for the lengths. Words are little-endian: what is shifted or masked away may differ.
-  bool is_image(uint8_t type_of_service) const noexcept {
+  bool is_image(uint8_t type_of_service, bool ack_request) const noexcept {
     constexpr uint32_t kAddresses = kIp + offsetof(Ipv4Header, source);
     if (own_.header_length != kEnd) return false;
     const uint8_t* const sent = own_.header();
@@ -88,9 +90,9 @@ class MirrorImage {
     change |= (word<uint32_t>(head_ + kIp + 6) ^ word<uint32_t>(sent + kIp + 6)) & 0xFF00FFFF;
     change |= word<uint64_t>(head_ + kAddresses) ^ std::rotl(word<uint64_t>(sent + kAddresses), 32);
     change |= (word<uint64_t>(head_ + kUdp) ^ word<uint64_t>(sent + kUdp)) & 0xFFFF0000'FFFFFFFF;
-    // Flags, partition key, congestion bits; and neither AckReq nor reserved bits.
+    // Flags, partition key, congestion bits; AckReq as expected, and no reserved bits.
     change |= (word<uint64_t>(head_ + kBth) ^ word<uint64_t>(sent + kBth)) & 0x000000FF'FFFFFF00;
-    change |= head_[kBth + offsetof(Bth, ack_request)];
+    change |= head_[kBth + offsetof(Bth, ack_request)] ^ (ack_request ? Bth::kAckRequest : 0);
     return change == 0;
   }
 

@@ -21,6 +21,11 @@ uint32_t fragment_word(const uint8_t* ipv4) noexcept {
   return load_word(ipv4 + offsetof(Ipv4Header, identification));
 }
 
+// The ICRC of a frame of which `covered` bytes are in front of it, wholly in `head` or with its payload by reference.
+uint32_t trailer_of(const Frame& frame, uint32_t covered) noexcept {
+  return load_word(frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes : frame.head + covered);
+}
+
 }  // namespace
 
 bool is_mirrored(const HeaderTemplate& own, const ParsedPacket& packet) noexcept {
@@ -33,24 +38,33 @@ bool is_mirrored(const HeaderTemplate& own, const ParsedPacket& packet) noexcept
 }
 
 bool IcrcCheck::matches(const PeerIcrcBase& sender, const Frame& frame, const ParsedPacket& packet) const noexcept {
-  const uint8_t* const trailer =
-      frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes : frame.head + packet.icrc_offset;
-  const uint32_t found = load_word(trailer);
   const BthChange bth{.opcode = packet.opcode, .ack_request = packet.ack_request, .psn = packet.psn};
-  const auto headers = static_cast<uint32_t>(packet.bth_offset + sizeof(Bth));
-  const uint8_t* const extended = frame.head + headers;
+  const uint8_t* const extended = frame.head + packet.bth_offset + sizeof(Bth);
   if (packet.opcode == Opcode::kAcknowledge) {
     const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
-    return found == ~crc32_word(crc, load_word(extended));
+    return trailer_of(frame, packet.icrc_offset) == ~crc32_word(crc, load_word(extended));
   }
   if (packet.payload_length != mtu_ || packet.opcode > PatternIcrc::kLastOpcode)
-    return found == icrc(frame, packet.ip_offset, packet.icrc_offset);
-  const std::span extended_headers(extended, layout_of(packet.opcode).extended_header_bytes);
-  if (check_ == ReceiveCheck::kHeaderAndTrailer &&
-      found == pattern_icrc(sender, packet.ip_version, bth, extended_headers))
-    return true;
-  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
-  return found == icrc_behind(crc, frame, headers, packet.icrc_offset);
+    return trailer_of(frame, packet.icrc_offset) == icrc(frame, packet.ip_offset, packet.icrc_offset);
+  return full_packet_matches(sender, packet.ip_version, bth, frame,
+                             {extended, layout_of(packet.opcode).extended_header_bytes});
+}
+
+// Its payload, not padded, stands behind the extended headers.
+bool IcrcCheck::full_packet_matches(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth,
+                                    const Frame& frame, std::span<const uint8_t> extended) const noexcept {
+  const auto headers = static_cast<uint32_t>(extended.data() - frame.head);
+  const uint32_t covered = headers + static_cast<uint32_t>(extended.size()) + mtu_;
+  const uint32_t found = trailer_of(frame, covered);
+  if (check_ == ReceiveCheck::kHeaderAndTrailer && found == pattern_icrc(sender, version, bth, extended)) return true;
+  const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, version, bth);
+  return found == icrc_behind(crc, frame, headers, covered);
+}
+
+bool IcrcCheck::matches_middle(const PeerIcrcBase& sender, bool ack_request, uint32_t psn,
+                               const Frame& frame) const noexcept {
+  const BthChange bth{.opcode = Opcode::kWriteMiddle, .ack_request = ack_request, .psn = psn};
+  return full_packet_matches(sender, IpVersion::kIpv4, bth, frame, {frame.head + MirrorImage::kEnd, 0});
 }
 
 bool IcrcCheck::matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept {
@@ -67,7 +81,7 @@ size_t IcrcCheck::matching_middles(const PeerIcrcBase& sender, uint32_t psn,
     const uint32_t block = pattern_icrc_.block(sender.full, IpVersion::kIpv4, Opcode::kWriteMiddle, psn);
     const size_t block_end = std::min<size_t>(frames.size(), n + 256 - (psn & 0xFF));
     for (; n < block_end; ++n, ++psn) {
-      if (trailer_of(frames[n]) == (block ^ change[psn & 0xFF])) continue;
+      if (trailer_of(frames[n], MirrorImage::kEnd + mtu_) == (block ^ change[psn & 0xFF])) continue;
       if (whole_middles(sender, psn, frames.subspan(n, 1)) == 0) return n;
     }
   }
@@ -89,13 +103,9 @@ size_t IcrcCheck::whole_middles(const PeerIcrcBase& sender, uint32_t psn,
     }
     crc32_update_all(std::span(crcs).first(together.size()), payloads.data(), mtu_);
     for (size_t i = 0; i < together.size(); ++i, ++done)
-      if (trailer_of(together[i]) != ~crcs[i]) return done;
+      if (trailer_of(together[i], MirrorImage::kEnd + mtu_) != ~crcs[i]) return done;
   }
   return frames.size();
-}
-
-uint32_t IcrcCheck::trailer_of(const Frame& middle) const noexcept {
-  return load_word(middle.head + MirrorImage::kEnd + mtu_);
 }
 
 // Of a full packet, if its payload is the pattern.

@@ -35,15 +35,18 @@ class IcrcCheck {
 
   /// The same of what MirrorImage recognises: an acknowledgement whose AETH stands at `aeth` ...
   bool matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept;
-  /// ... and full WRITE_MIDDLEs, wholly in `head`, whose sequence numbers count up from `psn` and do not begin anew:
-  /// how many match before one that does not.
+  /// ... a full WRITE_MIDDLE, wholly in `head` or with its payload by reference ...
+  bool matches_middle(const PeerIcrcBase& sender, bool ack_request, uint32_t psn, const Frame& frame) const noexcept;
+  /// ... and full WRITE_MIDDLEs, wholly in `head`, without AckReq, whose sequence numbers count up from `psn` and do
+  /// not begin anew: how many match before one that does not.
   size_t matching_middles(const PeerIcrcBase& sender, uint32_t psn, std::span<const Frame> frames) const noexcept;
 
  private:
+  bool full_packet_matches(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth, const Frame& frame,
+                           std::span<const uint8_t> extended) const noexcept;
   uint32_t pattern_icrc(const PeerIcrcBase& sender, IpVersion version, const BthChange& bth,
                         std::span<const uint8_t> extended) const noexcept;
   size_t whole_middles(const PeerIcrcBase& sender, uint32_t psn, std::span<const Frame> frames) const noexcept;
-  uint32_t trailer_of(const Frame& middle) const noexcept;
 
   const PatternIcrc& pattern_icrc_;
   const ReceiveCheck check_;

@@ -20,8 +20,10 @@ void store(uint8_t* out, Word word) noexcept {
 
 void RequestWriter::write(const HeaderTemplate& path, const OutboundMessage& message, const RequestRun& run,
                           std::span<const FrameBuffer> buffers, const FramePort::Capabilities& port) const noexcept {
-  if (!run.ack_request && !run.solicited && is_short(layout_of(run.opcode), run.length))
+  if (!run.solicited && is_short(layout_of(run.opcode), run.length)) {
+    if (run.ack_request) return write_middle(path, run.opcode, run.psn, buffers.front(), place_in(port), true);
     return write_middles(path, run.opcode, run.psn, buffers, place_in(port));
+  }
   OutboundPacket packet = first_packet(path, message, run);
   uint32_t offset = run.offset;
   for (const FrameBuffer buffer : buffers) {

@@ -70,8 +70,9 @@ class RequestWriter {
                         const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
                      Place place) const noexcept;
-  void write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn, FrameBuffer buffer,
-                    Place place) const noexcept;
+  /// One of them, which may ask for an acknowledgement.
+  void write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn, FrameBuffer buffer, Place place,
+                    bool ack_request = false) const noexcept;
 
  private:
   // MIDDLEs whose sequence numbers differ in their last byte, and ICRCs from `icrc` by that.
@@ -162,15 +163,17 @@ inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const Ou
 }
 
 [[gnu::always_inline]] inline void RequestWriter::write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
-                                                               FrameBuffer buffer, Place place) const noexcept {
+                                                               FrameBuffer buffer, Place place,
+                                                               bool ack_request) const noexcept {
   auto* const frame = static_cast<uint8_t*>(buffer);
   uint8_t* const end = frame + place.payload;
   if (path.header_length > 64) std::memcpy(end - 80, path.header_end() - 80, 16);
   std::memcpy(end - 64, path.header_end() - 64, 64);
   end[-static_cast<int>(sizeof(Bth))] = static_cast<uint8_t>(opcode);
-  store(end - sizeof(uint32_t), byte_swapped(psn));
-  store(frame + place.trailer, pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version,
-                                                  PatternIcrc::kBare, {.opcode = opcode, .psn = psn}));
+  store(end - sizeof(uint32_t), byte_swapped(psn | (ack_request ? uint32_t{Bth::kAckRequest} << 24 : 0)));
+  const BthChange bth{.opcode = opcode, .ack_request = ack_request, .psn = psn};
+  store(frame + place.trailer,
+        pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version, PatternIcrc::kBare, bth));
 }
 
 // The template is the header: nothing but opcode and PSN is to be written. In a block of 256 sequence numbers only the

@@ -65,21 +65,24 @@ inline uint32_t RoceTransport::find_runs(std::span<const Frame> frames,
   return found;
 }
 
-// The short way for what most packets are: acknowledgements, and MIDDLEs that come next, as the peer must have written
-// them. How many of the run's leading frames are of that kind, and accepted.
+// The short way for what most packets are: acknowledgements and MIDDLEs as the peer must have written them. How many of
+// the run's leading frames are of that kind, and accepted.
 inline size_t RoceTransport::accept_image(Port& port, std::span<const Frame> run, uint32_t presumed,
                                           Time now) noexcept {
   const Frame& first = run.front();
-  if (presumed == kNone || first.tail_length > 0 || &port_of(ends_[presumed]) != &port) return 0;
+  if (presumed == kNone || &port_of(ends_[presumed]) != &port) return 0;
   const auto opcode = static_cast<Opcode>(first.head[MirrorImage::kBth]);
   if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(presumed, first, now) ? 1 : 0;
   if (opcode != Opcode::kWriteMiddle || options_.payload != PayloadMode::kPattern) return 0;
+  if (first.tail_length > 0 || MirrorImage(templates_[presumed], first.head).asks())
+    return accept_middle(presumed, first) ? 1 : 0;
   return accept_middles(presumed, run);
 }
 
 bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept {
   const HeaderTemplate& own = templates_[queue_pair];
-  if (frame.head_length < MirrorImage::kAcknowledgementBytes || !MirrorImage(own, frame.head).is_acknowledgement())
+  if (frame.head_length < MirrorImage::kAcknowledgementBytes || frame.tail_length > 0 ||
+      !MirrorImage(own, frame.head).is_acknowledgement())
     return false;
   const uint8_t* const end = frame.head + MirrorImage::kEnd;
   const auto psn = reinterpret_cast<const Be32*>(end - sizeof(Be32))->value();
@@ -89,6 +92,30 @@ bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& fra
   const uint32_t aeth = reinterpret_cast<const Be32*>(end)->value();
   on_acknowledgement(queue_pair, {.psn = psn, .msn = aeth & kPsnMask, .syndrome = static_cast<uint8_t>(aeth >> 24)},
                      now);
+  return true;
+}
+
+// One that asks for an acknowledgement, or whose payload is by reference: it is known without being parsed, and from
+// there on a request like others.
+bool RoceTransport::accept_middle(uint32_t queue_pair, const Frame& frame) noexcept {
+  const HeaderTemplate& own = templates_[queue_pair];
+  const bool by_reference = frame.tail_length > 0;
+  const uint32_t behind = options_.mtu + uint32_t{kIcrcBytes};
+  const bool is_full = frame.head_length == MirrorImage::kEnd + (by_reference ? 0 : behind) &&
+                       frame.payload_length == (by_reference ? options_.mtu : 0) &&
+                       frame.tail_length == (by_reference ? uint32_t{kIcrcBytes} : 0);
+  const MirrorImage image(own, frame.head);
+  ParsedPacket packet;
+  packet.opcode = Opcode::kWriteMiddle;
+  packet.ack_request = image.asks();
+  packet.payload_length = options_.mtu;
+  if (!is_full || early_ || !image.is_middle(packet.ack_request)) return false;
+  packet.psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value() & kPsnMask;
+  if (!icrc_check_->matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
+  ++counters_.packets_rx;
+  ++counters_.data_packets_rx;
+  counters_.bytes_rx += frame.length();
+  on_request(queue_pair, packet, frame.arrival);
   return true;
 }
 

@@ -112,8 +112,8 @@ class RoceTransport final : public Transport {
   };
   /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
   struct ReceivedRun {
-    uint32_t queue_pair = kNone;
-    uint32_t count = 0;
+    uint32_t queue_pair;
+    uint32_t count;
   };
   struct ConnectionEnds {
     uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
@@ -232,6 +232,7 @@ class RoceTransport final : public Transport {
   size_t accept_image(Port& port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
+  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
   bool accept(Port& port, const Frame& frame, Time now) noexcept;
   EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
   void place_early(uint32_t queue_pair, Time arrival) noexcept;

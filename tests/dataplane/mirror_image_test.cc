@@ -87,6 +87,17 @@ TEST(MirrorImage, LeavesEverythingElseToTheParser) {
   EXPECT_FALSE(is_acknowledgement(ends, ends.acknowledgement(Syndrome::kNakSequence)));
 }
 
+TEST(MirrorImage, AMiddleMayAskForAnAcknowledgement) {
+  const Ends ends(testing::encapsulations()[0].path);
+  for (const bool asks : {false, true}) {
+    const testing::FrameBytes bytes = ends.middle({.ack_request = asks});
+    const MirrorImage image(ends.own, bytes.data());
+    EXPECT_EQ(image.asks(), asks);
+    EXPECT_TRUE(image.is_middle(asks));
+    EXPECT_FALSE(image.is_middle(!asks));
+  }
+}
+
 TEST(MirrorImage, ARouterMayHaveBeenOnTheWay) {
   const Ends ends(testing::encapsulations()[0].path);
   testing::FrameBytes routed = ends.middle();
@@ -126,6 +137,8 @@ void expect_no_wrong_bit_taken(const Ends& ends, const testing::FrameBytes& good
 TEST(MirrorImage, IsWhatParserAndMirrorRuleTake) {
   const Ends ends(testing::encapsulations()[0].path);
   expect_no_wrong_bit_taken(ends, ends.middle(), [&](const auto& bytes) { return is_middle(ends, bytes); });
+  expect_no_wrong_bit_taken(ends, ends.middle({.ack_request = true}),
+                            [&](const auto& bytes) { return MirrorImage(ends.own, bytes.data()).is_middle(true); });
   expect_no_wrong_bit_taken(ends, ends.acknowledgement(),
                             [&](const auto& bytes) { return is_acknowledgement(ends, bytes); });
 }
@@ -178,6 +191,42 @@ TEST(MirrorImage, RunsMatchUpToTheFirstWrongFrame) {
     other.head_length = static_cast<uint16_t>(other.head_length - kIcrcBytes);
     seal(other);
     EXPECT_EQ(check.matching_middles(sender, kFirst, frames), kFrames);
+  }
+}
+
+/// The frame that these bytes of a MIDDLE are, wholly in `head` or with the payload by reference.
+Frame middle_over(testing::FrameBytes& bytes, bool by_reference) {
+  Frame frame = testing::frame_over(bytes);
+  if (!by_reference) return frame;
+  frame.head_length = MirrorImage::kEnd;
+  frame.payload = bytes.data() + MirrorImage::kEnd;
+  frame.payload_length = kMtu;
+  frame.tail_length = kIcrcBytes;
+  std::memcpy(frame.tail, bytes.data() + MirrorImage::kEnd + kMtu, kIcrcBytes);
+  return frame;
+}
+
+TEST(MirrorImage, OneMiddleMatchesByTheIcrcOfTheWholePacket) {
+  constexpr uint32_t kPsn = 0xFFFFFF;
+  const PacketPath path = testing::encapsulations()[0].path;
+  const Ends ends(path);
+  const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
+  for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    for (const bool asks : {false, true}) {
+      for (const bool by_reference : {false, true}) {
+        testing::FrameBytes bytes = ends.middle({.ack_request = asks, .psn = kPsn});
+        EXPECT_TRUE(check.matches_middle(sender, asks, kPsn, middle_over(bytes, by_reference)));
+        EXPECT_FALSE(check.matches_middle(sender, !asks, kPsn, middle_over(bytes, by_reference)));
+        EXPECT_FALSE(check.matches_middle(sender, asks, kPsn ^ 0x100, middle_over(bytes, by_reference)));
+        bytes[MirrorImage::kEnd + 500] ^= 4;
+        EXPECT_EQ(check.matches_middle(sender, asks, kPsn, middle_over(bytes, by_reference)),
+                  mode == ReceiveCheck::kHeaderAndTrailer)
+            << "only the whole frame tells";
+        bytes.back() ^= 1;
+        EXPECT_FALSE(check.matches_middle(sender, asks, kPsn, middle_over(bytes, by_reference)));
+      }
+    }
   }
 }
 

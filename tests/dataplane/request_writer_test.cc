@@ -123,20 +123,29 @@ TEST(RequestWriter, EveryPacketOfARunIsWhole) {
 TEST(RequestWriter, AMiddleMayAskForAnAcknowledgement) {
   const PatternIcrc pattern_icrc(1024);
   const RequestWriter writer(pattern_icrc, PayloadMode::kPattern, 1024);
-  const HeaderTemplate path = pattern_icrc.make_template(path_of(1));
   OutboundMessage message;
   message.bytes = 64 << 10;
-  RequestRun run;
-  run.opcode = Opcode::kWriteMiddle;
-  run.ack_request = true;
-  run.psn = 31;
-  run.length = 1024;
-  Buffers made(1);
-  writer.write(path, message, run, made.buffers, Buffers::kPort);
-  std::vector<uint8_t> bytes = made.frame(0, writer.shape(path, run.opcode, run.length));
-  const ParsedPacket packet = parse_whole(bytes);
-  EXPECT_TRUE(packet.ack_request);
-  EXPECT_EQ(packet.psn, 31u);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    for (const Opcode opcode : {Opcode::kWriteMiddle, Opcode::kSendMiddle, Opcode::kWriteLast}) {
+      for (const uint32_t psn : {0u, 31u, 0xFFFFFFu}) {
+        RequestRun run;
+        run.opcode = opcode;
+        run.ack_request = true;
+        run.psn = psn;
+        run.length = 1024;
+        Buffers made(1);
+        writer.write(path, message, run, made.buffers, Buffers::kPort);
+        std::vector<uint8_t> bytes = made.frame(0, writer.shape(path, run.opcode, run.length));
+        const ParsedPacket packet = parse_whole(bytes);
+        EXPECT_EQ(packet.opcode, opcode);
+        EXPECT_TRUE(packet.ack_request);
+        EXPECT_FALSE(packet.solicited);
+        EXPECT_EQ(packet.psn, psn);
+        EXPECT_EQ(packet.payload_length, 1024u);
+      }
+    }
+  }
 }
 
 void expect_whole_end(const PatternIcrc& pattern_icrc, uint32_t mtu, const HeaderTemplate& path, Opcode opcode,

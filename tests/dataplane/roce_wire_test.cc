@@ -180,6 +180,30 @@ TEST(RoceAnswers, PerRequestOrMergedAsTheProfileSays) {
   }
 }
 
+// Over untagged IPv4 a MIDDLE that asks is known without being parsed; behind a tag, over IPv6, it is parsed.
+TEST(RoceAnswers, MiddlesThatAskCountAlikeParsedOrNot) {
+  RoceOptions options = small_options();
+  options.profile.ack_every = options.profile.requests_per_ack = 1;
+  for (const ReceiveCheck check : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
+    options.receive_check = check;
+    for (const TransportPlan& plan : {pair_plan(), tagged_ipv6_plan()}) {
+      RocePair pair(options, {}, plan);
+      pair.connect();
+      pair.post(RocePair::message(0, 0, 20 * 1024));
+      pair.run_until();
+      // A packet a KiB, an ACK a packet.
+      const TransportCounters near = pair.a().counters(), far = pair.b().counters();
+      EXPECT_EQ(far.data_packets_rx, 20u);
+      EXPECT_EQ(far.packets_rx, 20u);
+      EXPECT_EQ(far.bytes_rx, near.bytes_tx);
+      EXPECT_EQ(far.packets_tx, 20u);
+      EXPECT_EQ(near.packets_rx, 20u);
+      EXPECT_EQ(near.retransmitted + near.malformed + near.icrc_errors + far.malformed + far.icrc_errors, 0u);
+      EXPECT_EQ(pair.events(EventKind::kReceived).size(), 1u);
+    }
+  }
+}
+
 // Two receives, and an application that takes no events: the third message waits, by RNR NAKs, until it does.
 TEST(RoceAnswers, ReceiveQueueOfTwoHoldsTheThirdMessageBack) {
   RoceOptions options = small_options();
