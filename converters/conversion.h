@@ -20,9 +20,14 @@ struct ConversionProgress {
 
 /// What a conversion made.
 struct Conversion {
-  std::string prefix;        ///< the traces are <prefix>.<rank>.et, as `workload.traces` takes it
-  bool is_schedule = false;  ///< `prefix` is a file of GOAL's instead
-  std::string groups;        ///< file of process groups for `workload.groups`; empty: none is needed
+  enum class Form : uint8_t {
+    kTraces,     ///< <prefix>.<rank>.et, as `workload.traces` takes them
+    kAlgorithm,  ///< the same, of one collective that is described by its messages
+    kSchedule,   ///< `prefix` is a file of GOAL's
+  };
+  std::string prefix;
+  Form form = Form::kTraces;
+  std::string groups;  ///< file of process groups for `workload.groups`; empty: none is needed
   uint32_t ranks = 0;
   NodeCounts counts;  ///< over all ranks
   Warnings warnings;

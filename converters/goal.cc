@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/sort_unique.h"
 #include "converters/text_lines.h"
 
 namespace rankwire {
@@ -240,8 +241,7 @@ void write_operations(const std::string& path, const GoalRank& rank, NodeWriter&
     const GoalOperation& operation = rank.operations[index];
     after.clear();
     for (const uint32_t before : operation.after) after.push_back(ids[before]);
-    std::ranges::sort(after);
-    after.erase(std::ranges::unique(after).begin(), after.end());
+    sort_unique(after);
     const std::string name = operation.label.empty() ? fmt::format("line {}", operation.line) : operation.label;
     if (operation.cpu >= 0) nodes.with("cpu", operation.cpu);
     const Bytes size(static_cast<int64_t>(operation.amount));

@@ -73,7 +73,7 @@ class GoalWriter {
 Conversion convert_to_goal(const std::vector<std::string>& traces, const std::filesystem::path& folder,
                            ConversionProgress& progress) {
   std::filesystem::create_directories(folder);
-  Conversion conversion{.prefix = (folder / "schedule.goal").string(), .is_schedule = true};
+  Conversion conversion{.prefix = (folder / "schedule.goal").string(), .form = Conversion::Form::kSchedule};
   std::ofstream out(conversion.prefix);
   out << "num_ranks " << traces.size() << "\n";
   progress.total = traces.size();

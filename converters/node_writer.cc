@@ -4,8 +4,7 @@
 
 namespace rankwire {
 
-NodeWriter::NodeWriter(const std::string& path) : file_(path) {
-  chakra::GlobalMetadata metadata;
+NodeWriter::NodeWriter(const std::string& path, chakra::GlobalMetadata metadata) : file_(path) {
   metadata.set_version("1.0.0");
   file_.write(metadata);
 }
@@ -14,6 +13,13 @@ NodeWriter& NodeWriter::with(const char* attribute, int64_t value) {
   chakra::AttributeProto& further = *next_node_.add_attr();
   further.set_name(attribute);
   further.set_int64_val(value);
+  return *this;
+}
+
+NodeWriter& NodeWriter::with_flag(const char* attribute, bool value) {
+  chakra::AttributeProto& further = *next_node_.add_attr();
+  further.set_name(attribute);
+  further.set_bool_val(value);
   return *this;
 }
 

@@ -34,11 +34,12 @@ class NodeWriter {
   using Id = uint64_t;
   using Dependencies = std::span<const Id>;
 
-  /// Creates the file and writes the metadata.
-  explicit NodeWriter(const std::string& path);
+  /// Creates the file and writes the metadata: the schema's version, and what is given.
+  explicit NodeWriter(const std::string& path, chakra::GlobalMetadata metadata = {});
 
   /// Of the next node alone: a further attribute, how long it took when it was recorded, or that the host does it.
   NodeWriter& with(const char* attribute, int64_t value);
+  NodeWriter& with_flag(const char* attribute, bool value);
   NodeWriter& lasting(uint64_t micros);
   NodeWriter& on_host();
 

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/sort_unique.h"
+
 namespace rankwire {
 namespace {
 
@@ -33,10 +35,7 @@ class Order {
       const uint32_t step = timeline.step_at(*operations[i].thread, operations[i].launch);
       if (step != HostTimeline::kNone) after.push_back(step);
     }
-    for (std::vector<uint32_t>& after : after_) {
-      std::ranges::sort(after);
-      after.erase(std::ranges::unique(after).begin(), after.end());
-    }
+    for (std::vector<uint32_t>& after : after_) sort_unique(after);
   }
 
   uint32_t vertex_of_operation(uint32_t operation) const { return static_cast<uint32_t>(steps_ + operation); }

@@ -47,8 +47,9 @@ void DependencyWindow::collect(uint64_t id, std::span<const uint64_t> parents, b
 void DependencyWindow::drop_repeated() {
   if (parents_.size() < 2) return;
   std::ranges::sort(parents_);
-  const auto repeated = std::ranges::unique(parents_, {}, &std::pair<uint64_t, bool>::first);
-  parents_.erase(repeated.begin(), repeated.end());
+  // (Not std::ranges::unique, whose result clang 14 cannot compile with libstdc++ 12.)
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  parents_.erase(std::unique(parents_.begin(), parents_.end(), same), parents_.end());
 }
 
 void DependencyWindow::link(Slot child, uint64_t parent, bool optional) {

@@ -11,6 +11,7 @@
 #include "converters/flexflow.h"
 #include "converters/goal.h"
 #include "converters/layers.h"
+#include "converters/msccl.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
 #include "emulator/cli/progress.h"
@@ -21,12 +22,25 @@ namespace {
 
 using Convert = std::function<Conversion(ConversionProgress& progress)>;
 
+/// What the prefix is called in the output.
+const char* name_of(Conversion::Form form) {
+  switch (form) {
+    case Conversion::Form::kTraces:
+      return "traces";
+    case Conversion::Form::kAlgorithm:
+      return "algorithm";
+    case Conversion::Form::kSchedule:
+      return "schedule";
+  }
+  return "unknown";
+}
+
 void print(const Conversion& made, OutputForm form) {
   for (const std::string& warning : made.warnings) log_warning(warning);
   const NodeCounts& counts = made.counts;
   if (form == OutputForm::kJson) {
     const nlohmann::json json = {
-        {made.is_schedule ? "schedule" : "traces", made.prefix},
+        {name_of(made.form), made.prefix},
         {"groups", made.groups.empty() ? nlohmann::json(nullptr) : nlohmann::json(made.groups)},
         {"ranks", made.ranks},
         {"nodes", counts.nodes},
@@ -40,7 +54,7 @@ void print(const Conversion& made, OutputForm form) {
   }
   fmt::print("{} ranks, {} nodes: {} collectives, {} sends, {} receives; {} bytes\n", made.ranks, counts.nodes,
              counts.collectives, counts.sends, counts.receives, counts.bytes);
-  fmt::print("{}: {}\n", made.is_schedule ? "schedule" : "workload.traces", made.prefix);
+  fmt::print("{}{}: {}\n", made.form == Conversion::Form::kTraces ? "workload." : "", name_of(made.form), made.prefix);
   if (!made.groups.empty()) fmt::print("workload.groups: {}\n", made.groups);
 }
 
@@ -126,6 +140,11 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
            [&request](ConversionProgress& progress) {
              return convert_flexflow(only_input(request), request.out, progress);
            });
+  add_kind(
+      convert, request, status,
+      {"msccl", "an algorithm of MSCCL, in XML: one file a rank, of one collective", "the algorithm",
+       "allreduce_ring.xml --out algorithms/ring"},
+      [&request](ConversionProgress& progress) { return convert_msccl(only_input(request), request.out, progress); });
   add_kind(convert, request, status,
            {"to-goal", "Chakra traces without collectives to a schedule of LogGOPSim, FOLDER/schedule.goal",
             "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},

@@ -103,6 +103,32 @@ class Goal(Convert):
         self.assertIn("send 65536b to 1 tag 0", (self.folder / "back/schedule.goal").read_text())
 
 
+class Msccl(Convert):
+    def test_an_algorithm_becomes_a_file_a_rank(self):
+        def step(number, kind, chunk):
+            place = f'srcbuf="i" srcoff="{chunk}" dstbuf="i" dstoff="{chunk}" cnt="1" depid="-1" deps="-1"'
+            return f'<step s="{number}" type="{kind}" {place}/>'
+
+        # Of a ring of two: the own chunk goes out, the other is added to and goes back, the own comes back.
+        gpus = [
+            f'<gpu id="{r}"><tb id="0" send="{1 - r}" recv="{1 - r}" chan="0">'
+            + step(0, "s", r) + step(1, "rrcs", 1 - r) + step(2, "r", r) + "</tb></gpu>\n"
+            for r in range(2)
+        ]
+        text = self.folder / "ring.xml"
+        text.write_text('<algo coll="allreduce" ngpus="2" nchunksperloop="2" inplace="1">\n' + "".join(gpus) + "</algo>")
+        made = self.convert("msccl", text)
+        self.assertEqual((made["ranks"], made["sends"], made["receives"]), (2, 4, 4))
+        first = chakra.read(made["algorithm"] + ".0.et")
+        self.assertEqual([(n.type, n.attributes["chunk"], n.attributes.get("reduce")) for n in first],
+                         [(5, 0, None), (6, 1, True), (5, 1, None), (6, 0, False)])
+        text.write_text(text.read_text().replace('type="rrcs"', 'type="rcs"'))
+        process = rankwire("convert", "msccl", text, "--out", self.folder / "wrong")
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn("all_reduce ends with chunk 0 of gpus 0 in o[0] of gpu 0, not with chunk 0 of gpus 0, 1",
+                      process.stderr)
+
+
 class Chakra(Convert):
     def test_the_oldest_schema_moves_the_same_in_the_newest_and_in_json(self):
         folder = self.unpack("traces/astra-sim/768a491_transformer_2stack_64r_v001.tar.xz")
