@@ -102,10 +102,10 @@ bool TraceFeeder::read_node() {
   while (nodes_.size() < window_.capacity()) nodes_.emplace_back();
   Entry& entry = nodes_[node];
   kept_bytes_ -= entry.kept.bytes();
-  entry.kept.assign(read_);
+  entry.kept.take(read_, reader_.frame());
   kept_bytes_ += entry.kept.bytes();
   entry.place = nodes_read_++;
-  entry.lane = lane_of(read_);
+  entry.lane = lane_of(entry.kept.node());
   if (entry.lane != kNone) lanes_[entry.lane].insert({entry.place, node});
   most_live_ = std::max(most_live_, window_.live());
   if (window_.is_ready(node)) make_ready(node);

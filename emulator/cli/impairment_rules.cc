@@ -25,6 +25,10 @@ struct Item {
   }
 };
 
+bool has_name(const Node& node, const std::string& pattern) {
+  return ::fnmatch(pattern.c_str(), std::string(node.name).c_str(), 0) == 0;
+}
+
 void check_ranks(const Item& item) {
   const size_t ranks = item.setup.workload.ranks.size();
   const auto check = [&](const char* key, const std::optional<uint32_t>& rank) {
@@ -44,7 +48,7 @@ void check_names(const Item& item) {
   if (!config.operation) return;
   for (const RankTrace& trace : workload.ranks)
     for (const Node& node : trace.nodes)
-      if (is_communication(node.kind) && ::fnmatch(config.operation->c_str(), node.name.c_str(), 0) == 0) return;
+      if (is_communication(node.kind) && has_name(node, *config.operation)) return;
   item.fail("operation", "no communication is named '{}'; operations.csv of a run has the names", *config.operation);
 }
 
@@ -55,7 +59,7 @@ bool is_of(const ImpairmentConfig& config, const Connection& c) {
 
 bool is_of(const Item& item, const Node& node) {
   const ImpairmentConfig& config = item.config;
-  if (config.operation && ::fnmatch(config.operation->c_str(), node.name.c_str(), 0) != 0) return false;
+  if (config.operation && !has_name(node, *config.operation)) return false;
   if (!config.group) return true;
   return node.kind == NodeKind::kCollective && item.setup.workload.groups[node.group.value].name == *config.group;
 }

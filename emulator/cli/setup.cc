@@ -219,7 +219,7 @@ NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const 
   NodeInfo info{.rank = rank,
                 .node = place,
                 .id = node.id,
-                .name = node.name,
+                .name = std::string(node.name),
                 .kind = collective ? to_string(node.collective) : to_string(node.kind),
                 .group_size = point_to_point ? 2u : 0u,
                 .bytes = node.bytes,

@@ -236,7 +236,7 @@ std::string Communication::message_text(const Event& event) const {
 std::string Communication::operation_name(const Event& event) const {
   const Connection& c = plan_.transport.connections[event.connection.value];
   const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
-  return workload_.ranks[c.source.value].nodes[ends.source_node].name;
+  return std::string(workload_.ranks[c.source.value].nodes[ends.source_node].name);
 }
 
 std::string Communication::failure_text() const {

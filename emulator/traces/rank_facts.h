@@ -11,7 +11,7 @@
 #include "emulator/workload/graph.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
-#include "emulator/workload/rank_file.h"
+#include "emulator/workload/references.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_stream.h"
 
@@ -19,6 +19,8 @@ namespace rankwire {
 
 /// What a node says. Absent is what it does not say.
 struct NodeFacts {
+  static constexpr uint32_t kNoName = UINT32_MAX;
+
   uint64_t id = 0;
   std::string name;
   uint32_t type = 0;  ///< chakra::NodeType
@@ -29,7 +31,7 @@ struct NodeFacts {
   int64_t tag = 0;
   uint64_t start = 0, duration = 0;  ///< in `unit`s, 0 when absent
   Duration unit = microseconds(1);
-  uint32_t group = RankFile::kNoName;             ///< kCollective: index into group_names
+  uint32_t group = kNoName;                       ///< kCollective: index into group_names
   int64_t input_elements = 0, element_bytes = 0;  ///< communication: of the tensors among its inputs, 0 when unknown
   int64_t group_size = 0;                         ///< communication: of its group as its inputs say, 0 when they do not
 

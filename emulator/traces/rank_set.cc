@@ -102,7 +102,7 @@ class GroupFinder {
     std::vector<uint32_t> groups(facts.nodes.size(), RankSet::kNone);
     for (size_t i = 0; i < facts.nodes.size(); ++i) {
       const NodeFacts& node = facts.nodes[i];
-      if (node.group == RankFile::kNoName) continue;
+      if (node.group == NodeFacts::kNoName) continue;
       if (!known[node.group]) known[node.group] = group_of(facts, node);
       groups[i] = *known[node.group];
     }

@@ -26,19 +26,25 @@ class Linker {
 
   /// Whether every edge leads to a node further on in the file.
   bool in_order() const { return in_order_; }
-  /// The distinct edges, sorted by the node they lead to.
-  std::vector<Edge> link() {
-    reserve_large(edges_, (use_.data ? file_.data.size() : 0) + (use_.control ? file_.control.size() : 0));
+  /// By node: how many it distinctly depends on.
+  std::vector<uint32_t> take_counts() { return std::move(counts_); }
+  /// Those nodes, of one node behind those of the other, each in ascending order.
+  const std::vector<uint32_t>& parents() const { return parents_; }
+
+  void link() {
+    reserve_large(counts_, file_.nodes.size());
+    reserve_large(parents_, (use_.data ? file_.data.size() : 0) + (use_.control ? file_.control.size() : 0));
     for (uint32_t node = 0; node < file_.nodes.size(); ++node) {
-      parents_.clear();
+      const size_t before = parents_.size();
       if (use_.data) add_data(node);
       add_control(node);
-      std::ranges::sort(parents_);
-      const auto repeated = std::ranges::unique(parents_);
-      parents_.erase(repeated.begin(), repeated.end());
-      for (const uint32_t parent : parents_) edges_.push_back({parent, node});
+      if (parents_.size() > before + 1) {
+        const auto own = parents_.begin() + static_cast<ptrdiff_t>(before);
+        std::sort(own, parents_.end());
+        parents_.erase(std::unique(own, parents_.end()), parents_.end());
+      }
+      counts_.push_back(static_cast<uint32_t>(parents_.size() - before));
     }
-    return std::move(edges_);
   }
 
  private:
@@ -81,8 +87,7 @@ class Linker {
   DependencyUse use_;
   Tolerated& tolerated_;
   IdIndex index_;
-  std::vector<uint32_t> parents_;
-  std::vector<Edge> edges_;
+  std::vector<uint32_t> counts_, parents_;
   bool in_order_ = true;
 };
 
@@ -118,16 +123,16 @@ DependencyUse choose_dependencies(bool has_data, DependencyPolicy policy) {
 
 RankTrace link_dependencies(RankFile&& file, DependencyUse use, Tolerated& tolerated) {
   Linker linker(file, use, tolerated);
-  const std::vector<Edge> edges = linker.link();
-  Graph graph = make_graph(static_cast<uint32_t>(file.nodes.size()), edges);
+  linker.link();
+  RankTrace trace;
+  trace.dependencies = linker.take_counts();
+  Graph graph = make_graph_of_parents(trace.dependencies, linker.parents());
   if (!linker.in_order()) check_acyclic(file, graph);
 
-  RankTrace trace;
   trace.in_order = linker.in_order();
   trace.file = std::move(file.path);
   trace.nodes = std::move(file.nodes);
-  trace.dependencies.assign(trace.nodes.size(), 0);
-  for (const Edge& edge : edges) ++trace.dependencies[edge.to];
+  trace.names = std::move(file.names);
   trace.successor_begin = std::move(graph.begin);
   trace.successors = std::move(graph.next);
   return trace;

@@ -3,17 +3,43 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/large_memory.h"
+
 namespace rankwire {
 
-Graph make_graph(uint32_t vertices, std::span<const Edge> edges) {
+namespace {
+
+/// Edges as `visit(take)` hands them to `take(from, to)`, the same ones at both calls.
+template <class Visit>
+Graph make_rows(size_t vertices, size_t edges, Visit visit) {
   Graph graph;
-  graph.begin.assign(size_t{vertices} + 1, 0);
-  for (const Edge& edge : edges) ++graph.begin[edge.from + 1];
+  // Counted two places behind, so that when the edges are entered the offsets of rows become those of the next ones.
+  reserve_large(graph.begin, vertices + 2);
+  graph.begin.assign(vertices + 2, 0);
+  visit([&](uint32_t from, uint32_t) { ++graph.begin[size_t{from} + 2]; });
   std::partial_sum(graph.begin.begin(), graph.begin.end(), graph.begin.begin());
-  graph.next.resize(edges.size());
-  std::vector<uint32_t> at(graph.begin.begin(), graph.begin.end() - 1);
-  for (const Edge& edge : edges) graph.next[at[edge.from]++] = edge.to;
+  reserve_large(graph.next, edges);
+  graph.next.resize(edges);
+  visit([&](uint32_t from, uint32_t to) { graph.next[graph.begin[size_t{from} + 1]++] = to; });
+  graph.begin.pop_back();
   return graph;
+}
+
+}  // namespace
+
+Graph make_graph_of_parents(std::span<const uint32_t> counts, std::span<const uint32_t> parents) {
+  return make_rows(counts.size(), parents.size(), [&](auto take) {
+    const uint32_t* parent = parents.data();
+    for (uint32_t vertex = 0; vertex < counts.size(); ++vertex) {
+      for (uint32_t n = 0; n < counts[vertex]; ++n) take(*parent++, vertex);
+    }
+  });
+}
+
+Graph make_graph(uint32_t vertices, std::span<const Edge> edges) {
+  return make_rows(vertices, edges.size(), [&](auto take) {
+    for (const Edge& edge : edges) take(edge.from, edge.to);
+  });
 }
 
 std::vector<uint32_t> find_cycle(const Graph& graph) {

@@ -23,6 +23,10 @@ struct Graph {
   }
 };
 
+/// The graph of vertices whose edges come from `parents`, which lists those of vertex 0, then those of vertex 1, and so
+/// on: as many of each as `counts` says.
+Graph make_graph_of_parents(std::span<const uint32_t> counts, std::span<const uint32_t> parents);
+
 Graph make_graph(uint32_t vertices, std::span<const Edge> edges);
 
 /// The vertices of one cycle in the order of its edges, or nothing when the graph has none. O(vertices + edges),

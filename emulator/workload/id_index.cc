@@ -5,6 +5,11 @@
 namespace rankwire {
 
 IdIndex::IdIndex(std::span<const Node> nodes) {
+  if (count_up(nodes)) {
+    first_ = nodes.front().id;
+    counted_ = nodes.size();
+    return;
+  }
   uint64_t last = 0;
   for (const Node& node : nodes) last = std::max(last, node.id);
   if (last < 4 * nodes.size()) {
@@ -12,6 +17,13 @@ IdIndex::IdIndex(std::span<const Node> nodes) {
   } else {
     make_list(nodes);
   }
+}
+
+bool IdIndex::count_up(std::span<const Node> nodes) noexcept {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].id - nodes.front().id != i) return false;
+  }
+  return !nodes.empty();
 }
 
 void IdIndex::make_table(std::span<const Node> nodes, uint64_t size) {
@@ -34,7 +46,7 @@ void IdIndex::make_list(std::span<const Node> nodes) {
   if (same != list_.end()) repeated_.emplace(same->second, std::next(same)->second);
 }
 
-uint32_t IdIndex::find(uint64_t id) const noexcept {
+uint32_t IdIndex::look_up(uint64_t id) const noexcept {
   if (!table_.empty()) return id < table_.size() ? table_[id] : kNone;
   const auto at = std::ranges::lower_bound(list_, id, {}, &std::pair<uint64_t, uint32_t>::first);
   return at != list_.end() && at->first == id ? at->second : kNone;

@@ -11,8 +11,9 @@
 
 namespace rankwire {
 
-/// Ids that are dense, as nearly all are, are looked up in a table; others among their sorted list. Memory: at most 16
-/// bytes a node, or 4 an id up to four times as many as nodes.
+/// Ids that count up from any number are computed with; others that are dense, as nearly all are, are looked up in a
+/// table, and the rest among their sorted list. Memory: at most 16 bytes a node, or 4 an id up to four times as many as
+/// nodes.
 class IdIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -21,14 +22,21 @@ class IdIndex {
   explicit IdIndex(std::span<const Node> nodes);
 
   /// The node's index, or kNone.
-  uint32_t find(uint64_t id) const noexcept;
+  uint32_t find(uint64_t id) const noexcept {
+    if (counted_ > 0) return id - first_ < counted_ ? static_cast<uint32_t>(id - first_) : kNone;
+    return look_up(id);
+  }
   /// Two nodes that have the same id, the first of them in the file first; `find` knows that one.
   const std::optional<std::pair<uint32_t, uint32_t>>& repeated() const noexcept { return repeated_; }
 
  private:
+  static bool count_up(std::span<const Node> nodes) noexcept;
   void make_table(std::span<const Node> nodes, uint64_t size);
   void make_list(std::span<const Node> nodes);
 
+  uint32_t look_up(uint64_t id) const noexcept;
+
+  uint64_t first_ = 0, counted_ = 0;                 ///< of ids that count up, the first and how many
   std::vector<uint32_t> table_;                      ///< by id
   std::vector<std::pair<uint64_t, uint32_t>> list_;  ///< sorted
   std::optional<std::pair<uint32_t, uint32_t>> repeated_;

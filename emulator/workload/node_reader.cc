@@ -54,10 +54,8 @@ NodeReader::NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& optio
       round_to_(options.round_to.count > 0 ? options.round_to : options.element_size) {}
 
 void NodeReader::read(const TraceNode& in, Node& out) const {
-  std::string name = std::move(out.name);
   out = Node();
   out.id = in.id;
-  out.name = std::move(name);
   out.name = in.name;
   out.kind = kind_of(in);
   const int64_t longest = Duration::max().ps / in.unit.ps;

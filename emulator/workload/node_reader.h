@@ -29,7 +29,7 @@ class NodeReader {
   /// `options` outlives the reader.
   NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options);
 
-  /// Overwrites `out`, whose memory it uses again.
+  /// Overwrites `out`, whose name is a view of that of `in`.
   void read(const TraceNode& in, Node& out) const;
 
  private:

@@ -25,8 +25,6 @@ void reserve(RankFile& file, uint64_t offset, uint64_t most) {
   const auto expected = static_cast<double>(size) / static_cast<double>(offset) * static_cast<double>(kSample) * 1.05;
   const auto nodes = static_cast<size_t>(std::min(expected, static_cast<double>(most)));
   reserve_large(file.nodes, nodes);
-  reserve_large(file.group_of, nodes);
-  reserve_large(file.root_of, nodes);
   file.data.reserve(nodes);
   file.control.reserve(nodes);
 }
@@ -39,11 +37,12 @@ void FileBuilder::note(const TraceNode& in, const Node& node) {
   if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) add_groups(in);
 }
 
-void FileBuilder::keep(const TraceNode& in, Node&& node) {
-  const bool collective = node.kind == NodeKind::kCollective;
-  file_.group_of.push_back(collective ? name_index(group_name(in)) : RankFile::kNoName);
-  file_.root_of.push_back(collective ? integer_attribute(in, "root").value_or(-1) : -1);
-  file_.nodes.push_back(std::move(node));
+void FileBuilder::complete_last(const TraceNode& in) {
+  file_.nodes.back().name = names_.keep(in.name);
+  if (file_.nodes.back().kind != NodeKind::kCollective) return;
+  file_.calls.push_back({.node = static_cast<uint32_t>(file_.nodes.size() - 1),
+                         .group = name_index(group_name(in)),
+                         .root = integer_attribute(in, "root").value_or(-1)});
 }
 
 void FileBuilder::add_groups(const TraceNode& in) {
@@ -72,10 +71,7 @@ RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, co
   while (file.nodes.size() <= most && stream.next(in)) {
     if (file.nodes.size() == kSample) reserve(file, stream.offset(), most);
     try {
-      Node node;
-      reader.read(in, node);
-      builder.note(in, node);
-      builder.keep(in, std::move(node));
+      builder.add(in, reader);
     } catch (const Error& error) {
       fail_input("{}: {}", path, error.what());
     }

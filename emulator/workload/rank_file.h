@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/references.h"
 #include "emulator/workload/tolerated.h"
@@ -15,13 +17,18 @@
 namespace rankwire {
 
 struct RankFile {
-  static constexpr uint32_t kNoName = UINT32_MAX;
+  /// A node of kind kCollective.
+  struct Call {
+    uint32_t node = 0;
+    uint32_t group = 0;  ///< index into group_names
+    int64_t root = -1;   ///< the root that a rooted collective names, or -1
+  };
 
   std::string path;
-  std::vector<Node> nodes;         ///< in file order; group, sequence and order are still to be found
-  std::vector<uint32_t> group_of;  ///< by node: index into group_names; kNoName unless kCollective
+  std::vector<Node> nodes;  ///< in file order; group, sequence and order are still to be found
+  std::vector<Call> calls;  ///< in file order
   std::vector<std::string> group_names;
-  std::vector<int64_t> root_of;  ///< by node: the root that a rooted collective names, or -1
+  Names names;  ///< of the nodes
   References data, control;
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes
 };
@@ -30,19 +37,32 @@ struct RankFile {
 class FileBuilder {
  public:
   /// Both outlive the builder.
-  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated) {}
+  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated), names_(file.names) {}
 
   /// Takes note of what matters of any node: oddities, and the groups of METADATA. Throws Error(kInput).
   void note(const TraceNode& in, const Node& node);
-  /// Adds a node, but not what it refers to.
-  void keep(const TraceNode& in, Node&& node);
+  /// Adds a node, but not what it refers to. Throws Error(kInput).
+  void keep(const TraceNode& in, const Node& node) {
+    file_.nodes.push_back(node);
+    complete_last(in);
+  }
+  /// Reads, notes and adds a node, with the same restriction. Throws Error(kInput).
+  void add(const TraceNode& in, const NodeReader& reader) {
+    Node& node = file_.nodes.emplace_back();
+    reader.read(in, node);
+    note(in, node);
+    complete_last(in);
+  }
 
  private:
+  /// Keeps the name of the last node, and what is to be found of a collective, if it is one.
+  void complete_last(const TraceNode& in);
   void add_groups(const TraceNode& in);
   uint32_t name_index(const std::string& name);
 
   RankFile& file_;
   Tolerated& tolerated_;
+  NameKeeper names_;
   std::unordered_map<std::string, uint32_t> index_;
 };
 

@@ -187,7 +187,7 @@ class Scanner {
       }
     }
     scan_.trace.places.push_back(scan_.trace.nodes);
-    builder_.keep(in_, std::move(node_));
+    builder_.keep(in_, node_);
   }
 
   void end() {

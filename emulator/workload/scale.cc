@@ -28,6 +28,7 @@ Bytes scaled_size(Bytes size, Scale scale, Bytes element) {
 }
 
 Duration scaled_duration(Duration duration, Scale scale) {
+  if (scale.numerator == scale.denominator) return duration;
   return Duration(narrow(ceiling_quotient(Wide{duration.ps} * scale.numerator, scale.denominator), duration.ps, scale));
 }
 

@@ -55,8 +55,9 @@ void Selector::report(Warnings& warnings) const {
 
 bool Selector::selects_name(const Node& node) {
   bool any = selection_.names.empty();
+  const std::string name(any ? "" : node.name);
   for (size_t i = 0; i < selection_.names.size(); ++i) {
-    if (fnmatch(selection_.names[i].c_str(), node.name.c_str(), 0) != 0) continue;
+    if (fnmatch(selection_.names[i].c_str(), name.c_str(), 0) != 0) continue;
     matched_[i] = true;
     any = true;
   }

@@ -80,6 +80,13 @@ class StreamedSource final : public NodeSource {
     uint32_t place = 0;
     uint32_t kept = NodeStream::kNotKept;
     Node node;  ///< unless it is kept
+    std::string name;
+
+    void assign(const Node& read) {
+      name = read.name;
+      node = read;
+      node.name = name;
+    }
   };
   struct Ready {
     uint64_t id = 0;
@@ -122,7 +129,7 @@ class StreamedSource final : public NodeSource {
       const Parents parents = stream_->parents();
       const Slot slot = window_.add(stream_->node().id, parents.required, parents.optional);
       enter(slot, stream_->place(), kept);
-      if (kept == NodeStream::kNotKept) nodes_[slot].node = stream_->node();
+      if (kept == NodeStream::kNotKept) nodes_[slot].assign(stream_->node());
       check_open();
     });
   }

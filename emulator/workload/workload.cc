@@ -79,15 +79,15 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
   for (uint32_t rank = 0; rank < files.size(); ++rank) {
     RankFile& file = files[rank];
     std::vector<GroupId> known(file.group_names.size());
-    for (size_t i = 0; i < file.nodes.size(); ++i) {
-      if (file.group_of[i] == RankFile::kNoName) continue;
+    for (const RankFile::Call& call : file.calls) {
+      Node& node = file.nodes[call.node];
       try {
-        GroupId& group = known[file.group_of[i]];
-        if (!group.valid()) group = table.resolve(file.group_names[file.group_of[i]], RankId(rank));
-        file.nodes[i].group = group;
-        file.nodes[i].peer = root_of(file.nodes[i], file.root_of[i], table.group(group));
+        GroupId& group = known[call.group];
+        if (!group.valid()) group = table.resolve(file.group_names[call.group], RankId(rank));
+        node.group = group;
+        node.peer = root_of(node, call.root, table.group(group));
       } catch (const Error& error) {
-        fail_input("{}: {}", place(file.path, file.nodes[i]), error.what());
+        fail_input("{}: {}", place(file.path, node), error.what());
       }
     }
   }
@@ -115,7 +115,10 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
     files.push_back(std::move(scan.kept));
   }
   workload.groups = resolve_groups(files, options.groups_file);
-  for (uint32_t rank = 0; rank < ranks; ++rank) workload.ranks[rank].nodes = std::move(files[rank].nodes);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    workload.ranks[rank].nodes = std::move(files[rank].nodes);
+    workload.ranks[rank].names = std::move(files[rank].names);
+  }
 }
 
 }  // namespace

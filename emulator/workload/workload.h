@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/units.h"
+#include "emulator/workload/names.h"
 #include "emulator/workload/references.h"
 
 namespace rankwire {
@@ -64,8 +65,8 @@ struct Node {
   int64_t operations = 0;            ///< num_ops (flops), 0 when absent
   Bytes tensor;                      ///< tensor_size in bytes, not scaled; 0 when absent
   std::optional<Duration> recorded;  ///< the trace's own duration, unscaled
-  Duration duration;  ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
-  std::string name;
+  Duration duration;      ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
+  std::string_view name;  ///< owned by RankTrace::names, or by who has handed out the node
 };
 
 /// Of a trace that stays in its file, what is known beside the nodes that are kept.
@@ -88,6 +89,7 @@ struct RankTrace {
   std::optional<StreamedTrace> streamed;
   bool in_order = false;  ///< as far as is known: no node stands before one that it depends on
   std::vector<Node> nodes;
+  Names names;  ///< of the nodes
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;
