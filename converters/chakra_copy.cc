@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "proto/attribute_copy.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
 
@@ -13,7 +14,6 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Form = TraceAttribute::Form;
 
 /// Reads the nodes of one trace as messages of the present schema.
 class NodeSequence {
@@ -29,7 +29,8 @@ class NodeSequence {
       take(out);
     }
     if (lists_ > 0) {
-      conversion_.warnings.push_back(fmt::format("{}: {} attributes that are lists are left out", path_, lists_));
+      conversion_.warnings.push_back(fmt::format(
+          "{}: {} lists among the attributes are left out: their values' type is not known", path_, lists_));
     }
     ++conversion_.ranks;
   }
@@ -49,13 +50,7 @@ class NodeSequence {
     out.set_start_time_micros(node.start / unit);
     if (has_any(node.inputs)) copy(node.inputs, *out.mutable_inputs());
     if (has_any(node.outputs)) copy(node.outputs, *out.mutable_outputs());
-    for (const TraceAttribute& attribute : node.attributes) {
-      if (attribute.form == Form::kList) {
-        ++lists_;
-      } else {
-        copy(attribute, *out.add_attr());
-      }
-    }
+    for (const TraceAttribute& attribute : node.attributes) copy(attribute, out);
   }
 
   static bool has_any(const TraceTensors& tensors) {
@@ -66,28 +61,13 @@ class NodeSequence {
     out.set_shapes(std::string(tensors.shapes));
     out.set_types(std::string(tensors.types));
   }
-  static void copy(const TraceAttribute& attribute, chakra::AttributeProto& out) {
-    out.set_name(std::string(attribute.name));
-    if (attribute.name == "is_cpu_op" && attribute.form != Form::kNone) {
-      out.set_bool_val(attribute.bits != 0);
-      return;
-    }
-    switch (attribute.form) {
-      case Form::kSigned:
-        out.set_int64_val(static_cast<int64_t>(attribute.bits));
-        break;
-      case Form::kUnsigned:
-        out.set_uint64_val(attribute.bits);
-        break;
-      case Form::kReal:
-        out.set_double_val(attribute.real());
-        break;
-      case Form::kText:
-        out.set_string_val(std::string(attribute.text));
-        break;
-      case Form::kNone:
-      case Form::kList:
-        break;
+  void copy(const TraceAttribute& attribute, chakra::Node& out) {
+    chakra::AttributeProto& copied = *out.add_attr();
+    if (!copy_attribute(attribute, copied)) {
+      out.mutable_attr()->RemoveLast();
+      ++lists_;
+    } else if (attribute.name == "is_cpu_op" && attribute.form != TraceAttribute::Form::kNone) {
+      copied.set_bool_val(attribute.bits != 0);
     }
   }
 
@@ -126,8 +106,10 @@ Json to_json(const chakra::AttributeProto& attribute) {
     case chakra::AttributeProto::kStringVal:
       json["stringVal"] = attribute.string_val();
       break;
-    default:
+    case chakra::AttributeProto::VALUE_NOT_SET:
       break;
+    default:
+      return Json::parse(attribute_json(attribute));
   }
   return json;
 }

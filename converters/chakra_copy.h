@@ -10,8 +10,8 @@
 namespace rankwire {
 
 /// Writes the traces of ranks 0, 1, ... with the same ids, dependencies and attributes in schema 1.0.0. Integers become
-/// int64 or uint64, reals double; attributes that are lists are left out with a warning. Where the schema counts
-/// nanoseconds (0.0.1), what is below a microsecond goes to a later node.
+/// int64 or uint64, reals double, lists stay what they are; those of older schemas are left out with a warning. Where
+/// the schema counts nanoseconds (0.0.1), what is below a microsecond goes to a later node.
 Conversion upgrade_traces(const std::vector<std::string>& traces, const std::filesystem::path& folder,
                           ConversionProgress& progress);
 

@@ -1,10 +1,12 @@
 #include "proto/trace_json.h"
 
 #include <charconv>
+#include <deque>
 #include <limits>
 #include <optional>
 
 #include "base/error.h"
+#include "proto/attribute_copy.h"
 #include "proto/json_text.h"
 
 namespace rankwire {
@@ -104,6 +106,37 @@ void set_number_in_text(std::string_view text, TraceAttribute& attribute) {
   }
 }
 
+/// Of a list in protobuf's form, {"int64List": {"values": ["1", "2"]}}. `lists` keeps what the node's views point to.
+void set_list(std::string_view key, dom::element value, TraceAttribute& attribute, std::deque<std::string>& lists) {
+  attribute.form = Form::kList;
+  uint32_t field = 0;
+  std::string& list = lists.emplace_back();
+  if (!list_of_json(fmt::format("{{\"{}\": {}}}", key, simdjson::minify(value)), list, field)) list.clear();
+  attribute.bits = field;
+  attribute.text = list;
+}
+
+/// Of a bare list, [1, 2], whose values tell their type.
+void set_bare_list(dom::array values, TraceAttribute& attribute, std::deque<std::string>& lists) {
+  bool truths = true, integers = true, numbers = true, texts = true;
+  for (const dom::element value : values) {
+    const bool is_integer = value.is_int64();
+    truths &= value.is_bool();
+    integers &= is_integer;
+    numbers &= is_integer || value.is_double();
+    texts &= value.is_string();
+  }
+  const char* const key = truths     ? "boolList"
+                          : integers ? "int64List"
+                          : numbers  ? "doubleList"
+                          : texts    ? "stringList"
+                                     : "";
+  const std::string list = fmt::format("{{\"values\": {}}}", simdjson::minify(values));
+  dom::parser parser;
+  dom::element object;
+  if (parser.parse(list).get(object) == simdjson::SUCCESS) set_list(key, object, attribute, lists);
+}
+
 void set_value(dom::element value, TraceAttribute& attribute) {
   switch (value.type()) {
     case dom::element_type::INT64:
@@ -137,13 +170,16 @@ void set_value(dom::element value, TraceAttribute& attribute) {
 }
 
 /// {"name": "comm_size", "int64Val": "4096"}; bytes, which are in base 64, are taken for a list: not looked into.
-void read_attribute(dom::element element, const Place& place, TraceAttribute& attribute) {
+void read_attribute(dom::element element, const Place& place, TraceAttribute& attribute,
+                    std::deque<std::string>& lists) {
   for (const auto& [key, value] : object_of(element, "attr", place)) {
     if (key == "name") {
       attribute.name = text_of(value, key, place);
     } else if (key == "bytesVal") {
       attribute.form = Form::kList;
-    } else if (key.ends_with("Val") || key.ends_with("List")) {
+    } else if (key.ends_with("List")) {
+      set_list(key, value, attribute, lists);
+    } else if (key.ends_with("Val")) {
       set_value(value, attribute);
       if (attribute.form == Form::kText && key != "stringVal") set_number_in_text(attribute.text, attribute);
     }
@@ -151,7 +187,7 @@ void read_attribute(dom::element element, const Place& place, TraceAttribute& at
 }
 
 /// False when the object is GlobalMetadata.
-bool read_message(dom::object object, const Place& place, TraceNode& node) {
+bool read_message(dom::object object, const Place& place, TraceNode& node, std::deque<std::string>& lists) {
   bool is_node = false;
   for (const auto& [key, value] : object) {
     is_node = is_node || (key != "version" && key != "attr");
@@ -175,13 +211,13 @@ bool read_message(dom::object object, const Place& place, TraceNode& node) {
       read_tensors(value, key, place, node.outputs);
     } else if (key == "attr") {
       for (const dom::element attribute : array_of(value, key, place))
-        read_attribute(attribute, place, node.attributes.emplace_back());
+        read_attribute(attribute, place, node.attributes.emplace_back(), lists);
     }
   }
   return is_node;
 }
 
-void read_flat_node(dom::object object, const Place& place, TraceNode& node) {
+void read_flat_node(dom::object object, const Place& place, TraceNode& node, std::deque<std::string>& lists) {
   for (const auto& [key, value] : object) {
     if (key == "Id") {
       node.id = unsigned_of(value, key, place);
@@ -198,7 +234,12 @@ void read_flat_node(dom::object object, const Place& place, TraceNode& node) {
     } else {
       TraceAttribute& attribute = node.attributes.emplace_back();
       attribute.name = key;
-      set_value(value, attribute);
+      dom::array values;
+      if (value.get(values) == simdjson::SUCCESS) {
+        set_bare_list(values, attribute, lists);
+      } else {
+        set_value(value, attribute);
+      }
     }
   }
 }
@@ -215,7 +256,8 @@ struct TraceJson::Documents {
   bool flat = false;  ///< `nodes` is a workload_graph
   dom::array nodes;
   dom::array::iterator node;
-  uint64_t count = 0;  ///< of nodes read
+  uint64_t count = 0;             ///< of nodes read
+  std::deque<std::string> lists;  ///< of the attributes of the node read last
 
   /// The next message, or nothing at the end.
   std::optional<dom::element> advance(const std::string& path) {
@@ -259,9 +301,10 @@ bool TraceJson::next(TraceNode& node) {
   for (;;) {
     const Place place{path_, documents.count};
     node.clear();
+    documents.lists.clear();
     if (documents.flat) {
       if (!(documents.node != documents.nodes.end())) return false;
-      read_flat_node(object_of(*documents.node, "an element of workload_graph", place), place, node);
+      read_flat_node(object_of(*documents.node, "an element of workload_graph", place), place, node, documents.lists);
       ++documents.node;
       ++documents.count;
       return true;
@@ -277,7 +320,7 @@ bool TraceJson::next(TraceNode& node) {
                                    object["traceEvents"].get(other) == simdjson::SUCCESS) {
       fail_input("{}: an execution trace of another kind than Chakra's, such as PyTorch's, which must be converted",
                  path_);
-    } else if (read_message(object, place, node)) {
+    } else if (read_message(object, place, node, documents.lists)) {
       ++documents.count;
       return true;
     }

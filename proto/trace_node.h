@@ -19,7 +19,8 @@ struct TraceAttribute {
     kUnsigned,  ///< `bits` is a uint64, or a truth value
     kReal,      ///< `bits` is a double
     kText,      ///< string or bytes
-    kList,      ///< several values, which are not looked into
+    kList,      ///< several values: `text` is the message of the list, and `bits` the number of its field in
+                ///< AttributeProto; or 0, where the schema is older than 0.0.4, or the values are of no one type
   };
 
   std::string_view name;

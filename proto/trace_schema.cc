@@ -15,13 +15,18 @@ using Form = TraceAttribute::Form;
 bool is_ascii(std::string_view bytes) noexcept {
   constexpr uint64_t kHighBits = 0x8080808080808080;
   uint64_t seen = 0, word = 0;
-  size_t at = 0;
-  for (; at + sizeof word <= bytes.size(); at += sizeof word) {
-    std::memcpy(&word, bytes.data() + at, sizeof word);
+  if (bytes.size() < sizeof word) {
+    for (const char byte : bytes) seen |= static_cast<uint8_t>(byte);
+    return (seen & kHighBits) == 0;
+  }
+  const char* const last = bytes.data() + bytes.size() - sizeof word;
+  for (const char* at = bytes.data(); at < last; at += sizeof word) {
+    std::memcpy(&word, at, sizeof word);
     seen |= word;
   }
-  for (; at < bytes.size(); ++at) seen |= static_cast<uint8_t>(bytes[at]);
-  return (seen & kHighBits) == 0;
+  // What is left, with some of what has been seen.
+  std::memcpy(&word, last, sizeof word);
+  return ((seen | word) & kHighBits) == 0;
 }
 
 bool is_text(std::string_view bytes) noexcept {
@@ -43,6 +48,13 @@ void set_real(TraceAttribute& attribute, double value) noexcept {
 void set_text(TraceAttribute& attribute, std::string_view text) noexcept {
   attribute.form = Form::kText;
   attribute.text = text;
+}
+
+/// Whose layouts differ, and tell nothing of the type of the values.
+void set_unknown_list(TraceAttribute& attribute) noexcept {
+  attribute.form = Form::kList;
+  attribute.bits = 0;
+  attribute.text = {};
 }
 
 double as_float(uint64_t bits) noexcept {
@@ -101,6 +113,7 @@ bool set_bytes(uint32_t number, std::string_view bytes, TraceAttribute& attribut
       if (number <= chakra::AttributeProto::kBytesListFieldNumber && number % 2 == 0) {
         attribute.form = Form::kList;
         attribute.text = bytes;
+        attribute.bits = number;
       }
       return true;
   }
@@ -322,18 +335,18 @@ bool parse_old_attribute(std::string_view message, TraceAttribute& attribute) {
     switch (fields.type()) {
       case WireType::kVarint:
         set_signed(attribute, static_cast<int64_t>(fields.value()));
-        if (number >= 8) attribute.form = Form::kList;
+        if (number >= 8) set_unknown_list(attribute);
         break;
       case WireType::kFixed32:
         set_real(attribute, as_float(fields.value()));
-        if (number >= 7) attribute.form = Form::kList;
+        if (number >= 7) set_unknown_list(attribute);
         break;
       case WireType::kFixed64:
         set_real(attribute, std::bit_cast<double>(fields.value()));
         break;
       case WireType::kBytes:
         set_text(attribute, fields.bytes());
-        if (number >= 9) attribute.form = Form::kList;
+        if (number >= 9) set_unknown_list(attribute);
         break;
     }
   }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "emulator/traces/tensor_text.h"
+#include "proto/attribute_copy.h"
 
 namespace rankwire {
 namespace {
@@ -30,27 +31,6 @@ void set_tensors(const TraceTensors& tensors, chakra::IOInfo& info) {
   info.set_types(std::string(tensors.types));
 }
 
-void set_value(const TraceAttribute& from, chakra::AttributeProto& to) {
-  to.set_name(std::string(from.name));
-  switch (from.form) {
-    case TraceAttribute::Form::kSigned:
-      to.set_int64_val(static_cast<int64_t>(from.bits));
-      break;
-    case TraceAttribute::Form::kUnsigned:
-      to.set_uint64_val(from.bits);
-      break;
-    case TraceAttribute::Form::kReal:
-      to.set_double_val(from.real());
-      break;
-    case TraceAttribute::Form::kText:
-      to.set_string_val(std::string(from.text));
-      break;
-    case TraceAttribute::Form::kList:
-    case TraceAttribute::Form::kNone:
-      break;
-  }
-}
-
 chakra::Node message_of(const TraceNode& in) {
   chakra::Node node;
   node.set_id(in.id);
@@ -62,7 +42,7 @@ chakra::Node message_of(const TraceNode& in) {
   node.set_duration_micros(in_microseconds(in.duration, in.unit));
   if (!in.inputs.values.empty() || !in.inputs.types.empty()) set_tensors(in.inputs, *node.mutable_inputs());
   if (!in.outputs.values.empty() || !in.outputs.types.empty()) set_tensors(in.outputs, *node.mutable_outputs());
-  for (const TraceAttribute& attribute : in.attributes) set_value(attribute, *node.add_attr());
+  for (const TraceAttribute& attribute : in.attributes) copy_attribute(attribute, *node.add_attr());
   return node;
 }
 
@@ -120,6 +100,7 @@ void copy_trace(const TraceCopy& copy) {
     if (!whole) message = message_of(node);
     if (copy.edit(index, message)) writer.write(message);
   }
+  for (const chakra::Node& added : copy.append) writer.write(added);
   writer.close();
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/chakra.pb.h"
 #include "proto/trace_stream.h"
@@ -22,10 +23,11 @@ struct TraceCopy {
   /// Is given the index of the node in `from`, and returns whether the node goes into the copy.
   std::function<bool(uint32_t, chakra::Node&)> edit;
   std::function<void(chakra::GlobalMetadata&)> edit_metadata;  ///< may be empty
+  std::vector<chakra::Node> append;                            ///< nodes for the end
 };
 
 /// Writes the copy in schema 1.0.0, packed with gzip when its name ends in ".gz". From files of schema 0.0.4 every
-/// field comes along, also unknown ones; of older schemas and of JSON what TraceNode has, which leaves lists out.
+/// field comes along, also unknown ones; of older schemas and of JSON what TraceNode has.
 /// Creates the folder of the copy. Throws Error(kInput) when the copy exists already, or the original cannot be read so
 /// far, and Error(kRun) when it cannot be written.
 void copy_trace(const TraceCopy& copy);
