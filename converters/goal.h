@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,10 +55,21 @@ void write_operations(const std::string& path, const GoalRank& rank, NodeWriter&
 /// Writes a trace for each rank.
 Conversion convert_goal(const std::string& path, const std::filesystem::path& folder, ConversionProgress& progress);
 
-/// Writes `folder`/schedule.goal of the traces of ranks 0, 1, ... Every node becomes an
-/// operation, and its data dependencies are required. Throws Error(kInput)
-/// for a collective, which GOAL does not have.
-Conversion convert_to_goal(const std::vector<std::string>& traces, const std::filesystem::path& folder,
-                           ConversionProgress& progress);
+/// What a rank does of a collective.
+struct GoalCollective {
+  /// A message, or with `amount` 0 a step that takes no time. `after` names those before it here.
+  std::vector<GoalOperation> operations;
+  /// The nodes of the rank that must be done first, beside those that the collective depends on.
+  std::vector<uint64_t> after;
+};
+
+/// GOAL has no collectives: finds the messages of one. `place` is that of the node in the file of `rank`, from 0.
+/// Nothing is returned for a node that takes no part, such as a host's duplicate of a kernel.
+using ExpandCollective = std::function<std::optional<GoalCollective>(uint32_t rank, uint32_t place)>;
+
+/// Writes `folder`/schedule.goal of the traces of ranks 0, 1, ... Every node becomes an operation, a collective
+/// several, and its data dependencies are required. Throws Error(kInput) naming the node that has not what it needs.
+Conversion convert_to_goal(const std::vector<std::string>& traces, const ExpandCollective& expand,
+                           const std::filesystem::path& folder, ConversionProgress& progress);
 
 }  // namespace rankwire

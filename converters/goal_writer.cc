@@ -11,21 +11,28 @@ namespace {
 /// One rank's nodes as statements.
 class GoalWriter {
  public:
-  GoalWriter(const std::string& path, uint32_t rank, uint32_t ranks, std::ofstream& out, NodeCounts& counts)
-      : path_(path), rank_(rank), ranks_(ranks), out_(out), counts_(counts) {}
+  GoalWriter(const std::string& path, uint32_t rank, uint32_t ranks, const ExpandCollective& expand, std::ofstream& out,
+             NodeCounts& counts)
+      : path_(path), rank_(rank), ranks_(ranks), expand_(expand), out_(out), counts_(counts) {}
 
   void write() {
     out_ << "rank " << rank_ << " {\n";
     TraceReader reader(path_);
-    std::string dependencies;  // all labels must stand above
-    for (TraceNode node; reader.next(node);) {
-      write_operation(node);
+    uint32_t place = 0;
+    for (TraceNode node; reader.next(node); ++place) {
+      begins_.clear();
+      std::erase(node.data_deps, node.id);
+      const bool collective = node.type == chakra::COMM_COLL_NODE && write_collective(node, place);
+      if (!collective) {
+        write_operation(node);
+        begins_.push_back(fmt::format("n{}", node.id));
+      }
       ++counts_.nodes;
-      for (const uint64_t id : node.data_deps) {
-        if (id != node.id) dependencies += fmt::format("n{} requires n{}\n", node.id, id);
+      for (const std::string& begin : begins_) {
+        for (const uint64_t id : node.data_deps) require(begin, fmt::format("n{}", id));
       }
     }
-    out_ << dependencies << "}\n";
+    out_ << dependencies_ << "}\n";
   }
 
  private:
@@ -41,20 +48,57 @@ class GoalWriter {
     return *value;
   }
 
+  void require(std::string_view label, std::string_view before) {
+    dependencies_ += fmt::format("{} requires {}\n", label, before);
+  }
+
+  /// Its steps are n<id>s0, n<id>s1 ..., and n<id> is done when all of them are.
+  bool write_collective(TraceNode& node, uint32_t place) {
+    const std::optional<GoalCollective> collective = expand_(rank_, place);
+    if (!collective) return false;
+    ++counts_.collectives;
+    node.data_deps.insert(node.data_deps.end(), collective->after.begin(), collective->after.end());
+    const std::string end = fmt::format("n{}", node.id);
+    std::vector<bool> is_last(collective->operations.size(), true);
+    for (size_t i = 0; i < collective->operations.size(); ++i) {
+      const GoalOperation& operation = collective->operations[i];
+      const std::string label = fmt::format("{}s{}", end, i);
+      out_ << label << ": ";
+      if (operation.kind == GoalOperation::Kind::kCompute) {
+        out_ << fmt::format("calc {}\n", operation.amount);
+      } else {
+        write_message(operation.kind == GoalOperation::Kind::kSend, operation.amount, operation.peer, operation.tag);
+      }
+      if (operation.after.empty()) begins_.push_back(label);
+      for (const uint32_t before : operation.after) {
+        require(label, fmt::format("{}s{}", end, before));
+        is_last[before] = false;
+      }
+    }
+    out_ << end << ": calc 0\n";
+    for (size_t i = 0; i < is_last.size(); ++i) {
+      if (is_last[i]) require(end, fmt::format("{}s{}", end, i));
+    }
+    if (is_last.empty()) begins_.push_back(end);
+    return true;
+  }
+
+  void write_message(bool sends, uint64_t size, uint64_t peer, int64_t tag) {
+    out_ << fmt::format("{} {}b {} {} tag {}\n", sends ? "send" : "recv", size, sends ? "to" : "from", peer, tag);
+    ++(sends ? counts_.sends : counts_.receives);
+    if (sends) counts_.bytes += size;
+  }
+
   void write_operation(const TraceNode& node) {
     out_ << "n" << node.id << ": ";
     switch (node.type) {
-      case chakra::COMM_COLL_NODE:
-        fail(node, "GOAL has no collectives");
       case chakra::COMM_SEND_NODE:
       case chakra::COMM_RECV_NODE: {
         const bool sends = node.type == chakra::COMM_SEND_NODE;
         const int64_t size = required(node, "comm_size", INT64_MAX);
-        out_ << fmt::format("{} {}b {} {} tag {}\n", sends ? "send" : "recv", size, sends ? "to" : "from",
-                            required(node, sends ? "comm_dst" : "comm_src", int64_t{ranks_} - 1),
-                            integer_attribute(node, "comm_tag").value_or(0));
-        ++(sends ? counts_.sends : counts_.receives);
-        if (sends) counts_.bytes += static_cast<uint64_t>(size);
+        const int64_t peer = required(node, sends ? "comm_dst" : "comm_src", int64_t{ranks_} - 1);
+        write_message(sends, static_cast<uint64_t>(size), static_cast<uint64_t>(peer),
+                      integer_attribute(node, "comm_tag").value_or(0));
         break;
       }
       default:
@@ -64,21 +108,24 @@ class GoalWriter {
 
   const std::string& path_;
   const uint32_t rank_, ranks_;
+  const ExpandCollective& expand_;
   std::ofstream& out_;
   NodeCounts& counts_;
+  std::string dependencies_;         ///< all labels must stand above
+  std::vector<std::string> begins_;  ///< of the node at hand, the labels that wait for what it depends on
 };
 
 }  // namespace
 
-Conversion convert_to_goal(const std::vector<std::string>& traces, const std::filesystem::path& folder,
-                           ConversionProgress& progress) {
+Conversion convert_to_goal(const std::vector<std::string>& traces, const ExpandCollective& expand,
+                           const std::filesystem::path& folder, ConversionProgress& progress) {
   std::filesystem::create_directories(folder);
   Conversion conversion{.prefix = (folder / "schedule.goal").string(), .form = Conversion::Form::kSchedule};
   std::ofstream out(conversion.prefix);
   out << "num_ranks " << traces.size() << "\n";
   progress.total = traces.size();
   for (uint32_t rank = 0; rank < traces.size(); ++rank) {
-    GoalWriter(traces[rank], rank, static_cast<uint32_t>(traces.size()), out, conversion.counts).write();
+    GoalWriter(traces[rank], rank, static_cast<uint32_t>(traces.size()), expand, out, conversion.counts).write();
     ++conversion.ranks;
     ++progress.done;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "converters/msccl.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
+#include "emulator/cli/goal_collectives.h"
 #include "emulator/cli/progress.h"
 #include "emulator/workload/trace_files.h"
 
@@ -108,6 +110,26 @@ void add_layers(CLI::App& convert, ConvertRequest& request, int& status, const K
   verb.add_flag("--micros", request.layers.micros, "times are microseconds, not nanoseconds");
 }
 
+/// The file of process groups that a conversion to a prefix has left beside it, or "".
+std::string groups_beside(const std::vector<std::string>& inputs) {
+  const std::string file = inputs.front() + ".json";
+  return inputs.size() == 1 && std::filesystem::is_regular_file(file) ? file : "";
+}
+
+void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
+  CLI::App& verb =
+      add_kind(convert, request, status,
+               {"to-goal", "Chakra traces to a schedule of LogGOPSim and ATLAHS, FOLDER/schedule.goal",
+                "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
+               [&request](ConversionProgress& progress) {
+                 const std::vector<std::string> traces = find_trace_files(request.inputs);
+                 const std::string groups = request.groups.empty() ? groups_beside(request.inputs) : request.groups;
+                 return convert_to_goal(traces, make_goal_collectives(traces, groups), request.out, progress);
+               });
+  verb.add_option("--groups", request.groups,
+                  "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
+}
+
 }  // namespace
 
 void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
@@ -145,12 +167,7 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
       {"msccl", "an algorithm of MSCCL, in XML: one file a rank, of one collective", "the algorithm",
        "allreduce_ring.xml --out algorithms/ring"},
       [&request](ConversionProgress& progress) { return convert_msccl(only_input(request), request.out, progress); });
-  add_kind(convert, request, status,
-           {"to-goal", "Chakra traces without collectives to a schedule of LogGOPSim, FOLDER/schedule.goal",
-            "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
-           [&request](ConversionProgress& progress) {
-             return convert_to_goal(find_trace_files(request.inputs), request.out, progress);
-           });
+  add_to_goal(convert, request, status);
   add_kind(convert, request, status,
            {"chakra", "Chakra traces of any schema, or in JSON, to schema 1.0.0",
             "a prefix of traces, or the files by rank", "old/resnet50 --out traces/resnet50"},

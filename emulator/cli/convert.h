@@ -16,6 +16,7 @@ struct ConvertRequest {
   std::string out;
   OutputForm form = OutputForm::kTable;
   LayerOptions layers;  ///< of astra-sim and simai
+  std::string groups;   ///< of to-goal
 };
 
 /// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 
@@ -98,22 +99,43 @@ n1: send 20b to 0 tag 0
   convert(text);
   ConversionProgress progress;
   const Conversion back =
-      convert_to_goal({trace_file(made_.prefix, 0), trace_file(made_.prefix, 1)}, folder_ / "goal", progress);
+      convert_to_goal({trace_file(made_.prefix, 0), trace_file(made_.prefix, 1)}, {}, folder_ / "goal", progress);
   std::ifstream file(back.prefix);
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>(file), {}}), text);
   EXPECT_EQ(back.counts.sends, 2u);
   EXPECT_EQ(back.counts.bytes, 30u);
 }
 
-TEST_F(Goal, CollectivesHaveNoCounterpart) {
+// A collective of two steps between computations, and one that only another rank takes part in.
+TEST_F(Goal, CollectivesBecomeWhatTheyAreExpandedTo) {
   {
     NodeWriter nodes((folder_ / "t.0.et").string());
-    nodes.collective("sum", chakra::ALL_REDUCE, "0", Bytes(8), {});
+    const NodeWriter::Id before = nodes.compute("a", 3, 0, Bytes(0), {});
+    const NodeWriter::Id sum = nodes.collective("sum", chakra::ALL_REDUCE, "0", Bytes(8), std::array{before});
+    const NodeWriter::Id other = nodes.lasting(2).collective("host", chakra::ALL_REDUCE, "0", Bytes(8), {});
+    nodes.compute("b", 1, 0, Bytes(0), std::array{sum, other});
     nodes.close();
   }
+  const ExpandCollective expand = [](uint32_t rank, uint32_t place) -> std::optional<GoalCollective> {
+    EXPECT_EQ(rank, 0u);
+    if (place != 1) return std::nullopt;
+    GoalCollective made{.after = {7}};
+    made.operations.push_back({.kind = GoalOperation::Kind::kSend, .amount = 8, .peer = 1, .tag = 5});
+    made.operations.push_back({.kind = GoalOperation::Kind::kReceive, .amount = 8, .peer = 1, .tag = 6});
+    made.operations.push_back({.kind = GoalOperation::Kind::kCompute, .after = {1}});
+    return made;
+  };
   ConversionProgress progress;
-  EXPECT_THAT([&] { convert_to_goal({folder_ / "t.0.et"}, folder_ / "goal", progress); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("node 0 \"sum\": GOAL has no collectives")));
+  const Conversion made = convert_to_goal({folder_ / "t.0.et"}, expand, folder_ / "goal", progress);
+  std::ifstream file(made.prefix);
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>(file), {}}),
+            "num_ranks 1\nrank 0 {\nn0: calc 3000\nn1s0: send 8b to 1 tag 5\nn1s1: recv 8b from 1 tag 6\n"
+            "n1s2: calc 0\nn1: calc 0\nn2: calc 2000\nn3: calc 1000\nn1s2 requires n1s1\nn1 requires n1s0\n"
+            "n1 requires n1s2\nn1s0 requires n0\nn1s0 requires n7\nn1s1 requires n0\nn1s1 requires n7\n"
+            "n3 requires n1\nn3 requires n2\n}\n");
+  EXPECT_EQ(made.counts.collectives, 1u);
+  EXPECT_EQ(made.counts.sends, 1u);
+  EXPECT_EQ(made.counts.bytes, 8u);
 }
 
 TEST_F(Goal, WhatFailsLeavesNothingBehind) {
