@@ -25,9 +25,14 @@ int repair_traces(const TraceCheckRequest& request, const std::vector<CheckedSet
   uint64_t nodes = 0;
   for (const CheckedSet& checked : sets) nodes += checked.nodes();
   if (nodes == 0) fail_input("--repair: no node of any file can be read, see without --repair");
+  using Unmatched = RepairOptions::Unmatched;
+  const RepairOptions further{.unmatched = request.unmatched == "drop"       ? Unmatched::kDrop
+                                           : request.unmatched == "complete" ? Unmatched::kComplete
+                                                                             : Unmatched::kKeep,
+                              .drop_absurd = request.absurd == "drop"};
   std::vector<RepairChange> changes;
   for (const CheckedSet& checked : sets) {
-    for (RepairChange& change : repair_set(checked, options, folder)) changes.push_back(std::move(change));
+    for (RepairChange& change : repair_set(checked, options, folder, further)) changes.push_back(std::move(change));
   }
   const nlohmann::ordered_json list = to_json(changes);
   std::ofstream file(folder / "repairs.json");

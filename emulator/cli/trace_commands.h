@@ -22,7 +22,8 @@ struct TraceInputs {
 struct TraceCheckRequest {
   TraceInputs inputs;
   bool notes = false;
-  std::string repair;  ///< folder for the repaired copy, or ""
+  std::string repair;             ///< folder for the repaired copy, or ""
+  std::string unmatched, absurd;  ///< what is done about them in the copy: "drop", "complete", or ""
 };
 
 /// How long what is not timed in the traces is taken to take.

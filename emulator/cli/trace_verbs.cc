@@ -85,7 +85,18 @@ void TraceVerbs::add_check(CLI::App& trace, int& status) {
   CLI::App& verb = *trace.add_subcommand("check", "find and explain what is wrong with traces");
   add_inputs(verb, check_.inputs);
   verb.add_flag("--notes", check_.notes, "list notes too");
-  verb.add_option("--repair", check_.repair, "folder for a repaired copy and the list of its changes, repairs.json");
+  CLI::Option* repair = verb.add_option("--repair", check_.repair,
+                                        "folder for a repaired copy and the list of its changes, repairs.json");
+  verb.add_option(
+          "--unmatched", check_.unmatched,
+          "in the copy, SEND and RECV without counterpart: drop the operations, or complete them with the other "
+          "end; default: they stay")
+      ->check(CLI::IsMember({"drop", "complete"}))
+      ->needs(repair);
+  verb.add_option("--absurd", check_.absurd,
+                  "in the copy, operations of absurd sizes: drop, at all members of a collective; default: they stay")
+      ->check(CLI::IsMember({"drop"}))
+      ->needs(repair);
   verb.footer("Example: rankwire trace check traces/gpt --json");
   verb.callback([this, &status] { status = check_traces(check_); });
 }

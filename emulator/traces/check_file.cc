@@ -119,7 +119,7 @@ class FileCheck {
   void check_size(const NodeFacts& node) {
     if (!node.size) {
       add("missing-size", node, fmt::format("node {} has no comm_size", node_text(node)));
-    } else if (*node.size < 0 || *node.size > kMaxOperationBytes / options_.element_size.count) {
+    } else if (has_absurd_size(node, options_.element_size)) {
       add("absurd-size", node, fmt::format("node {} has comm_size {}", node_text(node), *node.size));
     } else if (*node.size == 0) {
       add("zero-size", node, fmt::format("node {} has comm_size 0", node_text(node)));
@@ -326,6 +326,10 @@ std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts
   const auto repeated = std::ranges::unique(pairs);
   pairs.erase(repeated.begin(), repeated.end());
   return pairs;
+}
+
+bool has_absurd_size(const NodeFacts& node, Bytes element) {
+  return node.size && (*node.size < 0 || *node.size > kMaxOperationBytes / element.count);
 }
 
 }  // namespace rankwire

@@ -31,4 +31,7 @@ std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts
 /// `12 "name"`.
 std::string node_text(const NodeFacts& node);
 
+/// Whether the node's comm_size, which counts elements of this size, is more than any operation moves, or negative.
+bool has_absurd_size(const NodeFacts& node, Bytes element);
+
 }  // namespace rankwire

@@ -38,6 +38,15 @@ void multiply(chakra::Node& node, const char* name, int64_t value, int64_t facto
   if (value >= 0 && value <= INT64_MAX / factor) set_integer(node, name, value * factor);
 }
 
+void drop_operation_of(chakra::Node& node) {
+  node.set_type(chakra::COMP_NODE);
+  node.set_duration_micros(0);
+  auto& attributes = *node.mutable_attr();
+  for (int i = attributes.size(); i-- > 0;) {
+    if (attributes[i].name().starts_with("comm_")) attributes.DeleteSubrange(i, 1);
+  }
+}
+
 template <class Field>
 void assign(Field& field, std::span<const uint64_t> ids) {
   field.Clear();
@@ -46,7 +55,15 @@ void assign(Field& field, std::span<const uint64_t> ids) {
 
 }  // namespace
 
-RankRepair::RankRepair(const RankFacts& facts) : facts_(facts), work_(facts) {}
+RankRepair::RankRepair(const RankFacts& facts) : facts_(facts), work_(facts) {
+  for (const NodeFacts& node : facts.nodes) last_id_ = std::max(last_id_, node.id);
+}
+
+// The highest may be the last that there is.
+uint64_t RankRepair::unused_id() {
+  while (facts_.find(++last_id_)) continue;
+  return last_id_;
+}
 
 void RankRepair::repair_file() {
   repair_reading();
@@ -71,8 +88,6 @@ void RankRepair::repair_reading() {
 }
 
 void RankRepair::repair_ids() {
-  uint64_t unused = 0;
-  for (const NodeFacts& node : facts_.nodes) unused = std::max(unused, node.id);
   for (uint32_t i = 0; i < facts_.nodes.size(); ++i) {
     const NodeFacts& node = facts_.nodes[i];
     const uint32_t first = *facts_.find(node.id);
@@ -81,8 +96,7 @@ void RankRepair::repair_ids() {
     if (same) {
       dropped_.insert(i);
     } else {
-      while (facts_.find(++unused)) continue;
-      ids_[i] = unused;
+      ids_[i] = unused_id();
     }
     change("duplicate-id", node, fmt::format("the id of node {} is that of another too", node_text(node)),
            "equal nodes were dropped, others got a new id");
@@ -203,6 +217,30 @@ void RankRepair::set_tag(uint32_t node, int64_t tag) {
          "messages got tags of their own");
 }
 
+void RankRepair::drop_operation(uint32_t node, const char* code, const std::string& what) {
+  if (!no_operation_.insert(node).second) return;
+  change(code, facts_.nodes[node], what, "the operation was dropped, dependencies through its node remain");
+}
+
+void RankRepair::add_counterpart(const RankRepair& other, uint32_t node) {
+  const NodeFacts& end = other.facts_.nodes[node];
+  const bool sends = end.kind == NodeKind::kSend;
+  chakra::Node& made = added_.emplace_back();
+  made.set_id(unused_id());
+  made.set_name("counterpart of " + end.name);
+  made.set_type(sends ? chakra::COMM_RECV_NODE : chakra::COMM_SEND_NODE);
+  set_integer(made, "comm_src", sends ? other.facts_.rank : facts_.rank);
+  set_integer(made, "comm_dst", sends ? facts_.rank : other.facts_.rank);
+  set_integer(made, "comm_tag", end.tag);
+  // Sizes of the copy are bytes, where those of the original are scaled.
+  const auto own = other.factors_.find(node);
+  const int64_t factor = own != other.factors_.end() ? own->second : other.factor_, size = end.size.value_or(0);
+  set_integer(made, "comm_size", size <= INT64_MAX / factor ? size * factor : size);
+  found_.add(sends ? "unmatched-send" : "unmatched-receive", facts_.path, facts_.rank, made.id(),
+             fmt::format("node {} of rank {} has no counterpart here", node_text(end), other.facts_.rank));
+  done_[sends ? "unmatched-send" : "unmatched-receive"] = "the counterpart was added at the end";
+}
+
 void RankRepair::shift_clock(Duration shift) {
   clock_shift_ = shift;
   found_.add("clock-skew", facts_.path, facts_.rank, std::nullopt,
@@ -218,6 +256,7 @@ bool RankRepair::apply(uint32_t index, chakra::Node& node) const {
   if (const auto id = ids_.find(index); id != ids_.end()) node.set_id(id->second);
   if (const auto tag = tags_.find(index); tag != tags_.end()) set_integer(node, "comm_tag", tag->second);
   if (to_compute_.contains(index)) node.set_type(chakra::COMP_NODE);
+  if (no_operation_.contains(index)) return drop_operation_of(node), true;
   if (node.start_time_micros() > 0) {
     node.set_start_time_micros(node.start_time_micros() + static_cast<uint64_t>(clock_shift_.ps / microseconds(1).ps));
   }

@@ -23,6 +23,12 @@ class RankRepair {
   /// Sizes become `factor` times as large.
   void scale_sizes(int64_t factor);
   void set_tag(uint32_t node, int64_t tag);
+  /// The node communicates no more and takes no time, and dependencies through it remain. A second time is nothing.
+  void drop_operation(uint32_t node, const char* code, const std::string& what);
+  bool drops(uint32_t node) const { return no_operation_.contains(node); }
+  /// Adds the other end of a SEND or RECV of another rank, which depends on nothing.
+  void add_counterpart(const RankRepair& other, uint32_t node);
+  const std::vector<chakra::Node>& added() const { return added_; }
   /// Adds to all recorded start times; not negative.
   void shift_clock(Duration shift);
 
@@ -34,6 +40,7 @@ class RankRepair {
  private:
   using Lists = std::vector<std::vector<uint64_t>>;
 
+  uint64_t unused_id();
   void change(const char* code, const NodeFacts& node, const std::string& what, const char* done);
   void repair_reading();
   void repair_ids();
@@ -51,7 +58,9 @@ class RankRepair {
   std::map<uint32_t, uint64_t> ids_;
   std::map<uint32_t, int64_t> tags_;
   std::map<uint32_t, int64_t> factors_;  ///< of single nodes
-  std::unordered_set<uint32_t> to_compute_;
+  std::unordered_set<uint32_t> to_compute_, no_operation_;
+  std::vector<chakra::Node> added_;
+  uint64_t last_id_ = 0;  ///< of those in use
   int64_t factor_ = 1;
   Duration clock_shift_;
   Findings found_;

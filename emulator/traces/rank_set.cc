@@ -257,23 +257,24 @@ class MessageMatcher {
  public:
   MessageMatcher(const RankSet& set, Findings& findings) : set_(set), findings_(findings) {}
 
-  std::vector<std::pair<NodeRef, NodeRef>> match() {
+  void match(Matches& matches) {
     const std::vector<End> sends = ends_of(NodeKind::kSend), receives = ends_of(NodeKind::kReceive);
-    std::vector<std::pair<NodeRef, NodeRef>> messages;
     for (size_t s = 0, r = 0; s < sends.size() || r < receives.size();) {
       const bool send_alone = r == receives.size() || (s < sends.size() && sends[s].key() < receives[r].key());
       const bool receive_alone = !send_alone && (s == sends.size() || receives[r].key() < sends[s].key());
       if (send_alone) {
+        matches.unmatched.push_back(sends[s].at);
         unmatched("unmatched-send", sends[s++], "goes to");
       } else if (receive_alone) {
+        matches.unmatched.push_back(receives[r].at);
         unmatched("unmatched-receive", receives[r++], "comes from");
       } else {
         compare(sends[s].at, receives[r].at);
         if (s > 0 && sends[s - 1].key() == sends[s].key()) note_repeated(sends[s]);
-        messages.emplace_back(sends[s++].at, receives[r++].at);
+        matches.messages.emplace_back(sends[s++].at, receives[r++].at);
       }
     }
-    return messages;
+    std::ranges::sort(matches.unmatched, {}, [](NodeRef at) { return std::pair(at.place, at.node); });
   }
 
  private:
@@ -377,7 +378,9 @@ RankSet read_set(const TraceFileSet& files, const CheckOptions& options, Finding
 }
 
 Matches match_operations(const RankSet& set, Findings& findings) {
-  return {CollectiveMatcher(set, findings).match(), MessageMatcher(set, findings).match()};
+  Matches matches{.collectives = CollectiveMatcher(set, findings).match()};
+  MessageMatcher(set, findings).match(matches);
+  return matches;
 }
 
 }  // namespace rankwire

@@ -41,6 +41,7 @@ struct Matches {
   std::vector<std::vector<std::vector<NodeRef>>> collectives;
   /// (SEND, RECV): the n-th of each (source, destination, tag).
   std::vector<std::pair<NodeRef, NodeRef>> messages;
+  std::vector<NodeRef> unmatched;  ///< SEND and RECV whose peer has a file, but no counterpart in it; in file order
 };
 
 /// Reads all files of the set and finds the groups that are called. `done` counts files. Findings are about what the

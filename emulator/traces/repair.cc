@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/traces/check_file.h"
 #include "emulator/traces/rank_repair.h"
 #include "emulator/traces/trace_copy.h"
 
@@ -25,6 +26,12 @@ void number_tags(const CheckedSet& checked, std::vector<RankRepair>& ranks) {
   for (const auto& message : checked.matches.messages) {
     used[pair_of(message)].insert(checked.set.node(message.first).tag);
   }
+  for (const NodeRef end : checked.matches.unmatched) {
+    const NodeFacts& node = checked.set.node(end);
+    const bool sends = node.kind == NodeKind::kSend;
+    const uint32_t peer = checked.set.place_of[static_cast<size_t>(sends ? *node.destination : *node.source)];
+    used[sends ? Pair(end.place, peer) : Pair(peer, end.place)].insert(node.tag);
+  }
   std::map<Pair, std::set<int64_t>> met;
   std::map<Pair, int64_t> next;
   for (const auto& message : checked.matches.messages) {
@@ -35,6 +42,45 @@ void number_tags(const CheckedSet& checked, std::vector<RankRepair>& ranks) {
     used[pair].insert(tag);
     ranks[message.first.place].set_tag(message.first.node, tag);
     ranks[message.second.place].set_tag(message.second.node, tag);
+  }
+}
+
+void drop_absurd(const CheckedSet& checked, Bytes element, std::vector<RankRepair>& ranks) {
+  const RankSet& set = checked.set;
+  const auto drop = [&](NodeRef at, NodeRef absurd) {
+    ranks[at.place].drop_operation(at.node, "absurd-size",
+                                   fmt::format("node {} has comm_size {}", set.where(absurd), *set.node(absurd).size));
+  };
+  const auto is_absurd = [&](NodeRef at) { return has_absurd_size(set.node(at), element); };
+  for (const auto& group : checked.matches.collectives) {
+    for (const std::vector<NodeRef>& calls : group) {
+      const auto absurd = std::ranges::find_if(calls, is_absurd);
+      if (absurd == calls.end()) continue;
+      for (const NodeRef at : calls) drop(at, *absurd);
+    }
+  }
+  for (const auto& [send, receive] : checked.matches.messages) {
+    if (!is_absurd(send) && !is_absurd(receive)) continue;
+    drop(send, is_absurd(send) ? send : receive);
+    drop(receive, is_absurd(send) ? send : receive);
+  }
+  for (const NodeRef at : checked.matches.unmatched) {
+    if (is_absurd(at)) drop(at, at);
+  }
+}
+
+void match_ends(const CheckedSet& checked, RepairOptions::Unmatched how, std::vector<RankRepair>& ranks) {
+  for (const NodeRef at : checked.matches.unmatched) {
+    const NodeFacts& node = checked.set.node(at);
+    const bool sends = node.kind == NodeKind::kSend;
+    const auto peer = static_cast<size_t>(sends ? *node.destination : *node.source);
+    if (ranks[at.place].drops(at.node)) continue;
+    if (how == RepairOptions::Unmatched::kDrop) {
+      ranks[at.place].drop_operation(at.node, sends ? "unmatched-send" : "unmatched-receive",
+                                     fmt::format("node {} has no counterpart of rank {}", node_text(node), peer));
+    } else {
+      ranks[checked.set.place_of[peer]].add_counterpart(ranks[at.place], at.node);
+    }
   }
 }
 
@@ -55,13 +101,16 @@ void mark_bytes(chakra::GlobalMetadata& metadata) {
 
 }  // namespace
 
-std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptions& options, const fs::path& folder) {
+std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptions& options, const fs::path& folder,
+                                     const RepairOptions& further) {
   std::vector<RankRepair> ranks;
   ranks.reserve(checked.set.ranks.size());
   for (const RankFacts& facts : checked.set.ranks) {
     ranks.emplace_back(facts).repair_file();
     if (options.element_size > Bytes(1)) ranks.back().scale_sizes(options.element_size.count);
   }
+  if (further.drop_absurd) drop_absurd(checked, options.element_size, ranks);
+  if (further.unmatched != RepairOptions::Unmatched::kKeep) match_ends(checked, further.unmatched, ranks);
   number_tags(checked, ranks);
   align_clocks(checked, ranks);
 
@@ -74,6 +123,7 @@ std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptio
       copy.from = facts.path;
       copy.to = (target / name_of_copy(facts.path)).string();
       copy.nodes = facts.nodes.size();
+      copy.append = ranks[place].added();
       copy.edit = [&](uint32_t index, chakra::Node& node) { return ranks[place].apply(index, node); };
       if (ranks[place].in_bytes()) copy.edit_metadata = mark_bytes;
       copy_trace(copy);

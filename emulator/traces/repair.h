@@ -16,14 +16,27 @@ struct RepairChange {
   std::string done;  ///< what was done about it
 };
 
+/// What is done only where it is asked for, since no trace can say whether it is right.
+struct RepairOptions {
+  enum class Unmatched : uint8_t {
+    kKeep,
+    kDrop,      ///< SEND and RECV without counterpart become nodes that do nothing
+    kComplete,  ///< the peer, where it has a trace, gets the other end
+  };
+  Unmatched unmatched = Unmatched::kKeep;
+  /// Operations with an absurd size become nodes that do nothing, and with them the other end of a message, and the
+  /// call of every member of a collective.
+  bool drop_absurd = false;
+};
+
 /// Writes a copy of the set below `folder`: NAME.<rank>.et for each file that can be read at all, and NAME.json where
 /// there is a process-group file. Returns what was changed and why. With an element size of more than one byte, sizes
 /// become bytes. Put right are: nodes behind a place that cannot be read (left out), equal nodes with one id (dropped;
 /// others get a new id), dependencies that dangle, repeat, or lead to the node itself (dropped), cycles (the dependency
 /// that reaches furthest ahead in the file is dropped), the order of kernels, double-counted host operations, sizes in
-/// elements, repeated tags, clocks that contradict each other. Throws as `copy_trace`.
+/// elements, repeated tags, clocks that contradict each other, and what `further` asks for. Throws as `copy_trace`.
 std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptions& options,
-                                     const std::filesystem::path& folder);
+                                     const std::filesystem::path& folder, const RepairOptions& further = {});
 
 /// A list of {"code", "file", "rank", "nodes", "count", "what", "done"}.
 nlohmann::ordered_json to_json(const std::vector<RepairChange>& changes);

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/traces/planted.h"
 
 namespace rankwire {
@@ -34,8 +38,8 @@ struct Repaired {
   TemporaryFolder folder;
   std::vector<RepairChange> changes;
 
-  explicit Repaired(const TraceSet& set, const CheckOptions& options = {})
-      : changes(repair_set(check(set, options), options, folder.path() / "copy")) {}
+  explicit Repaired(const TraceSet& set, const CheckOptions& options = {}, const RepairOptions& further = {})
+      : changes(repair_set(check(set, options), options, folder.path() / "copy", further)) {}
   std::string prefix() const { return folder / "copy/w"; }
   Nodes rank(uint32_t rank) const { return read_nodes(prefix() + "." + std::to_string(rank) + ".et"); }
 };
@@ -123,6 +127,68 @@ TEST(Repair, TagsAreUniqueAfterwardsAndMessagesKeepTheirPartners) {
   };
   EXPECT_THAT(tags(repaired.rank(0)), ElementsAre(0, 2, 1));  // 0 and 1 are used
   EXPECT_THAT(tags(repaired.rank(1)), ElementsAreArray(tags(repaired.rank(0))));
+}
+
+/// A SEND and a RECV of rank 0 that rank 1 knows nothing of, between steps, beside a message that both have.
+TraceSet one_sided() {
+  return TraceSet({{step(1), send(2, "out", 1).after({1}).size(64).integer("comm_tag", 3), step(3, {2}),
+                    receive(4, "in", 1).after({3}).size(32), step(5, {4})},
+                   {step(1), receive(2, "out", 0).after({1}).size(64).integer("comm_tag", 3), step(3, {2})}});
+}
+
+std::vector<std::string> errors_of(const Repaired& repaired) {
+  std::vector<std::string> errors;
+  const CheckedSet copy = check({repaired.prefix()});
+  for (const Finding& finding : copy.findings.list()) {
+    if (finding.symptom->severity == Severity::kError) errors.push_back(summary(finding));
+  }
+  return errors;
+}
+
+TEST(Repair, UnmatchedEndsStayUnlessSomethingIsAskedFor) {
+  EXPECT_THAT(errors_of(Repaired(one_sided())), ElementsAre("unmatched-receive 0: 4"));
+}
+
+TEST(Repair, DroppedEndsDoNothingAndKeepTheirPlace) {
+  const Repaired repaired(one_sided(), {}, {.unmatched = RepairOptions::Unmatched::kDrop});
+  EXPECT_THAT(errors_of(repaired), IsEmpty());
+  ASSERT_EQ(repaired.changes.size(), 1u);
+  EXPECT_STREQ(repaired.changes[0].finding.symptom->code, "unmatched-receive");
+  const Nodes nodes = repaired.rank(0);
+  EXPECT_EQ(nodes[1].type(), chakra::COMM_SEND_NODE);
+  EXPECT_EQ(nodes[3].type(), chakra::COMP_NODE);
+  EXPECT_EQ(nodes[3].duration_micros(), 0u);
+  EXPECT_THAT(dependencies(nodes[3]), ElementsAre(3));
+  EXPECT_THAT(dependencies(nodes[4]), ElementsAre(4));
+}
+
+TEST(Repair, CompletedEndsGetTheOtherOne) {
+  const Repaired repaired(one_sided(), {}, {.unmatched = RepairOptions::Unmatched::kComplete});
+  EXPECT_THAT(errors_of(repaired), IsEmpty());
+  const Nodes nodes = repaired.rank(1);
+  ASSERT_EQ(nodes.size(), 4u);
+  EXPECT_EQ(nodes[3].id(), 4u);
+  EXPECT_EQ(nodes[3].type(), chakra::COMM_SEND_NODE);
+  EXPECT_THAT(dependencies(nodes[3]), IsEmpty());
+  std::map<std::string, int64_t> values;
+  for (const chakra::AttributeProto& attribute : nodes[3].attr()) values[attribute.name()] = attribute.int64_val();
+  EXPECT_EQ(values,
+            (std::map<std::string, int64_t>{{"comm_src", 1}, {"comm_dst", 0}, {"comm_tag", 0}, {"comm_size", 32}}));
+}
+
+// One member's call has a negative size, and one RECV too many bytes: the other member's call and the SEND go, too.
+TEST(Repair, AbsurdOperationsAreDroppedAtAllWhoTakePart) {
+  const TraceSet set({{all_reduce(1, {}, -1), all_reduce(2, {1}, 8), send(3, "out", 1).after({2}).size(64)},
+                      {all_reduce(1, {}, 8), all_reduce(2, {1}, 8), receive(3, "out", 0).after({2}).size(INT64_MAX)}});
+  const Repaired repaired(set, {}, {.drop_absurd = true});
+  EXPECT_THAT(errors_of(repaired), IsEmpty());
+  for (const uint32_t rank : {0u, 1u}) {
+    const Nodes nodes = repaired.rank(rank);
+    EXPECT_EQ(nodes[0].type(), chakra::COMP_NODE) << rank;
+    EXPECT_EQ(nodes[1].type(), chakra::COMM_COLL_NODE) << rank;
+    EXPECT_EQ(nodes[2].type(), chakra::COMP_NODE) << rank;
+    EXPECT_THAT(dependencies(nodes[2]), ElementsAre(2)) << rank;
+  }
 }
 
 // Rank 0's clock shows 5,000 us less than rank 1's, so its times move.
