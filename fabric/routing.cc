@@ -11,8 +11,15 @@ Routes::Routes(const Topology& topology)
       outgoing_(2 * topology.cables.size()),
       far_end_(2 * topology.cables.size()),
       tree_(topology.cables.size()),
+      no_transit_(topology.no_transit),
       distance_(switches_),
-      open_(switches_) {
+      open_(switches_),
+      is_open_(switches_) {
+  no_transit_.resize(switches_);
+  for (const Cable& cable : topology.cables) {
+    cost_.push_back(cable.cost);
+    order_.push_back(cable.order);
+  }
   std::vector<uint8_t> has_hosts(switches_);
   for (const Attachment& host : topology.hosts) has_hosts[host.at.value] = 1;
   for (uint32_t s = 0; s < switches_; ++s) {
@@ -44,18 +51,28 @@ void Routes::compute(std::span<const uint8_t> cable_in_use) noexcept {
   grow_tree(cable_in_use);
 }
 
-/// The number of cables from every switch to `root`.
+/// The cost from every switch to `root`: breadth first, and a switch to which a cheaper way is found later is looked at
+/// again (Bellman, Ford, Moore). With equal costs there is none.
 void Routes::measure_from(uint32_t root, std::span<const uint8_t> cable_in_use) noexcept {
   std::fill(distance_.begin(), distance_.end(), kFar);
   distance_[root] = 0;
   open_[0] = root;
-  for (size_t next = 0, end = 1; next < end; ++next) {
+  // `open_` is a ring, in which a switch is once at most.
+  uint32_t next = 0, waiting = 1;
+  while (waiting > 0) {
     const uint32_t at = open_[next];
+    next = next + 1 == switches_ ? 0 : next + 1;
+    --waiting;
+    is_open_[at] = 0;
+    if (no_transit_[at] != 0 && at != root) continue;
     for (const uint32_t port : ports_of(at)) {
-      const uint32_t other = far_end_[port];
-      if (cable_in_use[port / 2] == 0 || distance_[other] != kFar) continue;
-      distance_[other] = distance_[at] + 1;
-      open_[end++] = other;
+      const uint32_t other = far_end_[port], distance = distance_[at] + cost_[port / 2];
+      if (cable_in_use[port / 2] == 0 || distance_[other] <= distance) continue;
+      distance_[other] = distance;
+      if (is_open_[other] != 0) continue;
+      is_open_[other] = 1;
+      const uint32_t place = next + waiting++;
+      open_[place < switches_ ? place : place - switches_] = other;
     }
   }
 }
@@ -63,9 +80,14 @@ void Routes::measure_from(uint32_t root, std::span<const uint8_t> cable_in_use) 
 void Routes::collect(uint32_t destination, std::span<const uint8_t> cable_in_use) noexcept {
   for (uint32_t s = 0; s < switches_; ++s) {
     const auto first = static_cast<uint32_t>(ports_.size());
+    uint8_t lowest = UINT8_MAX;
     for (const uint32_t port : ports_of(s)) {
-      const uint32_t beyond = distance_[far_end_[port]];
-      if (cable_in_use[port / 2] != 0 && beyond != kFar && beyond + 1 == distance_[s]) ports_.push_back(port);
+      const uint32_t other = far_end_[port], cable = port / 2, beyond = distance_[other];
+      if (cable_in_use[cable] == 0 || beyond == kFar || beyond + cost_[cable] != distance_[s]) continue;
+      if ((no_transit_[other] != 0 && beyond != 0) || order_[cable] > lowest) continue;
+      if (order_[cable] < lowest) ports_.resize(first);
+      lowest = order_[cable];
+      ports_.push_back(port);
     }
     const Set set{first, static_cast<uint32_t>(ports_.size()) - first};
     const Set known = known_set(s, destination, set);

@@ -1,4 +1,4 @@
-// Shortest paths through a topology, and a tree for what goes to everybody.
+// Cheapest paths through a topology, and a tree for what goes to everybody.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@
 
 namespace rankwire {
 
-/// For every switch and every switch with hosts, all ports that begin a path with the fewest cables: the equal-cost
-/// multi-path sets. Only the constructor takes memory.
+/// For every switch and every switch with hosts, all ports that begin a path of the least cost, the fewest cables where
+/// each costs 1, and of these the ports of the lowest order: the equal-cost multi-path sets. With the dimension of each
+/// cable as its order that is dimension-order routing (Dally and Towles, Principles and Practices of Interconnection
+/// Networks, 8.4.2), which in a ring leaves both ways to the opposite side. Only the constructor takes memory.
 class Routes {
  public:
   /// With all cables in use. Keeps no reference. Throws std::bad_alloc.
@@ -64,7 +66,11 @@ class Routes {
   std::vector<Set> sets_;                 ///< by switch and destination
   std::vector<uint32_t> ports_;           ///< the different sets of all switches, with room for as many as there may be
   std::vector<uint8_t> tree_;             ///< by cable
+  std::vector<uint32_t> cost_;            ///< by cable
+  std::vector<uint8_t> order_;            ///< by cable
+  std::vector<uint8_t> no_transit_;       ///< by switch
   std::vector<uint32_t> distance_, open_;
+  std::vector<uint8_t> is_open_;  ///< by switch: whether it is in `open_`
 };
 
 }  // namespace rankwire

@@ -23,6 +23,8 @@ struct Line {
 struct Cable {
   SwitchId a, b;
   Line line;
+  uint32_t cost = 1;  ///< > 0: routes take the paths of the least total cost
+  uint8_t order = 0;  ///< of the cables with which such paths begin, they take those of the lowest order
 };
 
 /// Joins a host's port to a switch.
@@ -37,7 +39,11 @@ struct Topology {
   std::vector<std::string> switches;  ///< names
   std::vector<Cable> cables;
   std::vector<Attachment> hosts;
+  /// By switch, or empty: not 0 where no path leads through, as through an NPU with several NICs that does not forward.
+  std::vector<uint8_t> no_transit;
 
+  SwitchId add_switch(std::string name);
+  bool is_transit(SwitchId at) const { return no_transit.empty() || no_transit[at.value] == 0; }
   uint32_t ports() const { return static_cast<uint32_t>(2 * cables.size() + hosts.size()); }
   uint32_t host_port(uint32_t host) const { return static_cast<uint32_t>(2 * cables.size()) + host; }
   bool is_host_port(uint32_t port) const { return port >= 2 * cables.size(); }
@@ -48,7 +54,8 @@ struct Topology {
 };
 
 /// Throws Error(kInput) unless there is a switch and a host, names differ, every end is a switch of the topology, no
-/// cable joins a switch with itself, rates are positive and latencies not negative, and every host reaches every other.
+/// cable joins a switch with itself or costs nothing, rates are positive and latencies not negative, and every host
+/// reaches every other.
 void check(const Topology& topology);
 
 /// One switch.
