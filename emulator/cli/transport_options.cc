@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/cli/congestion_control.h"
+#include "emulator/input/fabric_topology.h"
 
 namespace rankwire {
 namespace {
@@ -92,6 +93,14 @@ NicProfile nic_profile(const TransportConfig& transport, uint32_t timeout) {
   return profile;
 }
 
+/// The cable of a fabric that everything might have to pass.
+Bandwidth slowest_cable(const RunConfig& config) {
+  Bandwidth slowest(INT64_MAX);
+  if (!config.fabric) return slowest;
+  for (const Cable& cable : fabric_topology(config).cables) slowest = std::min(slowest, cable.line.rate);
+  return slowest;
+}
+
 }  // namespace
 
 void apply_profile(TransportConfig& transport) {
@@ -144,9 +153,10 @@ uint32_t default_timeout(const Setup& setup) {
         line_size(std::min(window, c.bytes_per_iteration), framing);
   }
   Duration longest;
+  const Bandwidth slowest = slowest_cable(config);
   for (size_t p = 0; p < queued.size(); ++p) {
     const Bytes most = std::min(queued[p], config.embedded_switch.buffer);
-    longest = std::max(longest, serialization_time(most, config.ports[p].rate));
+    longest = std::max(longest, serialization_time(most, std::min(config.ports[p].rate, slowest)));
   }
   uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
                       : config.embedded_switch.own_core ? kSwitchInThread

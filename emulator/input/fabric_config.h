@@ -10,7 +10,22 @@
 
 namespace rankwire {
 
-enum class TopologyName : uint8_t { kStar, kLeafSpine, kFatTree, kRail, kGraph };
+enum class TopologyName : uint8_t {
+  kStar,
+  kLeafSpine,
+  kFatTree,
+  kRail,
+  kRing,
+  kTorus2d,
+  kTorus3d,
+  kFullyConnected,
+  kDragonfly,
+  kHierarchy,
+  kGraph,
+  kInfragraph,
+  kAstraNetwork,
+};
+enum class RoutingName : uint8_t { kShortest, kDimensionOrder };
 
 /// TopologyName::kGraph: a cable between two switches.
 struct GraphLinkConfig {
@@ -20,6 +35,17 @@ struct GraphLinkConfig {
 struct GraphHostConfig {
   std::string port;  ///< name
   std::string at;    ///< key `switch`: name
+};
+
+/// TopologyName::kHierarchy: a tier of switches.
+struct LevelConfig {
+  std::string name;
+  uint32_t count = 2;
+  std::optional<Bandwidth> rate;
+  std::optional<Scale> oversubscription;
+  std::optional<Duration> latency;  ///< absent: as the fabric's `link_latency`
+  uint32_t switches = 1, cables = 1;
+  bool from_npus = false;  ///< key `from`: npus or below
 };
 
 enum class SwitchPresetName : uint8_t { kNone, kTomahawk5, kHpccNs3 };
@@ -71,9 +97,19 @@ struct FabricConfig {
   uint32_t leaves = 2, spines = 2, parallel = 1;
   uint32_t k = 4;
   uint32_t rails = 2, group = 2;
-  std::optional<Bandwidth> link_rate;    ///< of cables; absent: the fastest port's
+  std::optional<Bandwidth> link_rate;    ///< of cables; absent: follows from the fastest port's
   std::optional<Duration> link_latency;  ///< of cables; absent: switch.link_latency
-  std::vector<std::string> switches;     ///< kGraph, like the next two
+  std::vector<uint32_t> extents;         ///< kTorus2d, kTorus3d
+  bool wrap = true;                      ///< kRing, kTorus2d, kTorus3d
+  uint32_t groups = 3, routers = 2, router_hosts = 2, global_links = 1;  ///< kDragonfly, like the next two
+  std::optional<Bandwidth> global_rate;                                  ///< absent: as `link_rate`
+  std::optional<Duration> global_latency;                                ///< absent: as `link_latency`
+  std::vector<LevelConfig> levels;                                       ///< kHierarchy
+  std::optional<Scale> oversubscription;  ///< kLeafSpine, kFatTree, instead of `link_rate`
+  std::string infragraph;                 ///< kInfragraph: path
+  std::string astra_network;              ///< kAstraNetwork: path
+  RoutingName routing = RoutingName::kShortest;
+  std::vector<std::string> switches;  ///< kGraph, like the next two
   std::vector<GraphLinkConfig> links;
   std::vector<GraphHostConfig> hosts;
   SwitchPresetName preset = SwitchPresetName::kNone;

@@ -28,19 +28,54 @@ inline Choice<int8_t> alphas() {
 }
 
 template <class Visitor>
+void describe_level(Visitor& visit, LevelConfig& level) {
+  visit.field("name", level.name, Text{});
+  visit.field("count", level.count, Integer<uint32_t>{1, 1'024});
+  visit.field("switches", level.switches, Integer<uint32_t>{1, 1'024});
+  visit.field("cables", level.cables, Integer<uint32_t>{1, 64});
+  visit.field("from", level.from_npus, Choice<bool>{{{"below", false}, {"npus", true}}});
+  visit.field("rate", level.rate, Or{"ports", Rate{}});
+  visit.field("oversubscription", level.oversubscription, Or{"none", Fraction{}});
+  visit.field("latency", level.latency, Or{"same", Interval{Duration(), seconds(1)}});
+}
+
+template <class Visitor>
 void describe_topology(Visitor& visit, FabricConfig& fabric) {
   visit.field("topology", fabric.topology,
               Choice<TopologyName>{{{"star", TopologyName::kStar},
                                     {"leaf_spine", TopologyName::kLeafSpine},
                                     {"fat_tree", TopologyName::kFatTree},
                                     {"rail", TopologyName::kRail},
-                                    {"graph", TopologyName::kGraph}}});
+                                    {"ring", TopologyName::kRing},
+                                    {"torus2d", TopologyName::kTorus2d},
+                                    {"torus3d", TopologyName::kTorus3d},
+                                    {"fully_connected", TopologyName::kFullyConnected},
+                                    {"dragonfly", TopologyName::kDragonfly},
+                                    {"hierarchy", TopologyName::kHierarchy},
+                                    {"graph", TopologyName::kGraph},
+                                    {"infragraph", TopologyName::kInfragraph},
+                                    {"astra_network", TopologyName::kAstraNetwork}}});
   visit.field("leaves", fabric.leaves, Integer<uint32_t>{1, 1'024});
   visit.field("spines", fabric.spines, Integer<uint32_t>{1, 1'024});
   visit.field("parallel", fabric.parallel, Integer<uint32_t>{1, 64});
   visit.field("k", fabric.k, Integer<uint32_t>{2, 64});
   visit.field("rails", fabric.rails, Integer<uint32_t>{1, 64});
   visit.field("group", fabric.group, Integer<uint32_t>{1, 1'024});
+  visit.list("extents", fabric.extents, Integer<uint32_t>{1, 1'024});
+  visit.field("wrap", fabric.wrap, on_or_off());
+  visit.field("groups", fabric.groups, Integer<uint32_t>{1, 1'024});
+  visit.field("routers", fabric.routers, Integer<uint32_t>{1, 1'024});
+  visit.field("router_hosts", fabric.router_hosts, Integer<uint32_t>{1, 1'024});
+  visit.field("global_links", fabric.global_links, Integer<uint32_t>{0, 1'024});
+  visit.field("global_rate", fabric.global_rate, Or{"same", Rate{}});
+  visit.field("global_latency", fabric.global_latency, Or{"same", Interval{Duration(), seconds(1)}});
+  visit.items("levels", fabric.levels, [](auto& keys, LevelConfig& level) { describe_level(keys, level); });
+  visit.field("oversubscription", fabric.oversubscription, Or{"none", Fraction{}});
+  visit.field("infragraph", fabric.infragraph, FilePathOrNone{});
+  visit.field("astra_network", fabric.astra_network, FilePathOrNone{});
+  visit.field(
+      "routing", fabric.routing,
+      Choice<RoutingName>{{{"shortest", RoutingName::kShortest}, {"dimension_order", RoutingName::kDimensionOrder}}});
   visit.field("link_rate", fabric.link_rate, Or{"ports", Rate{}});
   visit.field("link_latency", fabric.link_latency, Or{"same", Interval{Duration(), seconds(1)}});
   visit.list("switches", fabric.switches, Text{});

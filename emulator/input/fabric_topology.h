@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "emulator/input/config.h"
 #include "fabric/topology.h"
 
 namespace rankwire {
 
-/// One attachment a port, in their order. `config.fabric` is set. Throws Error(kInput), without the place, for what is
-/// no topology.
+/// One attachment a port, in their order, as fast as the port. `config.fabric` is set. Throws Error(kInput), without
+/// the place in the configuration, for what is no topology, and for a port that is faster than its cable.
 Topology fabric_topology(const RunConfig& config);
+
+/// What the fabric can take from each port: the rate of its cable, or of all cables of the router that it has to
+/// itself. Empty where the fabric's rates follow from those of the ports. Throws as above.
+std::vector<Bandwidth> fabric_port_rates(const RunConfig& config);
 
 /// The number of the cable that `failure` names. Throws Error(kInput), without the place, when there is none.
 uint32_t failing_cable(const Topology& topology, const FabricFailureConfig& failure);

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "emulator/input/config.h"
+#include "emulator/input/fabric_topology.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
@@ -55,6 +56,26 @@ void settle_devices(RunConfig& config, const Tree& root) {
   }
 }
 
+/// A file is the topology; what the fabric says of its ports holds where they say nothing of themselves.
+void settle_fabric(RunConfig& config, const Tree& root) {
+  if (!config.fabric || config.ports.empty()) return;
+  FabricConfig& fabric = *config.fabric;
+  if (root.find("fabric")->find("topology") == nullptr) {
+    if (!fabric.infragraph.empty()) fabric.topology = TopologyName::kInfragraph;
+    if (!fabric.astra_network.empty()) fabric.topology = TopologyName::kAstraNetwork;
+  }
+  std::vector<Bandwidth> rates;
+  try {
+    rates = fabric_port_rates(config);
+  } catch (const Error&) {
+    return;  // which `validate` finds again, and where
+  }
+  const Tree* ports = root.find("ports");
+  for (size_t p = 0; p < rates.size(); ++p) {
+    if (ports->items[p].find("rate") == nullptr) config.ports[p].rate = rates[p];
+  }
+}
+
 void fill_names(RunConfig& config) {
   if (config.name.empty()) config.name = std::filesystem::path(config.file).stem().string();
   for (size_t i = 0; i < config.ports.size(); ++i) {
@@ -80,6 +101,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   keys.finish();
   settle_devices(config, root);
   fill_names(config);
+  settle_fabric(config, root);
   place_impairments(config, root);
   place_congestion(config, root);
   validate(config, root);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "emulator/input/fabric_topology.h"
 #include "emulator/input/validate.h"
 
@@ -12,22 +15,80 @@ template <class... Args>
   fail_at(nearest(root, key).origin, "{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// What belongs to one topology alone.
+/// What belongs to some topologies alone.
+class ShapeCheck {
+ public:
+  ShapeCheck(const FabricConfig& fabric, const Tree& root) : fabric_(fabric), root_(root) {}
+
+  struct Named {
+    TopologyName topology;
+    const char* word;
+  };
+  static constexpr Named kLeafSpine{TopologyName::kLeafSpine, "leaf_spine"};
+  static constexpr Named kFatTree{TopologyName::kFatTree, "fat_tree"};
+  static constexpr Named kRail{TopologyName::kRail, "rail"};
+  static constexpr Named kRing{TopologyName::kRing, "ring"};
+  static constexpr Named kTorus2d{TopologyName::kTorus2d, "torus2d"};
+  static constexpr Named kTorus3d{TopologyName::kTorus3d, "torus3d"};
+  static constexpr Named kDragonfly{TopologyName::kDragonfly, "dragonfly"};
+  static constexpr Named kHierarchy{TopologyName::kHierarchy, "hierarchy"};
+  static constexpr Named kGraph{TopologyName::kGraph, "graph"};
+  static constexpr Named kInfragraph{TopologyName::kInfragraph, "infragraph"};
+  static constexpr Named kAstraNetwork{TopologyName::kAstraNetwork, "astra_network"};
+
+  bool is(Named topology) const { return fabric_.topology == topology.topology; }
+
+  /// A key that is given belongs to one of these topologies.
+  void needs(bool given, const char* key, std::initializer_list<Named> topologies) const {
+    if (!given || std::ranges::any_of(topologies, [&](Named t) { return is(t); })) return;
+    std::string words;
+    for (const Named& t : topologies) words += fmt::format("{}'topology: {}'", words.empty() ? "" : " or ", t.word);
+    fail_key(root_, key, "needs {}", words);
+  }
+  /// And such a topology needs the key.
+  void belongs(bool given, const char* key, Named topology) const {
+    needs(given, fmt::format("fabric.{}", key).c_str(), {topology});
+    if (!given && is(topology)) fail_key(root_, "fabric", "'topology: {}' needs '{}'", topology.word, key);
+  }
+
+ private:
+  const FabricConfig& fabric_;
+  const Tree& root_;
+};
+
 void check_shape(const FabricConfig& fabric, const Tree& root) {
   const FabricConfig defaults;
-  const bool graph = fabric.topology == TopologyName::kGraph;
-  const auto needs = [&](bool given, TopologyName topology, const char* key, const char* word) {
-    if (given && fabric.topology != topology) fail_key(root, key, "needs 'topology: {}'", word);
-  };
-  needs(fabric.leaves != defaults.leaves, TopologyName::kLeafSpine, "fabric.leaves", "leaf_spine");
-  needs(fabric.parallel != defaults.parallel, TopologyName::kLeafSpine, "fabric.parallel", "leaf_spine");
-  needs(fabric.k != defaults.k, TopologyName::kFatTree, "fabric.k", "fat_tree");
-  needs(fabric.rails != defaults.rails, TopologyName::kRail, "fabric.rails", "rail");
-  needs(fabric.group != defaults.group, TopologyName::kRail, "fabric.group", "rail");
-  needs(!fabric.switches.empty(), TopologyName::kGraph, "fabric.switches", "graph");
-  needs(!fabric.links.empty(), TopologyName::kGraph, "fabric.links", "graph");
-  needs(!fabric.hosts.empty(), TopologyName::kGraph, "fabric.hosts", "graph");
-  if (graph && fabric.switches.empty()) fail_key(root, "fabric", "'topology: graph' needs 'switches'");
+  using Check = ShapeCheck;
+  const Check check(fabric, root);
+  check.needs(fabric.leaves != defaults.leaves, "fabric.leaves", {Check::kLeafSpine});
+  check.needs(fabric.parallel != defaults.parallel, "fabric.parallel", {Check::kLeafSpine});
+  check.needs(fabric.k != defaults.k, "fabric.k", {Check::kFatTree});
+  check.needs(fabric.rails != defaults.rails, "fabric.rails", {Check::kRail});
+  check.needs(fabric.group != defaults.group, "fabric.group", {Check::kRail});
+  check.needs(!fabric.extents.empty(), "fabric.extents", {Check::kTorus2d, Check::kTorus3d});
+  check.needs(!fabric.wrap, "fabric.wrap", {Check::kRing, Check::kTorus2d, Check::kTorus3d});
+  check.needs(fabric.groups != defaults.groups, "fabric.groups", {Check::kDragonfly});
+  check.needs(fabric.routers != defaults.routers, "fabric.routers", {Check::kDragonfly});
+  check.needs(fabric.router_hosts != defaults.router_hosts, "fabric.router_hosts", {Check::kDragonfly});
+  check.needs(fabric.global_links != defaults.global_links, "fabric.global_links", {Check::kDragonfly});
+  check.needs(fabric.global_rate.has_value(), "fabric.global_rate", {Check::kDragonfly});
+  check.needs(fabric.global_latency.has_value(), "fabric.global_latency", {Check::kDragonfly});
+  check.needs(fabric.oversubscription.has_value(), "fabric.oversubscription", {Check::kLeafSpine, Check::kFatTree});
+  check.needs(fabric.routing == RoutingName::kDimensionOrder, "fabric.routing",
+              {Check::kRing, Check::kTorus2d, Check::kTorus3d, Check::kAstraNetwork});
+  check.needs(!fabric.links.empty(), "fabric.links", {Check::kGraph});
+  check.needs(!fabric.hosts.empty(), "fabric.hosts", {Check::kGraph});
+  check.belongs(!fabric.switches.empty(), "switches", Check::kGraph);
+  check.belongs(!fabric.levels.empty(), "levels", Check::kHierarchy);
+  check.belongs(!fabric.infragraph.empty(), "infragraph", Check::kInfragraph);
+  check.belongs(!fabric.astra_network.empty(), "astra_network", Check::kAstraNetwork);
+  const size_t extents = check.is(Check::kTorus2d) ? 2 : check.is(Check::kTorus3d) ? 3 : fabric.extents.size();
+  if (fabric.extents.size() != extents) {
+    fail_key(root, "fabric.extents", "has {} values, and the torus needs {}", fabric.extents.size(), extents);
+  }
+  if (fabric.oversubscription && fabric.link_rate) {
+    fail_key(root, "fabric.oversubscription", "contradicts fabric.link_rate; give one of them");
+  }
 }
 
 void check_devices(const FabricConfig& fabric, const Tree& root) {

@@ -45,5 +45,12 @@ TEST(DefaultTimeout, IsTwiceTheWaitInFrontOfASlowPort) {
   EXPECT_EQ(timeout_of(small_run("memory", Bandwidth(100'000'000))), 14u);
 }
 
+// The same wait, in front of a cable between fast ports.
+TEST(DefaultTimeout, IsTwiceTheWaitInFrontOfASlowCable) {
+  RunConfig config = small_run("memory", kFast);
+  config.fabric = FabricConfig{.link_rate = Bandwidth(100'000'000)};
+  EXPECT_EQ(timeout_of(config), 14u);
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -37,6 +37,13 @@ class Configurations(RankwireTest):
             self.assertGreaterEqual(int(row["reference_end_ps"]), int(row["reference_start_ps"]))
         print(f"quickstart: ratio {run.summary['ratio']:.3f}, fidelity {run.summary['fidelity']}")
 
+    def test_networks_of_npus(self):
+        for name in ("torus", "hierarchy"):
+            with self.subTest(name=name):
+                run = self.call("run", SOURCE / f"configs/{name}.yaml", out=name)
+                self.assert_delivered(run)
+                print(f"{name}: ratio {run.summary['ratio']:.3f}, fidelity {run.summary['fidelity']}")
+
     def test_impairments(self):
         run = self.call("run", SOURCE / "configs/impairments.yaml")
         summary = run.summary
