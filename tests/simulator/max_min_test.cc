@@ -87,6 +87,53 @@ TEST(MaxMin, VisitsOnlyWhatIsConnectedToTheChange) {
   EXPECT_EQ(solver.constraints_visited(), 6u);
 }
 
+/// What one `solve` looks at after a change.
+template <class Change>
+uint64_t visited_by(MaxMin& solver, Change change) {
+  const uint64_t before = solver.constraints_visited();
+  change();
+  solver.solve();
+  return solver.constraints_visited() - before;
+}
+
+// 5,000 pairs of constraints with three variables each, one over both: a change costs what its own pair does.
+TEST(MaxMin, AChangeCostsNoMoreWhereMuchElseIs) {
+  constexpr uint32_t kPairs = 5'000;
+  Uses uses;
+  for (uint32_t p = 0; p < kPairs; ++p) {
+    uses.push_back({{2 * p}, {2 * p + 1}});
+    uses.push_back({{2 * p}});
+    uses.push_back({{2 * p + 1}});
+  }
+  MaxMin solver(std::vector<int64_t>(2 * kPairs, 100), uses);
+  for (uint32_t v = 0; v < uses.size(); ++v) solver.activate(v);
+  solver.solve();
+  EXPECT_EQ(solver.constraints_visited(), 2 * kPairs);
+  for (uint32_t p = 0; p < kPairs; p += 7) {
+    // Without the variable over both the pair is two parts; of these the second alone sees the third variable go.
+    EXPECT_EQ(visited_by(solver, [&] { solver.deactivate(3 * p); }), 2u);
+    EXPECT_EQ(visited_by(solver, [&] { solver.deactivate(3 * p + 2); }), 1u);
+    EXPECT_EQ(visited_by(solver, [&] { solver.activate(3 * p); }), 2u);
+  }
+}
+
+// Constraints 0 .. n, variable v over constraints v and v + 1: a chain, which every departure cuts. A change looks once
+// at each constraint of the pieces that it touches, however long the rest is.
+TEST(MaxMin, AChangeInAChainLooksAtItsPieceAlone) {
+  constexpr uint32_t kLength = 10'000;
+  Uses uses;
+  for (uint32_t v = 0; v < kLength; ++v) uses.push_back({{v}, {v + 1}});
+  MaxMin solver(std::vector<int64_t>(kLength + 1, 100), uses);
+  for (uint32_t v = 0; v < kLength; ++v) solver.activate(v);
+  solver.solve();
+  EXPECT_EQ(solver.constraints_visited(), kLength + 1);
+  EXPECT_EQ(visited_by(solver, [&] { solver.deactivate(10); }), kLength + 1) << "both pieces change";
+  EXPECT_EQ(visited_by(solver, [&] { solver.deactivate(5); }), 11u) << "constraints 0 .. 10";
+  EXPECT_EQ(visited_by(solver, [&] { solver.deactivate(0); }), 6u) << "constraints 0 .. 5";
+  EXPECT_EQ(visited_by(solver, [&] { solver.activate(5); }), 10u) << "constraints 1 .. 10";
+  EXPECT_EQ(solver.share(5), 50);
+}
+
 /// A non-negative rational in lowest terms.
 struct Fraction {
   __int128 numerator = 0, denominator = 1;
