@@ -58,7 +58,7 @@ void apply_compute_model(Workload& workload, const RunConfig& config) {
   const auto model = [source, device, scale = config.workload.compute_scale](Node& node) {
     const bool timed = node.kind == NodeKind::kCompute || node.kind == NodeKind::kMemory;
     if (!timed || (source == ComputeSource::kAuto && node.recorded)) return;
-    node.duration = scaled_duration(roofline(node.operations, node.tensor, device), scale);
+    node.duration = scaled_duration(roofline(node.operations, node.tensor, device).time, scale);
   };
   for (RankTrace& trace : workload.ranks) std::ranges::for_each(trace.nodes, model);
   if (workload.streaming) workload.streaming->model = model;
