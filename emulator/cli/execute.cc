@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "emulator/cli/compute_model.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/verbs_ports.h"
@@ -73,6 +74,21 @@ std::vector<FailureRow> failure_rows(const Setup& setup, const Communication& me
   return rows;
 }
 
+/// What gave the nodes their times, rank by rank.
+void add_compute_times(const Setup& setup, const Engine& engine, RunEnd& end) {
+  for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
+    const ComputeTimes& times = engine.compute_times(RankId(rank));
+    for (size_t m = 0; m < times.models.size(); ++m) {
+      if (times.models[m].nodes == 0) continue;
+      end.compute_times.push_back(
+          {RankId(rank), to_string(static_cast<TimedBy>(m)), times.models[m].nodes, times.models[m].time});
+    }
+    if (times.jitter == Duration(0) && times.noise == Duration(0) && times.slowed == Duration(0)) continue;
+    end.compute_variation.push_back({RankId(rank), times.jitter, times.noise, times.slowed});
+  }
+  end.stragglers = straggler_rows(setup);
+}
+
 RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine, const Transport& transport) {
   const uint64_t iterations = setup.config.workload.iterations;
   const CommunicationCounters& messages = engine.communication().counters();
@@ -93,6 +109,7 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
       .rank_nics = rank_nics(setup),
       .ports = transport.ports(),
       .failures = failure_rows(setup, engine.communication(), transport)};
+  add_compute_times(setup, engine, end);
   end.latencies = latency_rows(transport.latencies(), end.ports);
   for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
   // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
@@ -148,7 +165,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
-  Engine engine(setup.workload, setup.plan, engine_options(setup.config), sink);
+  EngineOptions options = engine_options(setup.config);
+  options.variation = setup.variation.get();
+  Engine engine(setup.workload, setup.plan, options, sink);
   connect(setup, execution, interrupted);
   const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
   execution.clock.start();

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "emulator/cli/compute_model.h"
 #include "emulator/cli/congestion_control.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/cli/verbs_options.h"
-#include "emulator/simulator/roofline.h"
 
 namespace rankwire {
 namespace {
@@ -48,20 +48,6 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
   options.groups_file = prefix + ".json";
   options.round_to = w.generate->element;
   return options;
-}
-
-/// Gives a duration to the nodes that take it from the model.
-void apply_compute_model(Workload& workload, const RunConfig& config) {
-  const ComputeSource source = config.compute.source;
-  if (source == ComputeSource::kRecorded) return;
-  const ComputeDevice device{config.compute.peak_flops, config.compute.memory_bandwidth};
-  const auto model = [source, device, scale = config.workload.compute_scale](Node& node) {
-    const bool timed = node.kind == NodeKind::kCompute || node.kind == NodeKind::kMemory;
-    if (!timed || (source == ComputeSource::kAuto && node.recorded)) return;
-    node.duration = scaled_duration(roofline(node.operations, node.tensor, device).time, scale);
-  };
-  for (RankTrace& trace : workload.ranks) std::ranges::for_each(trace.nodes, model);
-  if (workload.streaming) workload.streaming->model = model;
 }
 
 PlacementPolicy placement_policy(MappingPolicy policy) {
@@ -160,6 +146,8 @@ TransformerModel transformer_model(const TransformerConfig& c) {
           .micro_batches = c.micro_batches,
           .micro_batch_size = c.micro_batch_size,
           .element = c.element,
+  apply_compute_model(setup);
+  setup.variation = make_variation(setup);
           .tensor_parallel = c.tensor_parallel,
           .pipeline_parallel = c.pipeline_parallel,
           .data_parallel = c.data_parallel,
@@ -171,7 +159,6 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   apply_profile(setup.config.transport);
   apply_congestion_preset(setup.config);
   setup.workload = load_workload(workload_options(config, folder), setup.warnings);
-  apply_compute_model(setup.workload, config);
   const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
@@ -224,7 +211,8 @@ NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const 
                 .group_size = point_to_point ? 2u : 0u,
                 .bytes = node.bytes,
                 .recorded = node.recorded,
-                .job = JobId(0)};
+                .job = JobId(0),
+                .timed_by = to_string(node.timed_by)};
   if (collective) {
     const Group& group = workload.groups[node.group.value];
     info.group = group.name, info.group_size = static_cast<uint32_t>(group.members.size()), info.job = group.job;

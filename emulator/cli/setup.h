@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Setup {
   RunConfig config;
   Warnings warnings;
   Workload workload;
+  std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
   Placement placement;
   Plan plan;
   std::vector<ImpairmentRule> impairments;

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 
 /// The end of what takes longer than time can tell is still an event, behind every deadline.
-Time end_of(Time start, Duration takes) {
+Time bounded_end(Time start, Duration takes) {
   constexpr Time kLatest(Time::never().ps - 1);
   return takes < kLatest - start ? start + takes : kLatest;
 }
@@ -145,8 +145,8 @@ void Engine::start_timed(RankId id, Time now) noexcept {
   const auto start = [&](ReadyQueue& queue, uint32_t& running, uint32_t limit) {
     while (running < limit && !queue.empty()) {
       const uint32_t n = queue.pop();
-      const Duration takes = rank.source->lookup(n).duration;
-      if (takes == Duration(0)) {
+      const Time end = end_of(id, n, now);
+      if (end == now) {
         complete(id, n, now, now);
         continue;
       }
@@ -154,11 +154,27 @@ void Engine::start_timed(RankId id, Time now) noexcept {
       const uint32_t at = rank.unused.back();
       rank.unused.pop_back();
       rank.running[at] = {n, now};
-      timers_.push({end_of(now, takes), TimerQueue::Kind::kNode, id.value, rank.source->place(n), at});
+      timers_.push({end, TimerQueue::Kind::kNode, id.value, rank.source->place(n), at});
     }
   };
   start(rank.compute, rank.compute_running, options_.compute);
   start(rank.host, rank.host_running, options_.host);
+}
+
+Time Engine::end_of(RankId id, uint32_t n, Time start) noexcept {
+  Rank& rank = ranks_[id.value];
+  const Node& node = rank.source->lookup(n);
+  ComputeTimes::OfModel& model = rank.times.models[static_cast<size_t>(node.timed_by)];
+  ++model.nodes;
+  const Time end = bounded_end(start, node.duration);
+  // A sum that does not fit is of a run that cannot end.
+  model.time = end - start < Duration::max() - model.time ? model.time + (end - start) : Duration::max();
+  if (options_.variation == nullptr || end == start) return end;
+  const VariedTime varied = options_.variation->vary(id, rank.source->place(n), rank.iteration, node.duration, start);
+  rank.times.jitter += varied.jitter;
+  rank.times.noise += varied.noise;
+  rank.times.slowed += varied.slowed;
+  return varied.end;
 }
 
 void Engine::start_collectives(RankId id, Time now) noexcept {

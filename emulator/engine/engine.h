@@ -14,6 +14,8 @@
 #include "base/record.h"
 #include "base/units.h"
 #include "emulator/engine/communication.h"
+#include "emulator/engine/compute_times.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
 #include "emulator/engine/timed_operations.h"
@@ -27,6 +29,7 @@ struct EngineOptions {
   uint32_t compute = 1;        ///< compute and memory nodes that a rank runs at once, > 0
   uint32_t host = 1;           ///< host nodes that a rank runs at once, > 0
   uint32_t communication = 0;  ///< collectives that a rank runs at once; 0: one a group and no other limit
+  const NodeVariation* variation = nullptr;  ///< outlives the engine; null: nodes take their times
   CommunicationOptions messages;
   /// Not null: operations take these times and send nothing; the plan is empty. Outlives the engine.
   const CommunicationTimes* times = nullptr;
@@ -67,6 +70,8 @@ class Engine {
   const Communication& communication() const noexcept { return communication_; }
   /// By rank: the end of its last node so far.
   std::vector<Duration> rank_times() const;
+  /// Of the nodes of a rank that have begun.
+  const ComputeTimes& compute_times(RankId rank) const noexcept { return ranks_[rank.value].times; }
   /// What keeps ranks from going on, a line each, at most `most`: messages awaited (with the transport's own words from
   /// `describe`), collectives not yet begun by a member, and ranks that wait for the iteration to end.
   template <class Describe>
@@ -87,6 +92,7 @@ class Engine {
     uint32_t iteration = 0;
     bool awaits_iteration = false, finished = false, touched = false;
     Time last_end;
+    ComputeTimes times;
     std::vector<uint32_t> memberships;
   };
   /// A rank in a group: which of the group's collectives comes next.
@@ -104,6 +110,7 @@ class Engine {
   void visit(RankId rank, Time now) noexcept;
   void take_ready(RankId rank, Time now) noexcept;
   void start_timed(RankId rank, Time now) noexcept;
+  Time end_of(RankId rank, uint32_t node, Time start) noexcept;
   void start_collectives(RankId rank, Time now) noexcept;
   void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
   void collect_finished() noexcept;

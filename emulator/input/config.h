@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
@@ -45,18 +46,6 @@ struct WorkloadConfig {
   Scale bytes_scale, compute_scale;
   std::vector<std::string> select_names, select_groups, select_kinds;
   uint64_t stream_above = 4'000'000;  ///< nodes of all traces together
-};
-
-enum class ComputeSource : uint8_t {
-  kAuto,      ///< the trace's duration where the node has one, else roofline
-  kRecorded,  ///< the trace's duration, 0 where it has none
-  kRoofline,
-};
-
-struct ComputeConfig {
-  ComputeSource source = ComputeSource::kAuto;
-  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s
-  Bandwidth memory_bandwidth = Bandwidth(16'000'000'000'000);
 };
 
 struct ConcurrencyConfig {

@@ -6,6 +6,7 @@
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
+#include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_impairments.h"
 
@@ -104,6 +105,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   settle_fabric(config, root);
   place_impairments(config, root);
   place_congestion(config, root);
+  settle_compute(config, root);
   validate(config, root);
   return config;
 }

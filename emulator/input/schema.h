@@ -8,6 +8,7 @@
 //   texts(key, values)                    a map of free keys
 #pragma once
 
+#include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/fabric_schema.h"
@@ -91,14 +92,7 @@ void describe_nccl(Visitor& visit, NcclConfig& nccl) {
 
 template <class Visitor>
 void describe_resources(Visitor& visit, RunConfig& config) {
-  visit.section("compute", [&](auto& keys) {
-    keys.field("source", config.compute.source,
-               Choice<ComputeSource>{{{"auto", ComputeSource::kAuto},
-                                      {"recorded", ComputeSource::kRecorded},
-                                      {"roofline", ComputeSource::kRoofline}}});
-    keys.field("peak", config.compute.peak_flops, Flops{});
-    keys.field("memory_bandwidth", config.compute.memory_bandwidth, Rate{});
-  });
+  visit.section("compute", [&](auto& keys) { describe_compute(keys, config.compute); });
   visit.section("concurrency", [&](auto& keys) {
     keys.field("compute", config.concurrency.compute, Integer<uint32_t>{1, 1'024});
     keys.field("host", config.concurrency.host, Integer<uint32_t>{1, 1'024});

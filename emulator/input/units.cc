@@ -115,6 +115,20 @@ std::string print_quantity(int64_t value, const UnitScale& scale) {
   return fmt::format("{}{}", value / best->multiplier, best->suffix);
 }
 
+std::optional<int64_t> parse_decimals(std::string_view text, size_t decimals) {
+  constexpr size_t kMostDigits = 15;
+  const size_t point = std::min(text.find('.'), text.size());
+  const std::string_view behind = text.substr(std::min(point + 1, text.size()));
+  if (point == 0 || point > kMostDigits || behind.size() > decimals) return std::nullopt;
+  if (point < text.size() && behind.empty()) return std::nullopt;
+  std::string digits(text.substr(0, point));
+  digits.append(behind).append(decimals - behind.size(), '0');
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 uint64_t parse_integer(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,10 @@ std::string print_fraction(Scale scale);
 uint32_t parse_share(std::string_view text);
 /// In percent.
 std::string print_share(uint32_t parts_per_million);
+
+/// A decimal number without a unit and with at most `decimals` digits behind the point, times 10^decimals; nothing when
+/// the text is something else, or has more than 15 digits before the point or does not fit 64 bits.
+std::optional<int64_t> parse_decimals(std::string_view text, size_t decimals);
 
 /// Digits only, 0 .. 2^64 - 1.
 uint64_t parse_integer(std::string_view text);

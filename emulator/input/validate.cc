@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_impairments.h"
 
@@ -336,6 +337,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_switch(source);
   validate_fabric(config, root);
   check_transport(source);
+  validate_compute(config, root);
   check_verbs(source);
   validate_congestion(config, root);
   validate_impairments(config, root);

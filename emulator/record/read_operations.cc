@@ -8,7 +8,12 @@
 namespace rankwire {
 namespace {
 
-constexpr const char* kNodeColumns = "rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job";
+/// A record of an earlier version may not say what gave nodes their times.
+std::string node_columns(const Database& database) {
+  const bool timed = database.integer("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='timed_by'") > 0;
+  return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}",
+                     timed ? "timed_by" : "''");
+}
 
 /// Overwrites in place, so that texts keep their memory from row to row.
 void assign(NodeInfo& info, const Statement& row) {
@@ -23,6 +28,7 @@ void assign(NodeInfo& info, const Statement& row) {
   info.recorded.reset();
   if (const auto recorded = row.optional_integer(8)) info.recorded = Duration(*recorded);
   info.job = JobId(small(row, 9));
+  info.timed_by = row.text_view(10);
 }
 
 /// A node that the record does not describe has its index for a name and the kind "unknown".
@@ -37,7 +43,8 @@ NodeInfo undescribed(RankId rank, uint32_t node) {
 class NodeLookup {
  public:
   explicit NodeLookup(const Database& database)
-      : select_(database.prepare(fmt::format("SELECT {} FROM nodes WHERE rank=? AND node=?", kNodeColumns))) {}
+      : select_(database.prepare(fmt::format("SELECT {} FROM nodes WHERE rank=? AND node=?", node_columns(database)))) {
+  }
 
   /// Valid until the next call.
   const NodeInfo& find(RankId rank, uint32_t node) {
@@ -62,7 +69,7 @@ class NodeLookup {
 class NodeWalk {
  public:
   explicit NodeWalk(const Database& database)
-      : select_(database.prepare(fmt::format("SELECT {} FROM nodes ORDER BY rank, node", kNodeColumns))) {
+      : select_(database.prepare(fmt::format("SELECT {} FROM nodes ORDER BY rank, node", node_columns(database)))) {
     advance();
   }
 

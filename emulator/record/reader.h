@@ -84,6 +84,10 @@ class RunReader {
   /// Oldest first. Empty, as the next, in a record of a version of rankwire that did not write them.
   std::vector<ImpairmentRow> impairments(const RecordedRun& run) const;
   std::vector<ImpairmentRuleRow> impairment_rules(const RecordedRun& run) const;
+  /// By rank. Empty, as the next two, in a record of a version of rankwire that did not write them.
+  std::vector<ComputeTimeRow> compute_times(const RecordedRun& run) const;
+  std::vector<ComputeVariationRow> compute_variation(const RecordedRun& run) const;
+  std::vector<StragglerRow> stragglers(const RecordedRun& run) const;
   /// Absent where no queues were sampled, or in a record of a version of rankwire that did not write them.
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.

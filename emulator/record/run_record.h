@@ -37,6 +37,7 @@ struct NodeInfo {
   Bytes bytes;                       ///< communication: the rank's input
   std::optional<Duration> recorded;  ///< the trace's own duration
   JobId job;
+  std::string timed_by;  ///< what gives the node its duration; empty where nothing does, or in an old record
 };
 
 struct RunStart {
@@ -54,6 +55,29 @@ struct FlowRow {
   Connection connection;
   std::string group;  ///< name; empty for point-to-point
   FlowCounters counters;
+};
+
+/// Nodes of a rank that take their times from one model.
+struct ComputeTimeRow {
+  RankId rank;
+  std::string model;  ///< as NodeInfo::timed_by
+  uint64_t nodes = 0;
+  Duration time;  ///< without what varies it
+};
+
+/// What was added to the times of a rank's nodes.
+struct ComputeVariationRow {
+  RankId rank;
+  Duration jitter;  ///< negative where more was taken away
+  Duration noise, slowed;
+};
+
+/// A rank that computed slowly on purpose, or not at all.
+struct StragglerRow {
+  RankId rank;
+  Time from;
+  std::optional<Time> until;           ///< absent: to the end of the run
+  std::optional<uint64_t> factor_ppm;  ///< absent: a pause
 };
 
 /// A counter of the transport beyond TransportCounters.
@@ -171,7 +195,10 @@ struct RunEnd {
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first
   std::vector<ImpairmentRuleRow> impairment_rules;
   std::optional<QueueSampling> queue_samples;
-  std::vector<double> core_busy;  ///< by worker: the part of its loops that found work, 0 .. 1
+  std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes
+  std::vector<ComputeVariationRow> compute_variation;  ///< by rank; ranks whose times varied
+  std::vector<StragglerRow> stragglers;                ///< by rank
+  std::vector<double> core_busy;                       ///< by worker: the part of its loops that found work, 0 .. 1
 };
 
 /// Rows that a record does not have.

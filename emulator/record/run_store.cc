@@ -87,10 +87,11 @@ void RunStore::configuration(const std::string& json, const std::string& version
 
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
-  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?)");
   for (const NodeInfo& n : nodes) {
     insert
-        .bind(n.rank.value, n.node, n.id, n.name, n.kind, n.group, n.group_size, n.bytes.count, n.recorded, n.job.value)
+        .bind(n.rank.value, n.node, n.id, n.name, n.kind, n.group, n.group_size, n.bytes.count, n.recorded, n.job.value,
+              n.timed_by)
         .execute();
   }
 }
@@ -170,6 +171,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   ports(run, end.ports);
   congestion(run, end);
   failures(run, end.failures);
+  compute(run, end);
   hardware(run, end);
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
@@ -287,6 +289,21 @@ void RunStore::failures(uint32_t run, std::span<const FailureRow> failures) {
     const Connection& c = f.connection;
     insert.bind(run, c.id.value, c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state)
         .execute();
+  }
+}
+
+void RunStore::compute(uint32_t run, const RunEnd& end) {
+  Statement insert_time = database_.prepare("INSERT INTO compute_times VALUES(?,?,?,?,?)");
+  for (const ComputeTimeRow& row : end.compute_times)
+    insert_time.bind(run, row.rank.value, row.model, row.nodes, row.time).execute();
+  Statement insert_variation = database_.prepare("INSERT INTO compute_variation VALUES(?,?,?,?,?)");
+  for (const ComputeVariationRow& row : end.compute_variation)
+    insert_variation.bind(run, row.rank.value, row.jitter, row.noise, row.slowed).execute();
+  Statement insert_straggler = database_.prepare("INSERT INTO stragglers VALUES(?,?,?,?,?)");
+  for (const StragglerRow& row : end.stragglers) {
+    const std::optional<int64_t> until = row.until ? known(*row.until) : std::nullopt;
+    const auto factor = row.factor_ppm ? std::optional(static_cast<int64_t>(*row.factor_ppm)) : std::nullopt;
+    insert_straggler.bind(run, row.rank.value, row.from.ps, until, factor).execute();
   }
 }
 

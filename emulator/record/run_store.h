@@ -46,6 +46,7 @@ class RunStore {
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);
   void congestion(uint32_t run, const RunEnd& end);
   void failures(uint32_t run, std::span<const FailureRow> failures);
+  void compute(uint32_t run, const RunEnd& end);
   void hardware(uint32_t run, const RunEnd& end);
   void impairments(uint32_t run, const RunEnd& end);
   void queue_samples(uint32_t run, const QueueSampling& sampling);

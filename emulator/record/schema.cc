@@ -10,7 +10,7 @@ CREATE TABLE warnings(warning INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE nodes(
   rank INTEGER NOT NULL, node INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
   "group" TEXT NOT NULL, group_size INTEGER NOT NULL, bytes INTEGER NOT NULL, recorded_ps INTEGER,
-  job INTEGER NOT NULL, PRIMARY KEY(rank, node)) WITHOUT ROWID;
+  job INTEGER NOT NULL, timed_by TEXT, PRIMARY KEY(rank, node)) WITHOUT ROWID;
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, fidelity TEXT NOT NULL, clock TEXT NOT NULL, ranks INTEGER NOT NULL,
   shards INTEGER NOT NULL, seed INTEGER NOT NULL, verdict TEXT, reason TEXT, completion_ps INTEGER, messages INTEGER,
@@ -33,6 +33,14 @@ CREATE TABLE message_latency(
 CREATE INDEX message_latency_by_flow ON message_latency(run, job, "group", source, destination, channel, control);
 CREATE TABLE rank_completion(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, completion_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
+CREATE TABLE compute_times(
+  run INTEGER NOT NULL, rank INTEGER NOT NULL, model TEXT NOT NULL, nodes INTEGER NOT NULL, time_ps INTEGER NOT NULL,
+  PRIMARY KEY(run, rank, model)) WITHOUT ROWID;
+CREATE TABLE compute_variation(
+  run INTEGER NOT NULL, rank INTEGER NOT NULL, jitter_ps INTEGER NOT NULL, noise_ps INTEGER NOT NULL,
+  slowed_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
+CREATE TABLE stragglers(
+  run INTEGER NOT NULL, rank INTEGER NOT NULL, from_ps INTEGER NOT NULL, until_ps INTEGER, factor_ppm INTEGER);
 CREATE TABLE counters(
   run INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID;
 CREATE TABLE flows(

@@ -11,6 +11,7 @@
 
 #include "emulator/report/assessment.h"
 #include "emulator/report/bandwidth.h"
+#include "emulator/report/compute.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
@@ -343,6 +344,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += operations_section(record, operations);
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
+  html += section("Compute", html_compute(record));
   html += section("Timeline", timeline(record, activity));
   html += section("Latency", html_latency(record));
   html += section("Operations", html_groups(operations));

@@ -4,6 +4,7 @@
 
 #include "base/transport_counters.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/compute.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
@@ -268,6 +269,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["generator"] = generator_json(record.emulated());
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
+  json["compute"] = compute_json(record);
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
   json["queues"] = queues_json(record);
@@ -295,6 +297,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
+  text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
   add_failures(text, record);

@@ -35,7 +35,7 @@ std::string cause_fields(const std::optional<TimeByCause>& causes) {
 
 OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
-          "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps\n";
+          "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by\n";
 }
 
 void OperationsCsv::field(std::string_view text) {
@@ -70,10 +70,11 @@ void OperationsCsv::add(const OperationRow& row) {
   if (node.recorded) fmt::format_to(end, "{}", node.recorded->ps);
   const Duration time = row.emulated ? row.emulated->duration() : row.reference->duration();
   if (const auto bandwidth = operation_bandwidth(node, time)) {
-    fmt::format_to(end, ",{:.3f},{:.3f}\n", bandwidth->algorithm, bandwidth->bus);
+    fmt::format_to(end, ",{:.3f},{:.3f},", bandwidth->algorithm, bandwidth->bus);
   } else {
-    fmt::format_to(end, ",,\n");
+    fmt::format_to(end, ",,,");
   }
+  fmt::format_to(end, "{}\n", node.timed_by);
   if (buffer_.size() > kFlushAt) flush();
 }
 

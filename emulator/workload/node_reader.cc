@@ -1,6 +1,8 @@
 #include "emulator/workload/node_reader.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "proto/attributes.h"
@@ -8,13 +10,50 @@
 namespace rankwire {
 namespace {
 
-bool has_no_communication(const TraceNode& in) {
-  return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
-}
-
 template <class... Args>
 [[noreturn]] void fail_node(const TraceNode& node, fmt::format_string<Args...> format, Args&&... args) {
   fail_input("node {} \"{}\": {}", node.id, node.name, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// As PyTorch writes them in tensors and in attributes, and by our names.
+DataType named_type(std::string_view name) {
+  if (name.starts_with("c10::")) name.remove_prefix(5);
+  struct Name {
+    std::string_view text;
+    DataType type;
+  };
+  constexpr Name kNames[] = {{"double", DataType::kFp64}, {"Double", DataType::kFp64},
+                             {"float", DataType::kFp32},  {"Float", DataType::kFp32},
+                             {"Half", DataType::kFp16},   {"BFloat16", DataType::kBf16},
+                             {"Char", DataType::kInt8},   {"signed char", DataType::kInt8}};
+  const auto known = std::ranges::find(kNames, name, &Name::text);
+  if (known != std::end(kNames)) return known->type;
+  if (name.starts_with("Float8_")) return DataType::kFp8;
+  const auto ours = std::ranges::find_if(kDataTypes, [&](DataType type) { return name == to_string(type); });
+  return ours != kDataTypes.end() ? *ours : DataType::kUnknown;
+}
+
+/// Of a list of types such as "['Tensor(float)', 'Int']".
+DataType first_tensor_type(std::string_view types) {
+  constexpr std::string_view kTensor = "Tensor(";
+  for (size_t at = types.find(kTensor); at != std::string_view::npos; at = types.find(kTensor, at)) {
+    at += kTensor.size();
+    const DataType type = named_type(types.substr(at, types.find(')', at) - at));
+    if (type != DataType::kUnknown) return type;
+  }
+  return DataType::kUnknown;
+}
+
+MemoryPlace memory_place(const TraceNode& in) {
+  if (is_storage(in.type)) return MemoryPlace::kStorage;
+  const int64_t place = integer_attribute(in, "tensor_loc").value_or(0);
+  if (place < 0 || place > static_cast<int64_t>(MemoryPlace::kPool))
+    fail_node(in, "tensor_loc {} is no memory: 0 unspecified, 1 local, 2 remote, 3 pool", place);
+  return static_cast<MemoryPlace>(place);
+}
+
+bool has_no_communication(const TraceNode& in) {
+  return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
 }
 
 }  // namespace
@@ -38,13 +77,19 @@ NodeKind kind_of(const TraceNode& in) {
     case chakra::COMM_COLL_NODE:
       return on_cpu && has_no_communication(in) ? NodeKind::kNone : NodeKind::kCollective;
     default:
-      return NodeKind::kNone;
+      return is_storage(in.type) ? NodeKind::kMemory : NodeKind::kNone;
   }
 }
 
 std::string group_name(const TraceNode& in) {
   if (auto name = string_attribute(in, "pg_name")) return *name;
   return string_attribute(in, "comm_group").value_or("");
+}
+
+DataType data_type_of(const TraceNode& in) {
+  if (const std::optional<std::string> name = string_attribute(in, "dtype")) return named_type(*name);
+  const DataType type = first_tensor_type(in.inputs.types);
+  return type != DataType::kUnknown ? type : first_tensor_type(in.outputs.types);
 }
 
 NodeReader::NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options)
@@ -87,7 +132,12 @@ void NodeReader::read_work(const TraceNode& in, Node& out) const {
   // Not scaled with the messages: it decides how long the node computes, which has a factor of its own.
   out.tensor = size(in, "tensor_size", integer_attribute(in, "tensor_size").value_or(0));
   if (out.kind == NodeKind::kMemory) out.bytes = out.tensor;
-  if (out.recorded) out.duration = scaled_duration(*out.recorded, options_.compute);
+  if (out.kind == NodeKind::kMemory) out.subject = WorkSubject(memory_place(in));
+  if (out.kind == NodeKind::kCompute) out.subject = WorkSubject(data_type_of(in));
+  out.timed_by = TimedBy::kDefault;
+  if (!out.recorded) return;
+  out.duration = scaled_duration(*out.recorded, options_.compute);
+  out.timed_by = TimedBy::kRecorded;
 }
 
 void NodeReader::read_collective(const TraceNode& in, Node& out) const {

@@ -16,11 +16,20 @@ inline constexpr int64_t kMaxOperationBytes = int64_t{1} << 50;
 
 /// Of a chakra::NodeType.
 bool is_communication(uint32_t type);
+/// Of a chakra::NodeType: STORAGE_NODE 8, BATCH_NODE 9 and CHECKPOINT_NODE 10, which are proposed for Chakra and not in
+/// its schema.
+constexpr bool is_storage(uint32_t type) {
+  return type >= 8 && type <= 10;
+}
 /// What the node is. Communication on the CPU without type and size is kNone: PyTorch's c10d operators are typed so,
 /// and the kernel that they launch carries the traffic. Throws as the functions of proto/attributes.h.
 NodeKind kind_of(const TraceNode& in);
 /// The process group that a collective names, "" where it names none. Throws in the same way.
 std::string group_name(const TraceNode& in);
+/// What the node computes in: its attribute `dtype` ("BFloat16", "bf16", ...), else the first type of its inputs in
+/// which devices compute ("Tensor(c10::BFloat16)"), else its outputs'; kUnknown when none of them says. Throws in the
+/// same way.
+DataType data_type_of(const TraceNode& in);
 
 /// Turns the nodes of rank `self` of `ranks` into nodes whose sizes and durations are scaled; group, sequence and order
 /// are still to be found. Errors are Error(kInput) and begin with the node; the caller adds the file.

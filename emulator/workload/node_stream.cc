@@ -12,7 +12,8 @@ Parents parents_of(const TraceNode& node, DependencyUse use) noexcept {
 }
 
 NodeStream::NodeStream(const Workload& workload, RankId rank)
-    : trace_(workload.ranks[rank.value]),
+    : rank_(rank),
+      trace_(workload.ranks[rank.value]),
       streaming_(*workload.streaming),
       file_(trace_.file),
       reader_(rank, static_cast<uint32_t>(workload.ranks.size()), streaming_.options),
@@ -33,7 +34,7 @@ bool NodeStream::next() {
   reader_.read(in_, node_);
   if (is_communication(node_.kind)) fail_changed();
   selector_.apply(node_, {});
-  if (streaming_.model) streaming_.model(node_);
+  if (streaming_.model) streaming_.model(rank_, node_);
   return true;
 }
 

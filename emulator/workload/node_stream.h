@@ -48,6 +48,7 @@ class NodeStream {
  private:
   [[noreturn]] void fail_changed() const;
 
+  const RankId rank_;
   const RankTrace& trace_;
   const Streaming& streaming_;
   TraceReader file_;

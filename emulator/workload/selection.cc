@@ -37,6 +37,7 @@ void Selector::apply(Node& node, std::span<const Group> groups) {
   if (selects_name(node) && selects_group(node, groups) && selects_kind(node)) return;
   node.kind = NodeKind::kNone;
   node.duration = Duration();
+  node.timed_by = TimedBy::kNothing;
 }
 
 void Selector::check_groups(std::span<const Group> groups) const {

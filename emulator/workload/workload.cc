@@ -143,6 +143,28 @@ const char* to_string(NodeKind kind) {
   return "unknown";
 }
 
+const char* to_string(TimedBy model) {
+  switch (model) {
+    case TimedBy::kNothing:
+      return "";
+    case TimedBy::kRecorded:
+      return "recorded";
+    case TimedBy::kRooflineArithmetic:
+      return "roofline_arithmetic";
+    case TimedBy::kRooflineMemory:
+      return "roofline_memory";
+    case TimedBy::kTable:
+      return "table";
+    case TimedBy::kMemory:
+      return "memory";
+    case TimedBy::kStorage:
+      return "storage";
+    case TimedBy::kDefault:
+      return "default";
+  }
+  return "unknown";
+}
+
 const char* to_string(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce:

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/data_type.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/units.h"
@@ -21,7 +22,7 @@ enum class NodeKind : uint8_t {
   kNone,     ///< takes no time and uses no resource: metadata, invalid, deselected, duplicate of a collective
   kCompute,  ///< on the accelerator
   kHost,     ///< on the host CPU (is_cpu_op)
-  kMemory,   ///< MEM_LOAD, MEM_STORE
+  kMemory,   ///< MEM_LOAD, MEM_STORE; storage, data batches and checkpoints of the proposed schema
   kCollective,
   kSend,
   kReceive,
@@ -41,6 +42,27 @@ enum class CollectiveKind : uint8_t {
   kBarrier = 9,
 };
 
+/// Which memory a node of kind kMemory moves data to or from, its attribute `tensor_loc`.
+enum class MemoryPlace : uint8_t {
+  kUnspecified = 0,
+  kLocal = 1,
+  kRemote = 2,
+  kPool = 3,  ///< shared by several hosts; not in Chakra's enumeration
+  kStorage,   ///< by the type of the node
+};
+
+/// Where the duration of a node comes from.
+enum class TimedBy : uint8_t {
+  kNothing,  ///< nodes that communicate, and those that take no time
+  kRecorded,
+  kRooflineArithmetic,  ///< the roofline, bound by arithmetic
+  kRooflineMemory,      ///< the roofline, bound by memory
+  kTable,               ///< a table of measured kernels
+  kMemory,              ///< the size, and what memory is like
+  kStorage,             ///< the size, and what storage is like
+  kDefault,             ///< nothing is known of its work
+};
+
 /// What sends or receives messages.
 constexpr bool is_communication(NodeKind kind) {
   return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kReceive;
@@ -49,13 +71,31 @@ constexpr bool is_communication(NodeKind kind) {
 const char* to_string(NodeKind kind);
 /// "all_reduce", "all_gather", ...
 const char* to_string(CollectiveKind kind);
+/// "recorded", "roofline_arithmetic", "roofline_memory", "table", "memory", "storage", "default"; "" for kNothing.
+const char* to_string(TimedBy model);
+
+/// What a node works on, in one byte: the data type of a compute node, or the memory of a memory node.
+class WorkSubject {
+ public:
+  constexpr WorkSubject() = default;
+  constexpr explicit WorkSubject(DataType type) : value_(static_cast<uint8_t>(type)) {}
+  constexpr explicit WorkSubject(MemoryPlace place) : value_(static_cast<uint8_t>(place)) {}
+
+  constexpr DataType data_type() const { return static_cast<DataType>(value_); }     ///< of kCompute
+  constexpr MemoryPlace memory() const { return static_cast<MemoryPlace>(value_); }  ///< of kMemory
+
+ private:
+  uint8_t value_ = static_cast<uint8_t>(DataType::kUnknown);
+};
 
 /// A node of one rank's trace, after selection, scaling and the compute model.
 struct Node {
   uint64_t id = 0;  ///< the trace's own; differs from rank to rank
   NodeKind kind = NodeKind::kNone;
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  GroupId group;             ///< kCollective
+  WorkSubject subject;
+  TimedBy timed_by = TimedBy::kNothing;  ///< where `duration` comes from
+  GroupId group;                         ///< kCollective
   RankId peer;               ///< kSend: destination, kReceive: source (ranks of the run); kCollective: root or invalid
   uint32_t sequence = 0;     ///< kCollective: n-th of its group in file order; kSend, kReceive: n-th of (src, dst, tag)
   uint32_t tag_ordinal = 0;  ///< kSend, kReceive: ordinal of the tag among the sorted tags of (source, destination)
@@ -158,7 +198,7 @@ struct Streaming {
   WorkloadOptions options;
   DependencyUse use;
   /// Sets `duration` where a model does so; may be empty. Whoever sets it applies it to the kept nodes.
-  std::function<void(Node&)> model;
+  std::function<void(RankId, Node&)> model;
 };
 
 struct Workload {

@@ -82,7 +82,13 @@ workload:
   iterations: 3
   scale: {bytes: 1/64, compute: 1/8}
   select: {names: ["layer*"], groups: [tp_0], kinds: [all_reduce, send]}
-compute: {source: roofline, peak: 312Tflops, memory_bandwidth: 24Tbps}
+compute:
+  {source: roofline, device: h100, data_type: fp16, peak: 312Tflops, peaks: {fp8: 700Tflops}, memory_bandwidth: 24Tbps,
+   latency: 2us, efficiency: {by: bytes, points: [{at: 0.5, share: 10%}, {at: 4000, share: 80%}]}, kernels: k.csv,
+   jitter: {distribution: gamma, deviation: 5%}, noise: {period: 1ms, duration: 10us},
+   memory: {location: remote, local: {bandwidth: 1Tbps}, remote: {bandwidth: 2Gbps, latency: 3us}, pool: {latency: 4us}},
+   storage: {bandwidth: 5Gbps}, overrides: [{ranks: [0, 1-2], groups: [g], device: a100, jitter: {deviation: 1%}}],
+   stragglers: [{hosts: 0, from: 1ms, until: 2ms, factor: 1.5}, {ports: [left], until: 1ms, pause: on}]}
 concurrency: {compute: 2, host: 3, communication: 4}
 collectives: {profile: nccl, reduce_bandwidth: 800Gbps, reduce_latency: 1.5us, nccl: {channels: 5, p2p_channels: 8,
               protocol: ll128, steps_in_flight: 4, clear_to_send: off, buffer: 1MiB, p2p_chunk: 64KiB}}
@@ -120,6 +126,37 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_THAT(config.workload.select_kinds, ElementsAre("all_reduce", "send"));
   EXPECT_EQ(config.compute.source, ComputeSource::kRoofline);
   EXPECT_EQ(config.compute.memory_bandwidth, Bandwidth(24'000'000'000'000));
+  const ComputeConfig& compute = config.compute;
+  EXPECT_EQ(compute.device, "h100");
+  EXPECT_EQ(compute.data_type, DataType::kFp16);
+  EXPECT_EQ(compute.peak, 312'000'000'000'000);
+  EXPECT_EQ(compute.peaks[static_cast<size_t>(DataType::kFp8)], 700'000'000'000'000);
+  EXPECT_FALSE(compute.peaks[static_cast<size_t>(DataType::kFp16)]);
+  EXPECT_EQ(compute.latency, microseconds(2));
+  EXPECT_EQ(compute.efficiency_axis, EfficiencyCurve::Axis::kBytes);
+  ASSERT_EQ(compute.efficiency.size(), 2u);
+  EXPECT_EQ(compute.efficiency[0].at_thousandths, 500);
+  EXPECT_EQ(compute.efficiency[1].share_ppm, 800'000u);
+  EXPECT_EQ(compute.kernels_file, (folder_ / "k.csv").string());
+  EXPECT_EQ(compute.jitter, JitterDistribution::kGamma);
+  EXPECT_EQ(compute.jitter_deviation_ppm, 50'000u);
+  EXPECT_EQ(compute.noise_period, milliseconds(1));
+  EXPECT_EQ(compute.noise_duration, microseconds(10));
+  EXPECT_EQ(compute.memory_location, MemoryLocation::kRemote);
+  EXPECT_EQ(compute.local.bandwidth, Bandwidth(1'000'000'000'000));
+  EXPECT_EQ(compute.remote.latency, microseconds(3));
+  EXPECT_EQ(compute.pool.latency, microseconds(4));
+  EXPECT_EQ(compute.storage.bandwidth, Bandwidth(5'000'000'000));
+  ASSERT_EQ(compute.overrides.size(), 1u);
+  EXPECT_THAT(compute.overrides[0].who.ranks, ElementsAre(NumberRange{0, 0}, NumberRange{1, 2}));
+  EXPECT_THAT(compute.overrides[0].who.groups, ElementsAre("g"));
+  EXPECT_EQ(compute.overrides[0].keys.device, "a100");
+  EXPECT_EQ(compute.overrides[0].keys.jitter_deviation_ppm, 10'000u);
+  EXPECT_FALSE(compute.overrides[0].keys.jitter);
+  ASSERT_EQ(compute.stragglers.size(), 2u);
+  EXPECT_EQ(compute.stragglers[0].factor->numerator, 3);
+  EXPECT_EQ(compute.stragglers[0].factor->denominator, 2);
+  EXPECT_TRUE(compute.stragglers[1].pause);
   EXPECT_EQ(config.concurrency.communication, 4u);
   EXPECT_EQ(config.collectives.reduce_bandwidth, Bandwidth(800'000'000'000));
   EXPECT_EQ(config.collectives.profile, CollectivesProfile::kNccl);

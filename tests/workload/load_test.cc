@@ -33,10 +33,61 @@ TEST(Load, KindsFollowTypeAndProcessor) {
 }
 
 TEST(Load, NodeTypesOfLaterSchemasTakeNoTimeAndAreTold) {
-  TraceSet set({{Make(static_cast<chakra::NodeType>(8), 1, "storage"), compute(2, "c").after({1})}});
+  TraceSet set({{Make(static_cast<chakra::NodeType>(11), 1, "later"), compute(2, "c").after({1})}});
   const Workload workload = set.load();
   EXPECT_EQ(workload.ranks[0].nodes[0].kind, NodeKind::kNone);
   EXPECT_THAT(set.warnings, ElementsAre(HasSubstr("1 nodes of unknown type")));
+}
+
+TEST(Load, StorageOfTheProposedSchemaMovesBytes) {
+  std::vector<Nodes> ranks(1);
+  for (int type : {8, 9, 10})
+    ranks[0].push_back(
+        Make(static_cast<chakra::NodeType>(type), static_cast<uint64_t>(type), "io").integer("tensor_size", 64));
+  TraceSet set(ranks);
+  const Workload workload = set.load();
+  for (const Node& node : workload.ranks[0].nodes) {
+    EXPECT_EQ(node.kind, NodeKind::kMemory);
+    EXPECT_EQ(node.subject.memory(), MemoryPlace::kStorage);
+    EXPECT_EQ(node.bytes, Bytes(64));
+  }
+  EXPECT_THAT(set.warnings, IsEmpty());
+}
+
+TEST(Load, MemoryNodesSayWhichMemory) {
+  TraceSet set({{Make(chakra::MEM_LOAD_NODE, 1, "a"), Make(chakra::MEM_LOAD_NODE, 2, "b").integer("tensor_loc", 1),
+                 Make(chakra::MEM_STORE_NODE, 3, "c").integer("tensor_loc", 2),
+                 Make(chakra::MEM_STORE_NODE, 4, "d").integer("tensor_loc", 3)}});
+  std::vector<MemoryPlace> places;
+  const Workload workload = set.load();
+  for (const Node& node : workload.ranks[0].nodes) places.push_back(node.subject.memory());
+  EXPECT_THAT(places,
+              ElementsAre(MemoryPlace::kUnspecified, MemoryPlace::kLocal, MemoryPlace::kRemote, MemoryPlace::kPool));
+  TraceSet wrong({{Make(chakra::MEM_LOAD_NODE, 7, "x").integer("tensor_loc", 4)}});
+  EXPECT_THAT(wrong.error(), HasSubstr("node 7 \"x\": tensor_loc 4 is no memory"));
+}
+
+TEST(Load, ComputeNodesSayTheirDataType) {
+  TraceSet set(
+      {{compute(1, "attribute").text("dtype", "BFloat16").types("['Tensor(float)']"),
+        compute(2, "inputs").types("['Tensor(long int)', 'Int', 'GenericList[Tensor(c10::Half),Tensor(float)]']"),
+        compute(3, "eight bits").types("['Tensor(c10::Float8_e4m3fn)']"), compute(4, "ours").text("dtype", "tf32"),
+        compute(5, "none").types("['Tensor(bool)', 'Double']"), compute(6, "nothing"),
+        compute(7, "double").types("['Tensor(double)']"), compute(8, "bytes").types("['Tensor(signed char)']")}});
+  std::vector<DataType> types;
+  const Workload workload = set.load();
+  for (const Node& node : workload.ranks[0].nodes) types.push_back(node.subject.data_type());
+  EXPECT_THAT(types, ElementsAre(DataType::kBf16, DataType::kFp16, DataType::kFp8, DataType::kTf32, DataType::kUnknown,
+                                 DataType::kUnknown, DataType::kFp64, DataType::kInt8));
+}
+
+TEST(Load, NodesSayWhereTheirTimeComesFrom) {
+  TraceSet set({{compute(1, "a").micros(5), compute(2, "b"), collective(3, "c").size(8).micros(5)}});
+  const Workload workload = set.load();
+  const std::vector<Node>& nodes = workload.ranks[0].nodes;
+  EXPECT_EQ(nodes[0].timed_by, TimedBy::kRecorded);
+  EXPECT_EQ(nodes[1].timed_by, TimedBy::kDefault);
+  EXPECT_EQ(nodes[2].timed_by, TimedBy::kNothing);
 }
 
 TEST(Load, CpuDuplicateOfACollectiveCarriesNothing) {

@@ -34,6 +34,7 @@ class Make {
   Make& size(int64_t value) { return integer("comm_size", value); }
   Make& group(const std::string& name) { return text("pg_name", name); }
   Make& values(const std::string& text) { return node_.mutable_inputs()->set_values(text), *this; }
+  Make& types(const std::string& text) { return node_.mutable_inputs()->set_types(text), *this; }
   operator chakra::Node() const { return node_; }  // NOLINT: lists of nodes are written without a last call
 
  private:
