@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
 #include "base/error.h"
-#include "base/message.h"
+#include "converters/model_sizes.h"
 #include "converters/node_writer.h"
 #include "converters/pipeline_schedule.h"
 #include "converters/transformer_cost.h"
@@ -39,6 +36,19 @@ std::string data_group(const TransformerModel& model, Position at) {
 }
 std::string embedding_group(const TransformerModel& model, Position at) {
   return fmt::format("embedding_{}", at.replica * model.tensor_parallel + at.shard);
+}
+
+/// Of the replicas that share the experts of a layer.
+std::string expert_group(const TransformerModel& model, Position at) {
+  const uint32_t groups = model.data_parallel / model.expert_parallel;
+  return fmt::format("ep_{}",
+                     (at.stage * groups + at.replica / model.expert_parallel) * model.tensor_parallel + at.shard);
+}
+/// Of the replicas that have the same experts.
+std::string expert_data_group(const TransformerModel& model, Position at) {
+  return fmt::format(
+      "edp_{}",
+      (at.stage * model.expert_parallel + at.replica % model.expert_parallel) * model.tensor_parallel + at.shard);
 }
 
 /// Writes one rank's step. Every node that keeps the accelerator busy, and every transfer that it must wait for,
@@ -85,7 +95,7 @@ class TrainingStep {
       const std::string layer = fmt::format("mb{}.layer{}", m, first_layer() + i);
       compute(layer + ".attention.fwd", cost_.attention());
       reduce_over_tensor(layer + ".attention.fwd.all_reduce");
-      compute(layer + ".mlp.fwd", cost_.mlp());
+      mlp_forward(layer);
       reduce_over_tensor(layer + ".mlp.fwd.all_reduce");
     }
     if (last_stage()) {
@@ -109,10 +119,11 @@ class TrainingStep {
     }
     for (uint32_t i = stage_layers(); i-- > 0;) {
       const std::string layer = fmt::format("mb{}.layer{}", m, first_layer() + i);
-      compute(layer + ".mlp.bwd", backward(cost_.mlp()));
+      mlp_backward(layer);
+      if (gradients_final || model_.zero == 2) scatter_experts(m, first_layer() + i);
       reduce_over_tensor(layer + ".mlp.bwd.all_reduce");
       compute(layer + ".attention.bwd", backward(cost_.attention()));
-      if (gradients_final) scatter_gradients(first_layer() + i);
+      if (gradients_final || model_.zero == 2) scatter_gradients(m, first_layer() + i);
       reduce_over_tensor(layer + ".attention.bwd.all_reduce");
     }
     if (first_stage()) {
@@ -124,16 +135,45 @@ class TrainingStep {
     }
   }
 
+  void mlp_forward(const std::string& layer) {
+    if (model_.experts > 1) {
+      compute(layer + ".router.fwd", cost_.router());
+      exchange_tokens(layer + ".dispatch.fwd.all_to_all");
+    }
+    compute(layer + ".mlp.fwd", cost_.mlp());
+    if (model_.experts > 1) exchange_tokens(layer + ".combine.fwd.all_to_all");
+  }
+
+  /// The gradients go the same ways back.
+  void mlp_backward(const std::string& layer) {
+    if (model_.experts > 1) exchange_tokens(layer + ".combine.bwd.all_to_all");
+    compute(layer + ".mlp.bwd", backward(cost_.mlp()));
+    if (model_.experts == 1) return;
+    exchange_tokens(layer + ".dispatch.bwd.all_to_all");
+    compute(layer + ".router.bwd", backward(cost_.router()));
+  }
+
+  void exchange_tokens(const std::string& name) {
+    if (model_.expert_parallel == 1) return;
+    last_ = {nodes_.collective(name, chakra::ALL_TO_ALL, expert_group(model_, at_), cost_.dispatched(), last_)};
+  }
+
+  uint32_t expert_replicas() const { return model_.experts > 1 ? model_.data_parallel / model_.expert_parallel : 1; }
+
   void update_parameters() {
     std::vector<Id> ready = gradients_;
     ready.insert(ready.end(), last_.begin(), last_.end());
     const int64_t embedding = first_stage() || last_stage() ? cost_.embedding_parameters() : 0;
-    const Work work = cost_.optimizer(stage_layers() * cost_.layer_shard() + embedding);
+    const Work work = cost_.optimizer(
+        stage_layers() * (cost_.layer_shard() + (model_.experts > 1 ? cost_.expert_shard() : 0)) + embedding);
     const Id update = nodes_.compute("optimizer.step", cost_.duration_micros(work), work.flops, work.memory, ready);
     if (model_.data_parallel == 1) return;
     for (uint32_t i = 0; i < stage_layers(); ++i) {
       nodes_.collective(fmt::format("layer{}.parameter.all_gather", first_layer() + i), chakra::ALL_GATHER,
                         data_group(model_, at_), cost_.bytes_of(cost_.layer_shard()), {&update, 1});
+      if (expert_replicas() == 1) continue;
+      nodes_.collective(fmt::format("layer{}.experts.parameter.all_gather", first_layer() + i), chakra::ALL_GATHER,
+                        expert_data_group(model_, at_), cost_.bytes_of(cost_.expert_shard()), {&update, 1});
     }
   }
 
@@ -146,11 +186,23 @@ class TrainingStep {
     last_ = {nodes_.collective(name, chakra::ALL_REDUCE, tensor_group(model_, at_), cost_.activations(), last_)};
   }
 
-  void scatter_gradients(uint32_t layer) {
+  /// "layer3", or "mb1.layer3" where every micro-batch has gradients of its own.
+  std::string gradient_name(uint32_t m, uint32_t layer) const {
+    return model_.zero == 2 ? fmt::format("mb{}.layer{}", m, layer) : fmt::format("layer{}", layer);
+  }
+
+  void scatter_gradients(uint32_t m, uint32_t layer) {
     if (model_.data_parallel == 1) return;
-    const Bytes padded = cost_.bytes_of(cost_.layer_shard() * model_.data_parallel);
-    gradients_.push_back(nodes_.collective(fmt::format("layer{}.gradient.reduce_scatter", layer),
-                                           chakra::REDUCE_SCATTER, data_group(model_, at_), padded, last_));
+    const Bytes padded = cost_.bytes_of(size_product({cost_.layer_shard(), model_.data_parallel}));
+    gradients_.push_back(nodes_.collective(gradient_name(m, layer) + ".gradient.reduce_scatter", chakra::REDUCE_SCATTER,
+                                           data_group(model_, at_), padded, last_));
+  }
+
+  void scatter_experts(uint32_t m, uint32_t layer) {
+    if (expert_replicas() == 1) return;
+    const Bytes padded = cost_.bytes_of(size_product({cost_.expert_shard(), expert_replicas()}));
+    gradients_.push_back(nodes_.collective(gradient_name(m, layer) + ".experts.gradient.reduce_scatter",
+                                           chakra::REDUCE_SCATTER, expert_data_group(model_, at_), padded, last_));
   }
 
   void reduce_embedding() {
@@ -176,59 +228,63 @@ class TrainingStep {
   std::vector<Id> gradients_;  ///< reductions that the optimizer waits for
 };
 
-void check_positive(int64_t value, const char* key) {
-  if (value < 1) fail_input("transformer: {} is {}, must be at least 1", key, value);
-}
-
-void write_groups(const TransformerModel& model, uint32_t ranks, const std::string& path) {
-  std::map<std::string, std::vector<uint32_t>> groups;
+void write_groups(const TransformerModel& model, uint32_t ranks, const std::string& prefix) {
+  GroupMembers groups;
   const bool embedding_is_shared = model.pipeline_parallel > 1;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     const Position at = position_of(model, rank);
     if (model.tensor_parallel > 1) groups[tensor_group(model, at)].push_back(rank);
     if (model.data_parallel > 1) groups[data_group(model, at)].push_back(rank);
+    if (model.expert_parallel > 1) groups[expert_group(model, at)].push_back(rank);
+    if (model.experts > 1 && model.data_parallel > model.expert_parallel)
+      groups[expert_data_group(model, at)].push_back(rank);
     const bool has_embedding = at.stage == 0 || at.stage + 1 == model.pipeline_parallel;
     if (embedding_is_shared && has_embedding) groups[embedding_group(model, at)].push_back(rank);
   }
-  std::ofstream file(path, std::ios::binary);
-  file << nlohmann::json(groups).dump() << '\n';
-  file.close();
-  if (!file) fail_run("{}: cannot be written", path);
+  write_group_file(groups, prefix);
+}
+
+constexpr const char* kModel = "transformer";
+
+void check_experts(const TransformerModel& model) {
+  check_positive(kModel, "experts", model.experts);
+  check_positive(kModel, "experts_per_token", model.experts_per_token);
+  check_positive(kModel, "expert_parallel", model.expert_parallel);
+  check_multiple(kModel, "experts", model.experts, "expert_parallel", model.expert_parallel);
+  check_multiple(kModel, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
+  if (model.experts_per_token > model.experts)
+    fail_input("{}: experts_per_token {} is above experts {}", kModel, model.experts_per_token, model.experts);
 }
 
 }  // namespace
 
 uint32_t transformer_ranks(const TransformerModel& model) {
-  check_positive(model.layers, "layers");
-  check_positive(model.hidden, "hidden");
-  check_positive(model.sequence, "sequence");
-  check_positive(model.vocabulary, "vocabulary");
-  check_positive(model.micro_batches, "micro_batches");
-  check_positive(model.micro_batch_size, "micro_batch_size");
-  check_positive(model.element.count, "element");
-  check_positive(model.tensor_parallel, "tensor_parallel");
-  check_positive(model.pipeline_parallel, "pipeline_parallel");
-  check_positive(model.data_parallel, "data_parallel");
-  check_positive(model.peak_flops, "peak");
-  if (model.hidden % model.tensor_parallel != 0) {
-    fail_input("transformer: hidden {} is not a multiple of tensor_parallel {}", model.hidden, model.tensor_parallel);
-  }
-  if (model.layers % model.pipeline_parallel != 0) {
-    fail_input("transformer: layers {} is not a multiple of pipeline_parallel {}", model.layers,
-               model.pipeline_parallel);
-  }
-  const auto ranks =
-      static_cast<unsigned __int128>(model.tensor_parallel) * model.pipeline_parallel * model.data_parallel;
-  if (ranks > MessageId::kMaxRanks) fail_input("transformer: more than {} ranks", MessageId::kMaxRanks);
-  return static_cast<uint32_t>(ranks);
+  check_positive(kModel, "layers", model.layers);
+  check_positive(kModel, "hidden", model.hidden);
+  check_positive(kModel, "sequence", model.sequence);
+  check_positive(kModel, "vocabulary", model.vocabulary);
+  check_positive(kModel, "micro_batches", model.micro_batches);
+  check_positive(kModel, "micro_batch_size", model.micro_batch_size);
+  check_positive(kModel, "element", model.element.count);
+  check_positive(kModel, "tensor_parallel", model.tensor_parallel);
+  check_positive(kModel, "pipeline_parallel", model.pipeline_parallel);
+  check_positive(kModel, "data_parallel", model.data_parallel);
+  check_positive(kModel, "peak", model.peak_flops);
+  check_multiple(kModel, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kModel, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kModel, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kModel, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
+  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kModel, model.zero);
+  check_experts(model);
+  return checked_ranks(kModel, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
 }
 
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {
   GeneratedTraces traces{transformer_ranks(model), 0};
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
-    traces.nodes += TrainingStep(model, rank, fmt::format("{}.{}.et", prefix, rank)).write();
+    traces.nodes += TrainingStep(model, rank, trace_file(prefix, rank)).write();
   }
-  write_groups(model, traces.ranks, prefix + ".json");
+  write_groups(model, traces.ranks, prefix);
   return traces;
 }
 

@@ -1,95 +1,95 @@
 #include "converters/transformer_cost.h"
 
-#include <initializer_list>
-#include <limits>
-
-#include "base/error.h"
+#include "converters/model_sizes.h"
 
 namespace rankwire {
-namespace {
-
-int64_t checked(__int128 value) {
-  if (value > std::numeric_limits<int64_t>::max()) fail_input("the transformer is too large: a size exceeds 2^63 - 1");
-  return static_cast<int64_t>(value);
-}
-
-int64_t product(std::initializer_list<int64_t> factors) {
-  int64_t value = 1;
-  for (int64_t factor : factors) value = checked(static_cast<__int128>(value) * factor);
-  return value;
-}
-
-int64_t sum(int64_t a, int64_t b) {
-  return checked(static_cast<__int128>(a) + b);
-}
-
-int64_t divide_up(int64_t dividend, int64_t divisor) {
-  return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
-}
-
-}  // namespace
 
 TransformerCost::TransformerCost(const TransformerModel& model)
     : model_(model),
-      tokens_(product({model.micro_batch_size, model.sequence})),
+      tokens_(size_product({model.micro_batch_size, model.sequence})),
+      ffn_shard_((model.ffn > 0 ? model.ffn : size_product({4, model.hidden})) / model.tensor_parallel),
+      key_value_shard_((model.key_value > 0 ? model.key_value : model.hidden) / model.tensor_parallel),
+      matrices_(model.gated ? 3 : 2),
       vocabulary_shard_(divide_up(model.vocabulary, model.tensor_parallel)) {}
 
 Work TransformerCost::attention() const {
   const int64_t width = model_.hidden / model_.tensor_parallel;
-  const int64_t projections = product({8, tokens_, model_.hidden, width});
-  const int64_t scores = product({4, tokens_, model_.sequence, width});
-  const int64_t elements = sum(product({4, model_.hidden, width}), product({2, tokens_, model_.hidden}));
-  return {sum(projections, scores), bytes_of(elements)};
+  const int64_t weights = size_product({2, model_.hidden, size_sum({width, key_value_shard_})});
+  const int64_t scores = size_product({4, tokens_, model_.sequence, width});
+  return {size_sum({size_product({2, tokens_, weights}), scores}),
+          bytes_of(size_sum({weights, size_product({2, tokens_, model_.hidden})}))};
 }
 
 Work TransformerCost::mlp() const {
-  const int64_t width = model_.hidden / model_.tensor_parallel;
-  const int64_t elements = sum(product({8, model_.hidden, width}), product({2, tokens_, model_.hidden}));
-  return {product({16, tokens_, model_.hidden, width}), bytes_of(elements)};
+  const int64_t weights = size_product({matrices_, model_.hidden, ffn_shard_});
+  const int64_t tokens = size_product({tokens_, model_.experts_per_token});
+  const int64_t held = has_experts() ? expert_parameters() : weights;
+  return {size_product({2, tokens, weights}), bytes_of(size_sum({held, size_product({2, tokens, model_.hidden})}))};
+}
+
+Work TransformerCost::router() const {
+  const int64_t weights = size_product({model_.hidden, model_.experts});
+  return {size_product({2, tokens_, weights}),
+          bytes_of(size_sum({weights, size_product({tokens_, size_sum({model_.hidden, model_.experts})})}))};
 }
 
 Work TransformerCost::logits() const {
-  const int64_t activations_in_and_out = product({tokens_, sum(model_.hidden, vocabulary_shard_)});
-  return {product({2, tokens_, model_.hidden, vocabulary_shard_}),
-          bytes_of(sum(embedding_parameters(), activations_in_and_out))};
+  const int64_t activations_in_and_out = size_product({tokens_, size_sum({model_.hidden, vocabulary_shard_})});
+  return {size_product({2, tokens_, model_.hidden, vocabulary_shard_}),
+          bytes_of(size_sum({embedding_parameters(), activations_in_and_out}))};
 }
 
 Work TransformerCost::embedding() const {
-  return {0, bytes_of(product({2, tokens_, model_.hidden}))};
+  return {0, bytes_of(size_product({2, tokens_, model_.hidden}))};
 }
 
 Work TransformerCost::optimizer(int64_t parameters) const {
-  return {product({14, parameters}), Bytes(product({2 * model_.element.count + 12, parameters}))};
+  return {size_product({14, parameters}), Bytes(size_product({2 * model_.element.count + 12, parameters}))};
 }
 
 Bytes TransformerCost::activations() const {
-  return bytes_of(product({tokens_, model_.hidden}));
+  return bytes_of(size_product({tokens_, model_.hidden}));
+}
+
+Bytes TransformerCost::dispatched() const {
+  return bytes_of(size_product({tokens_, model_.experts_per_token, model_.hidden}));
 }
 
 int64_t TransformerCost::layer_parameters() const {
-  return product({12, model_.hidden, model_.hidden / model_.tensor_parallel});
+  const int64_t width = model_.hidden / model_.tensor_parallel;
+  const int64_t attention = size_product({2, model_.hidden, size_sum({width, key_value_shard_})});
+  const int64_t rest = has_experts() ? size_product({model_.hidden, model_.experts})
+                                     : size_product({matrices_, model_.hidden, ffn_shard_});
+  return size_sum({attention, rest});
+}
+
+int64_t TransformerCost::expert_parameters() const {
+  if (!has_experts()) return 0;
+  return size_product({model_.experts / model_.expert_parallel, matrices_, model_.hidden, ffn_shard_});
 }
 
 int64_t TransformerCost::embedding_parameters() const {
-  return product({vocabulary_shard_, model_.hidden});
+  return size_product({vocabulary_shard_, model_.hidden});
 }
 
 int64_t TransformerCost::layer_shard() const {
   return divide_up(layer_parameters(), model_.data_parallel);
 }
 
+int64_t TransformerCost::expert_shard() const {
+  return divide_up(expert_parameters(), model_.data_parallel / model_.expert_parallel);
+}
+
 Bytes TransformerCost::bytes_of(int64_t elements) const {
-  return Bytes(product({elements, model_.element.count}));
+  return Bytes(size_product({elements, model_.element.count}));
 }
 
 uint64_t TransformerCost::duration_micros(const Work& work) const {
-  const __int128 operations = static_cast<__int128>(work.flops) * 1'000'000;
-  const int64_t micros = checked((operations + model_.peak_flops - 1) / model_.peak_flops);
-  return micros < 1 ? 1 : static_cast<uint64_t>(micros);
+  return micros_at_peak(work.flops, model_.peak_flops);
 }
 
 Work backward(const Work& forward) {
-  return {product({2, forward.flops}), Bytes(product({2, forward.memory.count}))};
+  return {size_product({2, forward.flops}), Bytes(size_product({2, forward.memory.count}))};
 }
 
 }  // namespace rankwire

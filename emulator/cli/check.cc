@@ -154,19 +154,4 @@ int check_configuration(const RunRequest& request) {
   return 0;
 }
 
-int generate_traces(const std::string& specification, const std::string& prefix) {
-  const TransformerModel model = transformer_model(load_transformer(specification));
-  const uint32_t ranks = transformer_ranks(model);
-  for (const char* suffix : {".et", ".et.gz"}) {
-    // Whoever reads the prefix would take it for one more rank.
-    const std::string next = fmt::format("{}.{}{}", prefix, ranks, suffix);
-    if (std::filesystem::exists(next)) {
-      fail_input("{} exists, but this set has {} ranks; remove the earlier set or choose another --out", next, ranks);
-    }
-  }
-  const GeneratedTraces made = generate_transformer(model, prefix);
-  fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);
-  return 0;
-}
-
 }  // namespace rankwire

@@ -6,6 +6,7 @@
 
 #include "emulator/cli/compute_model.h"
 #include "emulator/cli/congestion_control.h"
+#include "emulator/cli/generate.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/transport_options.h"
@@ -42,7 +43,7 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
   const std::filesystem::path traces = folder / "traces";
   std::filesystem::create_directories(traces);
   const std::string prefix = (traces / "generated").string();
-  const GeneratedTraces made = generate_transformer(transformer_model(*w.generate), prefix);
+  const GeneratedTraces made = generate(*w.generate, prefix);
   // One by one: the prefix may have files of further ranks, from an earlier run with more of them.
   for (uint32_t rank = 0; rank < made.ranks; ++rank) options.traces.push_back(fmt::format("{}.{}.et", prefix, rank));
   options.groups_file = prefix + ".json";
@@ -138,22 +139,6 @@ std::vector<std::optional<AddressPool>> port_addresses(const RunConfig& config) 
 
 }  // namespace
 
-TransformerModel transformer_model(const TransformerConfig& c) {
-  return {.layers = c.layers,
-          .hidden = c.hidden,
-          .sequence = c.sequence,
-          .vocabulary = c.vocabulary,
-          .micro_batches = c.micro_batches,
-          .micro_batch_size = c.micro_batch_size,
-          .element = c.element,
-  apply_compute_model(setup);
-  setup.variation = make_variation(setup);
-          .tensor_parallel = c.tensor_parallel,
-          .pipeline_parallel = c.pipeline_parallel,
-          .data_parallel = c.data_parallel,
-          .peak_flops = c.peak_flops};
-}
-
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder) {
   setup.config = config;
   apply_profile(setup.config.transport);
@@ -161,6 +146,8 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.workload = load_workload(workload_options(config, folder), setup.warnings);
   const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
+  apply_compute_model(setup);
+  setup.variation = make_variation(setup);
   setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
   setup.impairments = impairment_rules(setup);
   setup.congestion_exceptions = congestion_exceptions(setup);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "converters/transformer.h"
 #include "dataplane/impairment.h"
 #include "dataplane/roce_options.h"
 #include "emulator/engine/engine.h"
@@ -25,8 +24,8 @@ struct Setup {
   RunConfig config;
   Warnings warnings;
   Workload workload;
-  std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
   Placement placement;
+  std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
   Plan plan;
   std::vector<ImpairmentRule> impairments;
   std::vector<CongestionException> congestion_exceptions;
@@ -40,7 +39,6 @@ struct Setup {
 /// `folder`/traces. Throws Error(kInput).
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder);
 
-TransformerModel transformer_model(const TransformerConfig& config);
 /// Hosts, NPUs and NICs with their defaults filled in.
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);

@@ -19,8 +19,32 @@
 
 namespace rankwire {
 
-/// A transformer training step; see converters/transformer.h for the traffic that each degree causes.
-struct TransformerConfig {
+enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm };
+
+/// See converters/mlp.h.
+struct MlpConfig {
+  uint32_t layers = 4;
+  int64_t width = 1024;
+  int64_t batch = 64;  ///< samples of a replica
+  uint32_t model_parallel = 2, data_parallel = 2;
+  bool data_first = false;  ///< key `order`: replicas of a shard are neighbours
+};
+
+/// See converters/dlrm.h.
+struct DlrmConfig {
+  uint32_t ranks = 4;
+  int64_t batch = 128;  ///< samples of a rank
+  uint32_t tables = 8;
+  int64_t embedding = 64;
+  int64_t lookups = 32;
+  int64_t dense = 13;
+  std::vector<int64_t> bottom = {512, 256, 64};
+  std::vector<int64_t> top = {512, 256, 1};
+};
+
+/// A training step: of a transformer by the keys at top level, see converters/transformer.h for the traffic that each
+/// degree causes, or of another kind by its own section.
+struct GenerateConfig {
   uint32_t layers = 4;
   int64_t hidden = 1024;
   int64_t sequence = 512;  ///< tokens
@@ -32,6 +56,14 @@ struct TransformerConfig {
   uint32_t pipeline_parallel = 1;
   uint32_t data_parallel = 2;
   int64_t peak_flops = 100'000'000'000'000;  ///< flop/s from which the durations are computed
+  uint32_t zero = 1;                         ///< stage of ZeRO, 1 or 2
+  int64_t ffn = 0;                           ///< width of the MLP; 0: 4 x hidden
+  bool gated = false;
+  int64_t key_value = 0;  ///< width of keys and of values; 0: hidden
+  uint32_t experts = 1, experts_per_token = 1, expert_parallel = 1;
+  GeneratedKind kind = GeneratedKind::kTransformer;
+  MlpConfig mlp;
+  DlrmConfig dlrm;
 };
 
 enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };
@@ -39,7 +71,7 @@ enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };
 struct WorkloadConfig {
   std::vector<std::string> traces;  ///< a prefix or one file a rank; empty when `generate` is used
   std::string groups_file;
-  std::optional<TransformerConfig> generate;
+  std::optional<GenerateConfig> generate;
   Bytes element_size = Bytes(1);
   DependencyChoice dependencies = DependencyChoice::kAuto;
   uint32_t iterations = 1;
@@ -257,7 +289,7 @@ struct RunConfig {
 RunConfig load_config(const std::string& file, std::span<const std::string> settings);
 
 /// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level.
-TransformerConfig load_transformer(const std::string& file);
+GenerateConfig load_generated(const std::string& file);
 
 /// The configuration with every default filled in, as one JSON object with the keys of the YAML file.
 /// Values are texts with units, paths are absolute, and `load_config` of the result gives the same result.

@@ -110,11 +110,11 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   return config;
 }
 
-TransformerConfig load_transformer(const std::string& file) {
+GenerateConfig load_generated(const std::string& file) {
   const Tree root = read_yaml_file(file);
-  TransformerConfig model;
+  GenerateConfig model;
   Reader keys(root, "");
-  describe_transformer(keys, model);
+  describe_generate(keys, model);
   keys.finish();
   validate(model, root, "");
   return model;

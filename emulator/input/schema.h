@@ -25,7 +25,34 @@ inline constexpr Bytes kLargestSize = Bytes(1LL << 50);
 inline constexpr Duration kLongestTime = seconds(1'000'000);
 
 template <class Visitor>
-void describe_transformer(Visitor& visit, TransformerConfig& model) {
+void describe_mlp(Visitor& visit, MlpConfig& model) {
+  visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
+  visit.field("width", model.width, Integer<int64_t>{1, kLargestDimension});
+  visit.field("batch", model.batch, Integer<int64_t>{1, kLargestDimension});
+  visit.field("model_parallel", model.model_parallel, Integer<uint32_t>{1, 65'536});
+  visit.field("data_parallel", model.data_parallel, Integer<uint32_t>{1, 65'536});
+  visit.field("order", model.data_first, Choice<bool>{{{"data_model", false}, {"model_data", true}}});
+}
+
+template <class Visitor>
+void describe_dlrm(Visitor& visit, DlrmConfig& model) {
+  const Integer<int64_t> dimension{1, kLargestDimension};
+  visit.field("ranks", model.ranks, Integer<uint32_t>{1, 65'536});
+  visit.field("batch", model.batch, dimension);
+  visit.field("tables", model.tables, Integer<uint32_t>{1, 1'000'000});
+  visit.field("embedding", model.embedding, dimension);
+  visit.field("lookups", model.lookups, dimension);
+  visit.field("dense", model.dense, dimension);
+  visit.list("bottom", model.bottom, dimension);
+  visit.list("top", model.top, dimension);
+}
+
+template <class Visitor>
+void describe_generate(Visitor& visit, GenerateConfig& model) {
+  visit.field("kind", model.kind,
+              Choice<GeneratedKind>{{{"transformer", GeneratedKind::kTransformer},
+                                     {"mlp", GeneratedKind::kMlp},
+                                     {"dlrm", GeneratedKind::kDlrm}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
   visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
   visit.field("hidden", model.hidden, Integer<int64_t>{1, kLargestDimension});
@@ -38,6 +65,15 @@ void describe_transformer(Visitor& visit, TransformerConfig& model) {
   visit.field("pipeline_parallel", model.pipeline_parallel, Integer<uint32_t>{1, 1'024});
   visit.field("data_parallel", model.data_parallel, Integer<uint32_t>{1, 65'536});
   visit.field("peak", model.peak_flops, Flops{});
+  visit.field("zero", model.zero, Integer<uint32_t>{1, 2});
+  visit.field("ffn", model.ffn, Integer<int64_t>{0, kLargestDimension});
+  visit.field("gated", model.gated, on_or_off());
+  visit.field("key_value", model.key_value, Integer<int64_t>{0, kLargestDimension});
+  visit.field("experts", model.experts, Integer<uint32_t>{1, 65'536});
+  visit.field("experts_per_token", model.experts_per_token, Integer<uint32_t>{1, 65'536});
+  visit.field("expert_parallel", model.expert_parallel, Integer<uint32_t>{1, 65'536});
+  visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
+  visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
 }
 
 inline Choice<std::string> selectable_kinds() {
@@ -53,7 +89,7 @@ inline Choice<std::string> selectable_kinds() {
 template <class Visitor>
 void describe_workload(Visitor& visit, WorkloadConfig& workload) {
   visit.optional_section("generate", workload.generate,
-                         [](auto& keys, TransformerConfig& model) { describe_transformer(keys, model); });
+                         [](auto& keys, GenerateConfig& model) { describe_generate(keys, model); });
   visit.list("traces", workload.traces, FilePath{});
   visit.field("groups", workload.groups_file, FilePathOrNone{});
   visit.field("element_size", workload.element_size, Size{Bytes(1), Bytes(64)});

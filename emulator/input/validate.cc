@@ -28,8 +28,16 @@ struct Source {
   }
 };
 
-uint64_t ranks_of(const TransformerConfig& model) {
-  return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
+uint64_t ranks_of(const GenerateConfig& model) {
+  switch (model.kind) {
+    case GeneratedKind::kTransformer:
+      return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
+    case GeneratedKind::kMlp:
+      return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
+    case GeneratedKind::kDlrm:
+      return model.dlrm.ranks;
+  }
+  return 0;
 }
 
 void check_workload(const Source& source) {
@@ -329,6 +337,7 @@ void check_verbs(const Source& source) {
 void validate(const RunConfig& config, const Tree& root) {
   const Source source{config, root};
   check_workload(source);
+  validate_compute(config, root);
   check_ports(source);
   check_addresses(source);
   check_hosts(source);
@@ -337,21 +346,78 @@ void validate(const RunConfig& config, const Tree& root) {
   check_switch(source);
   validate_fabric(config, root);
   check_transport(source);
-  validate_compute(config, root);
   check_verbs(source);
   validate_congestion(config, root);
   validate_impairments(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 
-void validate(const TransformerConfig& model, const Tree& root, const std::string& prefix) {
-  const auto check = [&](const char* key, int64_t value, const char* parts_key, int64_t parts) {
-    if (value % parts == 0) return;
-    fail_at(nearest(root, prefix + key).origin, "{}{}: {} is not a multiple of {} {}", prefix, key, value, parts_key,
-            parts);
-  };
-  check("layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  check("hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
+namespace {
+
+/// A description with the places of its keys.
+struct Description {
+  const GenerateConfig& model;
+  const Tree& root;
+  const std::string& prefix;
+
+  template <class... Args>
+  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
+    fail_at(nearest(root, prefix + key).origin, "{}{}: {}", prefix, key,
+            fmt::format(format, std::forward<Args>(args)...));
+  }
+  void check_multiple(const char* key, int64_t value, const char* parts_key, int64_t parts) const {
+    if (value % parts != 0) fail(key, "{} is not a multiple of {} {}", value, parts_key, parts);
+  }
+};
+
+void check_transformer(const Description& is) {
+  const GenerateConfig& model = is.model;
+  is.check_multiple("layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
+  is.check_multiple("hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
+  is.check_multiple("ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
+  is.check_multiple("key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
+  is.check_multiple("experts", model.experts, "expert_parallel", model.expert_parallel);
+  is.check_multiple("data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
+  if (model.experts_per_token > model.experts)
+    is.fail("experts_per_token", "{} is above experts {}", model.experts_per_token, model.experts);
+}
+
+void check_dlrm(const Description& is) {
+  const DlrmConfig& model = is.model.dlrm;
+  is.check_multiple("dlrm.tables", model.tables, "dlrm.ranks", model.ranks);
+  if (model.bottom.empty()) is.fail("dlrm.bottom", "has no layers");
+  if (model.top.empty()) is.fail("dlrm.top", "has no layers");
+  if (model.bottom.back() != model.embedding)
+    is.fail("dlrm.bottom", "ends with {} outputs, but dlrm.embedding is {}", model.bottom.back(), model.embedding);
+}
+
+/// Keys of another kind would have no effect.
+void check_keys_of_kind(const Description& is, const char* kind) {
+  const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
+  const bool transformer = is.model.kind == GeneratedKind::kTransformer;
+  for (const Tree::Entry& entry : keys.entries) {
+    const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
+    const bool of_others = entry.key == "mlp" || entry.key == "dlrm";
+    if (common || entry.key == kind || (transformer && !of_others)) continue;
+    fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
+  }
+}
+
+}  // namespace
+
+void validate(const GenerateConfig& model, const Tree& root, const std::string& prefix) {
+  const Description is{model, root, prefix};
+  switch (model.kind) {
+    case GeneratedKind::kTransformer:
+      check_keys_of_kind(is, "transformer");
+      return check_transformer(is);
+    case GeneratedKind::kMlp:
+      check_keys_of_kind(is, "mlp");
+      return is.check_multiple("mlp.width", model.mlp.width, "mlp.model_parallel", model.mlp.model_parallel);
+    case GeneratedKind::kDlrm:
+      check_keys_of_kind(is, "dlrm");
+      return check_dlrm(is);
+  }
 }
 
 }  // namespace rankwire

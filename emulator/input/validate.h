@@ -16,6 +16,6 @@ void validate(const RunConfig& config, const Tree& root);
 void validate_fabric(const RunConfig& config, const Tree& root);
 
 /// The same for a workload description, whose keys stand below `prefix` in `root`: "workload.generate." or "".
-void validate(const TransformerConfig& model, const Tree& root, const std::string& prefix);
+void validate(const GenerateConfig& model, const Tree& root, const std::string& prefix);
 
 }  // namespace rankwire

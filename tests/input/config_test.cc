@@ -277,7 +277,7 @@ TEST_F(Config, AWorkloadDescriptionMayStandInItsOwnFile) {
   const RunConfig config = load("workload: {generate: model.yaml}\nports: {count: 2}\n");
   ASSERT_TRUE(config.workload.generate);
   EXPECT_EQ(config.workload.generate->layers, 6u);
-  EXPECT_EQ(load_transformer((folder_ / "model.yaml").string()).hidden, 64);
+  EXPECT_EQ(load_generated((folder_ / "model.yaml").string()).hidden, 64);
   const RunConfig changed =
       load("workload: {generate: model.yaml}\nports: {count: 2}\n", {"workload.generate.hidden=128"});
   EXPECT_EQ(changed.workload.generate->layers, 6u);

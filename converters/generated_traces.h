@@ -1,0 +1,33 @@
+// What the generators of traces leave behind.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+struct GeneratedTraces {
+  uint32_t ranks = 0;
+  uint64_t nodes = 0;  ///< over all ranks
+};
+
+/// Ranks by name.
+using GroupMembers = std::map<std::string, std::vector<uint32_t>>;
+
+/// `<prefix>.<rank>.et`.
+std::string trace_file(const std::string& prefix, uint32_t rank);
+/// Writes `<prefix>.json`. Throws Error(kRun) when it cannot be written.
+void write_group_file(const GroupMembers& groups, const std::string& prefix);
+
+/// Throws Error(kInput) "MODEL: KEY is VALUE, must be at least 1" unless it is.
+void check_positive(const char* model, const char* key, int64_t value);
+/// Throws Error(kInput) unless `value` is a multiple of `parts` (> 0), naming both keys.
+void check_multiple(const char* model, const char* key, int64_t value, const char* parts_key, int64_t parts);
+/// The product of the degrees; throws Error(kInput) when there are more ranks than a run may have.
+uint32_t checked_ranks(const char* model, std::initializer_list<uint32_t> degrees);
+
+}  // namespace rankwire
