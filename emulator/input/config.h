@@ -28,6 +28,8 @@ struct MlpConfig {
   int64_t batch = 64;  ///< samples of a replica
   uint32_t model_parallel = 2, data_parallel = 2;
   bool data_first = false;  ///< key `order`: replicas of a shard are neighbours
+
+  bool operator==(const MlpConfig&) const = default;
 };
 
 /// See converters/dlrm.h.
@@ -40,6 +42,8 @@ struct DlrmConfig {
   int64_t dense = 13;
   std::vector<int64_t> bottom = {512, 256, 64};
   std::vector<int64_t> top = {512, 256, 1};
+
+  bool operator==(const DlrmConfig&) const = default;
 };
 
 /// A training step: of a transformer by the keys at top level, see converters/transformer.h for the traffic that each
@@ -64,6 +68,8 @@ struct GenerateConfig {
   GeneratedKind kind = GeneratedKind::kTransformer;
   MlpConfig mlp;
   DlrmConfig dlrm;
+
+  bool operator==(const GenerateConfig&) const = default;
 };
 
 enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };

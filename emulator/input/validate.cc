@@ -391,10 +391,16 @@ void check_dlrm(const Description& is) {
     is.fail("dlrm.bottom", "ends with {} outputs, but dlrm.embedding is {}", model.bottom.back(), model.embedding);
 }
 
-/// Keys of another kind would have no effect.
+/// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
-  const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
   const bool transformer = is.model.kind == GeneratedKind::kTransformer;
+  GenerateConfig others = transformer ? GenerateConfig() : is.model;
+  const GenerateConfig defaults;
+  others.kind = defaults.kind, others.element = defaults.element, others.peak_flops = defaults.peak_flops;
+  others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
+  others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
+  if (others == defaults) return;
+  const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
   for (const Tree::Entry& entry : keys.entries) {
     const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
     const bool of_others = entry.key == "mlp" || entry.key == "dlrm";

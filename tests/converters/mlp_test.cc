@@ -14,13 +14,15 @@ class Mlp : public ::testing::Test {
     return {.layers = 3, .width = 64, .batch = 10, .element = Bytes(2), .model_parallel = 2, .data_parallel = 2};
   }
   std::vector<std::vector<WrittenNode>> generate(const MlpModel& model) {
-    const GeneratedTraces traces = generate_mlp(model, prefix_);
-    expect_valid(traces, prefix_);
-    return read_generated(traces, prefix_);
+    const std::string prefix = fmt::format("{}{}", prefix_, ++sets_);  // a smaller set would not replace a larger one
+    const GeneratedTraces traces = generate_mlp(model, prefix);
+    expect_valid(traces, prefix);
+    return read_generated(traces, prefix);
   }
 
   TemporaryFolder folder_;
   const std::string prefix_ = folder_ / "mlp";
+  int sets_ = 0;
 };
 
 // b h / m = 320 elements of 2 bytes, b h = 640 in all layers but the first, h^2 / m = 2048. Replica 1 has ranks 2

@@ -306,11 +306,40 @@ TEST_F(Config, ResolvedTextReadsTheSame) {
            {},
            {"workload.generate=null", "workload.traces=x", "workload.groups=g.json"},
            {"switch.ecn_threshold=1MiB", "transport.timeout=9", "hosts.count=4", "collectives.reduce_bandwidth=1Gbps"},
+           {"workload.generate={kind: mlp, data_type: fp32, mlp: {width: 64, order: model_data}}"},
+           {"workload.generate={kind: dlrm, peak: 5Tflops, dlrm: {tables: 12, top: [9, 1]}}"},
+           {"workload.generate={zero: 2, data_parallel: 4, experts: 8, experts_per_token: 2, expert_parallel: 4}"},
+           {"compute={device: h100, efficiency: {points: [{at: 0.5, share: 1%}]}, stragglers: [{ranks: [0, 2-3], "
+            "factor: "
+            "1.25}], overrides: [{ports: p1, device: a100, jitter: {distribution: gamma, deviation: 3%}}]}"},
            {"dut={a: 'quote \" and \\', b: 'null'}", "switch.loss=77ppm", "name='1'"}}) {
     const std::string first = resolved_json(load(kMinimal, settings));
     const std::string again = resolved_json(load_config(write(first, "resolved.json"), {}));
     EXPECT_EQ(first, again);
   }
+}
+
+TEST_F(Config, GeneratedKindsHaveSectionsOfTheirOwn) {
+  const GenerateConfig mlp = *load(kMinimal, {"workload.generate={kind: mlp, mlp: {layers: 7, width: 66, batch: 5, "
+                                              "model_parallel: 3, data_parallel: 4, order: model_data}}"})
+                                  .workload.generate;
+  EXPECT_EQ(mlp.kind, GeneratedKind::kMlp);
+  EXPECT_EQ(mlp.mlp, (MlpConfig{7, 66, 5, 3, 4, true}));
+  const GenerateConfig dlrm = *load(kMinimal, {"workload.generate={kind: dlrm, dlrm: {ranks: 2, batch: 3, tables: 6, "
+                                               "embedding: 7, lookups: 8, dense: 9, bottom: [5, 7], top: 1}}"})
+                                   .workload.generate;
+  EXPECT_EQ(dlrm.dlrm, (DlrmConfig{2, 3, 6, 7, 8, 9, {5, 7}, {1}}));
+  const GenerateConfig experts =
+      *load(kMinimal, {"workload.generate={zero: 2, ffn: 96, gated: on, key_value: 32, data_parallel: 4, experts: 8, "
+                       "experts_per_token: 2, expert_parallel: 4}"})
+           .workload.generate;
+  EXPECT_EQ(experts.zero, 2u);
+  EXPECT_EQ(experts.ffn, 96);
+  EXPECT_TRUE(experts.gated);
+  EXPECT_EQ(experts.key_value, 32);
+  EXPECT_EQ(experts.experts, 8u);
+  EXPECT_EQ(experts.experts_per_token, 2u);
+  EXPECT_EQ(experts.expert_parallel, 4u);
 }
 
 TEST_F(Config, ResolvedValuesCarryUnits) {
