@@ -88,7 +88,7 @@ class Transform {
   std::vector<uint32_t> steps_that_free(uint32_t receive) const {
     uint32_t copied = receive;
     for (const uint32_t next : schedule_.successors_of(receive))
-      if (schedule_.steps[next].kind == StepKind::kReduce) copied = next;
+      if (reduces(schedule_.steps[next], schedule_.steps[receive])) copied = next;
     std::vector<uint32_t> steps{copied};
     for (const uint32_t next : schedule_.successors_of(copied)) {
       const Step& passed_on = schedule_.steps[next];
@@ -112,7 +112,9 @@ class Transform {
 }  // namespace
 
 Schedule with_clear_to_send(const Schedule& schedule, uint32_t messages_in_flight, const std::vector<bool>& local) {
-  return Transform(schedule, messages_in_flight, local).run();
+  Schedule granted = Transform(schedule, messages_in_flight, local).run();
+  granted.scattered = schedule.scattered;
+  return granted;
 }
 
 }  // namespace rankwire

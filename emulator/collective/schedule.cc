@@ -1,11 +1,14 @@
 #include "emulator/collective/schedule.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/message.h"
-#include "emulator/collective/algorithms.h"
+#include "emulator/collective/algorithm_table.h"
 #include "emulator/collective/clear_to_send.h"
+#include "emulator/collective/schedule_builder.h"
 #include "emulator/collective/slicing.h"
 
 namespace rankwire {
@@ -20,6 +23,10 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
     fail_input("a point-to-point operation has 2 members, not {}", request.members);
   if (request.element.count < 1 || request.bytes.count < 0 || request.bytes.count % request.element.count != 0)
     fail_input("{} bytes are not a whole number of elements of {} bytes", request.bytes.count, request.element.count);
+  if (!request.hosts.empty() && request.hosts.size() != request.members)
+    fail_input("{} members of a group stand on {} hosts", request.members, request.hosts.size());
+  if (!request.ring.empty() && request.ring.size() != request.members)
+    fail_input("the order of a ring of {} members names {}", request.members, request.ring.size());
   if (options.nccl) {
     validate(*options.nccl);
     constexpr Bytes kLargestElement(4096);
@@ -35,37 +42,51 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
                options.chunk.count);
 }
 
-void add_channel(ScheduleBuilder& builder) {
-  switch (builder.operation()) {
-    case Operation::kAllReduce:
-    case Operation::kReduceScatter:
-    case Operation::kAllGather:
-      return ring_passes(builder);
-    case Operation::kBroadcast:
-      return ring_broadcast(builder);
-    case Operation::kReduce:
-      return ring_reduce(builder);
-    case Operation::kAllToAll:
-      return direct_all_to_all(builder);
-    case Operation::kGather:
-      return direct_gather(builder);
-    case Operation::kScatter:
-      return direct_scatter(builder);
-    case Operation::kBarrier:
-      return dissemination_barrier(builder);
-    case Operation::kPointToPoint:
-      return point_to_point(builder);
-  }
+/// Throws unless the algorithm is one for the operation.
+Algorithm chosen_algorithm(const ScheduleRequest& request, const ScheduleOptions& options) {
+  const Algorithm told = options.algorithm(request.operation);
+  if (told == Algorithm::kAuto) return default_algorithm(request.operation);
+  const auto known = options.nccl ? nccl_algorithms_for(request.operation) : algorithms_for(request.operation);
+  if (std::ranges::find(known, told) == known.end())
+    fail_input("{}: the algorithm {} is none of {}", to_string(request.operation), to_string(told), names_of(known));
+  return told;
+}
+
+/// Positions by place on the channel's ring.
+std::vector<uint32_t> ring_order(const ScheduleRequest& request, RingOrder rule, bool backwards) {
+  std::vector<uint32_t> order(request.members);
+  std::iota(order.begin(), order.end(), 0u);
+  if (rule == RingOrder::kListed && !request.ring.empty()) order = request.ring;
+  if (rule == RingOrder::kDescending) std::reverse(order.begin(), order.end());
+  if (rule == RingOrder::kInterleaved)
+    std::stable_partition(order.begin(), order.end(), [](uint32_t position) { return position % 2 == 0; });
+  if (backwards) std::reverse(order.begin(), order.end());
+  return order;
 }
 
 }  // namespace
 
+std::vector<Extent> Schedule::pieces_of(const Step& step) const {
+  if (step.scattered == 0) return {{step.offset, step.bytes}};
+  return {scattered.pieces.begin() + scattered.piece_begin[step.scattered - 1],
+          scattered.pieces.begin() + scattered.piece_begin[step.scattered]};
+}
+
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options) {
   validate(request, options);
-  const Slicing slicing = options.nccl ? nccl_slicing(request, *options.nccl) : plain_slicing(request, options);
+  const Algorithm algorithm = chosen_algorithm(request, options);
+  const bool ring = algorithm == Algorithm::kRing;
+  const bool mirrored =
+      (ring && options.ring_direction == RingDirection::kBidirectional) || algorithm == Algorithm::kDoubleBinaryTree;
+  const Slicing slicing =
+      options.nccl ? nccl_slicing(request, *options.nccl) : plain_slicing(request, options, mirrored);
+  const AddChannel add_channel = function_of(request.operation, algorithm);
   ScheduleBuilder builder(request, slicing);
   for (uint32_t channel = 0; channel < slicing.channels && request.members > 1; ++channel) {
     builder.begin_channel(static_cast<uint8_t>(channel));
+    const bool backwards = ring && builder.is_mirrored();
+    if (ring && (backwards || options.ring_order != RingOrder::kAscending))
+      builder.place_members(ring_order(request, options.ring_order, backwards));
     add_channel(builder);
   }
   Schedule schedule = builder.finish();

@@ -1,6 +1,7 @@
 // A collective as one member's partially ordered steps. Pure data: no time, no transport.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,7 +9,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/collective/algorithm.h"
 #include "emulator/collective/nccl_profile.h"
+#include "emulator/collective/partition.h"
 
 namespace rankwire {
 
@@ -24,10 +27,24 @@ struct Step {
   bool control = false;  ///< kSend, kReceive: a clear-to-send, which grants the peer the message with the same `step`,
                          ///< `channel` and `slice`
   uint32_t peer = 0;     ///< kSend, kReceive: position of the other member in the group
-  Bytes offset;          ///< where in the operation's buffer the data stands, the same at both ends: in one input, or,
-                         ///< for all-gather, gather and all-to-all, in all members' inputs one after another
-  Bytes bytes;           ///< of data; 0 in a barrier and in a clear-to-send only: what has no elements is not sent
-  Bytes message;         ///< kSend, kReceive: size of the message; more than `bytes` where NCCL adds flags
+  uint32_t scattered = 0;  ///< 0: the data stands together; otherwise see ScatteredData, and `offset` is the first's
+  Bytes offset;   ///< where in the operation's buffer the data stands, the same at both ends: in one input, or,
+                  ///< for all-gather, gather and all-to-all, in all members' inputs one after another
+  Bytes bytes;    ///< of data; 0 in a barrier and in a clear-to-send only: what has no elements is not sent
+  Bytes message;  ///< kSend, kReceive: size of the message; more than `bytes` where NCCL adds flags
+};
+
+/// Whether the step adds to the member's own what `receive` brought. Any other receipt replaces what the member had.
+constexpr bool reduces(const Step& step, const Step& receive) {
+  return step.kind == StepKind::kReduce && step.peer == receive.peer && step.channel == receive.channel &&
+         step.step == receive.step && step.slice == receive.slice;
+}
+
+/// Data of messages that stands in several places of the buffer: `scattered` = k of a step names the pieces from
+/// piece_begin[k-1] to piece_begin[k].
+struct ScatteredData {
+  std::vector<uint32_t> piece_begin{0};
+  std::vector<Extent> pieces;
 };
 
 /// The steps of one member. A step may start when all its predecessors are complete: `predecessors[i]` counts them and
@@ -38,32 +55,30 @@ struct Schedule {
   std::vector<uint16_t> predecessors;
   std::vector<uint32_t> successor_begin;  ///< steps.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;
+  ScatteredData scattered;  ///< who needs no more than sizes may clear it
+
+  /// Where the step's data stands, in the order in which the message carries it.
+  std::vector<Extent> pieces_of(const Step& step) const;
 
   std::span<const uint32_t> successors_of(uint32_t step) const {
     return {successors.data() + successor_begin[step], successors.data() + successor_begin[step + 1]};
   }
 };
 
-/// The collectives that have an algorithm. Point-to-point is a schedule too: position 0 sends to position 1.
-enum class Operation : uint8_t {
-  kAllReduce,
-  kReduceScatter,
-  kAllGather,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kBarrier,
-  kPointToPoint,
-};
-
 struct ScheduleOptions {
+  /// By operation: how it is carried out; one of algorithms_for(operation), with `nccl` of nccl_algorithms_for.
+  std::array<Algorithm, kOperations> algorithms{};
+  RingOrder ring_order = RingOrder::kAscending;
+  RingDirection ring_direction = RingDirection::kForward;
+  std::vector<uint32_t> ring_ranks;  ///< kListed: the ranks in their order, for whoever makes ScheduleRequest::ring
   /// What NCCL would do, instead of `channels` and `chunk`.
   std::optional<NcclProfile> nccl;
   /// Independent copies of the algorithm, 1 .. 32: each takes its share of every member's part, in whole elements.
+  /// Trees and bidirectional rings need two for each, so at most 16 are left.
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);  ///< largest message: longer steps are cut into slices that are pipelined; > 0
+
+  Algorithm algorithm(Operation operation) const { return algorithms[static_cast<size_t>(operation)]; }
 };
 
 struct ScheduleRequest {
@@ -78,12 +93,17 @@ struct ScheduleRequest {
   /// By position: the members that this one reaches without the network, where NCCL needs no clear-to-send. Empty:
   /// none.
   std::vector<bool> local;
+  /// By position: the host of each member, any number, for algorithms that ask who stands together. Empty: each has its
+  /// own.
+  std::vector<uint32_t> hosts;
+  /// RingOrder::kListed: positions in the order of the ring. Empty: ascending.
+  std::vector<uint32_t> ring;
 };
 
-/// Ring for all-reduce, reduce-scatter, all-gather, broadcast and reduce; direct for all-to-all, gather and scatter;
-/// dissemination (Hensgen, Finkel, Manber 1988) for barrier. One member alone has no steps. With `options.nccl` the
-/// data is cut as `nccl_slicing` says and messages on the network are granted as `with_clear_to_send` says. Throws
-/// Error(kInput) when the schedule needs more steps or slices than a MessageId can name.
+/// The steps of `options.algorithm(request.operation)`; dissemination (Hensgen, Finkel, Manber 1988) for barrier. One
+/// member alone has no steps. With `options.nccl` the data is cut as `nccl_slicing` says and messages on the network
+/// are granted as `with_clear_to_send` says. Throws Error(kInput) when the schedule needs more steps or slices than a
+/// MessageId can name, and when the algorithm does not suit the operation.
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options);
 
 }  // namespace rankwire

@@ -1,6 +1,7 @@
 #include "emulator/collective/schedule_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/message.h"
@@ -24,7 +25,16 @@ Schedule make_schedule(std::vector<Step> steps, std::span<const StepEdge> edges)
 }
 
 ScheduleBuilder::ScheduleBuilder(const ScheduleRequest& request, const Slicing& slicing)
-    : request_(request), slicing_(slicing) {}
+    : request_(request), slicing_(slicing), position_(request.position), root_(request.root) {}
+
+void ScheduleBuilder::place_members(std::vector<uint32_t> order) {
+  order_ = std::move(order);
+  const auto place_of = [&](uint32_t position) {
+    return static_cast<uint32_t>(std::find(order_.begin(), order_.end(), position) - order_.begin());
+  };
+  position_ = place_of(request_.position);
+  root_ = place_of(request_.root);
+}
 
 Extent ScheduleBuilder::share(Extent whole) const {
   if (slicing_.channel_share == Bytes(0)) return partition(whole, channel_, slicing_.channels, request_.element);
@@ -37,19 +47,20 @@ Extent ScheduleBuilder::share(Extent whole) const {
 std::vector<Extent> ScheduleBuilder::parts() const {
   std::vector<Extent> parts(members());
   for (uint32_t i = 0; i < members(); ++i)
-    parts[i] = share(partition({Bytes(0), request_.bytes}, i, members(), request_.element));
+    parts[i] = share(partition({Bytes(0), request_.bytes}, position_at(i), members(), request_.element));
   return parts;
 }
 
 std::vector<Extent> ScheduleBuilder::inputs() const {
   std::vector<Extent> inputs(members());
-  for (uint32_t i = 0; i < members(); ++i) inputs[i] = share({Bytes(i * request_.bytes.count), request_.bytes});
+  for (uint32_t i = 0; i < members(); ++i)
+    inputs[i] = share({Bytes(position_at(i) * request_.bytes.count), request_.bytes});
   return inputs;
 }
 
 Extent ScheduleBuilder::part_between(uint32_t source, uint32_t destination) const {
-  const Extent input{Bytes(source * request_.bytes.count), request_.bytes};
-  return share(partition(input, destination, members(), request_.element));
+  const Extent input{Bytes(position_at(source) * request_.bytes.count), request_.bytes};
+  return share(partition(input, position_at(destination), members(), request_.element));
 }
 
 Producers ScheduleBuilder::after_all(const Producers& steps, Extent extent) const {
@@ -86,7 +97,7 @@ uint32_t ScheduleBuilder::await_signal(uint32_t peer, uint32_t step) {
 }
 
 uint32_t ScheduleBuilder::slices(Extent extent) const {
-  const Bytes size = slicing_.slice_of(extent, request_.element);
+  const Bytes size = slicing_.slice_of(extent.bytes, request_.element);
   const int64_t count = (extent.bytes.count + size.count - 1) / size.count;
   if (count > static_cast<int64_t>(MessageId::kMaxSlices))
     fail_input("a step of {} bytes needs {} slices of {} bytes, but at most {} can be named: use a larger chunk",
@@ -94,10 +105,29 @@ uint32_t ScheduleBuilder::slices(Extent extent) const {
   return static_cast<uint32_t>(count);
 }
 
+uint32_t ScheduleBuilder::slices(std::span<const Extent> data) const {
+  return slices(Extent{Bytes(0), size_of(data)});
+}
+
 Extent ScheduleBuilder::slice(Extent extent, uint32_t index) const {
-  const Bytes size = slicing_.slice_of(extent, request_.element);
+  const Bytes size = slicing_.slice_of(extent.bytes, request_.element);
   const Bytes begin(index * size.count);
   return {extent.offset + begin, std::min(size, extent.bytes - begin)};
+}
+
+Pieces ScheduleBuilder::slice(std::span<const Extent> data, uint32_t index) const {
+  const Extent counted = slice(Extent{Bytes(0), size_of(data)}, index);
+  return cut(data, counted.offset, counted.bytes);
+}
+
+uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, std::span<const Extent> data,
+                              std::span<const uint32_t> after) {
+  const uint32_t index = add(kind, peer, step, slice, Extent{data.front().offset, size_of(data)}, after);
+  if (data.size() == 1) return index;
+  scattered_.pieces.insert(scattered_.pieces.end(), data.begin(), data.end());
+  steps_[index].scattered = static_cast<uint32_t>(scattered_.piece_begin.size());
+  scattered_.piece_begin.push_back(static_cast<uint32_t>(scattered_.pieces.size()));
+  return index;
 }
 
 uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,
@@ -113,11 +143,17 @@ uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint3
        .channel = channel_,
        .step = static_cast<uint16_t>(step),
        .slice = static_cast<uint16_t>(slice),
-       .peer = peer,
+       .peer = position_at(peer),
        .offset = extent.offset,
        .bytes = extent.bytes,
        .message = kind == StepKind::kReduce ? Bytes() : nccl_message_size(slicing_.protocol, extent.bytes)});
   return index;
+}
+
+Schedule ScheduleBuilder::finish() {
+  Schedule schedule = make_schedule(std::move(steps_), edges_);
+  schedule.scattered = std::move(scattered_);
+  return schedule;
 }
 
 }  // namespace rankwire

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/error.h"
+#include "base/message.h"
 #include "emulator/collective/nccl_tuning.h"
 
 namespace rankwire {
@@ -103,15 +105,22 @@ Slicing p2p_slicing(const ScheduleRequest& request, const NcclProfile& profile) 
 
 }  // namespace
 
-Bytes Slicing::slice_of(Extent extent, Bytes element) const {
+Bytes Slicing::slice_of(Bytes message, Bytes element) const {
   if (slices_a_chunk == 1) return slice;
-  const Bytes even = round_up(divide_up(extent.bytes.count, slices_a_chunk), 16 * element.count);
+  const Bytes even = round_up(divide_up(message.count, slices_a_chunk), 16 * element.count);
   return std::clamp(even, whole_elements(slice.count / 32, element), slice);
 }
 
-Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& options) {
+Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& options, bool mirrored) {
   Slicing slicing;
   slicing.channels = request.operation == Operation::kBarrier ? 1 : options.channels;
+  if (mirrored) {
+    slicing.mirrored_from = slicing.channels;
+    slicing.channels *= 2;
+    if (slicing.channels > MessageId::kMaxChannels)
+      fail_input("channels must be at most {} where data goes both ways or over two trees, not {}",
+                 MessageId::kMaxChannels / 2, options.channels);
+  }
   slicing.slice = whole_elements(options.chunk.count, request.element);
   return slicing;
 }

@@ -11,19 +11,21 @@ namespace rankwire {
 
 struct Slicing {
   uint32_t channels = 1;
-  Bytes channel_share;              ///< a channel's part of a block, the last one's is the rest; 0: equal parts
-  Bytes chunk;                      ///< most of a block that goes round the ring in one pass; 0: all of it
-  Bytes slice;                      ///< most data a message carries: whole elements
-  uint32_t slices_a_chunk = 1;      ///< a chunk is cut into that many equal slices, down to 1/32 of `slice`
-  uint32_t messages_in_flight = 0;  ///< of a connection before the first must be consumed
+  Bytes channel_share;                  ///< a channel's part of a block, the last one's is the rest; 0: equal parts
+  Bytes chunk;                          ///< most of a block that goes round the ring in one pass; 0: all of it
+  Bytes slice;                          ///< most data a message carries: whole elements
+  uint32_t slices_a_chunk = 1;          ///< a chunk is cut into that many equal slices, down to 1/32 of `slice`
+  uint32_t mirrored_from = UINT32_MAX;  ///< the first channel that goes backwards, or through the second tree
+  uint32_t messages_in_flight = 0;      ///< of a connection before the first must be consumed
   NcclProtocol protocol = NcclProtocol::kSimple;
 
-  /// The data of all slices of an extent but the last, which has the rest.
-  Bytes slice_of(Extent extent, Bytes element) const;
+  /// The data of all slices of a message but the last, which has the rest.
+  Bytes slice_of(Bytes message, Bytes element) const;
 };
 
-/// The options' channels and chunk as they are.
-Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& options);
+/// The options' channels and chunk as they are; where `mirrored`, as many more channels that go the other way. Throws
+/// Error(kInput) when that makes too many.
+Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& options, bool mirrored);
 
 /// NCCL 2.30.7. Ring collectives (enqueue.cc, calcCollChunking; collectives.h; prims_simple.h): in protocol Simple
 /// all-reduce, all-gather and reduce-scatter send slices of two steps, two a chunk; the others, and all in protocols LL

@@ -82,18 +82,26 @@ inline std::vector<Executor::Holding> expected(const ScheduleRequest& r, uint32_
   return result;
 }
 
-/// The k-th send of a to b on a channel is the k-th receive of b from a: same step, slice, place and size. Data and
-/// clear-to-send are counted apart.
+/// The k-th send of a to b on a channel is the k-th receive of b from a: same step, slice, places and size. Data and
+/// clear-to-send are counted apart. No message carries a byte twice.
 inline void expect_matched(const std::vector<Schedule>& schedules) {
   using Pair = std::tuple<uint32_t, uint32_t, uint8_t, bool>;
-  using Ends = std::vector<std::tuple<uint16_t, uint16_t, Bytes, Bytes, Bytes>>;
+  using Ends = std::vector<std::tuple<uint16_t, uint16_t, std::vector<Extent>, Bytes, Bytes>>;
   std::map<Pair, Ends> sends, receives;
   for (uint32_t m = 0; m < schedules.size(); ++m)
     for (const Step& s : schedules[m].steps) {
-      if (s.kind == StepKind::kSend)
-        sends[{m, s.peer, s.channel, s.control}].emplace_back(s.step, s.slice, s.offset, s.bytes, s.message);
-      else if (s.kind == StepKind::kReceive)
-        receives[{s.peer, m, s.channel, s.control}].emplace_back(s.step, s.slice, s.offset, s.bytes, s.message);
+      if (s.kind == StepKind::kReduce) continue;
+      const std::vector<Extent> pieces = schedules[m].pieces_of(s);
+      Bytes end, sum;
+      for (const Extent& piece : pieces) {
+        if (piece.offset < end) ADD_FAILURE() << "pieces of member " << m << " overlap";
+        end = piece.offset + piece.bytes;
+        sum += piece.bytes;
+      }
+      if (sum != s.bytes) ADD_FAILURE() << "pieces of " << sum.count << " bytes in a step of " << s.bytes.count;
+      const bool sent = s.kind == StepKind::kSend;
+      const Pair pair = sent ? Pair{m, s.peer, s.channel, s.control} : Pair{s.peer, m, s.channel, s.control};
+      (sent ? sends : receives)[pair].emplace_back(s.step, s.slice, pieces, s.bytes, s.message);
     }
   EXPECT_EQ(sends, receives);
   for (auto& [pair, ends] : sends) {
@@ -103,6 +111,29 @@ inline void expect_matched(const std::vector<Schedule>& schedules) {
                                    return std::get<0>(a) == std::get<0>(b) && std::get<1>(a) == std::get<1>(b);
                                  }),
               ends.end());
+  }
+}
+
+inline Bytes bytes_sent(const Schedule& schedule) {
+  Bytes sum;
+  for (const Step& step : schedule.steps)
+    if (step.kind == StepKind::kSend) sum += step.bytes;
+  return sum;
+}
+
+/// Every step has data, whole elements and no more than a chunk, and stands after those that it waits for, so that none
+/// can wait for itself.
+inline void expect_well_formed(const ScheduleRequest& request, Bytes chunk, uint32_t channels,
+                               const Schedule& schedule) {
+  // Only an empty SEND moves a message without data.
+  const bool empty = request.operation == Operation::kPointToPoint && request.bytes == Bytes(0);
+  for (uint32_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    const bool sized =
+        (step.bytes > Bytes(0) || empty) && step.bytes <= chunk && step.bytes.count % request.element.count == 0;
+    if (step.channel >= channels || !sized) ADD_FAILURE() << "step " << i;
+    for (const uint32_t next : schedule.successors_of(i))
+      if (next <= i) ADD_FAILURE() << "step " << next << " stands before its predecessor " << i;
   }
 }
 

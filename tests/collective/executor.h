@@ -39,10 +39,11 @@ class Executor {
   void set_initial(const std::vector<std::vector<Holding>>& initial, const std::vector<int64_t>& cuts) {
     cuts_ = cuts;
     for (const Schedule& schedule : schedules_)
-      for (const Step& step : schedule.steps) {
-        cuts_.push_back(step.offset.count);
-        cuts_.push_back((step.offset + step.bytes).count);
-      }
+      for (const Step& step : schedule.steps)
+        for (const Extent& piece : schedule.pieces_of(step)) {
+          cuts_.push_back(piece.offset.count);
+          cuts_.push_back((piece.offset + piece.bytes).count);
+        }
     std::sort(cuts_.begin(), cuts_.end());
     cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
     buffers_.assign(schedules_.size(), std::vector<Contributions>(cuts_.size()));
@@ -97,7 +98,14 @@ class Executor {
     return static_cast<size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), offset) - cuts_.begin());
   }
   size_t cut_end(Extent extent) const { return cut((extent.offset + extent.bytes).count); }
-  static Extent extent_of(const Step& step) { return {step.offset, step.bytes}; }
+
+  /// Between which cuts the step's data stands, in the order of the message.
+  std::vector<size_t> places(uint32_t m, const Step& step) const {
+    std::vector<size_t> result;
+    for (const Extent& piece : schedules_[m].pieces_of(step))
+      for (size_t i = cut(piece.offset.count); i < cut_end(piece); ++i) result.push_back(i);
+    return result;
+  }
 
   static uint64_t key(uint64_t source, uint64_t destination, const Step& step) {
     return source << 48 | destination << 40 | uint64_t{step.channel} << 32 | uint64_t{step.step} << 16 |
@@ -116,10 +124,12 @@ class Executor {
   void execute(uint32_t m, uint32_t s) {
     const Step& step = schedules_[m].steps[s];
     std::vector<Contributions>& buffer = buffers_[m];
-    const size_t begin = cut(step.offset.count), end = cut_end(extent_of(step));
+    const std::vector<size_t> places = this->places(m, step);
     if (step.kind == StepKind::kSend) {
       const uint64_t message = key(m, step.peer, step);
-      EXPECT_TRUE(sent_.emplace(message, std::vector(buffer.begin() + begin, buffer.begin() + end)).second);
+      std::vector<Contributions> data;
+      for (const size_t place : places) data.push_back(buffer[place]);
+      EXPECT_TRUE(sent_.emplace(message, std::move(data)).second);
       if (const auto receiver = waiting_.find(message); receiver != waiting_.end()) {
         ready_.push_back(receiver->second);
         waiting_.erase(receiver);
@@ -131,16 +141,18 @@ class Executor {
     if (step.kind == StepKind::kReceive) received_[message] = std::move(sent_.at(message));
     if (reduced) return;
     const std::vector<Contributions>& data = received_.at(message);
-    for (size_t i = begin; i < end; ++i) {
-      if (step.kind == StepKind::kReduce && (buffer[i] & data[i - begin]) != 0) ADD_FAILURE() << "added twice";
-      buffer[i] = step.kind == StepKind::kReduce ? buffer[i] | data[i - begin] : data[i - begin];
+    ASSERT_EQ(data.size(), places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      Contributions& held = buffer[places[i]];
+      if (step.kind == StepKind::kReduce && (held & data[i]) != 0) ADD_FAILURE() << "added twice";
+      held = step.kind == StepKind::kReduce ? held | data[i] : data[i];
     }
   }
 
   /// What is received to be reduced goes to a place of its own; otherwise it overwrites.
   bool is_reduced(uint32_t m, uint32_t s) const {
     for (const uint32_t next : schedules_[m].successors_of(s))
-      if (schedules_[m].steps[next].kind == StepKind::kReduce) return true;
+      if (reduces(schedules_[m].steps[next], schedules_[m].steps[s])) return true;
     return false;
   }
 

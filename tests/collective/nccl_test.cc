@@ -282,6 +282,23 @@ INSTANTIATE_TEST_SUITE_P(
                                          Operation::kBroadcast, Operation::kReduce, Operation::kAllToAll,
                                          Operation::kGather, Operation::kScatter, Operation::kBarrier),
                        ::testing::Range(2u, 10u)));
+// Data for another host's member passes through its counterpart, which then has both to grant and to be granted.
+TEST(Nccl, PxnDeliversInAnyOrderWithoutDeadlock) {
+  for (const uint32_t members : {4u, 6u, 9u})
+    for (const uint32_t steps_in_flight : {1u, 8u}) {
+      ScheduleRequest request{.operation = Operation::kAllToAll,
+                              .members = members,
+                              .bytes = Bytes(40 * kKi * members),
+                              .element = Bytes(4)};
+      for (uint32_t i = 0; i < members; ++i) request.hosts.push_back(i / 2);
+      ScheduleOptions options{.nccl = small_profile(NcclProtocol::kSimple, steps_in_flight)};
+      options.algorithms[static_cast<size_t>(request.operation)] = Algorithm::kPxn;
+      Executor executor(request, options);
+      expect_matched(executor.schedules());
+      expect_delivered(executor, request);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(PointToPoint, EveryNcclOperation,
                          ::testing::Combine(::testing::Values(Operation::kPointToPoint), ::testing::Values(2)));
 
