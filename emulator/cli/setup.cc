@@ -109,7 +109,13 @@ NcclProtocol nccl_protocol(ProtocolName protocol) {
 }
 
 ScheduleOptions schedule_options(const RunConfig& config) {
-  ScheduleOptions options{.channels = config.collectives.channels, .chunk = config.collectives.chunk};
+  const CollectivesConfig& collectives = config.collectives;
+  ScheduleOptions options{.ring_order = collectives.ring.order,
+                          .ring_direction = collectives.ring.direction,
+                          .ring_ranks = collectives.ring.ranks,
+                          .channels = collectives.channels,
+                          .chunk = collectives.chunk};
+  std::ranges::transform(collectives.algorithms, options.algorithms.begin(), &AlgorithmChoice::algorithm);
   if (config.collectives.profile == CollectivesProfile::kPlain) return options;
   const Bandwidth nic = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
   const NcclConfig& nccl = config.collectives.nccl;

@@ -18,14 +18,17 @@ PlannedSchedule planned(Schedule schedule) {
     result.channels = std::max<uint32_t>(result.channels, step.channel + 1u);
     result.sends += step.kind == StepKind::kSend;
   }
+  schedule.scattered = {};  // sizes are all that a run needs
   result.schedule = std::move(schedule);
   return result;
 }
 
-/// Where the other members of a group stand, seen from one of them.
+/// Where the other members of a group stand, seen from one of them. What nobody asks for is empty.
 struct Surroundings {
-  uint32_t nodes = 0;       ///< hosts, all together
-  std::vector<bool> local;  ///< by position
+  uint32_t nodes = 0;           ///< hosts, all together
+  std::vector<bool> local;      ///< by position
+  std::vector<uint32_t> hosts;  ///< by position, numbered as they appear
+  std::vector<uint32_t> ring;   ///< positions in the order of the ring
 
   auto operator<=>(const Surroundings&) const = default;
 };
@@ -185,15 +188,35 @@ class Planner {
     request.members = static_cast<uint32_t>(members.size());
     request.position = position_of(rank);
     request.root = node.kind == NodeKind::kCollective && node.peer.valid() ? position_of(node.peer) : 0;
-    const Surroundings& around = options_.nccl ? surroundings(node.group, rank, members) : nowhere_;
+    const Surroundings& around =
+        asks_for_surroundings(request.operation) ? surroundings(node.group, rank, members) : nowhere_;
     const auto key =
         std::make_tuple(request.operation, request.members, request.position, request.root, request.bytes, &around);
     auto [entry, added] = known_schedules_.try_emplace(key, static_cast<uint32_t>(plan_.schedules.size()));
     if (!added) return entry->second;
     request.nodes = around.nodes;
     request.local = around.local;
+    request.hosts = around.hosts;
+    request.ring = around.ring;
     plan_.schedules.push_back(planned(make_schedule(request, options_)));
     return entry->second;
+  }
+
+  bool asks_for_surroundings(Operation operation) const {
+    return options_.nccl || options_.ring_order == RingOrder::kListed || asks_for_hosts(options_.algorithm(operation));
+  }
+
+  /// Members in the order of options_.ring_ranks; those that it does not name follow in their own.
+  std::vector<uint32_t> listed_ring(std::span<const RankId> members) const {
+    std::vector<std::pair<size_t, uint32_t>> places;
+    for (uint32_t position = 0; position < members.size(); ++position) {
+      const auto named = std::ranges::find(options_.ring_ranks, members[position].value);
+      places.emplace_back(named - options_.ring_ranks.begin(), position);
+    }
+    std::sort(places.begin(), places.end());
+    std::vector<uint32_t> ring;
+    for (const auto& place : places) ring.push_back(place.second);
+    return ring;
   }
 
   /// Equal ones are one object, so that members who see the same share a schedule.
@@ -203,12 +226,14 @@ class Planner {
       if (known != surroundings_of_.end()) return *known->second;
     }
     Surroundings around;
-    std::set<uint32_t> hosts;
+    std::unordered_map<uint32_t, uint32_t> hosts;
     for (const RankId member : members) {
-      around.local.push_back(placement_.path(rank, member) == Path::kLocal);
-      hosts.insert(placement_.ranks[member.value].host);
+      if (options_.nccl) around.local.push_back(placement_.path(rank, member) == Path::kLocal);
+      const uint32_t next = static_cast<uint32_t>(hosts.size());
+      around.hosts.push_back(hosts.try_emplace(placement_.ranks[member.value].host, next).first->second);
     }
     around.nodes = static_cast<uint32_t>(hosts.size());
+    if (options_.ring_order == RingOrder::kListed) around.ring = listed_ring(members);
     const Surroundings& result = *known_surroundings_.insert(std::move(around)).first;
     if (group.valid()) surroundings_of_[{group, rank}] = &result;
     return result;

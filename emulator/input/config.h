@@ -2,6 +2,7 @@
 // docs/configuration.md, in the order of this file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "emulator/collective/algorithm.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
@@ -106,9 +108,25 @@ struct NcclConfig {
   bool operator==(const NcclConfig&) const = default;
 };
 
+/// How one operation is carried out.
+struct AlgorithmChoice {
+  Algorithm algorithm = Algorithm::kAuto;
+  std::string files;  ///< kCustom: prefix of the Chakra files, absolute
+
+  bool operator==(const AlgorithmChoice&) const = default;
+};
+
+struct RingConfig {
+  RingOrder order = RingOrder::kAscending;
+  std::vector<uint32_t> ranks;  ///< kListed: each at most once
+  RingDirection direction = RingDirection::kForward;
+};
+
 struct CollectivesConfig {
   CollectivesProfile profile = CollectivesProfile::kPlain;
   NcclConfig nccl;
+  std::array<AlgorithmChoice, kOperations> algorithms;  ///< by Operation; of barriers and point-to-point always kAuto
+  RingConfig ring;
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);
   std::optional<Bandwidth> reduce_bandwidth;  ///< absent: reducing takes reduce_latency only

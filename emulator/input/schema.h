@@ -8,6 +8,7 @@
 //   texts(key, values)                    a map of free keys
 #pragma once
 
+#include "emulator/input/algorithm_syntax.h"
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
@@ -127,6 +128,34 @@ void describe_nccl(Visitor& visit, NcclConfig& nccl) {
 }
 
 template <class Visitor>
+void describe_algorithms(Visitor& visit, std::array<AlgorithmChoice, kOperations>& algorithms) {
+  const auto field = [&](const char* key, Operation operation) {
+    visit.field(key, algorithms[static_cast<size_t>(operation)], AlgorithmSyntax{operation});
+  };
+  field("all_reduce", Operation::kAllReduce);
+  field("reduce_scatter", Operation::kReduceScatter);
+  field("all_gather", Operation::kAllGather);
+  field("broadcast", Operation::kBroadcast);
+  field("reduce", Operation::kReduce);
+  field("all_to_all", Operation::kAllToAll);
+  field("gather", Operation::kGather);
+  field("scatter", Operation::kScatter);
+}
+
+template <class Visitor>
+void describe_ring(Visitor& visit, RingConfig& ring) {
+  visit.field("order", ring.order,
+              Choice<RingOrder>{{{"ascending", RingOrder::kAscending},
+                                 {"descending", RingOrder::kDescending},
+                                 {"interleaved", RingOrder::kInterleaved},
+                                 {"listed", RingOrder::kListed}}});
+  visit.list("ranks", ring.ranks, Integer<uint32_t>{0, (1 << 17) - 1});
+  visit.field(
+      "direction", ring.direction,
+      Choice<RingDirection>{{{"forward", RingDirection::kForward}, {"bidirectional", RingDirection::kBidirectional}}});
+}
+
+template <class Visitor>
 void describe_resources(Visitor& visit, RunConfig& config) {
   visit.section("compute", [&](auto& keys) { describe_compute(keys, config.compute); });
   visit.section("concurrency", [&](auto& keys) {
@@ -139,6 +168,8 @@ void describe_resources(Visitor& visit, RunConfig& config) {
         "profile", config.collectives.profile,
         Choice<CollectivesProfile>{{{"plain", CollectivesProfile::kPlain}, {"nccl", CollectivesProfile::kNccl}}});
     keys.section("nccl", [&](auto& nccl) { describe_nccl(nccl, config.collectives.nccl); });
+    keys.section("algorithms", [&](auto& names) { describe_algorithms(names, config.collectives.algorithms); });
+    keys.section("ring", [&](auto& ring) { describe_ring(ring, config.collectives.ring); });
     keys.field("channels", config.collectives.channels, Integer<uint32_t>{1, 32});
     keys.field("chunk", config.collectives.chunk, Size{Bytes(1), Bytes((1LL << 31) - 1)});
     keys.field("reduce_bandwidth", config.collectives.reduce_bandwidth, Or{"none", Rate{}});

@@ -233,6 +233,32 @@ void check_collectives(const Source& source) {
   if (p2p && !std::has_single_bit(*p2p)) source.fail("collectives.nccl.p2p_channels", "{} is no power of 2", *p2p);
 }
 
+void check_ring(const Source& source) {
+  const RingConfig& ring = source.config.collectives.ring;
+  const bool listed = ring.order == RingOrder::kListed;
+  if (listed && ring.ranks.empty()) source.fail("collectives.ring", "'order: listed' needs 'ranks'");
+  if (!listed && !ring.ranks.empty()) source.fail("collectives.ring.ranks", "needs 'order: listed'");
+  std::set<uint32_t> seen;
+  for (const uint32_t rank : ring.ranks)
+    if (!seen.insert(rank).second) source.fail("collectives.ring.ranks", "names rank {} twice", rank);
+}
+
+/// What NCCL does not have is not imitated in its name.
+void check_nccl_algorithms(const Source& source) {
+  const CollectivesConfig& collectives = source.config.collectives;
+  if (collectives.profile != CollectivesProfile::kNccl) return;
+  if (collectives.ring.direction != RingDirection::kForward)
+    source.fail("collectives.ring.direction", "'profile: nccl' has rings of one direction");
+  for (uint32_t i = 0; i < kOperations; ++i) {
+    const Operation operation = static_cast<Operation>(i);
+    const Algorithm algorithm = collectives.algorithms[i].algorithm;
+    const std::vector<Algorithm> known = nccl_algorithms_for(operation);
+    if (std::ranges::find(known, algorithm) != known.end()) continue;
+    source.fail(fmt::format("collectives.algorithms.{}", to_string(operation)), "'profile: nccl' has {}, not {}",
+                names_of(known), to_string(algorithm));
+  }
+}
+
 void check_switch(const Source& source) {
   const SwitchConfig& device = source.config.embedded_switch;
   constexpr int64_t kFrameOverhead = 82;  // RoCEv2 over untagged IPv4 with FCS, preamble and gap
@@ -343,6 +369,8 @@ void validate(const RunConfig& config, const Tree& root) {
   check_hosts(source);
   check_mapping(source);
   check_collectives(source);
+  check_ring(source);
+  check_nccl_algorithms(source);
   check_switch(source);
   validate_fabric(config, root);
   check_transport(source);
