@@ -1,11 +1,16 @@
 #include "emulator/cli/setup.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
 
 #include "emulator/cli/compute_model.h"
 #include "emulator/cli/congestion_control.h"
+#include "emulator/cli/custom_algorithm_files.h"
 #include "emulator/cli/generate.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/port_flow_control.h"
@@ -108,6 +113,36 @@ NcclProtocol nccl_protocol(ProtocolName protocol) {
   return NcclProtocol::kAuto;
 }
 
+void read_custom_algorithms(ScheduleOptions& options, const CollectivesConfig& collectives) {
+  for (uint32_t i = 0; i < kOperations; ++i) {
+    if (options.algorithms[i] != Algorithm::kCustom) continue;
+    const Operation operation = static_cast<Operation>(i);
+    options.custom[i] =
+        std::make_shared<CustomAlgorithm>(read_custom_algorithm(collectives.algorithms[i].files, operation));
+  }
+}
+
+/// A description is for groups of one size.
+void warn_of_other_groups(Setup& setup, const ScheduleOptions& options) {
+  if (std::ranges::all_of(options.custom, [](const auto& custom) { return custom == nullptr; })) return;
+  std::array<std::set<size_t>, kOperations> others;
+  for (const RankTrace& trace : setup.workload.ranks) {
+    for (const Node& node : trace.nodes) {
+      if (node.kind != NodeKind::kCollective) continue;
+      const size_t operation = static_cast<size_t>(operation_of(node));
+      const size_t members = setup.workload.groups[node.group.value].members.size();
+      const CustomAlgorithm* custom = options.custom[operation].get();
+      if (custom != nullptr && custom->size() != members && members > 1) others[operation].insert(members);
+    }
+  }
+  for (uint32_t i = 0; i < kOperations; ++i) {
+    if (others[i].empty()) continue;
+    setup.warnings.push_back(fmt::format("{}: {} describes groups of {}; groups of {} take the default",
+                                         to_string(static_cast<Operation>(i)), options.custom[i]->name,
+                                         options.custom[i]->size(), fmt::join(others[i], ", ")));
+  }
+}
+
 ScheduleOptions schedule_options(const RunConfig& config) {
   const CollectivesConfig& collectives = config.collectives;
   ScheduleOptions options{.ring_order = collectives.ring.order,
@@ -116,6 +151,7 @@ ScheduleOptions schedule_options(const RunConfig& config) {
                           .channels = collectives.channels,
                           .chunk = collectives.chunk};
   std::ranges::transform(collectives.algorithms, options.algorithms.begin(), &AlgorithmChoice::algorithm);
+  read_custom_algorithms(options, collectives);
   if (config.collectives.profile == CollectivesProfile::kPlain) return options;
   const Bandwidth nic = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
   const NcclConfig& nccl = config.collectives.nccl;
@@ -154,9 +190,11 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.placement = place_ranks(ranks, placement_options(config, ranks));
   apply_compute_model(setup);
   setup.variation = make_variation(setup);
-  setup.plan = make_plan(setup.workload, setup.placement, schedule_options(config), config.workload.iterations);
+  const ScheduleOptions schedules = schedule_options(config);
+  setup.plan = make_plan(setup.workload, setup.placement, schedules, config.workload.iterations);
   setup.impairments = impairment_rules(setup);
   setup.congestion_exceptions = congestion_exceptions(setup);
+  warn_of_other_groups(setup, schedules);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);

@@ -18,7 +18,7 @@ struct Entry {
 // The first of an operation is the default.
 constexpr Entry kTable[] = {
     {Operation::kAllReduce, Algorithm::kRing, ring_passes, true},
-    {Operation::kAllReduce, Algorithm::kDoubleBinaryTree, double_binary_tree},
+    {Operation::kAllReduce, Algorithm::kDoubleBinaryTree, double_binary_tree, true},
     {Operation::kAllReduce, Algorithm::kHalvingDoubling, halving_doubling},
     {Operation::kAllReduce, Algorithm::kHalvingDoublingElimination, halving_doubling_elimination},
     {Operation::kAllReduce, Algorithm::kRecursiveDoubling, recursive_doubling_all_reduce},

@@ -25,6 +25,7 @@ TreePlace binary_tree(uint32_t n, uint32_t i) {
   // there is no such node.
   const uint32_t above = (i ^ bit) | bit * 2;
   place.parent = above < n ? above : i ^ bit;
+  place.is_first_child = i < *place.parent;
   if (bit == 1) return place;
   place.children.push_back(i - bit / 2);
   // Above the node the largest subtree that has a root.

@@ -9,7 +9,8 @@ namespace rankwire {
 
 struct TreePlace {
   std::optional<uint32_t> parent;  ///< none: the root
-  std::vector<uint32_t> children;  ///< at most two
+  bool is_first_child = false;     ///< of the parent: the one whose subtree comes before it in the tree's numbers
+  std::vector<uint32_t> children;  ///< at most two, the first one first
 
   bool operator==(const TreePlace&) const = default;
 };

@@ -39,13 +39,18 @@ std::vector<uint32_t> DataFlow::writers_of(std::span<const Extent> pieces) {
 
 // Whoever reads has waited for the writer.
 std::vector<uint32_t> DataFlow::users_of(std::span<const Extent> pieces) {
-  std::vector<uint32_t> steps;
+  std::vector<uint32_t> steps = gates_all_ ? gate_ : std::vector<uint32_t>();
   for_each_range(pieces, [&](const Range& range) {
     if (range.readers.empty() && range.writer != kNone) steps.push_back(range.writer);
     steps.insert(steps.end(), range.readers.begin(), range.readers.end());
   });
   keep_once(steps);
   return steps;
+}
+
+void DataFlow::note(uint32_t last) {
+  latest_ = last;
+  if (last != kNone) last_.push_back(last);
 }
 
 void DataFlow::write(std::span<const Extent> pieces, uint32_t step) {
@@ -62,7 +67,7 @@ void DataFlow::send(uint32_t peer, uint32_t step, std::span<const Extent> data) 
     sent = builder_.add(StepKind::kSend, peer, step, s, slice, after);
     for_each_range(slice, [&](Range& range) { range.readers.push_back(sent); });
   }
-  if (sent != kNone) last_.push_back(sent);
+  note(sent);
 }
 
 void DataFlow::receive(uint32_t peer, uint32_t step, std::span<const Extent> data) {
@@ -72,7 +77,7 @@ void DataFlow::receive(uint32_t peer, uint32_t step, std::span<const Extent> dat
     received = builder_.add(StepKind::kReceive, peer, step, s, slice, users_of(slice));
     write(slice, received);
   }
-  if (received != kNone) last_.push_back(received);
+  note(received);
 }
 
 void DataFlow::receive_and_reduce(uint32_t peer, uint32_t step, std::span<const Extent> data) {
@@ -89,7 +94,7 @@ void DataFlow::receive_and_reduce(uint32_t peer, uint32_t step, std::span<const 
     reduced = builder_.add(StepKind::kReduce, peer, step, s, slice, after);
     write(slice, reduced);
   }
-  if (reduced != kNone) last_.push_back(reduced);
+  note(reduced);
 }
 
 void DataFlow::wait_for_all() {

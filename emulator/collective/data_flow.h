@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "emulator/collective/pieces.h"
@@ -29,6 +31,11 @@ class DataFlow {
 
   /// What is sent from here on also waits for the last slice of every message so far.
   void wait_for_all();
+  /// What is sent from here on, or replaced or reduced by what is received, also waits for these steps, until the next
+  /// call.
+  void wait_for(std::vector<uint32_t> steps) { gate_ = std::move(steps), gates_all_ = true; }
+  /// The step that completes the last slice of the latest message; none when that had no data.
+  std::optional<uint32_t> last() const { return latest_ == kNone ? std::nullopt : std::optional(latest_); }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -43,13 +50,17 @@ class DataFlow {
   void for_each_range(std::span<const Extent> pieces, Visit visit);
   std::map<int64_t, Range>::iterator split(Bytes at);
   std::vector<uint32_t> writers_of(std::span<const Extent> pieces);
+  /// Those that have touched what a receipt changes, and what it waits for besides.
   std::vector<uint32_t> users_of(std::span<const Extent> pieces);
+  void note(uint32_t last);
   void write(std::span<const Extent> pieces, uint32_t step);
 
   ScheduleBuilder& builder_;
   std::map<int64_t, Range> ranges_;  ///< by first byte
   std::vector<uint32_t> last_;       ///< the last slice of each message since the last wait_for_all
   std::vector<uint32_t> gate_;       ///< what sends wait for besides
+  bool gates_all_ = false;           ///< and so does what is received
+  uint32_t latest_ = kNone;
 };
 
 }  // namespace rankwire

@@ -6,21 +6,27 @@
 namespace rankwire {
 namespace {
 
-/// A tree of hosts, each a chain whose first member is in the tree (NCCL 2.30.7, graph/connect.cc, of
-/// NCCL_TOPO_PATTERN_TREE).
+TreePlace place_of_host(const ScheduleBuilder& builder, const HostMap& map, uint32_t host) {
+  return builder.is_mirrored() ? complementary_binary_tree(map.hosts(), host) : binary_tree(map.hosts(), host);
+}
+
+/// A tree of hosts, each a chain. Its first member sends to the parent host and has the second child; the first child
+/// is the second member's, if there is one (NCCL 2.30.7, graph/connect.cc, NCCL_TOPO_PATTERN_BALANCED_TREE).
 TreePlace place_in_tree(const ScheduleBuilder& builder) {
   const HostMap map(builder.request());
-  const uint32_t me = builder.position(), host = map.host_of(me), index = map.index_of(me);
-  const std::vector<uint32_t>& chain = map.members(host);
+  const uint32_t me = builder.position(), index = map.index_of(me);
+  const std::vector<uint32_t>& chain = map.members(map.host_of(me));
+  const auto joint = [&](uint32_t host, bool first_child) {
+    return map.members(host)[first_child && map.members(host).size() > 1 ? 1 : 0];
+  };
+  const TreePlace hosts = place_of_host(builder, map, map.host_of(me));
   TreePlace place;
-  if (index == 0) {
-    place = builder.is_mirrored() ? complementary_binary_tree(map.hosts(), host) : binary_tree(map.hosts(), host);
-    if (place.parent) place.parent = map.members(*place.parent).front();
-    for (uint32_t& child : place.children) child = map.members(child).front();
-  } else {
-    place.parent = chain[index - 1];
-  }
+  if (index > 0) place.parent = chain[index - 1];
+  if (index == 0 && hosts.parent) place.parent = joint(*hosts.parent, hosts.is_first_child);
   if (index + 1 < chain.size()) place.children.push_back(chain[index + 1]);
+  for (const uint32_t child : hosts.children)
+    if (joint(map.host_of(me), place_of_host(builder, map, child).is_first_child) == me)
+      place.children.push_back(map.members(child).front());
   return place;
 }
 

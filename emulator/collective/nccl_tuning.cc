@@ -1,16 +1,51 @@
 #include "emulator/collective/nccl_tuning.h"
 
 #include <algorithm>
+#include <bit>
+#include <vector>
 
 namespace rankwire {
 namespace {
 
 constexpr int64_t kGigabyteASecond = 8'000'000'000;
 
-/// By protocol: baseLat, and hwLat of NVLink and of the network, for rings.
+/// By protocol: baseLat, and hwLat of NVLink and of the network.
 struct Latencies {
   Duration base, inside, between;
 };
+
+Latencies tree_latencies(NcclProtocol protocol) {
+  switch (protocol) {
+    case NcclProtocol::kLl:
+      return {nanoseconds(6'800), nanoseconds(600), nanoseconds(5'000)};
+    case NcclProtocol::kLl128:
+      return {nanoseconds(14'000), nanoseconds(1'250), nanoseconds(8'500)};
+    case NcclProtocol::kAuto:
+    case NcclProtocol::kSimple:
+      break;
+  }
+  return {nanoseconds(8'400), nanoseconds(4'000), nanoseconds(14'000)};
+}
+
+/// Tenths by which trees reach their bandwidth at sizes of 64 B, 128 B, ... (treeCorrectionFactor).
+constexpr int kTreeTenths[3][23] = {
+    {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
+    {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10},
+    {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 8, 7, 7, 8, 9, 9},
+};
+
+int64_t tree_tenths(Bytes size, NcclProtocol protocol) {
+  const int64_t units = size.count / 64;
+  if (units == 0) return 10;
+  const int64_t place = nccl_log2(units);
+  if (place >= int64_t{std::size(kTreeTenths[0])}) return 10;
+  return kTreeTenths[protocol == NcclProtocol::kLl ? 0 : protocol == NcclProtocol::kLl128 ? 1 : 2][place];
+}
+
+/// Of several hosts (llMaxBws).
+int64_t most_of_ll(int64_t nodes) {
+  return (nodes <= 2 ? 390 : 204) * kGigabyteASecond / 10;
+}
 
 Latencies latencies(NcclProtocol protocol) {
   switch (protocol) {
@@ -46,8 +81,7 @@ Bandwidth bus_bandwidth(const ScheduleRequest& request, const NcclProfile& profi
   const int64_t rate = profile.network.bits_per_second;
   const int64_t nodes = nodes_of(request);
   if (protocol == NcclProtocol::kLl) {
-    const int64_t most = (nodes <= 2 ? 390 : 204) * kGigabyteASecond / 10;  // llMaxBws
-    return Bandwidth(std::min(most, rate / 2));
+    return Bandwidth(std::min(most_of_ll(nodes), rate / 2));
   }
   if (protocol == NcclProtocol::kLl128) {
     const int64_t most = profile.channels * 367 * kGigabyteASecond / 10;  // perChMaxRingLL128Bws
@@ -82,11 +116,46 @@ Duration nccl_ring_time(const ScheduleRequest& request, const NcclProfile& profi
          serialization_time(Bytes(share * steps(request)), bus_bandwidth(request, profile, protocol));
 }
 
+Duration nccl_tree_time(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol) {
+  const int64_t nodes = nodes_of(request), rate = profile.network.bits_per_second, channels = profile.channels;
+  const auto a_channel = [&](int64_t one, int64_t two, int64_t more) {
+    return channels * (nodes == 1 ? one : nodes == 2 ? two : more) * kGigabyteASecond / 10;
+  };
+  int64_t bus = std::min(rate / 100 * 92, a_channel(387, 414, 360));  // perChMaxTreeBws
+  if (protocol == NcclProtocol::kLl) bus = std::min(bus * 10 / 38, most_of_ll(nodes));
+  if (protocol == NcclProtocol::kLl128)  // perChMaxTreeLL128Bws
+    bus = std::min(nodes == 1 ? bus / 9 * 7 : bus / 128 * 120, a_channel(367, 367, 290));
+  if (request.members <= nodes) bus = bus / 100 * 85;
+  const Bytes size = nccl_operation_size(request);
+  const Bandwidth reached(std::max<int64_t>(bus / 2 / 10 * tree_tenths(size, protocol), 1));
+  const Latencies l = tree_latencies(protocol);
+  const Duration way = l.inside * (request.members / nodes - 1) + l.between * nccl_log2(nodes);
+  return l.base + way * 2 + serialization_time(size, reached);
+}
+
 NcclProtocol nccl_ring_protocol(const ScheduleRequest& request, const NcclProfile& profile) {
-  if (profile.protocol != NcclProtocol::kAuto) return profile.protocol;
-  const auto time = [&](NcclProtocol protocol) { return nccl_ring_time(request, profile, protocol); };
-  return std::min({NcclProtocol::kLl, NcclProtocol::kLl128, NcclProtocol::kSimple},
-                  [&](NcclProtocol a, NcclProtocol b) { return time(a) < time(b); });
+  return nccl_choice(request, profile, Algorithm::kRing).protocol;
+}
+
+NcclChoice nccl_choice(const ScheduleRequest& request, const NcclProfile& profile, Algorithm told) {
+  std::vector<NcclProtocol> protocols{NcclProtocol::kLl, NcclProtocol::kLl128, NcclProtocol::kSimple};
+  if (profile.protocol != NcclProtocol::kAuto) protocols = {profile.protocol};
+  const bool trees = request.operation == Operation::kAllReduce && told != Algorithm::kRing;
+  std::vector<NcclChoice> choices;
+  for (const NcclProtocol protocol : protocols)
+    if (told != Algorithm::kDoubleBinaryTree) choices.push_back({Algorithm::kRing, protocol});
+  for (const NcclProtocol protocol : protocols)
+    if (trees) choices.push_back({Algorithm::kDoubleBinaryTree, protocol});
+  if (request.members == 1) return choices.front();
+  const auto time = [&](const NcclChoice& choice) {
+    return choice.algorithm == Algorithm::kRing ? nccl_ring_time(request, profile, choice.protocol)
+                                                : nccl_tree_time(request, profile, choice.protocol);
+  };
+  return *std::ranges::min_element(choices, {}, time);
+}
+
+int64_t nccl_log2(int64_t number) {
+  return std::bit_width(static_cast<uint64_t>(number)) - 1;
 }
 
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-// NCCL's model of how long a ring collective takes in each protocol, by which it chooses one.
+// NCCL's model of how long a collective takes by each algorithm and protocol, by which it chooses.
 #pragma once
 
 #include "base/units.h"
@@ -11,8 +11,26 @@ namespace rankwire {
 /// protocol. `protocol` is not kAuto.
 Duration nccl_ring_time(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol);
 
+/// The same of an all-reduce over a double binary tree, with NCCL's correction of its bandwidth for medium sizes. The
+/// tree is "balanced" where hosts have several members, else of the pattern to which NCCL gives 85 % of the bandwidth.
+Duration nccl_tree_time(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol);
+
 /// The profile's protocol, or the one with the least `nccl_ring_time`; the same for all members. Ring collectives only.
 NcclProtocol nccl_ring_protocol(const ScheduleRequest& request, const NcclProfile& profile);
+
+struct NcclChoice {
+  Algorithm algorithm = Algorithm::kRing;  ///< kRing or kDoubleBinaryTree
+  NcclProtocol protocol = NcclProtocol::kSimple;
+
+  bool operator==(const NcclChoice&) const = default;
+};
+
+/// The fastest of what the profile's protocol and `told` (kRing, kDoubleBinaryTree, or kAuto for both) leave, by the
+/// model; of equal ones the ring. Ring collectives and all-reduce; the same for all members.
+NcclChoice nccl_choice(const ScheduleRequest& request, const NcclProfile& profile, Algorithm told);
+
+/// log2 of the number, rounded down, as NCCL does.
+int64_t nccl_log2(int64_t number);
 
 /// What NCCL takes for the size of an operation: the larger of a member's input and output
 /// (enqueue.cc, ncclFuncMaxSendRecvCount).

@@ -8,6 +8,8 @@
 #include "base/message.h"
 #include "emulator/collective/algorithm_table.h"
 #include "emulator/collective/clear_to_send.h"
+#include "emulator/collective/custom_algorithm.h"
+#include "emulator/collective/nccl_tuning.h"
 #include "emulator/collective/schedule_builder.h"
 #include "emulator/collective/slicing.h"
 
@@ -42,14 +44,22 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
                options.chunk.count);
 }
 
-/// Throws unless the algorithm is one for the operation.
-Algorithm chosen_algorithm(const ScheduleRequest& request, const ScheduleOptions& options) {
+/// Throws unless the algorithm that is told is one for the operation.
+void check_algorithm(const ScheduleRequest& request, const ScheduleOptions& options) {
   const Algorithm told = options.algorithm(request.operation);
-  if (told == Algorithm::kAuto) return default_algorithm(request.operation);
+  if (told == Algorithm::kCustom && !options.nccl && options.custom_algorithm(request.operation) != nullptr) return;
   const auto known = options.nccl ? nccl_algorithms_for(request.operation) : algorithms_for(request.operation);
   if (std::ranges::find(known, told) == known.end())
     fail_input("{}: the algorithm {} is none of {}", to_string(request.operation), to_string(told), names_of(known));
-  return told;
+}
+
+/// How the operation is carried out: as told, as NCCL would, or by default.
+NcclChoice chosen(const ScheduleRequest& request, const ScheduleOptions& options) {
+  const Algorithm told = options.algorithm(request.operation), common = default_algorithm(request.operation);
+  if (options.nccl && common == Algorithm::kRing) return nccl_choice(request, *options.nccl, told);
+  const CustomAlgorithm* custom = options.custom_algorithm(request.operation);
+  const bool of_another_size = told == Algorithm::kCustom && custom->size() != request.members;
+  return {.algorithm = told == Algorithm::kAuto || of_another_size ? common : told};
 }
 
 /// Positions by place on the channel's ring.
@@ -64,6 +74,14 @@ std::vector<uint32_t> ring_order(const ScheduleRequest& request, RingOrder rule,
   return order;
 }
 
+/// Positions by place, so that the request's root is at the place of the root.
+std::vector<uint32_t> turned(const ScheduleRequest& request, uint32_t root) {
+  std::vector<uint32_t> order(request.members);
+  for (uint32_t place = 0; place < request.members; ++place)
+    order[place] = (place + request.members + request.root - root) % request.members;
+  return order;
+}
+
 }  // namespace
 
 std::vector<Extent> Schedule::pieces_of(const Step& step) const {
@@ -74,15 +92,25 @@ std::vector<Extent> Schedule::pieces_of(const Step& step) const {
 
 Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& options) {
   validate(request, options);
-  const Algorithm algorithm = chosen_algorithm(request, options);
+  check_algorithm(request, options);
+  const NcclChoice choice = chosen(request, options);
+  const Algorithm algorithm = choice.algorithm;
   const bool ring = algorithm == Algorithm::kRing;
   const bool mirrored =
       (ring && options.ring_direction == RingDirection::kBidirectional) || algorithm == Algorithm::kDoubleBinaryTree;
-  const Slicing slicing =
-      options.nccl ? nccl_slicing(request, *options.nccl) : plain_slicing(request, options, mirrored);
+  Slicing slicing =
+      options.nccl ? nccl_slicing(request, *options.nccl, choice) : plain_slicing(request, options, mirrored);
+  const bool custom = algorithm == Algorithm::kCustom;
+  if (custom) slicing.channels = 1;  // its messages name theirs themselves, and no data is divided
   const AddChannel add_channel = function_of(request.operation, algorithm);
   ScheduleBuilder builder(request, slicing);
-  for (uint32_t channel = 0; channel < slicing.channels && request.members > 1; ++channel) {
+  if (custom) {
+    const CustomAlgorithm& described = *options.custom_algorithm(request.operation);
+    const bool rooted = request.operation == Operation::kBroadcast || request.operation == Operation::kReduce;
+    if (rooted && request.root != described.root) builder.place_members(turned(request, described.root));
+    add_custom_algorithm(builder, described);
+  }
+  for (uint32_t channel = custom ? 1 : 0; channel < slicing.channels && request.members > 1; ++channel) {
     builder.begin_channel(static_cast<uint8_t>(channel));
     const bool backwards = ring && builder.is_mirrored();
     if (ring && (backwards || options.ring_order != RingOrder::kAscending))

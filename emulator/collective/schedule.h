@@ -65,9 +65,13 @@ struct Schedule {
   }
 };
 
+struct CustomAlgorithm;
+
 struct ScheduleOptions {
   /// By operation: how it is carried out; one of algorithms_for(operation), with `nccl` of nccl_algorithms_for.
   std::array<Algorithm, kOperations> algorithms{};
+  /// By operation: with kCustom; groups of another size take kAuto.
+  std::array<std::shared_ptr<const CustomAlgorithm>, kOperations> custom{};
   RingOrder ring_order = RingOrder::kAscending;
   RingDirection ring_direction = RingDirection::kForward;
   std::vector<uint32_t> ring_ranks;  ///< kListed: the ranks in their order, for whoever makes ScheduleRequest::ring
@@ -78,6 +82,9 @@ struct ScheduleOptions {
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);  ///< largest message: longer steps are cut into slices that are pipelined; > 0
 
+  const CustomAlgorithm* custom_algorithm(Operation operation) const {
+    return custom[static_cast<size_t>(operation)].get();
+  }
   Algorithm algorithm(Operation operation) const { return algorithms[static_cast<size_t>(operation)]; }
 };
 

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/message.h"
-#include "emulator/collective/nccl_tuning.h"
 
 namespace rankwire {
 namespace {
@@ -36,8 +35,10 @@ int64_t step_size(NcclProtocol protocol, const NcclProfile& profile) {
 }
 
 /// Channels that the operation has data for: below so many bytes a thread NCCL takes fewer.
-int64_t busy_channels(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol) {
-  const int64_t least = protocol == NcclProtocol::kLl      ? kLlThreads * request.members
+int64_t busy_channels(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice) {
+  const NcclProtocol protocol = choice.protocol;
+  const bool ring = choice.algorithm == Algorithm::kRing;
+  const int64_t least = protocol == NcclProtocol::kLl      ? kLlThreads * (ring ? request.members : 1)
                         : protocol == NcclProtocol::kLl128 ? kLl128Threads
                                                            : kSimpleThreads;
   return std::clamp<int64_t>(nccl_operation_size(request).count / least, 1, profile.channels);
@@ -58,9 +59,9 @@ void divide_among_channels(Slicing& slicing, const ScheduleRequest& request, int
   slicing.channel_share = round_up(share * cell, request.element.count);
 }
 
-Slicing ring_slicing(const ScheduleRequest& request, const NcclProfile& profile) {
+Slicing ring_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice) {
   Slicing slicing;
-  slicing.protocol = nccl_ring_protocol(request, profile);
+  slicing.protocol = choice.protocol;
   const bool pipeline = request.operation == Operation::kBroadcast || request.operation == Operation::kReduce;
   const bool paired = !pipeline && slicing.protocol == NcclProtocol::kSimple;
   const uint32_t steps_a_slice = paired ? 2 : 1;
@@ -69,7 +70,38 @@ Slicing ring_slicing(const ScheduleRequest& request, const NcclProfile& profile)
   slicing.slices_a_chunk = paired ? std::min(2u, slicing.messages_in_flight) : 1;
   slicing.slice = whole_elements(step_size(slicing.protocol, profile) * steps_a_slice, request.element);
   if (!pipeline) slicing.chunk = Bytes(slicing.slice.count * slicing.slices_a_chunk);
-  divide_among_channels(slicing, request, busy_channels(request, profile, slicing.protocol));
+  divide_among_channels(slicing, request, busy_channels(request, profile, choice));
+  return slicing;
+}
+
+/// Halves what a message carries while the channel's data would be fewer messages than `chunks`, down to `least`.
+void shrink(int64_t& message, Bytes of_channel, double chunks, int64_t least) {
+  while (static_cast<double>(of_channel.count / message) < chunks && message > least) message /= 2;
+}
+
+/// enqueue.cc, calcCollChunking.
+Slicing tree_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice) {
+  Slicing slicing;
+  slicing.protocol = choice.protocol;
+  slicing.messages_in_flight = profile.steps_in_flight;
+  divide_among_channels(slicing, request, busy_channels(request, profile, choice));
+  slicing.mirrored_from = (profile.channels + 1) / 2;
+
+  const int64_t nodes = request.nodes == 0 ? request.members : request.nodes;
+  const double a_node = static_cast<double>(request.members) / static_cast<double>(nodes);
+  const Bytes of_channel(request.bytes.count / slicing.channels);
+  int64_t message = step_size(choice.protocol, profile);
+  if (choice.protocol == NcclProtocol::kSimple) {
+    const double depth = static_cast<double>(request.members / nodes - 1 + nccl_log2(nodes));
+    shrink(message, of_channel, depth * 8, 128 << 10);
+    shrink(message, of_channel, depth * 4, 64 << 10);
+    shrink(message, of_channel, depth, 32 << 10);
+  } else if (choice.protocol == NcclProtocol::kLl128) {
+    const double steps = 1 + static_cast<double>(nccl_log2(nodes)) + a_node / 10;
+    shrink(message, of_channel, steps * 64 / a_node, 128 << 10);
+    shrink(message, of_channel, steps * 16 / a_node, 32 << 10);
+  }
+  slicing.slice = whole_elements(message, request.element);
   return slicing;
 }
 
@@ -125,14 +157,15 @@ Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& opt
   return slicing;
 }
 
-Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile) {
+Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice) {
   switch (request.operation) {
     case Operation::kAllReduce:
     case Operation::kReduceScatter:
     case Operation::kAllGather:
     case Operation::kBroadcast:
     case Operation::kReduce:
-      return ring_slicing(request, profile);
+      return choice.algorithm == Algorithm::kDoubleBinaryTree ? tree_slicing(request, profile, choice)
+                                                              : ring_slicing(request, profile, choice);
     case Operation::kAllToAll:
     case Operation::kGather:
     case Operation::kScatter:

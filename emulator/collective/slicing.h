@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "emulator/collective/nccl_tuning.h"
 #include "emulator/collective/partition.h"
 #include "emulator/collective/schedule.h"
 
@@ -34,6 +35,8 @@ Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& opt
 /// NCCL_P2P_NET_CHUNKSIZE, half of it below 8 chunks and a quarter below one, over as many channels as the size is
 /// worth (addP2pToPlan), and in protocol Simple, because shared network buffers have no LL
 /// (transport/net.cc, NCCL_ALLOC_P2P_NET_LL_BUFFERS). A barrier, which NCCL does not have, stays what it is.
-Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile);
+/// An all-reduce by trees sends slices of one step, in protocol Simple and LL128 of less where the tree is deep for the
+/// size; half of the communicator's channels use either tree. `choice` is for these two kinds.
+Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice);
 
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-// How an algorithm is written.
+// How an algorithm is written: its name, or the path of the files that describe it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace rankwire {
 
-/// A name that suits the operation.
+/// A name that suits the operation. What has a '/' is the prefix of Chakra files, from the folder of the file in which
+/// it is written.
 struct AlgorithmSyntax {
   Operation operation;
 
@@ -16,7 +17,10 @@ struct AlgorithmSyntax {
     const std::vector<Algorithm> suitable = algorithms_for(operation);
     const auto named = std::ranges::find(suitable, scalar.text, [](Algorithm a) { return to_string(a); });
     if (named != suitable.end()) return {.algorithm = *named, .files = {}};
-    throw ValueError(fmt::format("'{}' is not one of {}", scalar.text, names_of(suitable)));
+    if (scalar.text.find('/') != std::string::npos)
+      return {.algorithm = Algorithm::kCustom, .files = FilePath().parse(scalar)};
+    throw ValueError(fmt::format("'{}' is not one of {}, nor the path of an algorithm's files, which has a '/'",
+                                 scalar.text, names_of(suitable)));
   }
   Json print(const AlgorithmChoice& choice) const {
     return choice.algorithm == Algorithm::kCustom ? choice.files : std::string(to_string(choice.algorithm));

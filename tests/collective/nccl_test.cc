@@ -172,6 +172,59 @@ TEST(Nccl, AutoTakesTheFastestProtocol) {
   EXPECT_EQ(chosen(14'420'000), NcclProtocol::kSimple);
 }
 
+// 64 members on 8 hosts of 8, 400 Gbit/s, 4 channels. Tree: min(50 x 0.92, 4 x 36) = 46 GB/s, half of it for one way
+// and back.
+//   LL      6.8 + 2 (7 x 0.6  + 3 x 5.0)  = 45.2 us; 46/3.8 = 12.105 GB/s
+//   LL128  14.0 + 2 (7 x 1.25 + 3 x 8.5)  = 82.5 us; 46 x 120/128 = 43.125 GB/s
+//   Simple  8.4 + 2 (7 x 4.0  + 3 x 14.0) = 148.4 us
+// 1 MiB is 2^14 times 64 B: 0.5, 0.6 and 0.5 of the bandwidth: 346.486, 81.049 and 91.181 us.
+TEST(Nccl, TuningModelOfTrees) {
+  const ScheduleRequest request{.operation = Operation::kAllReduce, .members = 64, .bytes = Bytes(1 * kMi), .nodes = 8};
+  const NcclProfile profile{.channels = 4};
+  const auto microseconds_of = [&](NcclProtocol protocol) {
+    return static_cast<double>(nccl_tree_time(request, profile, protocol).ps) / 1e6;
+  };
+  EXPECT_NEAR(microseconds_of(NcclProtocol::kLl), 45.2 + 346.486, 0.001);
+  EXPECT_NEAR(microseconds_of(NcclProtocol::kLl128), 82.5 + 81.049, 0.001);
+  EXPECT_NEAR(microseconds_of(NcclProtocol::kSimple), 148.4 + 91.181, 0.001);
+}
+
+// The same group. A ring takes 126 steps, 14 of them between hosts, the others at least 1 us each: LL 6.6 + 112 + 37.8
+// = 156.4 us, LL128 14 + 112 x 1.9 + 14 x 4 = 282.8 us, Simple (8.4 + 112 x 3.4 + 14 x 14) x 1.4 = 819.3 us. It moves
+// 64/126 of 20.4, 46 and 50 GB/s (10.4, 23.4, 25.4), the tree at best 6.1, 21.6 and 23: 8 KiB take the tree of the
+// least latency, 4 MiB (0.8 of 21.6 GB/s) its LL128 with 82.5 + 243.1 us before the ring's with 282.8 + 179.5, and 1
+// GiB the ring in Simple.
+TEST(Nccl, AutoTakesTreesForSmallAllReduces) {
+  const auto chosen = [](int64_t bytes, Algorithm told = Algorithm::kAuto) {
+    return nccl_choice({.operation = Operation::kAllReduce, .members = 64, .bytes = Bytes(bytes), .nodes = 8},
+                       {.channels = 4}, told);
+  };
+  EXPECT_EQ(chosen(8 * kKi), (NcclChoice{Algorithm::kDoubleBinaryTree, NcclProtocol::kLl}));
+  EXPECT_EQ(chosen(4 * kMi), (NcclChoice{Algorithm::kDoubleBinaryTree, NcclProtocol::kLl128}));
+  EXPECT_EQ(chosen(1 << 30), (NcclChoice{Algorithm::kRing, NcclProtocol::kSimple}));
+  EXPECT_EQ(chosen(8 * kKi, Algorithm::kRing), (NcclChoice{Algorithm::kRing, NcclProtocol::kLl}));
+  EXPECT_EQ(chosen(1 << 30, Algorithm::kDoubleBinaryTree).algorithm, Algorithm::kDoubleBinaryTree);
+}
+
+// 64 MiB over two channels, one a tree: slices of one step, 512 KiB. In the first tree of four members 2 stands below 0
+// and above 1 and 3, in the second (3 -> 1 -> 0, 2) it is a leaf: 64 slices to two parents and two children.
+TEST(Nccl, TreesSendSlicesOfOneStep) {
+  ScheduleRequest request{.operation = Operation::kAllReduce, .members = 4, .position = 2, .bytes = Bytes(64 * kMi)};
+  ScheduleOptions options{.nccl =
+                              NcclProfile{.channels = 2, .protocol = NcclProtocol::kSimple, .clear_to_send = false}};
+  options.algorithms[static_cast<size_t>(request.operation)] = Algorithm::kDoubleBinaryTree;
+  const auto sizes = [&] {
+    Sizes result;
+    for (const Step& step : make_schedule(request, options).steps)
+      if (step.kind == StepKind::kSend) ++result[step.message.count];
+    return result;
+  };
+  EXPECT_EQ(sizes(), (Sizes{{512 * kKi, 4 * 64}}));
+  // 512 KiB a channel, depth 2: 128 KiB for 16 slices, then 64 KiB for 8, which they are.
+  request.bytes = Bytes(1 * kMi);
+  EXPECT_EQ(sizes(), (Sizes{{64 * kKi, 4 * 8}}));
+}
+
 // The first messages_in_flight grants wait for nothing; message k is granted by what freed the place of message k -
 // messages_in_flight, here (4 slices of 2 steps) the reduction of the fourth message before it.
 TEST(ClearToSend, GrantsFollowTheReductions) {
@@ -282,6 +335,24 @@ INSTANTIATE_TEST_SUITE_P(
                                          Operation::kBroadcast, Operation::kReduce, Operation::kAllToAll,
                                          Operation::kGather, Operation::kScatter, Operation::kBarrier),
                        ::testing::Range(2u, 10u)));
+TEST(Nccl, TreesDeliverInAnyOrderWithoutDeadlock) {
+  for (const uint32_t members : {2u, 3u, 5u, 8u, 9u})
+    for (const uint32_t on_host : {1u, 2u, 4u})
+      for (const NcclProtocol protocol : {NcclProtocol::kLl, NcclProtocol::kLl128, NcclProtocol::kSimple})
+        for (const uint32_t steps_in_flight : {1u, 8u}) {
+          ScheduleRequest request{
+              .operation = Operation::kAllReduce, .members = members, .bytes = Bytes(300 * kKi), .element = Bytes(4)};
+          for (uint32_t i = 0; i < members; ++i) request.hosts.push_back(i / on_host);
+          request.nodes = (members + on_host - 1) / on_host;
+          ScheduleOptions options{.nccl = small_profile(protocol, steps_in_flight)};
+          options.algorithms[static_cast<size_t>(request.operation)] = Algorithm::kDoubleBinaryTree;
+          Executor executor(request, options);
+          expect_matched(executor.schedules());
+          expect_delivered(executor, request);
+          if (HasFailure()) return;
+        }
+}
+
 // Data for another host's member passes through its counterpart, which then has both to grant and to be granted.
 TEST(Nccl, PxnDeliversInAnyOrderWithoutDeadlock) {
   for (const uint32_t members : {4u, 6u, 9u})

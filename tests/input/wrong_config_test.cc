@@ -381,7 +381,8 @@ const Mistake kMistakes[] = {
     {"ChunkOfNccl", "GOODcollectives:\n  profile: nccl\n  chunk: 2MiB\n",
      ":5: collectives.chunk: contradicts 'profile: nccl'; see collectives.nccl"},
     {"AlgorithmOfAnotherOperation", "GOODcollectives:\n  algorithms: {gather: bruck}\n",
-     ":4: collectives.algorithms.gather: 'bruck' is not one of auto, direct, binomial_tree"},
+     ":4: collectives.algorithms.gather: 'bruck' is not one of auto, direct, binomial_tree, nor the path of an "
+     "algorithm's files, which has a '/'"},
     {"AlgorithmThatNcclLacks", "GOODcollectives: {profile: nccl, algorithms: {all_to_all: bruck}}",
      ":3: collectives.algorithms.all_to_all: 'profile: nccl' has auto, direct, pxn, not bruck"},
     {"RingOfNcclBothWays", "GOODcollectives: {profile: nccl, ring: {direction: bidirectional}}",

@@ -3,7 +3,7 @@
 import unittest
 
 import chakra
-from rankwire import RankwireTest
+from rankwire import OK, USAGE, RankwireTest, rankwire
 
 SIZE = 48 * 1024  # divided by 2, 3, 4, 6, 8 and their products without rest
 
@@ -154,6 +154,44 @@ class Algorithms(RankwireTest):
         forward = set(zip("2031", "0312"))
         pairs = {(row["source"], row["destination"]) for row in run.rows("flows")}
         self.assertEqual(pairs, forward | {(b, a) for a, b in forward})
+
+    def own_all_gather(self, ranks, missing=None):
+        """Files in which member m sends every chunk that it has to the member ahead, as a ring."""
+        members = []
+        for m in range(ranks):
+            nodes = []
+            for step in range(ranks - 1):
+                mine, theirs = (m - step) % ranks, (m - step - 1) % ranks
+                to = {"comm_dst": (m + 1) % ranks, "comm_tag": step, "chunk": mine}
+                of = {"comm_src": (m - 1) % ranks, "comm_tag": step, "chunk": theirs}
+                after = [2 * step - 1] if step > 0 and m != missing else []
+                nodes.append(chakra.Node(2 * step, "send", chakra.SEND, after, 0, to))
+                nodes.append(chakra.Node(2 * step + 1, "receive", chakra.RECEIVE, [], 0, of))
+            members.append(nodes)
+        (self.folder / "own").mkdir(exist_ok=True)
+        chakra.write_ranks(self.folder / "own/ring", members, {"collective": "all_gather", "chunks": ranks})
+
+    def test_an_algorithm_of_ones_own(self):
+        self.own_all_gather(4)
+        config = self.config(["all_gather"], 4, 4, {"all_gather": "own/ring"})
+        run = self.call("simulate", config, "--twin", out="own_run")
+        self.assert_delivered(run)
+        self.assertEqual(run.summary["bytes_wire"], SIZE * 12)
+        # A group of another size takes the default.
+        config = self.config(["all_gather"], 6, 6, {"all_gather": "own/ring"})
+        process = rankwire("simulate", self.configuration(config), "--out", self.folder / "other")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("own/ring describes groups of 4; groups of 6 take the default", process.stdout + process.stderr)
+
+    def test_a_wrong_algorithm_of_ones_own_is_refused(self):
+        self.own_all_gather(4, missing=2)
+        config = self.configuration(self.config(["all_gather"], 4, 4, {"all_gather": "own/ring"}))
+        self.assert_one_line_error(rankwire("check", config), USAGE, "own/ring: member 2, chunk 1: is sent to member 3")
+        config = self.configuration(self.config(["all_gather"], 4, 4, {"all_reduce": "own/ring"}))
+        self.assert_one_line_error(rankwire("check", config), USAGE, "describes 'all_gather', not 'all_reduce'")
+        (self.folder / "own/ring.3.et").unlink()
+        config = self.configuration(self.config(["all_gather"], 4, 4, {"all_gather": "own/ring"}))
+        self.assert_one_line_error(rankwire("check", config), USAGE, "comm_src 3 is outside 0 .. 2")
 
     def test_in_real_time_over_ring_ports(self):
         choices = [

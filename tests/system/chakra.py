@@ -157,15 +157,17 @@ def _encoded_node(node):
     return message
 
 
-def write(path, nodes):
-    messages = [_field(1, "0.0.4")] + [_encoded_node(node) for node in nodes]
+def write(path, nodes, metadata=None):
+    """Writes the nodes, behind metadata with these attributes."""
+    attributes = [_field(2, _encoded_attribute(name, value)) for name, value in (metadata or {}).items()]
+    messages = [_field(1, "0.0.4") + b"".join(attributes)] + [_encoded_node(node) for node in nodes]
     pathlib.Path(path).write_bytes(b"".join(_encoded(len(message)) + message for message in messages))
 
 
-def write_ranks(prefix, ranks):
+def write_ranks(prefix, ranks, metadata=None):
     """Writes PREFIX.<rank>.et for the list of nodes of each rank."""
     for rank, nodes in enumerate(ranks):
-        write(f"{prefix}.{rank}.et", nodes)
+        write(f"{prefix}.{rank}.et", nodes, metadata)
 
 
 def collective(kind, size, id=0, after=(), name="collective", group=None, root=None):
