@@ -1,94 +1,13 @@
 // Collectives over the model on a star, against their critical paths.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <tuple>
-
-#include "emulator/collective/schedule.h"
-#include "tests/simulator/star.h"
+#include "tests/simulator/walk.h"
 
 namespace rankwire {
 namespace {
 
-/// Walks all members' schedules over the model in virtual time; reductions take no time.
-class Walk {
- public:
-  Walk(const ScheduleRequest& request, const ScheduleOptions& options)
-      : star_(request.members, Path::kWire, 1 << 16), model_(star_.network()) {
-    model_.prepare(star_.plan());
-    ScheduleRequest own = request;
-    for (own.position = 0; own.position < own.members; ++own.position) {
-      schedules_.push_back(make_schedule(own, options));
-      missing_.push_back(schedules_.back().predecessors);
-      const auto& steps = schedules_.back().steps;
-      for (uint32_t s = 0; s < steps.size(); ++s)
-        if (steps[s].kind == StepKind::kReceive) receives_[name(steps[s].peer, own.position, steps[s])] = s;
-    }
-  }
-
-  /// When the last delivery happens.
-  Duration run() {
-    for (uint32_t m = 0; m < schedules_.size(); ++m)
-      for (uint32_t s = 0; s < schedules_[m].steps.size(); ++s)
-        if (missing_[m][s] == 0) start(m, s);
-    Time end;
-    Event events[64];
-    for (;;) {
-      model_.post(now_, posts_);
-      posts_.clear();
-      const size_t n = model_.poll(now_, events);
-      for (size_t i = 0; i < n; ++i) {
-        if (events[i].kind != EventKind::kReceived) continue;
-        end = std::max(end, events[i].received.delivered);
-        const auto [m, s] = expected_[events[i].index];
-        complete(m, s);
-      }
-      if (n == 0 && model_.next_event() == Time::never()) break;
-      if (n == 0) now_ = model_.next_event();
-    }
-    EXPECT_EQ(model_.counters().messages_delivered, receives_.size());
-    return end - Time();
-  }
-
- private:
-  using Name = std::tuple<uint32_t, uint32_t, uint8_t, uint16_t, uint16_t>;
-  static Name name(uint32_t source, uint32_t destination, const Step& step) {
-    return {source, destination, step.channel, step.step, step.slice};
-  }
-
-  void start(uint32_t m, uint32_t s) {
-    const Step& step = schedules_[m].steps[s];
-    if (step.kind == StepKind::kReduce) complete(m, s);
-    if (step.kind != StepKind::kSend) return;
-    posts_.push_back(star_.message(m, step.peer, step.bytes, static_cast<uint32_t>(expected_.size())));
-    expected_.emplace_back(step.peer, receives_.at(name(m, step.peer, step)));
-  }
-  void complete(uint32_t m, uint32_t s) {
-    for (const uint32_t next : schedules_[m].successors_of(s))
-      if (--missing_[m][next] == 0) start(m, next);
-  }
-
-  Star star_;
-  NetworkModel model_;
-  Time now_;
-  std::vector<Schedule> schedules_;
-  std::vector<std::vector<uint16_t>> missing_;
-  std::map<Name, uint32_t> receives_;
-  std::vector<std::pair<uint32_t, uint32_t>> expected_;  ///< by message index: the member and step that receive it
-  std::vector<Message> posts_;
-};
-
 Duration time_of(Operation operation, uint32_t members, Bytes bytes, Bytes chunk = Bytes(1 << 20)) {
-  return Walk({.operation = operation, .members = members, .bytes = bytes}, {.chunk = chunk}).run();
-}
-
-/// On the line at the full rate.
-Duration line_time(Bytes message) {
-  return serialization_time(line_size(message, Star::framing()), kRate);
-}
-/// From the last bit at the source to delivery.
-Duration tail(Bytes message) {
-  return kOneWay + serialization_time(last_frame_size(message, Star::framing()), kRate);
+  return Walk(schedules_of({.operation = operation, .members = members, .bytes = bytes}, {.chunk = chunk})).run();
 }
 
 // In a ring every port sends one message and receives one at a time: no contention. Each of the 2(n-1) steps of an

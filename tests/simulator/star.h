@@ -1,4 +1,4 @@
-// A star network of ranks for the tests of the model: one port, NIC and host a rank, a connection for every pair.
+// A star network of ranks for the tests of the model: one port, NIC and host a rank, connections for every pair.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ inline constexpr Duration kOneWay = nanoseconds(1200);
 
 class Star {
  public:
-  explicit Star(uint32_t ranks, Path path = Path::kWire, uint32_t messages_in_flight = 4096) {
+  explicit Star(uint32_t ranks, Path path = Path::kWire, uint32_t messages_in_flight = 4096, uint32_t channels = 1)
+      : channels_(channels) {
     plan_.ranks = ranks;
     plan_.messages_in_flight = messages_in_flight;
     for (uint32_t r = 0; r < ranks; ++r) {
@@ -28,19 +29,23 @@ class Star {
     for (uint32_t s = 0; s < ranks; ++s)
       for (uint32_t d = 0; d < ranks; ++d) {
         if (s == d) continue;
-        Connection connection;
-        connection.id = ConnectionId(static_cast<uint32_t>(plan_.connections.size()));
-        connection.source = RankId(s), connection.destination = RankId(d);
-        connection.source_nic = NicId(s), connection.destination_nic = NicId(d);
-        connection.path = path;
-        plan_.connections.push_back(connection);
+        for (uint32_t channel = 0; channel < channels; ++channel) {
+          Connection connection;
+          connection.id = ConnectionId(static_cast<uint32_t>(plan_.connections.size()));
+          connection.source = RankId(s), connection.destination = RankId(d);
+          connection.source_nic = NicId(s), connection.destination_nic = NicId(d);
+          connection.path = path;
+          connection.channel = static_cast<uint8_t>(channel);
+          plan_.connections.push_back(connection);
+        }
       }
   }
 
   const TransportPlan& plan() const { return plan_; }
   /// The connection from one rank to another: rows of (ranks - 1) destinations.
-  ConnectionId connection(uint32_t source, uint32_t destination) const {
-    return ConnectionId(source * (plan_.ranks - 1) + destination - (destination > source ? 1 : 0));
+  ConnectionId connection(uint32_t source, uint32_t destination, uint32_t channel = 0) const {
+    const uint32_t pair = source * (plan_.ranks - 1) + destination - (destination > source ? 1 : 0);
+    return ConnectionId(pair * channels_ + channel);
   }
   static Framing framing() { return rocev2_framing(Bytes(4096)); }
   Network network() const {
@@ -53,18 +58,19 @@ class Star {
     options.local_latency = nanoseconds(500);
     return star_network(options, plan_);
   }
-  Message message(uint32_t source, uint32_t destination, Bytes bytes, uint32_t index = 0) const {
+  Message message(uint32_t source, uint32_t destination, Bytes bytes, uint32_t index = 0, uint32_t channel = 0) const {
     Message message;
     message.id.source = source;
     message.id.destination = destination;
     message.id.sequence = index;
     message.bytes = bytes;
-    message.connection = connection(source, destination);
+    message.connection = connection(source, destination, channel);
     message.index = index;
     return message;
   }
 
  private:
+  uint32_t channels_;
   TransportPlan plan_;
 };
 
