@@ -9,19 +9,10 @@
 #include "emulator/collective/algorithm_table.h"
 #include "emulator/collective/binary_tree.h"
 #include "tests/collective/definitions.h"
+#include "tests/collective/named_algorithms.h"
 
 namespace rankwire {
 namespace {
-
-constexpr Operation kNamed[] = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
-                                Operation::kBroadcast, Operation::kReduce,        Operation::kAllToAll,
-                                Operation::kGather,    Operation::kScatter};
-
-ScheduleOptions options_of(Operation operation, Algorithm algorithm, uint32_t channels, Bytes chunk) {
-  ScheduleOptions options{.channels = channels, .chunk = chunk};
-  options.algorithms[static_cast<size_t>(operation)] = algorithm;
-  return options;
-}
 
 /// Members of a group, hosts of two (the last may have one), and three hosts whose members alternate.
 std::vector<std::vector<uint32_t>> host_maps(Algorithm algorithm, uint32_t n) {
@@ -45,30 +36,13 @@ void expect_correct(const ScheduleRequest& request, const ScheduleOptions& optio
   expect_delivered(executor, request);
 }
 
-struct Named {
-  Operation operation;
-  Algorithm algorithm;
-};
-
-std::vector<Named> all_named() {
-  std::vector<Named> result;
-  for (const Operation operation : kNamed)
-    for (const Algorithm algorithm : algorithms_for(operation))
-      if (algorithm != Algorithm::kAuto) result.push_back({operation, algorithm});
-  return result;
-}
-
-std::string name_of(const ::testing::TestParamInfo<Named>& info) {
-  return fmt::format("{}_{}", to_string(info.param.operation), to_string(info.param.algorithm));
-}
-
 /// Elements of an input: none, one, fewer than members, as many, an odd number, and several slices of 11.
 std::vector<int64_t> sizes_of(Operation operation, uint32_t n) {
   const bool gathers = operation == Operation::kAllGather || operation == Operation::kGather;
   return {0, 1, int64_t{n} - 1, n, 101 / (gathers ? 4 : 1), (gathers ? 2 : 16) * int64_t{n} + 5};
 }
 
-class EveryAlgorithm : public ::testing::TestWithParam<Named> {};
+class EveryAlgorithm : public ::testing::TestWithParam<NamedAlgorithm> {};
 
 TEST_P(EveryAlgorithm, DeliversForEveryNumberOfMembers) {
   const auto [operation, algorithm] = GetParam();
@@ -80,12 +54,12 @@ TEST_P(EveryAlgorithm, DeliversForEveryNumberOfMembers) {
           ScheduleRequest request{.operation = operation, .members = n, .bytes = Bytes(4 * count), .element = Bytes(4)};
           request.root = static_cast<uint32_t>(count + channels) % n;
           request.hosts = hosts;
-          expect_correct(request, options_of(operation, algorithm, channels, Bytes(44)), 2 * channels);
+          expect_correct(request, options_of(GetParam(), channels, Bytes(44)), 2 * channels);
           if (HasFailure()) return;
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm, ::testing::ValuesIn(all_named()), name_of);
+INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm, ::testing::ValuesIn(named_algorithms()), name_of);
 
 /// What a group of n does, where every division leaves no rest: `unit` bytes for every member, vertex and half.
 struct Group {
@@ -230,7 +204,7 @@ int64_t expected_bytes(const Group& g, const ScheduleRequest& r, uint32_t m) {
   }
 }
 
-class EveryClosedForm : public ::testing::TestWithParam<Named> {};
+class EveryClosedForm : public ::testing::TestWithParam<NamedAlgorithm> {};
 
 TEST_P(EveryClosedForm, StepsAndBytesAreThose) {
   const auto [operation, algorithm] = GetParam();
@@ -247,7 +221,7 @@ TEST_P(EveryClosedForm, StepsAndBytesAreThose) {
       std::set<uint16_t> steps;
       for (uint32_t m = 0; m < n; ++m) {
         request.position = m;
-        const Schedule schedule = make_schedule(request, options_of(operation, algorithm, 1, Bytes(1 << 20)));
+        const Schedule schedule = make_schedule(request, options_of(GetParam(), 1, Bytes(1 << 20)));
         EXPECT_EQ(bytes_sent(schedule).count, expected_bytes(g, request, m)) << "member " << m;
         for (const Step& step : schedule.steps) steps.insert(step.step);
       }
@@ -257,12 +231,12 @@ TEST_P(EveryClosedForm, StepsAndBytesAreThose) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, EveryClosedForm, ::testing::ValuesIn(all_named()), name_of);
+INSTANTIATE_TEST_SUITE_P(Algorithms, EveryClosedForm, ::testing::ValuesIn(named_algorithms()), name_of);
 
 TEST(Algorithms, AreRefusedForOtherOperations) {
   const ScheduleRequest request{.operation = Operation::kBroadcast, .members = 4, .bytes = Bytes(64)};
   try {
-    make_schedule(request, options_of(Operation::kBroadcast, Algorithm::kPat, 1, Bytes(64)));
+    make_schedule(request, options_of({Operation::kBroadcast, Algorithm::kPat}, 1, Bytes(64)));
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "broadcast: the algorithm pat is none of auto, ring, binomial_tree");
@@ -273,7 +247,7 @@ TEST(Algorithms, AreRefusedForOtherOperations) {
 TEST(Algorithms, TreesHaveAtMostSixteenTimesTwoChannels) {
   const ScheduleRequest request{.operation = Operation::kAllReduce, .members = 4, .bytes = Bytes(640)};
   const auto make = [&](uint32_t channels) {
-    make_schedule(request, options_of(Operation::kAllReduce, Algorithm::kDoubleBinaryTree, channels, Bytes(64)));
+    make_schedule(request, options_of({Operation::kAllReduce, Algorithm::kDoubleBinaryTree}, channels, Bytes(64)));
   };
   EXPECT_NO_THROW(make(16));
   EXPECT_THROW(make(17), Error);

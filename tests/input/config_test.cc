@@ -91,7 +91,8 @@ compute:
    stragglers: [{hosts: 0, from: 1ms, until: 2ms, factor: 1.5}, {ports: [left], until: 1ms, pause: on}]}
 concurrency: {compute: 2, host: 3, communication: 4}
 collectives: {profile: nccl, reduce_bandwidth: 800Gbps, reduce_latency: 1.5us, nccl: {channels: 5, p2p_channels: 8,
-              protocol: ll128, steps_in_flight: 4, clear_to_send: off, buffer: 1MiB, p2p_chunk: 64KiB}}
+              protocol: ll128, steps_in_flight: 4, clear_to_send: off, buffer: 1MiB, p2p_chunk: 64KiB},
+              algorithms: {all_reduce: double_binary_tree, all_to_all: pxn}, ring: {order: listed, ranks: [2, 0]}}
 hosts: {count: 2, npus: 1, nics: 1}
 local: {bandwidth: 1Tbps, latency: 700ns}
 mapping:
@@ -168,6 +169,12 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.collectives.nccl.buffer, Bytes(1 << 20));
   EXPECT_EQ(config.collectives.nccl.p2p_chunk, Bytes(64 << 10));
   EXPECT_EQ(config.collectives.reduce_latency, nanoseconds(1500));
+  const auto& algorithms = config.collectives.algorithms;
+  EXPECT_EQ(algorithms[static_cast<size_t>(Operation::kAllReduce)].algorithm, Algorithm::kDoubleBinaryTree);
+  EXPECT_EQ(algorithms[static_cast<size_t>(Operation::kAllToAll)].algorithm, Algorithm::kPxn);
+  EXPECT_EQ(algorithms[static_cast<size_t>(Operation::kGather)].algorithm, Algorithm::kAuto);
+  EXPECT_EQ(config.collectives.ring.order, RingOrder::kListed);
+  EXPECT_THAT(config.collectives.ring.ranks, ElementsAre(2, 0));
   EXPECT_EQ(config.hosts.local_latency, nanoseconds(700));
   ASSERT_EQ(config.mapping.ranks.size(), 2u);
   EXPECT_EQ(config.mapping.ranks[1].port, "right");

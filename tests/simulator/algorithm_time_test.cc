@@ -6,6 +6,7 @@
 #include <limits>
 #include <queue>
 
+#include "tests/collective/named_algorithms.h"
 #include "tests/simulator/walk.h"
 
 namespace rankwire {
@@ -138,34 +139,13 @@ class Fluid {
   size_t delivered_ = 0;
 };
 
-struct Named {
-  Operation operation;
-  Algorithm algorithm;
-};
-
-std::vector<Named> all_named() {
-  std::vector<Named> result;
-  for (const Operation operation :
-       {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather, Operation::kBroadcast,
-        Operation::kReduce, Operation::kAllToAll, Operation::kGather, Operation::kScatter})
-    for (const Algorithm algorithm : algorithms_for(operation))
-      if (algorithm != Algorithm::kAuto) result.push_back({operation, algorithm});
-  return result;
-}
-
-std::string name_of(const ::testing::TestParamInfo<Named>& info) {
-  return std::string(to_string(info.param.operation)) + "_" + std::string(to_string(info.param.algorithm));
-}
-
-std::vector<Schedule> schedules_of(const Named& named, uint32_t n, Bytes bytes, Bytes chunk) {
+std::vector<Schedule> schedules_of(const NamedAlgorithm& named, uint32_t n, Bytes bytes, Bytes chunk) {
   ScheduleRequest request{.operation = named.operation, .members = n, .root = n / 2, .bytes = bytes};
   for (uint32_t i = 0; i < n; ++i) request.hosts.push_back(i / 2);
-  ScheduleOptions options{.chunk = chunk};
-  options.algorithms[static_cast<size_t>(named.operation)] = named.algorithm;
-  return schedules_of(request, options);
+  return schedules_of(request, options_of(named, 1, chunk));
 }
 
-class AlgorithmTime : public ::testing::TestWithParam<Named> {};
+class AlgorithmTime : public ::testing::TestWithParam<NamedAlgorithm> {};
 
 TEST_P(AlgorithmTime, IsThatOfAnIndependentSimulation) {
   for (const uint32_t n : {2, 4, 6, 8, 16, 64})
@@ -179,7 +159,7 @@ TEST_P(AlgorithmTime, IsThatOfAnIndependentSimulation) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, AlgorithmTime, ::testing::ValuesIn(all_named()), name_of);
+INSTANTIATE_TEST_SUITE_P(Algorithms, AlgorithmTime, ::testing::ValuesIn(named_algorithms()), name_of);
 
 /// The time of the steps one after another, if a step's messages are alone at their ports: each takes its time on the
 /// line, its way, and `between` before the next can begin.
