@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "proto/wire.h"
 
 namespace rankwire {
 namespace {
@@ -80,6 +81,30 @@ std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name)
   const std::optional<int64_t> value = integer_attribute(node, name);
   if (!value) return std::nullopt;
   return *value != 0;
+}
+
+std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std::string_view name) {
+  const TraceAttribute* attribute = find_attribute(node, name);
+  if (attribute == nullptr) return std::nullopt;
+  std::vector<bool> values;
+  WireFields fields(attribute->text);
+  bool known = attribute->form == Form::kList;
+  const auto add = [&](uint64_t value) {
+    known = known && value <= 1;
+    values.push_back(value == 1);
+  };
+  while (known && fields.next()) {
+    if (fields.is(chakra::BoolList::kValuesFieldNumber, WireType::kVarint)) {
+      add(fields.value());
+    } else if (fields.is(chakra::BoolList::kValuesFieldNumber, WireType::kBytes)) {
+      for (const char value : fields.bytes()) add(static_cast<uint8_t>(value));
+    } else {
+      known = false;
+    }
+  }
+  if (!known || !fields.whole() || values.empty())
+    fail_input("node {} \"{}\": attribute {} is no bool_list but {}", node.id, node.name, name, described(*attribute));
+  return values;
 }
 
 std::optional<std::string> string_attribute(const TraceNode& node, std::string_view name) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/trace_node.h"
 
@@ -17,6 +18,10 @@ std::optional<int64_t> integer_attribute(const TraceNode& node, std::string_view
 
 /// The same as a truth value: everything but 0 is true.
 std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name);
+
+/// The truth values of a `bool_list`, where that is what the attribute has in schema 0.0.4 or later. Throws
+/// Error(kInput) when it has another type, or stands in a trace in JSON, whose lists are not looked into.
+std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std::string_view name);
 
 /// The attribute as text, from a string, bytes, or an integer in decimal. Throws Error(kInput) when it has another
 /// type.

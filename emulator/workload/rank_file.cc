@@ -72,6 +72,7 @@ RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, co
   while (file.nodes.size() <= most && stream.next(in)) {
     if (file.nodes.size() == kSample) reserve(file, stream.offset(), most);
     try {
+      if (options.observe) options.observe(self, static_cast<uint32_t>(file.nodes.size()), in);
       builder.add(in, reader);
     } catch (const Error& error) {
       fail_input("{}: {}", path, error.what());

@@ -18,6 +18,8 @@
 
 namespace rankwire {
 
+struct TraceNode;
+
 enum class NodeKind : uint8_t {
   kNone,     ///< takes no time and uses no resource: metadata, invalid, deselected, duplicate of a collective
   kCompute,  ///< on the accelerator
@@ -183,6 +185,9 @@ struct WorkloadOptions {
   uint64_t stream_above = UINT64_MAX;
   /// How far behind what it depends on a node may stand without being kept, in places; > 1. See NodeStream.
   uint32_t stream_reach = 16384;
+  /// Called for each node as its file has it, in the order of the files; `place` counts from 0. For what Node leaves
+  /// out; not of traces that stay in their files.
+  std::function<void(RankId rank, uint32_t place, const TraceNode& node)> observe;
 };
 
 /// Which lists carry the graph of the whole set. A list that carries it must resolve; a control dependency beside data

@@ -109,6 +109,17 @@ TEST(Attributes, TextIsStringOrBytes) {
   EXPECT_THROW(string_attribute(NodeWith([](auto& a) { a.mutable_string_list()->add_values("a"); }), "x"), Error);
 }
 
+TEST(Attributes, TruthListsAreBoolLists) {
+  const NodeWith node([](auto& a) {
+    for (const bool value : {true, false, true}) a.mutable_bool_list()->add_values(value);
+  });
+  EXPECT_EQ(truth_list_attribute(node, "x"), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(truth_list_attribute(node, "y"), std::nullopt);
+  EXPECT_THROW(truth_list_attribute(NodeWith([](auto& a) { a.set_bool_val(true); }), "x"), Error);
+  EXPECT_THROW(truth_list_attribute(NodeWith([](auto& a) { a.mutable_string_list()->add_values("\x02"); }), "x"),
+               Error);
+}
+
 TEST(Attributes, FieldNumbersAreThoseOfChakra) {
   // Chakra numbers the values 3 (double) to 32 (bytes list) in the order of this schema, list behind scalar.
   const char* types[] = {"double",  "float",   "int32",    "int64",    "uint32", "uint64", "sint32", "sint64",

@@ -32,6 +32,18 @@ TEST(Load, KindsFollowTypeAndProcessor) {
   EXPECT_THAT(set.warnings, IsEmpty());
 }
 
+TEST(Load, NodesCanBeObservedAsTheirFilesHaveThem) {
+  TraceSet set({{compute(7, "a"), Make(chakra::METADATA_NODE, 3, "meta")}, {compute(7, "b")}});
+  std::vector<std::tuple<uint32_t, uint32_t, uint64_t, uint32_t>> seen;
+  set.options.observe = [&](RankId rank, uint32_t place, const TraceNode& node) {
+    seen.emplace_back(rank.value, place, node.id, node.type);
+  };
+  set.load();
+  EXPECT_THAT(seen,
+              ElementsAre(std::tuple(0u, 0u, 7u, chakra::COMP_NODE), std::tuple(0u, 1u, 3u, chakra::METADATA_NODE),
+                          std::tuple(1u, 0u, 7u, chakra::COMP_NODE)));
+}
+
 TEST(Load, NodeTypesOfLaterSchemasTakeNoTimeAndAreTold) {
   TraceSet set({{Make(static_cast<chakra::NodeType>(11), 1, "later"), compute(2, "c").after({1})}});
   const Workload workload = set.load();
