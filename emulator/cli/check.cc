@@ -107,6 +107,11 @@ nlohmann::ordered_json as_json(const Setup& setup) {
 }
 
 void print_tables(const nlohmann::ordered_json& j) {
+  if (j["ports"].empty()) {
+    fmt::print("no ports: `rankwire simulate` runs the model alone; {} iteration(s)\n",
+               j["iterations"].get<uint32_t>());
+    return;
+  }
   fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
   for (const auto& r : j["ranks"]) {
     if (r["ip"].is_null()) {

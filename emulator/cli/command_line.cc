@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/cli/astra_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/peer.h"
@@ -25,6 +26,7 @@ struct Line {
   PeerRequest peer;
   TraceVerbs trace_verbs;
   ConvertRequest conversion;
+  AstraRequest astra;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::vector<std::string> sweep;
@@ -119,6 +121,7 @@ struct Line {
     devices.footer("Example: rankwire devices --json");
     devices.callback([this] { status = list_devices(request.form); });
 
+    add_astra_verb(app, astra, status);
     add_peer();
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/input/config.h"
+
 namespace rankwire {
 
 enum class OutputForm : uint8_t { kTable, kJson };
@@ -23,6 +25,8 @@ struct RunRequest {
 int run_emulation(const RunRequest& request);
 /// Reference only; with `twin` the packet-level twin fills the emulated columns.
 int run_simulation(const RunRequest& request, bool twin);
+/// The same of a configuration that is not in a file; `request.config` and `settings` are not looked at.
+int run_simulation(const RunRequest& request, const RunConfig& config, bool twin);
 
 /// Options of `simulate --sweep`.
 struct SweepRequest {

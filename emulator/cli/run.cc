@@ -56,9 +56,15 @@ void tell_warnings(Session& session, size_t first) {
   }
 }
 
+void require_ports(const RunConfig& config, const char* what) {
+  if (config.ports.empty())
+    fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
+}
+
 /// What the file leaves to the devices is asked of them, since plan and reference follow from it.
 RunConfig emulation_config(const RunRequest& request) {
   RunConfig config = load_config(request.config, request.settings);
+  require_ports(config, "an emulated run");
   if (!config.transport.mtu && std::ranges::any_of(config.ports, &PortConfig::is_rdma_device))
     config.transport.mtu = largest_path_mtu(find_verbs_ports(config, verbs_devices()));
   return config;
@@ -158,6 +164,8 @@ RunResult run_twin(Session& session) {
 }
 
 RunResult run_reference(Session& session) {
+  if (const std::optional<AstraReference>& astra = session.setup.astra)
+    return run_astra(astra->model, astra->workload.program, session.setup.config, *session.recorder, interrupt_flag());
   VirtualClock clock;
   NetworkModel model(reference_network(session.setup));
   return execute(session.setup, {Fidelity::kReference, "virtual", clock, model, nullptr}, *session.recorder,
@@ -191,8 +199,13 @@ int run_emulation(const RunRequest& request) {
 }
 
 int run_simulation(const RunRequest& request, bool twin) {
+  return run_simulation(request, load_config(request.config, request.settings), twin);
+}
+
+int run_simulation(const RunRequest& request, const RunConfig& config, bool twin) {
+  if (twin) require_ports(config, "the twin");
   Session session;
-  open_session(session, request, load_config(request.config, request.settings));
+  open_session(session, request, config);
   const bool twin_ok = !twin || run_twin(session).verdict == Verdict::kOk;
   return finish(session, request, run_reference(session).verdict == Verdict::kOk && twin_ok);
 }

@@ -185,10 +185,20 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.config = config;
   apply_profile(setup.config.transport);
   apply_congestion_preset(setup.config);
-  setup.workload = load_workload(workload_options(config, folder), setup.warnings);
+  WorkloadOptions options = workload_options(config, folder);
+  AstraTraits traits;
+  if (config.simulation.is_astra()) {
+    setup.astra.emplace().model = load_astra_model(config.simulation.astra, setup.warnings);
+    traits.observe(options);
+  }
+  setup.workload = load_workload(options, setup.warnings);
   const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
-  setup.placement = place_ranks(ranks, placement_options(config, ranks));
+  if (!config.ports.empty()) setup.placement = place_ranks(ranks, placement_options(config, ranks));
   apply_compute_model(setup);
+  if (setup.astra)
+    setup.astra->workload =
+        make_astra_workload(setup.astra->model, setup.workload, traits, setup.config, setup.warnings);
+  if (config.ports.empty()) return;
   setup.variation = make_variation(setup);
   const ScheduleOptions schedules = schedule_options(config);
   setup.plan = make_plan(setup.workload, setup.placement, schedules, config.workload.iterations);

@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "dataplane/impairment.h"
 #include "dataplane/roce_options.h"
+#include "emulator/cli/astra.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/run.h"
@@ -18,6 +20,12 @@
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
+
+/// What the reference takes instead of the plan with `simulation.fidelity: astra`.
+struct AstraReference {
+  AstraModel model;
+  AstraWorkload workload;
+};
 
 /// A run that could start: read, validated, placed and planned. Parts refer to each other, so it does not move.
 struct Setup {
@@ -29,14 +37,15 @@ struct Setup {
   Plan plan;
   std::vector<ImpairmentRule> impairments;
   std::vector<CongestionException> congestion_exceptions;
+  std::optional<AstraReference> astra;
 
   Setup() = default;
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
 };
 
-/// Fills `setup.config` first, so that the caller can name the run folder; generated traces are written to
-/// `folder`/traces. Throws Error(kInput).
+/// Without ports nothing is placed and planned. Fills `setup.config` first, so that the caller can name the run folder;
+/// generated traces are written to `folder`/traces. Throws Error(kInput).
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder);
 
 /// Hosts, NPUs and NICs with their defaults filled in.

@@ -18,6 +18,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/simulation_config.h"
 
 namespace rankwire {
 
@@ -292,11 +293,12 @@ struct RunConfig {
   HostsConfig hosts;
   MappingConfig mapping;
   AddressesConfig addresses;
-  std::vector<PortConfig> ports;
+  std::vector<PortConfig> ports;       ///< none where only a model is asked that knows no ports
   SwitchConfig embedded_switch;        ///< key `switch`
   std::optional<FabricConfig> fabric;  ///< absent: the one switch
   TransportConfig transport;
   std::vector<ImpairmentConfig> impairments;
+  SimulationConfig simulation;
   RunLimits run;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`

@@ -14,6 +14,7 @@
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
+#include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
 
 namespace rankwire {
@@ -359,6 +360,7 @@ void describe_config(Visitor& visit, RunConfig& config) {
   visit.section("transport", [&](auto& keys) { describe_transport(keys, config.transport); });
   visit.items("impairments", config.impairments,
               [](auto& keys, ImpairmentConfig& rule) { describe_impairment(keys, rule); });
+  visit.section("simulation", [&](auto& keys) { describe_simulation(keys, config.simulation); });
   describe_run(visit, config);
 }
 

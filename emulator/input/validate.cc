@@ -358,12 +358,28 @@ void check_verbs(const Source& source) {
   }
 }
 
+void check_simulation(const Source& source) {
+  const SimulationConfig& simulation = source.config.simulation;
+  if (!simulation.is_astra()) return;
+  if (simulation.astra.network.empty()) source.fail("simulation.astra.network", "is required with 'fidelity: astra'");
+  if (simulation.astra.system.empty()) source.fail("simulation.astra.system", "is required with 'fidelity: astra'");
+}
+
+/// What stands on ports, of which there are none.
+void check_without_ports(const Source& source) {
+  if (source.config.mapping.policy == MappingPolicy::kExplicit) source.fail("mapping.policy", "needs 'ports'");
+  if (source.config.fabric) source.fail("fabric", "needs 'ports'");
+  if (!source.config.impairments.empty()) source.fail("impairments", "needs 'ports'");
+}
+
 }  // namespace
 
 void validate(const RunConfig& config, const Tree& root) {
   const Source source{config, root};
   check_workload(source);
+  check_simulation(source);
   validate_compute(config, root);
+  if (config.simulation.is_astra() && config.ports.empty()) return check_without_ports(source);
   check_ports(source);
   check_addresses(source);
   check_hosts(source);

@@ -349,6 +349,26 @@ TEST_F(Config, GeneratedKindsHaveSectionsOfTheirOwn) {
   EXPECT_EQ(experts.expert_parallel, 4u);
 }
 
+TEST_F(Config, AModelWithoutPortsNeedsNone) {
+  const RunConfig config = load(R"(workload: {traces: w}
+simulation:
+  fidelity: astra
+  astra: {network: n.yml, system: s.json, memory: m.json, congestion: aware, queues: 3, rendezvous: on}
+)");
+  EXPECT_TRUE(config.simulation.is_astra());
+  EXPECT_EQ(config.simulation.astra.network, (folder_ / "n.yml").string());
+  EXPECT_EQ(config.simulation.astra.system, (folder_ / "s.json").string());
+  EXPECT_EQ(config.simulation.astra.memory, (folder_ / "m.json").string());
+  EXPECT_TRUE(config.simulation.astra.congestion_aware);
+  EXPECT_EQ(config.simulation.astra.queues, 3u);
+  EXPECT_TRUE(config.simulation.astra.rendezvous);
+  EXPECT_TRUE(config.ports.empty());
+  const std::string resolved = resolved_json(config);
+  EXPECT_EQ(resolved_json(load_config(write(resolved, "resolved.json"), {})), resolved);
+  // Without the fidelity its files are not asked for, but ports are.
+  EXPECT_THAT(error_of("workload: {traces: w}\nsimulation: {astra: {network: n.yml}}\n"), HasSubstr("ports: has 0"));
+}
+
 TEST_F(Config, ResolvedValuesCarryUnits) {
   const std::string json = resolved_json(load(kMinimal));
   for (const char* line : {R"("mtu": "auto")", R"("rate": "2Gbps")", R"("chunk": "1MiB")", R"("latency": "1us")",

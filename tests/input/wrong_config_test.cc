@@ -446,6 +446,14 @@ const Mistake kMistakes[] = {
      ":4: impairments[0].until: is not after 'from'"},
     {"ImpairedRdmaDevice", "RDMAimpairments:\n  - {action: drop}\n",
      ":5: impairments: port 'p0' is an RDMA device, which sends and receives packets by itself; use DPDK ports"},
+    {"AstraNetwork", "workload: {traces: t}\nsimulation:\n  fidelity: astra\n  astra: {system: s.json}\n",
+     ":4: simulation.astra.network: is required with 'fidelity: astra'"},
+    {"AstraSystem", "workload: {traces: t}\nsimulation:\n  fidelity: astra\n  astra: {network: n.yml}\n",
+     ":4: simulation.astra.system: is required with 'fidelity: astra'"},
+    {"AstraWithoutPorts",
+     "workload: {traces: t}\nsimulation: {fidelity: astra, astra: {network: n, system: s}}\n"
+     "mapping: {policy: explicit}\n",
+     ":3: mapping.policy: needs 'ports'"},
     {"DpdkMemory", "GOODdpdk: {memory: 2000KiB}", ":3: dpdk.memory: must be a whole number of MiB"},
     {"NestedDut", "GOODdut: {buffers: {shared: 1MiB}}", ":3: dut.buffers: must be a single value"},
 };

@@ -1,0 +1,24 @@
+// The keys of `simulation`; see schema.h.
+#pragma once
+
+#include "emulator/input/simulation_config.h"
+#include "emulator/input/syntax.h"
+
+namespace rankwire {
+
+template <class Visitor>
+void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
+  visit.field("fidelity", simulation.fidelity,
+              Choice<SimulationFidelity>{{{"flow", SimulationFidelity::kFlow}, {"astra", SimulationFidelity::kAstra}}});
+  visit.section("astra", [&](auto& keys) {
+    AstraConfig& astra = simulation.astra;
+    keys.field("network", astra.network, FilePathOrNone{});
+    keys.field("system", astra.system, FilePathOrNone{});
+    keys.field("memory", astra.memory, FilePathOrNone{});
+    keys.field("congestion", astra.congestion_aware, Choice<bool>{{{"unaware", false}, {"aware", true}}});
+    keys.field("queues", astra.queues, Integer<uint32_t>{1, 1'024});
+    keys.field("rendezvous", astra.rendezvous, on_or_off());
+  });
+}
+
+}  // namespace rankwire
