@@ -54,6 +54,7 @@ inline double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+void astra_semantics(Dpdk& dpdk);
 void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);

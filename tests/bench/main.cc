@@ -14,6 +14,7 @@ struct Benchmark {
 };
 
 constexpr std::array kBenchmarks = {
+    Benchmark{"astra", astra_semantics},
     Benchmark{"engine", engine_nodes},
     Benchmark{"fabric", fabric_hops},
     Benchmark{"pacing", pacing_precision},
