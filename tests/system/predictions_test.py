@@ -1,0 +1,116 @@
+"""What the reference predicts, held against a committed table: a prediction that changes is a visible difference.
+
+After a change that is meant to alter predictions, `RANKWIRE_RENEW_PREDICTIONS=1 ctest -R system.predictions` (or this
+file, run by hand) writes predictions.csv anew; the commit that brings the new numbers says why they are right.
+"""
+
+import csv
+import hashlib
+import os
+import pathlib
+import sqlite3
+import unittest
+
+from rankwire import SOURCE, RankwireTest, transformer
+
+TABLE = pathlib.Path(__file__).with_name("predictions.csv")
+COLUMNS = ["case", "completion_ps", "operations", "sha256_of_operations"]
+
+
+def ports(count, **changes):
+    return [{"name": f"p{p}", "device": "memory", "rate": "100Gbps"} | changes for p in range(count)]
+
+
+def workload(**changes):
+    return {"generate": transformer(**changes)}
+
+
+def generated():
+    """Configurations by name: kinds of parallelism, placements and networks that predictions depend on."""
+    data_parallel = workload(tensor_parallel=1, pipeline_parallel=1, data_parallel=8)
+    two_leaves = {"leaves": 2, "spines": 3}
+    return {
+        "data_parallel": {"workload": data_parallel, "ports": ports(8)},
+        "tensor_parallel": {
+            "workload": workload(tensor_parallel=8, pipeline_parallel=1, data_parallel=1),
+            "ports": ports(8),
+        },
+        "pipeline_parallel": {
+            "workload": workload(tensor_parallel=1, pipeline_parallel=4, data_parallel=1) | {"iterations": 3},
+            "ports": ports(4),
+        },
+        "three_kinds_in_hosts": {
+            "workload": workload(),
+            "hosts": {"count": 2, "npus": 4, "nics": 2},
+            "ports": ports(4),
+        },
+        "three_kinds_behind_one_nic": {
+            "workload": workload(),
+            "hosts": {"count": 4, "npus": 2, "nics": 1},
+            "ports": ports(4),
+        },
+        "one_port_slower": {
+            "workload": data_parallel,
+            "ports": ports(7) + [{"name": "p7", "device": "memory", "rate": "99Gbps"}],
+        },
+        "reduces_take_time": {
+            "workload": data_parallel,
+            "ports": ports(8),
+            "collectives": {"channels": 4, "chunk": "64KiB", "reduce_bandwidth": "800Gbps", "reduce_latency": "2us"},
+        },
+        "nccl_rings": {"workload": data_parallel, "ports": ports(8), "collectives": {"profile": "nccl"}},
+        "ecmp": {"workload": workload(), "ports": ports(8), "fabric": two_leaves, "seed": 3},
+        "sprayed": {
+            "workload": workload(),
+            "ports": ports(8),
+            "fabric": two_leaves | {"balancing": {"spreading": "packet"}},
+        },
+        "queue_pairs": {"workload": workload(), "ports": ports(8), "fabric": two_leaves, "transport": {"queue_pairs": 3}},
+    }
+
+
+class Predictions(RankwireTest):
+    def predict(self, case, config, *arguments):
+        run = self.call("simulate", config, *arguments, out=case)
+        self.assertEqual(run.summary["verdict"], "ok", run.summary["reason"])
+        lines = sorted(
+            ",".join([row["iteration"], row["rank"], row["node"], row["reference_start_ps"], row["reference_end_ps"]])
+            for row in run.rows("operations")
+        )
+        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        completion = run.summary["reference"]["completion_time_ps"]
+        return dict(zip(COLUMNS, map(str, [case, completion, len(lines), digest[:16]])))
+
+    def test_predictions_are_those_of_the_table(self):
+        rows = []
+        for path in sorted((SOURCE / "configs").glob("*.yaml")):
+            text = path.read_text(encoding="utf-8")
+            if "\nports:" in text and "generate:" in text:
+                rows.append(self.predict(path.stem, path))
+        for name, config in generated().items():
+            rows.append(self.predict(name, config))
+        if os.environ.get("RANKWIRE_RENEW_PREDICTIONS") == "1":
+            with TABLE.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            expected = list(csv.DictReader(file))
+        self.assertEqual([row["case"] for row in rows], [row["case"] for row in expected])
+        for row, known in zip(rows, expected):
+            with self.subTest(case=row["case"]):
+                self.assertEqual(row, known)
+
+    def test_the_same_input_gives_the_same_record(self):
+        config = generated()["three_kinds_in_hosts"] | {"record": {"messages": "all"}}
+        records = []
+        for _ in range(2):
+            run = self.call("simulate", config)
+            with sqlite3.connect(f"file:{run.folder / 'run.sqlite'}?mode=ro", uri=True) as record:
+                records.append([line for line in record.iterdump() if "'created'" not in line])
+        self.assertGreater(len(records[0]), 1000)
+        self.assertTrue(records[0] == records[1], "two records of the same input differ")
+
+
+if __name__ == "__main__":
+    unittest.main()
