@@ -40,6 +40,8 @@ class RecordSink {
   virtual ~RecordSink() = default;
   virtual void operations(std::span<const OperationRecord> rows) noexcept = 0;
   virtual void messages(std::span<const MessageRecord> rows) noexcept = 0;
+  /// False when `messages` does nothing, so that nobody need make rows for it. Does not change.
+  virtual bool wants_messages() const noexcept { return true; }
 };
 
 }  // namespace rankwire

@@ -140,6 +140,7 @@ RunResult emulate(Session& session) {
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
   tell_warnings(session, warnings);
   std::unique_ptr<VerbsApi> verbs;
+  if (!testbed->verbs_ports().empty()) session.setup.plan.transport.message_bytes = message_bytes(session.setup.plan);
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
       with_local(session.setup, wire_transport(session.setup, *testbed, verbs, impairments.get()));

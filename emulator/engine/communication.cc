@@ -30,7 +30,9 @@ Communication::Communication(const Workload& workload, const Plan& plan, const C
   }
   pending_.resize(pending);
   channel_free_.resize(channel);
-  arrivals_.resize(2 * plan.messages.size(), Arrival::kNone);
+  arrivals_.resize(2 * plan.messages_per_iteration, Arrival::kNone);
+  sender_hints_.resize(plan.transport.connections.size());
+  receiver_hints_.resize(plan.transport.connections.size());
   incoming_.resize(workload.ranks.size());
   for (const Connection& c : plan.transport.connections) incoming_[c.destination.value].push_back(c.id);
   outgoing_.reserve(plan.transport.messages_in_flight + 1);
@@ -38,9 +40,26 @@ Communication::Communication(const Workload& workload, const Plan& plan, const C
   failures_.reserve(kMostFailures);
 }
 
-uint64_t Communication::place_of(ConnectionId connection, uint32_t index) const noexcept {
-  const uint32_t messages = plan_.transport.connections[connection.value].messages_per_iteration;
-  return plan_.first_message[connection.value] + index % messages;
+Communication::Place Communication::place_of(const Event& event) const noexcept {
+  const Connection& connection = plan_.transport.connections[event.connection.value];
+  const uint32_t messages = connection.messages_per_iteration;
+  if (event.index < messages) return {connection, event.index, 0};
+  return {connection, event.index % messages, event.index / messages};
+}
+
+const EdgeMessages& Communication::sender_of(const Place& place) noexcept {
+  const ConnectionId connection = place.connection.id;
+  return plan_.senders.find(connection, place.index, sender_hints_[connection.value]);
+}
+
+const EdgeMessages& Communication::receiver_of(const Place& place) noexcept {
+  const ConnectionId connection = place.connection.id;
+  return plan_.receivers.find(connection, place.index, receiver_hints_[connection.value]);
+}
+
+/// The step of the operation that runs in the edge's slot.
+uint32_t Communication::step_of(const EdgeMessages& edge, const Place& place) const noexcept {
+  return slots_[edge.slot].schedule->edge_steps[edge.first_step + place.index - edge.first_index];
 }
 
 void Communication::start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept {
@@ -54,6 +73,9 @@ void Communication::start(RankId rank, uint32_t node, uint32_t iteration, Time n
   Slot& slot = slots_[planned.slot];
   slot.rank = rank, slot.node = node, slot.iteration = iteration;
   slot.remaining = steps;
+  slot.position = planned.position;
+  slot.schedule = &schedule;
+  slot.edges = plan_.edges.data() + planned.first_edge;
   slot.start = slot.end = now;
   std::copy(schedule.schedule.predecessors.begin(), schedule.schedule.predecessors.end(),
             pending_.begin() + static_cast<ptrdiff_t>(slot.first_pending));
@@ -65,7 +87,7 @@ void Communication::start(RankId rank, uint32_t node, uint32_t iteration, Time n
 }
 
 void Communication::start_step(uint32_t slot, uint32_t step, Time now) noexcept {
-  switch (schedule_of(slots_[slot]).schedule.steps[step].kind) {
+  switch (slots_[slot].schedule->schedule.steps[step].kind) {
     case StepKind::kSend:
       return send(slots_[slot], step);
     case StepKind::kReceive:
@@ -76,26 +98,27 @@ void Communication::start_step(uint32_t slot, uint32_t step, Time now) noexcept 
 }
 
 void Communication::send(const Slot& slot, uint32_t step) noexcept {
-  const PlannedSchedule& schedule = schedule_of(slot);
-  const EdgePlan& edge = plan_.edges[plan_of(slot).first_edge + schedule.edge_of[step]];
+  const PlannedSchedule& schedule = *slot.schedule;
+  const EdgePlan& edge = slot.edges[schedule.edge_of[step]];
   const uint32_t messages = plan_.transport.connections[edge.connection.value].messages_per_iteration;
-  outgoing_.push_back({.id = message_id(workload_, slot.rank, slot.node, schedule.schedule.steps[step], slot.iteration),
-                       .bytes = schedule.schedule.steps[step].message,
+  Step sent = schedule.schedule.steps[step];
+  sent.peer = schedule.peer_of(sent.peer, slot.position);
+  outgoing_.push_back({.id = message_id(workload_, slot.rank, slot.node, sent, slot.iteration),
+                       .bytes = sent.message,
                        .connection = edge.connection,
                        .index = slot.iteration * messages + edge.first_index + schedule.ordinal_of[step]});
 }
 
-void Communication::expect(uint32_t slot, uint32_t step, Time now) noexcept {
-  const PlannedSchedule& schedule = schedule_of(slots_[slot]);
-  const EdgePlan& edge = plan_.edges[plan_of(slots_[slot]).first_edge + schedule.edge_of[step]];
-  const uint64_t place = plan_.first_message[edge.connection.value] + edge.first_index + schedule.ordinal_of[step];
-  Arrival& state = arrival(place, slots_[slot].iteration);
-  if (state != Arrival::kNone) return complete_step(slot, step, now);
+void Communication::expect(uint32_t slot_index, uint32_t step, Time now) noexcept {
+  const Slot& slot = slots_[slot_index];
+  const EdgePlan& edge = slot.edges[slot.schedule->edge_of[step]];
+  Arrival& state = arrival(edge.connection, edge.first_index + slot.schedule->ordinal_of[step], slot.iteration);
+  if (state != Arrival::kNone) return complete_step(slot_index, step, now);
   state = Arrival::kExpected;
 }
 
 void Communication::reduce(uint32_t slot, uint32_t step, Time now) noexcept {
-  const Step& reduced = schedule_of(slots_[slot]).schedule.steps[step];
+  const Step& reduced = slots_[slot].schedule->schedule.steps[step];
   Duration takes = options_.reduce_latency;
   if (options_.reduce_bandwidth) takes += serialization_time(reduced.bytes, *options_.reduce_bandwidth);
   if (takes == Duration(0)) return complete_step(slot, step, now);
@@ -110,7 +133,7 @@ void Communication::reduced(uint32_t slot, uint32_t step, Time now) noexcept {
 
 void Communication::complete_step(uint32_t slot_index, uint32_t step, Time at) noexcept {
   Slot& slot = slots_[slot_index];
-  const Schedule& schedule = schedule_of(slot).schedule;
+  const Schedule& schedule = slot.schedule->schedule;
   slot.end = std::max(slot.end, at);
   pending_[slot.first_pending + step] = kDone;
   if (--slot.remaining == 0) {
@@ -140,54 +163,52 @@ void Communication::handle(Time now, const Event& event) noexcept {
 
 void Communication::on_sent(const Event& event) noexcept {
   ++counters_.sent;
-  record(event, event.sent.posted, event.sent.acked);
-  acknowledge(event, event.sent.acked);
+  const Place place = place_of(event);
+  record(event, place, event.sent.posted, event.sent.acked);
+  acknowledge(place, event.sent.acked);
 }
 
-void Communication::acknowledge(const Event& event, Time at) noexcept {
-  const Connection& connection = plan_.transport.connections[event.connection.value];
-  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
-  complete_step(plan_.nodes[connection.source.value][ends.source_node].slot, ends.source_step, at);
-}
-
-Communication::Arrival& Communication::arrival(const Event& event) noexcept {
-  const uint32_t messages = plan_.transport.connections[event.connection.value].messages_per_iteration;
-  return arrival(place_of(event.connection, event.index), event.index / messages);
+void Communication::acknowledge(const Place& place, Time at) noexcept {
+  const EdgeMessages& edge = sender_of(place);
+  complete_step(edge.slot, step_of(edge, place), at);
 }
 
 void Communication::on_received(const Event& event) noexcept {
-  if (arrival(event) == Arrival::kArrived) {
+  const Place place = place_of(event);
+  if (arrival(event.connection, place.index, place.iteration) == Arrival::kArrived) {
     ++counters_.duplicated;
     return;
   }
   ++counters_.delivered;
   // The payload of a clear-to-send begins with its index, by which it has been recognised, not with a key.
-  const bool control = plan_.transport.connections[event.connection.value].control;
+  const bool control = place.connection.control;
   if (!control) counters_.bytes_delivered += event.bytes;
   if (options_.payload_keys == PayloadKeys::kCompared && event.bytes.count > 0 && !control) {
     const uint64_t mask = event.bytes.count >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * event.bytes.count)) - 1;
-    const uint64_t difference = event.received.payload_key ^ payload_key(destination_id(event));
+    const uint64_t difference = event.received.payload_key ^ payload_key(destination_id(place));
     counters_.payload_errors += (difference & mask) != 0;
   }
-  record(event, event.received.first_rx, event.received.delivered);
-  deliver(event, Arrival::kArrived, event.received.delivered);
+  record(event, place, event.received.first_rx, event.received.delivered);
+  deliver(place, Arrival::kArrived, event.received.delivered);
 }
 
-void Communication::deliver(const Event& event, Arrival how, Time at) noexcept {
-  if (std::exchange(arrival(event), how) != Arrival::kExpected) return;
-  const Connection& connection = plan_.transport.connections[event.connection.value];
-  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
-  complete_step(plan_.nodes[connection.destination.value][ends.destination_node].slot, ends.destination_step, at);
+void Communication::deliver(const Place& place, Arrival how, Time at) noexcept {
+  Arrival& state = arrival(place.connection.id, place.index, place.iteration);
+  if (std::exchange(state, how) != Arrival::kExpected) return;
+  const EdgeMessages& edge = receiver_of(place);
+  complete_step(edge.slot, step_of(edge, place), at);
 }
 
 void Communication::on_failed(const Event& event, Time now) noexcept {
   ++counters_.failed;
   keep_failure(event);
-  if (event.at_source) record(event, event.sent.posted, Time::never());
+  const Place place = place_of(event);
+  if (event.at_source) record(event, place, event.sent.posted, Time::never());
   if (options_.on_failure == OnFailure::kStop || !event.at_source) return;
-  acknowledge(event, now);
+  acknowledge(place, now);
   // The receiver may never hear of the message: it must not wait for it either.
-  if (arrival(event) != Arrival::kArrived) deliver(event, Arrival::kAbandoned, now);
+  if (arrival(event.connection, place.index, place.iteration) != Arrival::kArrived)
+    deliver(place, Arrival::kAbandoned, now);
 }
 
 // What fails on a connection after its first message says less of the reason: it is flushed, as a rule.
@@ -199,18 +220,19 @@ void Communication::keep_failure(const Event& event) noexcept {
   failures_.push_back(event);
 }
 
-MessageId Communication::destination_id(const Event& event) const noexcept {
-  const Connection& connection = plan_.transport.connections[event.connection.value];
-  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
-  const NodePlan& node = plan_.nodes[connection.destination.value][ends.destination_node];
-  return message_id(workload_, connection.destination, ends.destination_node,
-                    plan_.schedules[node.schedule].schedule.steps[ends.destination_step],
-                    event.index / connection.messages_per_iteration);
+// A message may arrive before its receiver has begun the operation: its slot may hold another one.
+MessageId Communication::destination_id(const Place& place) noexcept {
+  const RankId rank = place.connection.destination;
+  const EdgeMessages& edge = receiver_of(place);
+  const NodePlan& node = plan_.nodes[rank.value][edge.node];
+  const uint32_t step = plan_.schedules[node.schedule].edge_steps[edge.first_step + place.index - edge.first_index];
+  return message_id(workload_, rank, edge.node, plan_.step(node, step), place.iteration);
 }
 
-void Communication::record(const Event& event, Time first, Time last) noexcept {
+void Communication::record(const Event& event, const Place& place, Time first, Time last) noexcept {
+  if (!sink_.wants_messages()) return;
   const bool delivery = event.kind == EventKind::kReceived;
-  const MessageRecord row{.id = destination_id(event),  // the same at both ends
+  const MessageRecord row{.id = destination_id(place),  // the same at both ends
                           .bytes = event.bytes,
                           .at_source = !delivery,
                           .failed = event.kind == EventKind::kFailed,
@@ -223,20 +245,23 @@ void Communication::record(const Event& event, Time first, Time last) noexcept {
 
 void Communication::end_iteration(RankId rank, uint32_t iteration) noexcept {
   for (ConnectionId connection : incoming_[rank.value]) {
-    const uint64_t first = plan_.first_message[connection.value];
     const uint32_t messages = plan_.transport.connections[connection.value].messages_per_iteration;
-    std::fill_n(&arrival(first, iteration), messages, Arrival::kNone);
+    if (messages > 0) std::fill_n(&arrival(connection, 0, iteration), messages, Arrival::kNone);
   }
 }
 
 std::string Communication::message_text(const Event& event) const {
-  return to_string(destination_id(event));
+  const Place place = place_of(event);
+  const MessageEnds ends = plan_.ends(event.connection, place.index);
+  const RankId rank = place.connection.destination;
+  const Step step = plan_.step(plan_.nodes[rank.value][ends.destination_node], ends.destination_step);
+  return to_string(message_id(workload_, rank, ends.destination_node, step, place.iteration));
 }
 
 std::string Communication::operation_name(const Event& event) const {
-  const Connection& c = plan_.transport.connections[event.connection.value];
-  const MessageEnds& ends = plan_.messages[place_of(event.connection, event.index)];
-  return std::string(workload_.ranks[c.source.value].nodes[ends.source_node].name);
+  const Place place = place_of(event);
+  const uint32_t node = plan_.ends(event.connection, place.index).source_node;
+  return std::string(workload_.ranks[place.connection.source.value].nodes[node].name);
 }
 
 std::string Communication::failure_text() const {
@@ -249,13 +274,14 @@ std::vector<Waiting> Communication::waiting(size_t most) const {
   std::vector<Waiting> result;
   for (const Slot& slot : slots_) {
     if (slot.remaining == 0 || result.size() == most) continue;
-    const PlannedSchedule& planned = schedule_of(slot);
+    const PlannedSchedule& planned = *slot.schedule;
     for (uint32_t i = 0; i < planned.schedule.steps.size(); ++i) {
-      const Step& step = planned.schedule.steps[i];
+      Step step = planned.schedule.steps[i];
+      step.peer = planned.peer_of(step.peer, slot.position);
       if (pending_[slot.first_pending + i] != 0 || step.kind == StepKind::kReduce) continue;
       result.push_back({slot.rank, slot.node, slot.iteration, step.kind,
                         message_id(workload_, slot.rank, slot.node, step, slot.iteration),
-                        plan_.edges[plan_of(slot).first_edge + planned.edge_of[i]].connection});
+                        slot.edges[planned.edge_of[i]].connection});
       break;
     }
   }

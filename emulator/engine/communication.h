@@ -96,7 +96,10 @@ class Communication {
     RankId rank;
     uint32_t node = 0;
     uint32_t iteration = 0;
-    uint32_t remaining = 0;      // steps; 0 when the slot is free
+    uint32_t remaining = 0;  // steps; 0 when the slot is free
+    uint32_t position = 0;   // NodePlan::position
+    const PlannedSchedule* schedule = nullptr;
+    const EdgePlan* edges = nullptr;
     uint64_t first_pending = 0;  // offset into pending_
     uint64_t first_channel = 0;  // offset into channel_free_
     Time start, end;
@@ -109,13 +112,18 @@ class Communication {
     kAbandoned,  ///< its source has given up: nothing waits for it, though it may still arrive
   };
 
-  const NodePlan& plan_of(const Slot& slot) const noexcept { return plan_.nodes[slot.rank.value][slot.node]; }
-  const PlannedSchedule& schedule_of(const Slot& slot) const noexcept {
-    return plan_.schedules[plan_of(slot).schedule];
-  }
-  uint64_t place_of(ConnectionId connection, uint32_t index) const noexcept;
-  Arrival& arrival(uint64_t place, uint32_t iteration) noexcept {
-    return arrivals_[(iteration & 1) * plan_.messages.size() + place];
+  /// Where the message of an event stands.
+  struct Place {
+    const Connection& connection;
+    uint32_t index = 0, iteration = 0;  ///< within the iteration; which
+  };
+
+  Place place_of(const Event& event) const noexcept;
+  const EdgeMessages& sender_of(const Place& place) noexcept;
+  const EdgeMessages& receiver_of(const Place& place) noexcept;
+  uint32_t step_of(const EdgeMessages& edge, const Place& place) const noexcept;
+  Arrival& arrival(ConnectionId connection, uint32_t index, uint32_t iteration) noexcept {
+    return arrivals_[(iteration & 1) * plan_.messages_per_iteration + plan_.first_message[connection.value] + index];
   }
   void start_step(uint32_t slot, uint32_t step, Time now) noexcept;
   void send(const Slot& slot, uint32_t step) noexcept;
@@ -126,11 +134,10 @@ class Communication {
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
   void keep_failure(const Event& event) noexcept;
-  void acknowledge(const Event& event, Time at) noexcept;
-  Arrival& arrival(const Event& event) noexcept;
-  void deliver(const Event& event, Arrival how, Time at) noexcept;
-  MessageId destination_id(const Event& event) const noexcept;
-  void record(const Event& event, Time first, Time last) noexcept;
+  void acknowledge(const Place& place, Time at) noexcept;
+  void deliver(const Place& place, Arrival how, Time at) noexcept;
+  MessageId destination_id(const Place& place) noexcept;
+  void record(const Event& event, const Place& place, Time first, Time last) noexcept;
 
   const Workload& workload_;
   const Plan& plan_;
@@ -138,10 +145,11 @@ class Communication {
   TimerQueue& timers_;
   RecordSink& sink_;
   std::vector<Slot> slots_;
-  std::vector<uint16_t> pending_;                    // by slot and step: predecessors not complete; kDone when complete
-  std::vector<Time> channel_free_;                   // by slot and channel: when its reducer is free
-  std::vector<Arrival> arrivals_;                    // two iterations x plan_.messages
-  std::vector<std::vector<ConnectionId>> incoming_;  // by rank
+  std::vector<uint16_t> pending_;   // by slot and step: predecessors not complete; kDone when complete
+  std::vector<Time> channel_free_;  // by slot and channel: when its reducer is free
+  std::vector<Arrival> arrivals_;   // two iterations x the messages of one
+  std::vector<uint32_t> sender_hints_, receiver_hints_;  // by connection, for MessageOwners::find
+  std::vector<std::vector<ConnectionId>> incoming_;      // by rank
   std::vector<Message> outgoing_;
   std::vector<Finished> finished_;
   CommunicationCounters counters_;

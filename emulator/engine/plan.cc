@@ -1,6 +1,7 @@
 #include "emulator/engine/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -12,7 +13,7 @@
 namespace rankwire {
 namespace {
 
-PlannedSchedule planned(Schedule schedule) {
+PlannedSchedule plan_schedule(Schedule schedule) {
   PlannedSchedule result{edges_of(schedule)};
   for (const Step& step : schedule.steps) {
     result.channels = std::max<uint32_t>(result.channels, step.channel + 1u);
@@ -80,6 +81,9 @@ class Planner {
   }
 
  private:
+  /// Operation, members, position, root, bytes, surroundings.
+  using ScheduleKey = std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Surroundings*>;
+
   void plan_rank(RankId rank) {
     const RankTrace& trace = workload_.ranks[rank.value];
     std::vector<NodePlan>& nodes = plan_.nodes.emplace_back(trace.nodes.size());
@@ -129,39 +133,49 @@ class Planner {
       plan_.first_message.push_back(offset);
       offset += c.messages_per_iteration;
     }
-    plan_.messages.resize(offset);
-    plan_.transport.message_bytes.resize(offset);
-    for (uint32_t r = 0; r < plan_.nodes.size(); ++r) {
-      for (uint32_t n = 0; n < plan_.nodes[r].size(); ++n) {
-        if (plan_.nodes[r][n].schedule != NodePlan::kNone) lay_out_node(plan_.nodes[r][n], n);
-      }
-    }
+    plan_.senders = owners(StepKind::kSend);
+    plan_.receivers = owners(StepKind::kReceive);
   }
 
-  void lay_out_node(const NodePlan& node, uint32_t index) {
-    const PlannedSchedule& planned = plan_.schedules[node.schedule];
-    for (uint32_t e = 0; e < planned.edges.size(); ++e) {
-      const PlannedSchedule::Edge& edge = planned.edges[e];
-      const EdgePlan& placed = plan_.edges[node.first_edge + e];
-      for (uint32_t k = 0; k < edge.count; ++k) {
-        const uint64_t place = plan_.first_message[placed.connection.value] + placed.first_index + k;
-        MessageEnds& ends = plan_.messages[place];
-        const uint32_t step = planned.edge_steps[edge.first_step + k];
-        if (edge.kind == StepKind::kSend) {
-          ends.source_node = index, ends.source_step = step;
-          plan_.transport.message_bytes[place] = static_cast<uint32_t>(planned.schedule.steps[step].message.count);
-        } else {
-          ends.destination_node = index, ends.destination_step = step;
+  MessageOwners owners(StepKind kind) const {
+    MessageOwners result;
+    result.begin.assign(plan_.transport.connections.size() + 1, 0);
+    for_each_edge(kind, [&](ConnectionId c, const EdgeMessages&) { ++result.begin[c.value + 1]; });
+    for (size_t c = 1; c < result.begin.size(); ++c) result.begin[c] += result.begin[c - 1];
+    result.edges.resize(result.begin.back());
+    std::vector<uint32_t> next(result.begin.begin(), result.begin.end() - 1);
+    for_each_edge(kind, [&](ConnectionId c, const EdgeMessages& edge) { result.edges[next[c.value]++] = edge; });
+    for (size_t c = 0; c + 1 < result.begin.size(); ++c) {
+      std::ranges::sort(result.edges.begin() + result.begin[c], result.edges.begin() + result.begin[c + 1], {},
+                        &EdgeMessages::first_index);
+    }
+    return result;
+  }
+
+  template <class With>
+  void for_each_edge(StepKind kind, With with) const {
+    for (const std::vector<NodePlan>& nodes : plan_.nodes) {
+      for (uint32_t n = 0; n < nodes.size(); ++n) {
+        if (nodes[n].schedule == NodePlan::kNone) continue;
+        const PlannedSchedule& planned = plan_.schedules[nodes[n].schedule];
+        for (uint32_t e = 0; e < planned.edges.size(); ++e) {
+          if (planned.edges[e].kind != kind) continue;
+          const EdgePlan& placed = plan_.edges[nodes[n].first_edge + e];
+          with(placed.connection, EdgeMessages{placed.first_index, n, nodes[n].slot, planned.edges[e].first_step});
         }
       }
     }
   }
 
   NodePlan plan_node(RankId rank, const Node& node) {
-    NodePlan result{.schedule = schedule_for(rank, node), .first_edge = static_cast<uint32_t>(plan_.edges.size())};
-    for (const PlannedSchedule::Edge& edge : plan_.schedules[result.schedule].edges) {
+    const Role role = role_of(rank, node);
+    NodePlan result{.schedule = schedule_for(rank, node, role),
+                    .first_edge = static_cast<uint32_t>(plan_.edges.size())};
+    const PlannedSchedule& planned = plan_.schedules[result.schedule];
+    if (planned.turns > 0) result.position = role.position;
+    for (const PlannedSchedule::Edge& edge : planned.edges) {
       const RankId peer =
-          node.kind == NodeKind::kCollective ? workload_.groups[node.group.value].members[edge.peer] : node.peer;
+          node.kind == NodeKind::kCollective ? role.members[planned.peer_of(edge.peer, result.position)] : node.peer;
       const bool sends = edge.kind == StepKind::kSend;
       const ConnectionId id =
           connection({node.group, sends ? rank : peer, sends ? peer : rank, edge.channel, edge.control});
@@ -176,30 +190,63 @@ class Planner {
     return result;
   }
 
-  uint32_t schedule_for(RankId rank, const Node& node) {
-    ScheduleRequest request{.operation = operation_of(node), .bytes = node.bytes, .element = workload_.element};
-    const bool sends = node.kind == NodeKind::kSend;
-    const RankId pair[] = {sends ? rank : node.peer, sends ? node.peer : rank};
-    std::span<const RankId> members = pair;
-    if (node.kind == NodeKind::kCollective) members = workload_.groups[node.group.value].members;
+  /// Among whom a rank runs a node, and where it and the root stand there.
+  struct Role {
+    std::span<const RankId> members;
+    uint32_t position = 0, root = 0;
+  };
+
+  Role role_of(RankId rank, const Node& node) {
+    Role role;
+    if (node.kind == NodeKind::kCollective) {
+      role.members = workload_.groups[node.group.value].members;
+    } else {
+      const bool sends = node.kind == NodeKind::kSend;
+      pair_ = {sends ? rank : node.peer, sends ? node.peer : rank};
+      role.members = pair_;
+    }
     const auto position_of = [&](RankId r) {
-      return static_cast<uint32_t>(std::find(members.begin(), members.end(), r) - members.begin());
+      return static_cast<uint32_t>(std::find(role.members.begin(), role.members.end(), r) - role.members.begin());
     };
-    request.members = static_cast<uint32_t>(members.size());
-    request.position = position_of(rank);
-    request.root = node.kind == NodeKind::kCollective && node.peer.valid() ? position_of(node.peer) : 0;
-    const Surroundings& around =
-        asks_for_surroundings(request.operation) ? surroundings(node.group, rank, members) : nowhere_;
-    const auto key =
-        std::make_tuple(request.operation, request.members, request.position, request.root, request.bytes, &around);
-    auto [entry, added] = known_schedules_.try_emplace(key, static_cast<uint32_t>(plan_.schedules.size()));
-    if (!added) return entry->second;
+    role.position = position_of(rank);
+    if (node.kind == NodeKind::kCollective && node.peer.valid()) role.root = position_of(node.peer);
+    return role;
+  }
+
+  uint32_t schedule_for(RankId rank, const Node& node, const Role& role) {
+    ScheduleRequest request{.operation = operation_of(node),
+                            .members = static_cast<uint32_t>(role.members.size()),
+                            .root = role.root,
+                            .bytes = node.bytes,
+                            .element = workload_.element};
+    const bool asks = asks_for_surroundings(request.operation);
+    const Surroundings& around = asks ? surroundings(node.group, rank, role.members) : nowhere_;
+    const auto key = [&](uint32_t position) {
+      return std::make_tuple(request.operation, request.members, position, request.root, request.bytes, &around);
+    };
+    // What serves all positions is known as that of position 0.
+    const auto first = known_schedules_.find(key(0));
+    if (first != known_schedules_.end() && plan_.schedules[first->second].turns > 0) return first->second;
+    if (first == known_schedules_.end() && !asks) {
+      PlannedSchedule planned = plan_schedule(make_schedule(request, options_));
+      const bool serves_all = turns(request, options_, planned.schedule);
+      if (serves_all) planned.turns = request.members;
+      const uint32_t added = add_schedule(key(0), std::move(planned));
+      if (serves_all || role.position == 0) return added;
+    }
+    const auto known = known_schedules_.find(key(role.position));
+    if (known != known_schedules_.end()) return known->second;
+    request.position = role.position;
     request.nodes = around.nodes;
     request.local = around.local;
     request.hosts = around.hosts;
     request.ring = around.ring;
-    plan_.schedules.push_back(planned(make_schedule(request, options_)));
-    return entry->second;
+    return add_schedule(key(role.position), plan_schedule(make_schedule(request, options_)));
+  }
+
+  uint32_t add_schedule(const ScheduleKey& key, PlannedSchedule schedule) {
+    plan_.schedules.push_back(std::move(schedule));
+    return known_schedules_[key] = static_cast<uint32_t>(plan_.schedules.size() - 1);
   }
 
   bool asks_for_surroundings(Operation operation) const {
@@ -273,7 +320,8 @@ class Planner {
   const ScheduleOptions& options_;
   Plan plan_;
   std::vector<uint32_t> received_;  // by connection: messages that the destination expects an iteration
-  std::map<std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Surroundings*>, uint32_t> known_schedules_;
+  std::map<ScheduleKey, uint32_t> known_schedules_;
+  std::array<RankId, 2> pair_;  // of the point-to-point operation at hand
   const Surroundings nowhere_;  // what schedules of no profile know of it
   std::set<Surroundings> known_surroundings_;
   std::map<std::pair<GroupId, RankId>, const Surroundings*> surroundings_of_;
@@ -327,6 +375,45 @@ MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const
   id.slice = step.slice;
   id.control = step.control;
   return id;
+}
+
+MessageEnds Plan::ends(ConnectionId connection, uint32_t index) const {
+  const Connection& c = transport.connections[connection.value];
+  uint32_t at_source = 0, at_destination = 0;
+  const EdgeMessages& sent = senders.find(connection, index, at_source);
+  const EdgeMessages& received = receivers.find(connection, index, at_destination);
+  const auto step_at = [&](RankId rank, const EdgeMessages& edge) {
+    return schedules[nodes[rank.value][edge.node].schedule].edge_steps[edge.first_step + index - edge.first_index];
+  };
+  return {.source_node = sent.node,
+          .source_step = step_at(c.source, sent),
+          .destination_node = received.node,
+          .destination_step = step_at(c.destination, received)};
+}
+
+Step Plan::step(const NodePlan& node, uint32_t step) const {
+  const PlannedSchedule& planned = schedules[node.schedule];
+  Step result = planned.schedule.steps[step];
+  result.peer = planned.peer_of(result.peer, node.position);
+  return result;
+}
+
+std::vector<uint32_t> message_bytes(const Plan& plan) {
+  std::vector<uint32_t> sizes;
+  sizes.reserve(plan.messages_per_iteration);
+  for (const Connection& c : plan.transport.connections) {
+    for (uint32_t i = plan.senders.begin[c.id.value]; i < plan.senders.begin[c.id.value + 1]; ++i) {
+      const EdgeMessages& edge = plan.senders.edges[i];
+      const bool last = i + 1 == plan.senders.begin[c.id.value + 1];
+      const uint32_t end = last ? c.messages_per_iteration : plan.senders.edges[i + 1].first_index;
+      const PlannedSchedule& planned = plan.schedules[plan.nodes[c.source.value][edge.node].schedule];
+      for (uint32_t n = 0; n < end - edge.first_index; ++n) {
+        const Step& step = planned.schedule.steps[planned.edge_steps[edge.first_step + n]];
+        sizes.push_back(static_cast<uint32_t>(step.message.count));
+      }
+    }
+  }
+  return sizes;
 }
 
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,

@@ -1,6 +1,7 @@
 // Everything that is decided before the run: schedules, connections, and the place of every message on its connection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/transport.h"
 #include "emulator/collective/edges.h"
 #include "emulator/collective/schedule.h"
+#include "emulator/collective/turning.h"
 #include "emulator/workload/placement.h"
 #include "emulator/workload/workload.h"
 
@@ -19,6 +21,14 @@ struct PlannedSchedule : Edges {
   Schedule schedule;
   uint32_t sends = 0;
   uint32_t channels = 0;
+  /// Members of the group when all of them share this schedule (see turning.h), else 0: NodePlan::position places
+  /// further on the ring are the peers.
+  uint32_t turns = 0;
+
+  /// The peer's position in the group, of a step or an edge, for a node at `position`.
+  uint32_t peer_of(uint32_t peer, uint32_t position) const {
+    return turns == 0 ? peer : turned_peer(peer, position, turns);
+  }
 };
 
 /// Where an edge of one node's schedule stands on its connection.
@@ -34,6 +44,7 @@ struct NodePlan {
   uint32_t schedule = kNone;
   uint32_t first_edge = 0;
   uint32_t slot = kNone;
+  uint32_t position = 0;  ///< by which a shared schedule is turned, see PlannedSchedule::turns
 };
 
 /// The two ends of a message: node index and step at either rank.
@@ -42,28 +53,70 @@ struct MessageEnds {
   uint32_t destination_node = 0, destination_step = 0;
 };
 
+/// Messages of one connection that one edge of one node sends or receives: consecutive ones from `first_index` on, up
+/// to the next.
+struct EdgeMessages {
+  uint32_t first_index = 0;  ///< within an iteration
+  uint32_t node = 0;
+  uint32_t slot = 0;        ///< the node's
+  uint32_t first_step = 0;  ///< offset into its schedule's `edge_steps`
+};
+
+/// Whose every message of every connection is, at one of its ends.
+struct MessageOwners {
+  std::vector<uint32_t> begin;      ///< connections + 1 offsets into `edges`
+  std::vector<EdgeMessages> edges;  ///< by connection and first_index
+
+  /// Of the index-th message of an iteration. `hint` is the caller's, for each connection: it begins as 0, and makes
+  /// the search short where messages come in their order.
+  const EdgeMessages& find(ConnectionId connection, uint32_t index, uint32_t& hint) const noexcept {
+    const EdgeMessages* const first = edges.data() + begin[connection.value];
+    const uint32_t count = begin[connection.value + 1] - begin[connection.value];
+    const auto holds = [&](uint32_t i) {
+      return first[i].first_index <= index && (i + 1 == count || index < first[i + 1].first_index);
+    };
+    if (holds(hint)) return first[hint];
+    hint = hint + 1 < count && holds(hint + 1) ? hint + 1 : search(first, count, index);
+    return first[hint];
+  }
+
+ private:
+  static uint32_t search(const EdgeMessages* first, uint32_t count, uint32_t index) noexcept {
+    const auto after = [](uint32_t i, const EdgeMessages& edge) { return i < edge.first_index; };
+    return static_cast<uint32_t>(std::upper_bound(first, first + count, index, after) - first) - 1;
+  }
+};
+
 struct Plan {
   TransportPlan transport;
   std::vector<PlannedSchedule> schedules;
   std::vector<std::vector<NodePlan>> nodes;  ///< by rank and node index
   std::vector<EdgePlan> edges;
-  std::vector<uint64_t> first_message;  ///< by connection: offset of its messages in `messages`
-  std::vector<MessageEnds> messages;    ///< of one iteration, connection by connection, in index order
+  std::vector<uint64_t> first_message;  ///< by connection: the messages of an iteration on all those before it
+  MessageOwners senders, receivers;
   std::vector<uint32_t> slot_steps;     ///< by slot: the most steps of a schedule that runs in it
   uint64_t messages_per_iteration = 0;  ///< clear-to-send included
   Bytes bytes_wire, bytes_local;        ///< payload an iteration, of data messages
   uint64_t control_messages = 0;        ///< clear-to-send an iteration, always on the wire
   Bytes control_bytes;                  ///< their payload
+
+  /// The index-th message of an iteration, looked up without a hint.
+  MessageEnds ends(ConnectionId connection, uint32_t index) const;
+  /// Of the node at its rank, with the peer's position in the group.
+  Step step(const NodePlan& node, uint32_t step) const;
 };
+
+/// TransportPlan::message_bytes of the plan: 4 bytes a message, so only for transports that need it.
+std::vector<uint32_t> message_bytes(const Plan& plan);
 
 /// Expands every communication node. A clear-to-send travels on a connection of its own that shares the queue pairs of
 /// the data that it grants (Connection::reverse_of). Both ends number the messages of a connection alike: collectives
-/// in the group's file order, point-to-point by (tag, n-th). Throws Error(kInput) when a MessageId cannot name what the
-/// trace asks for.
+/// in the group's file order, point-to-point by (tag, n-th). `transport.message_bytes` is left empty. Throws
+/// Error(kInput) when a MessageId cannot name what the trace asks for.
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
                uint32_t iterations);
 
-/// The id of the message that `step` (a send or a receive of the node's schedule) is one end of.
+/// The id of the message that `step` (a send or a receive of the node, as Plan::step gives it) is one end of.
 MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const Step& step, uint32_t iteration);
 
 /// The schedule's operation for a communication node.

@@ -35,6 +35,8 @@ class RingSink final : public RecordSink {
     if (options_.messages != 0) push(messages_, rows, messages_dropped_);
   }
 
+  bool wants_messages() const noexcept override { return options_.messages != 0; }
+
   /// Writer only: move rows out and return their number.
   size_t pop(std::span<OperationRecord> out) noexcept { return popped(operations_.pop(out)); }
   size_t pop(std::span<MessageRecord> out) noexcept { return popped(messages_.pop(out)); }

@@ -19,6 +19,7 @@ class NoRecord final : public RecordSink {
  public:
   void operations(std::span<const OperationRecord>) noexcept override {}
   void messages(std::span<const MessageRecord>) noexcept override {}
+  bool wants_messages() const noexcept override { return false; }
 };
 
 Workload chain_of_computes() {

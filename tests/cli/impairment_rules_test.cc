@@ -50,10 +50,9 @@ TEST(ImpairmentRules, AnOperationIsItsMessagesOnEachConnection) {
   for (const MessageRange& range : ranges) {
     EXPECT_EQ(range.last - range.first, 2u);
     // Both ends of each are that operation's.
-    const uint64_t first = setup.plan.first_message[range.connection.value];
     const Connection& connection = setup.plan.transport.connections[range.connection.value];
     for (uint32_t index = range.first; index <= range.last; ++index) {
-      const MessageEnds& ends = setup.plan.messages[first + index];
+      const MessageEnds ends = setup.plan.ends(range.connection, index);
       EXPECT_EQ(setup.workload.ranks[connection.source.value].nodes[ends.source_node].name,
                 "layer1.gradient.reduce_scatter");
     }

@@ -21,6 +21,7 @@ class NoRecord final : public RecordSink {
  public:
   void operations(std::span<const OperationRecord>) noexcept override {}
   void messages(std::span<const MessageRecord>) noexcept override {}
+  bool wants_messages() const noexcept override { return false; }
 };
 
 /// A configuration, ready to run.

@@ -168,13 +168,13 @@ TEST(NcclPlan, AGrantIsNamedLikeItsData) {
     for (uint32_t i = 0; i < c.messages_per_iteration; ++i) {
       const auto id_at = [&](RankId rank, uint32_t node, uint32_t step) {
         const NodePlan& planned = bench.plan.nodes[rank.value][node];
-        return message_id(bench.workload, rank, node, bench.plan.schedules[planned.schedule].schedule.steps[step], 0);
+        return message_id(bench.workload, rank, node, bench.plan.step(planned, step), 0);
       };
-      const MessageEnds& ends = bench.plan.messages[bench.plan.first_message[c.id.value] + i];
+      const MessageEnds ends = bench.plan.ends(c.id, i);
       MessageId grant = id_at(c.source, ends.source_node, ends.source_step);
       EXPECT_EQ(grant, id_at(c.destination, ends.destination_node, ends.destination_step));
       EXPECT_EQ(grant.control, 1u);
-      const MessageEnds& granted = bench.plan.messages[bench.plan.first_message[c.reverse_of.value] + i];
+      const MessageEnds granted = bench.plan.ends(c.reverse_of, i);
       const MessageId data = id_at(c.destination, granted.source_node, granted.source_step);
       const uint64_t source = grant.source;
       grant.control = 0, grant.source = grant.destination, grant.destination = source;

@@ -45,9 +45,9 @@ TEST(Plan, BothEndsNameEveryMessageAlike) {
     std::set<std::array<uint64_t, 2>> seen;
     for (const Connection& c : plan.transport.connections) {
       for (uint32_t i = 0; i < c.messages_per_iteration; ++i) {
-        const MessageEnds& ends = plan.messages[plan.first_message[c.id.value] + i];
+        const MessageEnds ends = plan.ends(c.id, i);
         const auto step = [&](RankId rank, uint32_t node, uint32_t s) {
-          return plan.schedules[plan.nodes[rank.value][node].schedule].schedule.steps[s];
+          return plan.step(plan.nodes[rank.value][node], s);
         };
         const Step sent = step(c.source, ends.source_node, ends.source_step);
         const Step received = step(c.destination, ends.destination_node, ends.destination_step);
@@ -76,7 +76,7 @@ TEST(Plan, PointToPointIsNumberedByTagThenRepetition) {
     EXPECT_EQ(c.largest_message, Bytes(4'000));
     std::vector<int64_t> sizes;
     for (uint32_t i = 0; i < 3; ++i) {
-      const MessageEnds& ends = plan.messages[plan.first_message[c.id.value] + i];
+      const MessageEnds ends = plan.ends(c.id, i);
       sizes.push_back(workload.ranks[0].nodes[ends.source_node].bytes.count);
       EXPECT_EQ(workload.ranks[1].nodes[ends.destination_node].bytes.count, sizes.back());
     }
