@@ -55,10 +55,12 @@ struct LinkUse {
   LinkId link;
   uint32_t hop = 0;
   uint32_t share = kWhole;  ///< of a message's bytes, in 1 / kWhole; the shares of a hop sum to kWhole
+  /// Connections that use the link like this one at all times, itself included, where one route stands for all of them.
+  uint32_t times = 1;
 };
 
 struct Route {
-  std::vector<LinkUse> links;  ///< hop by hop, from 0; each link once
+  std::vector<LinkUse> links;  ///< hop by hop, from 0; each link once, but where a link stands for several
   Framing framing;
   bool cut_through = false;  ///< a switch forwards a frame when its first 64 bytes are there, not when all are
 };

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "emulator/cli/compute_model.h"
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/verbs_ports.h"
+#include "emulator/symmetry/folded_run.h"
 
 namespace rankwire {
 namespace {
@@ -36,9 +38,9 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   check(establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted));
 }
 
-std::vector<FlowRow> flow_rows(const Setup& setup, const Transport& transport) {
+std::vector<FlowRow> flow_rows(const Setup& setup, std::span<const FlowCounters> flows) {
   std::vector<FlowRow> rows;
-  for (const FlowCounters& counters : transport.flows()) {
+  for (const FlowCounters& counters : flows) {
     const Connection& connection = setup.plan.transport.connections[counters.connection.value];
     rows.push_back({connection,
                     connection.group.valid() ? setup.workload.groups[connection.group.value].name : std::string(),
@@ -75,9 +77,10 @@ std::vector<FailureRow> failure_rows(const Setup& setup, const Communication& me
 }
 
 /// What gave the nodes their times, rank by rank.
-void add_compute_times(const Setup& setup, const Engine& engine, RunEnd& end) {
+template <class TimesOf>
+void add_compute_times(const Setup& setup, TimesOf times_of, RunEnd& end) {
   for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
-    const ComputeTimes& times = engine.compute_times(RankId(rank));
+    const ComputeTimes& times = times_of(RankId(rank));
     for (size_t m = 0; m < times.models.size(); ++m) {
       if (times.models[m].nodes == 0) continue;
       end.compute_times.push_back(
@@ -89,29 +92,25 @@ void add_compute_times(const Setup& setup, const Engine& engine, RunEnd& end) {
   end.stragglers = straggler_rows(setup);
 }
 
-RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine, const Transport& transport) {
+/// What every run has to tell.
+RunEnd run_end(const Setup& setup, const RunResult& result, const CommunicationCounters& messages,
+               std::vector<Duration> rank_times, const TransportCounters& counters,
+               std::span<const FlowCounters> flows) {
   const uint64_t iterations = setup.config.workload.iterations;
-  const CommunicationCounters& messages = engine.communication().counters();
   RunEnd end{
       .verdict = to_string(result.verdict),
       .reason = result.reason,
       .completion = Duration(0),
-      .per_rank = engine.rank_times(),
+      .per_rank = std::move(rank_times),
       .messages = setup.plan.messages_per_iteration * iterations,
       .bytes = Bytes((setup.plan.bytes_wire.count + setup.plan.bytes_local.count) * static_cast<int64_t>(iterations)),
       .bytes_wire = Bytes(setup.plan.bytes_wire.count * static_cast<int64_t>(iterations)),
       .bytes_local = Bytes(setup.plan.bytes_local.count * static_cast<int64_t>(iterations)),
       .messages_lost = messages.sent > messages.delivered ? messages.sent - messages.delivered : 0,
       .messages_duplicated = messages.duplicated,
-      .counters = transport.counters(),
-      .details = detail_rows(transport),
-      .flows = flow_rows(setup, transport),
-      .rank_nics = rank_nics(setup),
-      .ports = transport.ports(),
-      .failures = failure_rows(setup, engine.communication(), transport)};
-  add_compute_times(setup, engine, end);
-  end.latencies = latency_rows(transport.latencies(), end.ports);
-  for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
+      .counters = counters,
+      .flows = flow_rows(setup, flows),
+      .rank_nics = rank_nics(setup)};
   // The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
   end.counters.messages_sent = messages.sent;
   end.counters.messages_delivered = messages.delivered;
@@ -125,9 +124,22 @@ RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine
   return end;
 }
 
-uint64_t operations(const Setup& setup) {
+RunEnd run_end(const Setup& setup, const RunResult& result, const Engine& engine, const Transport& transport) {
+  RunEnd end = run_end(setup, result, engine.communication().counters(), engine.rank_times(), transport.counters(),
+                       transport.flows());
+  end.details = detail_rows(transport);
+  end.ports = transport.ports();
+  end.failures = failure_rows(setup, engine.communication(), transport);
+  add_compute_times(
+      setup, [&](RankId rank) { return engine.compute_times(rank); }, end);
+  end.latencies = latency_rows(transport.latencies(), end.ports);
+  for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
+  return end;
+}
+
+uint64_t operations(const Setup& setup, const Workload& workload) {
   uint64_t count = 0;
-  for (const RankTrace& trace : setup.workload.ranks) {
+  for (const RankTrace& trace : workload.ranks) {
     if (trace.streamed) count += trace.streamed->operations;
     for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
   }
@@ -154,6 +166,25 @@ void judge(RunResult& result, const RunEnd& end) {
       fmt::format("; the first: {}: {} ({}); {}", first.message, first.reason, first.operation, first.state);
 }
 
+/// Runs the quotient and tells of the whole run. Empty when it cannot stand for it; nothing is recorded then.
+std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, RecordSink& sink,
+                                        RunRecorder& recorder, const std::atomic<bool>& interrupted) {
+  FoldedRun run(quotient, engine_options(setup.config));
+  {
+    const Progress progress(to_string(Fidelity::kReference), operations(setup, quotient.workload),
+                            [&] { return run.engine().nodes_completed(); });
+    if (!run.run(run_options(setup.config), interrupted)) return std::nullopt;
+  }
+  run.tell(sink);
+  RunResult result = run.result();
+  RunEnd end = run_end(setup, result, run.messages(), run.rank_times(), TransportCounters{}, run.flows());
+  add_compute_times(
+      setup, [&](RankId rank) { return run.compute_times(rank); }, end);
+  judge(result, end);
+  recorder.end(end);
+  return result;
+}
+
 }  // namespace
 
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder,
@@ -162,6 +193,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                                      .clock = execution.clock_name,
                                      .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                                      .seed = setup.config.seed});
+  if (execution.quotient != nullptr && !sink.wants_messages()) {
+    if (const auto result = execute_folded(setup, *execution.quotient, sink, recorder, interrupted)) return *result;
+  }
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
@@ -169,7 +203,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   options.variation = setup.variation.get();
   Engine engine(setup.workload, setup.plan, options, sink);
   connect(setup, execution, interrupted);
-  const Progress progress(to_string(execution.fidelity), operations(setup), [&] { return engine.nodes_completed(); });
+  const Progress progress(to_string(execution.fidelity), operations(setup, setup.workload),
+                          [&] { return engine.nodes_completed(); });
   execution.clock.start();
   if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
   const std::span<Device* const> devices =

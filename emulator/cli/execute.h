@@ -10,6 +10,7 @@
 #include "emulator/cli/testbed.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
+#include "emulator/symmetry/quotient.h"
 
 namespace rankwire {
 
@@ -20,6 +21,8 @@ struct Execution {
   Transport& transport;
   Testbed* testbed;                          ///< behind the transport; null when there is none
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
+  /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
+  const Quotient* quotient = nullptr;
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)

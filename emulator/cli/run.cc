@@ -168,9 +168,20 @@ RunResult run_reference(Session& session) {
   if (const std::optional<AstraReference>& astra = session.setup.astra)
     return run_astra(astra->model, astra->workload.program, session.setup.config, *session.recorder, interrupt_flag());
   VirtualClock clock;
-  NetworkModel model(reference_network(session.setup));
-  return execute(session.setup, {Fidelity::kReference, "virtual", clock, model, nullptr}, *session.recorder,
-                 interrupt_flag());
+  const Setup& setup = session.setup;
+  const Network network = reference_network(setup);
+  std::optional<Quotient> folded;
+  if (setup.config.messages == MessageRecording::kNone && setup.variation == nullptr)
+    folded = quotient(setup.workload, setup.plan, network);
+  NetworkModel model(network);
+  return execute(setup,
+                 {.fidelity = Fidelity::kReference,
+                  .clock_name = "virtual",
+                  .clock = clock,
+                  .transport = model,
+                  .testbed = nullptr,
+                  .quotient = folded ? &*folded : nullptr},
+                 *session.recorder, interrupt_flag());
 }
 
 /// Closes the record, draws it, prints the summary, and turns the verdict into an exit status.

@@ -33,6 +33,10 @@ Communication::Communication(const Workload& workload, const Plan& plan, const C
   arrivals_.resize(2 * plan.messages_per_iteration, Arrival::kNone);
   sender_hints_.resize(plan.transport.connections.size());
   receiver_hints_.resize(plan.transport.connections.size());
+  if (options.watch_ties) {
+    causes_of_sends_.resize(plan.transport.connections.size());
+    causes_of_reduces_.resize(channel);
+  }
   incoming_.resize(workload.ranks.size());
   for (const Connection& c : plan.transport.connections) incoming_[c.destination.value].push_back(c.id);
   outgoing_.reserve(plan.transport.messages_in_flight + 1);
@@ -101,6 +105,7 @@ void Communication::send(const Slot& slot, uint32_t step) noexcept {
   const PlannedSchedule& schedule = *slot.schedule;
   const EdgePlan& edge = slot.edges[schedule.edge_of[step]];
   const uint32_t messages = plan_.transport.connections[edge.connection.value].messages_per_iteration;
+  note_cause(causes_of_sends_, edge.connection.value);
   Step sent = schedule.schedule.steps[step];
   sent.peer = schedule.peer_of(sent.peer, slot.position);
   outgoing_.push_back({.id = message_id(workload_, slot.rank, slot.node, sent, slot.iteration),
@@ -122,6 +127,7 @@ void Communication::reduce(uint32_t slot, uint32_t step, Time now) noexcept {
   Duration takes = options_.reduce_latency;
   if (options_.reduce_bandwidth) takes += serialization_time(reduced.bytes, *options_.reduce_bandwidth);
   if (takes == Duration(0)) return complete_step(slot, step, now);
+  note_cause(causes_of_reduces_, slots_[slot].first_channel + reduced.channel);
   Time& free = channel_free_[slots_[slot].first_channel + reduced.channel];
   free = std::max(free, now) + takes;
   timers_.push({free, TimerQueue::Kind::kReduce, slot, step});
@@ -150,15 +156,27 @@ void Communication::posted(size_t count) noexcept {
   outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<ptrdiff_t>(count));
 }
 
+void Communication::note_cause(std::vector<Cause>& causes, uint64_t of) noexcept {
+  if (causes.empty() || event_ == kNoEvent) return;
+  Cause& last = causes[of];
+  tied_ |= last.round == round_ && last.event != kNoEvent && last.event != event_;
+  last = {round_, event_};
+}
+
 void Communication::handle(Time now, const Event& event) noexcept {
+  event_ = uint64_t{event.connection.value} << 1 | uint64_t{event.at_source};
   switch (event.kind) {
     case EventKind::kSent:
-      return on_sent(event);
+      on_sent(event);
+      break;
     case EventKind::kReceived:
-      return on_received(event);
+      on_received(event);
+      break;
     case EventKind::kFailed:
-      return on_failed(event, now);
+      on_failed(event, now);
+      break;
   }
+  event_ = kNoEvent;
 }
 
 void Communication::on_sent(const Event& event) noexcept {

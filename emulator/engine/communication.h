@@ -29,6 +29,7 @@ struct CommunicationOptions {
   Duration reduce_latency;
   OnFailure on_failure = OnFailure::kStop;
   PayloadKeys payload_keys = PayloadKeys::kIgnored;  ///< kCompared in checking mode
+  bool watch_ties = false;                           ///< for Communication::tied
 };
 
 struct CommunicationCounters {
@@ -79,6 +80,13 @@ class Communication {
   /// All of the rank's operations of this iteration are over: its inbox can serve the iteration after the next.
   void end_iteration(RankId rank, uint32_t iteration) noexcept;
 
+  /// What is handled from here on, up to the next call, happens at once.
+  void begin_round() noexcept { ++round_; }
+  /// With `watch_ties`: events of one round on different connections have made two messages of one connection, or two
+  /// reduces of one channel, ready. Their order is that of the events, which nothing but the numbers of connections has
+  /// decided.
+  bool tied() const noexcept { return tied_; }
+
   const CommunicationCounters& counters() const noexcept { return counters_; }
   bool failed() const noexcept { return !failures_.empty(); }
   /// Of each connection on which messages failed the first one, oldest first; of the first kMostFailures connections.
@@ -118,6 +126,14 @@ class Communication {
     uint32_t index = 0, iteration = 0;  ///< within the iteration; which
   };
 
+  /// What was last made ready by an event on a connection or a channel: when, and on which end of which connection.
+  struct Cause {
+    uint64_t round = 0;
+    uint64_t event = kNoEvent;
+  };
+  static constexpr uint64_t kNoEvent = UINT64_MAX;
+
+  void note_cause(std::vector<Cause>& causes, uint64_t of) noexcept;
   Place place_of(const Event& event) const noexcept;
   const EdgeMessages& sender_of(const Place& place) noexcept;
   const EdgeMessages& receiver_of(const Place& place) noexcept;
@@ -148,8 +164,11 @@ class Communication {
   std::vector<uint16_t> pending_;   // by slot and step: predecessors not complete; kDone when complete
   std::vector<Time> channel_free_;  // by slot and channel: when its reducer is free
   std::vector<Arrival> arrivals_;   // two iterations x the messages of one
-  std::vector<uint32_t> sender_hints_, receiver_hints_;  // by connection, for MessageOwners::find
-  std::vector<std::vector<ConnectionId>> incoming_;      // by rank
+  std::vector<uint32_t> sender_hints_, receiver_hints_;     // by connection, for MessageOwners::find
+  std::vector<std::vector<ConnectionId>> incoming_;         // by rank
+  std::vector<Cause> causes_of_sends_, causes_of_reduces_;  // by connection; as channel_free_; empty: not watched
+  uint64_t round_ = 0, event_ = kNoEvent;
+  bool tied_ = false;
   std::vector<Message> outgoing_;
   std::vector<Finished> finished_;
   CommunicationCounters counters_;

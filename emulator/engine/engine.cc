@@ -71,6 +71,7 @@ void Engine::touch(RankId id) noexcept {
 }
 
 void Engine::advance(Time now) noexcept {
+  communication_.begin_round();
   settle(now);  // what messages have made ready
   // What follows a compute starts when that ended, not when a late loop noticed, or lateness adds up along a chain.
   while (timers_.next() <= now) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -62,9 +63,8 @@ class Planner {
   Plan run(uint32_t iterations) {
     for (uint32_t r = 0; r < workload_.ranks.size(); ++r) plan_rank(RankId(r));
     check_both_ends_agree();
-    lay_out_messages();
+    index_plan(plan_);
     for (const Connection& c : plan_.transport.connections) {
-      plan_.messages_per_iteration += c.messages_per_iteration;
       plan_.control_messages += c.control ? c.messages_per_iteration : 0;
       (c.control               ? plan_.control_bytes
        : c.path == Path::kWire ? plan_.bytes_wire
@@ -76,7 +76,6 @@ class Planner {
             iterations, c.messages_per_iteration, c.source.value, c.destination.value);
       }
     }
-    plan_.transport.messages_in_flight = messages_in_flight();
     return std::move(plan_);
   }
 
@@ -93,8 +92,9 @@ class Planner {
       if (kind == NodeKind::kCollective) {
         nodes[i] = plan_node(rank, trace.nodes[i]);
         // A group runs one collective at a time.
-        const auto [slot, added] = collective_slots_.try_emplace({rank, trace.nodes[i].group}, next_slot());
-        take_slot(nodes[i], slot->second);
+        const auto [slot, added] = collective_slots_.try_emplace({rank, trace.nodes[i].group}, slots_);
+        slots_ += added;
+        nodes[i].slot = slot->second;
       }
       if (kind == NodeKind::kSend || kind == NodeKind::kReceive) point_to_point.push_back(i);
     }
@@ -104,66 +104,7 @@ class Planner {
     });
     for (uint32_t i : point_to_point) {
       nodes[i] = plan_node(rank, trace.nodes[i]);
-      take_slot(nodes[i], next_slot());
-    }
-  }
-
-  uint32_t next_slot() const { return static_cast<uint32_t>(plan_.slot_steps.size()); }
-
-  void take_slot(NodePlan& node, uint32_t slot) {
-    if (slot == next_slot()) {
-      plan_.slot_steps.push_back(0);
-      slot_sends_.push_back(0);
-    }
-    node.slot = slot;
-    const PlannedSchedule& planned = plan_.schedules[node.schedule];
-    plan_.slot_steps[slot] = std::max(plan_.slot_steps[slot], static_cast<uint32_t>(planned.schedule.steps.size()));
-    slot_sends_[slot] = std::max(slot_sends_[slot], planned.sends);
-  }
-
-  uint32_t messages_in_flight() const {
-    uint64_t sum = 0;
-    for (uint32_t sends : slot_sends_) sum += sends;
-    return static_cast<uint32_t>(std::min<uint64_t>(sum, UINT32_MAX));
-  }
-
-  void lay_out_messages() {
-    uint64_t offset = 0;
-    for (const Connection& c : plan_.transport.connections) {
-      plan_.first_message.push_back(offset);
-      offset += c.messages_per_iteration;
-    }
-    plan_.senders = owners(StepKind::kSend);
-    plan_.receivers = owners(StepKind::kReceive);
-  }
-
-  MessageOwners owners(StepKind kind) const {
-    MessageOwners result;
-    result.begin.assign(plan_.transport.connections.size() + 1, 0);
-    for_each_edge(kind, [&](ConnectionId c, const EdgeMessages&) { ++result.begin[c.value + 1]; });
-    for (size_t c = 1; c < result.begin.size(); ++c) result.begin[c] += result.begin[c - 1];
-    result.edges.resize(result.begin.back());
-    std::vector<uint32_t> next(result.begin.begin(), result.begin.end() - 1);
-    for_each_edge(kind, [&](ConnectionId c, const EdgeMessages& edge) { result.edges[next[c.value]++] = edge; });
-    for (size_t c = 0; c + 1 < result.begin.size(); ++c) {
-      std::ranges::sort(result.edges.begin() + result.begin[c], result.edges.begin() + result.begin[c + 1], {},
-                        &EdgeMessages::first_index);
-    }
-    return result;
-  }
-
-  template <class With>
-  void for_each_edge(StepKind kind, With with) const {
-    for (const std::vector<NodePlan>& nodes : plan_.nodes) {
-      for (uint32_t n = 0; n < nodes.size(); ++n) {
-        if (nodes[n].schedule == NodePlan::kNone) continue;
-        const PlannedSchedule& planned = plan_.schedules[nodes[n].schedule];
-        for (uint32_t e = 0; e < planned.edges.size(); ++e) {
-          if (planned.edges[e].kind != kind) continue;
-          const EdgePlan& placed = plan_.edges[nodes[n].first_edge + e];
-          with(placed.connection, EdgeMessages{placed.first_index, n, nodes[n].slot, planned.edges[e].first_step});
-        }
-      }
+      nodes[i].slot = slots_++;
     }
   }
 
@@ -327,10 +268,67 @@ class Planner {
   std::map<std::pair<GroupId, RankId>, const Surroundings*> surroundings_of_;
   std::unordered_map<ConnectionKey, ConnectionId, ConnectionHash> known_connections_;
   std::map<std::pair<RankId, GroupId>, uint32_t> collective_slots_;
-  std::vector<uint32_t> slot_sends_;  // by slot: the most sends of a schedule that runs in it
+  uint32_t slots_ = 0;
 };
 
+template <class With>
+void for_each_edge(const Plan& plan, StepKind kind, With with) {
+  for (const std::vector<NodePlan>& nodes : plan.nodes) {
+    for (uint32_t n = 0; n < nodes.size(); ++n) {
+      if (nodes[n].schedule == NodePlan::kNone) continue;
+      const PlannedSchedule& planned = plan.schedules[nodes[n].schedule];
+      for (uint32_t e = 0; e < planned.edges.size(); ++e) {
+        if (planned.edges[e].kind != kind) continue;
+        const EdgePlan& placed = plan.edges[nodes[n].first_edge + e];
+        with(placed.connection, EdgeMessages{placed.first_index, n, nodes[n].slot, planned.edges[e].first_step});
+      }
+    }
+  }
+}
+
+MessageOwners owners(const Plan& plan, StepKind kind) {
+  MessageOwners result;
+  result.begin.assign(plan.transport.connections.size() + 1, 0);
+  for_each_edge(plan, kind, [&](ConnectionId c, const EdgeMessages&) { ++result.begin[c.value + 1]; });
+  for (size_t c = 1; c < result.begin.size(); ++c) result.begin[c] += result.begin[c - 1];
+  result.edges.resize(result.begin.back());
+  std::vector<uint32_t> next(result.begin.begin(), result.begin.end() - 1);
+  for_each_edge(plan, kind, [&](ConnectionId c, const EdgeMessages& edge) { result.edges[next[c.value]++] = edge; });
+  for (size_t c = 0; c + 1 < result.begin.size(); ++c) {
+    std::ranges::sort(result.edges.begin() + result.begin[c], result.edges.begin() + result.begin[c + 1], {},
+                      &EdgeMessages::first_index);
+  }
+  return result;
+}
+
+/// A slot has room for the longest schedule that runs in it, and all its sends may be in flight.
+void size_slots(Plan& plan) {
+  std::vector<uint32_t> sends;
+  for (const std::vector<NodePlan>& nodes : plan.nodes) {
+    for (const NodePlan& node : nodes) {
+      if (node.schedule == NodePlan::kNone) continue;
+      if (sends.size() <= node.slot) sends.resize(node.slot + 1), plan.slot_steps.resize(node.slot + 1);
+      const PlannedSchedule& planned = plan.schedules[node.schedule];
+      const auto steps = static_cast<uint32_t>(planned.schedule.steps.size());
+      plan.slot_steps[node.slot] = std::max(plan.slot_steps[node.slot], steps);
+      sends[node.slot] = std::max(sends[node.slot], planned.sends);
+    }
+  }
+  const uint64_t sum = std::accumulate(sends.begin(), sends.end(), uint64_t{0});
+  plan.transport.messages_in_flight = static_cast<uint32_t>(std::min<uint64_t>(sum, UINT32_MAX));
+}
+
 }  // namespace
+
+void index_plan(Plan& plan) {
+  for (const Connection& c : plan.transport.connections) {
+    plan.first_message.push_back(plan.messages_per_iteration);
+    plan.messages_per_iteration += c.messages_per_iteration;
+  }
+  size_slots(plan);
+  plan.senders = owners(plan, StepKind::kSend);
+  plan.receivers = owners(plan, StepKind::kReceive);
+}
 
 Operation operation_of(const Node& node) {
   if (node.kind != NodeKind::kCollective) return Operation::kPointToPoint;

@@ -106,6 +106,10 @@ struct Plan {
   Step step(const NodePlan& node, uint32_t step) const;
 };
 
+/// Fills in what follows from connections, schedules, nodes and edges: sizes of slots, messages in flight, and whose
+/// each message is.
+void index_plan(Plan& plan);
+
 /// TransportPlan::message_bytes of the plan: 4 bytes a message, so only for transports that need it.
 std::vector<uint32_t> message_bytes(const Plan& plan);
 

@@ -14,20 +14,30 @@ constexpr size_t kReportedWaits = 64;
 /// How far devices may run ahead of the loop in virtual time: signals and deadlines are looked at so often.
 constexpr Duration kAhead = milliseconds(1);
 
-/// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened.
-bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, std::span<Event> events,
-          Time now) noexcept {
+/// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
+/// `instant` all that the transport has to report at this time happens at once; otherwise the engine reacts to a batch
+/// at a time, since more may come for as long as one listens.
+bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, std::span<Event> events, Time now,
+          bool instant) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
-  const uint64_t before = done();
-  engine.advance(now);
-  engine.posted(transport.post(now, engine.outgoing()));
-  bool moved = false;
-  for (Device* device : devices) moved |= device->step(now);
-  while (const size_t n = transport.poll(now, events)) {
-    engine.handle(now, events.first(n));
+  const auto react = [&] {
     engine.advance(now);
     engine.posted(transport.post(now, engine.outgoing()));
-    if (n < events.size()) break;
+  };
+  const uint64_t before = done();
+  react();
+  bool moved = false;
+  for (Device* device : devices) moved |= device->step(now);
+  bool more = true;
+  while (more) {
+    size_t handled = 0;
+    do {
+      const size_t n = transport.poll(now, events);
+      engine.handle(now, events.first(n));
+      handled += n;
+      more = n == events.size();
+    } while (more && instant);
+    if (handled > 0) react();
   }
   return moved || done() != before;
 }
@@ -79,6 +89,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
   Time now = clock.now();
   const Time deadline = Time() + options.deadline;
   Watchdog watchdog(engine, transport, options.stall_timeout, now);
+  bool moved = false;  // at the time `now`, which several turns may share
   const auto end = [&](Verdict verdict, std::string reason) {
     result.verdict = verdict, result.reason = std::move(reason), result.total = now - Time();
     result.waiting = engine.stall_report(kReportedWaits, [&](ConnectionId c) { return transport.describe(c); });
@@ -87,7 +98,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
   while (!engine.finished()) {
     // First, since connections of which the set-up was interrupted would fail.
     if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
-    const bool moved = turn(engine, transport, devices, events, now);
+    moved |= turn(engine, transport, devices, events, now, !clock.runs_by_itself());
     if (engine.must_stop()) return end(Verdict::kFailed, engine.failure_text());
     if (engine.finished()) break;
 
@@ -103,7 +114,8 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     }
     clock.idle_until(std::min(next, deadline));
     const Time before = std::exchange(now, clock.now());
-    if (moved) result.busy += now - before;
+    if (now == before) continue;
+    if (std::exchange(moved, false)) result.busy += now - before;
   }
   result.total = now - Time();
   return result;

@@ -30,6 +30,7 @@ MaxMin::MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<
   touched_.reserve(capacities.size());
   component_.reserve(capacities.size());
   levels_.reserve(capacities.size());
+  bottlenecks_.reserve(capacities.size());
   changed_.reserve(draws.size());
 }
 
@@ -104,17 +105,30 @@ void MaxMin::fill() noexcept {
     std::pop_heap(levels_.begin(), levels_.end(), std::greater<Level>());
     const auto [level, c] = levels_.back();
     levels_.pop_back();
-    const Constraint& constraint = constraints_[c];
-    if (constraint.unfixed == 0) continue;
-    // Variables fixed at lower levels elsewhere leave more for the others, so a level only rises: an outdated one is
-    // put back and the lowest up-to-date one is the bottleneck.
-    if (constraint.remaining / constraint.unfixed > level) {
-      push_level(c);
-      continue;
+    if (!is_bottleneck(c, level)) continue;
+    // All that fill up at this level do so together, before any variable has its share: what the numbers of the
+    // constraints are does not matter.
+    bottlenecks_.assign(1, c);
+    while (!levels_.empty() && levels_.front().first == level) {
+      std::pop_heap(levels_.begin(), levels_.end(), std::greater<Level>());
+      const uint32_t other = levels_.back().second;
+      levels_.pop_back();
+      if (is_bottleneck(other, level)) bottlenecks_.push_back(other);
     }
-    for (const Slot slot : slots_of(constraint))
-      if (!is_fixed_[slot.variable]) fix(slot.variable, level);
+    for (const uint32_t full : bottlenecks_)
+      for (const Slot slot : slots_of(constraints_[full]))
+        if (!is_fixed_[slot.variable]) fix(slot.variable, level);
   }
+}
+
+// Variables fixed at lower levels elsewhere leave more for the others, so a level only rises: an outdated one is put
+// back and the lowest up-to-date one is the bottleneck.
+bool MaxMin::is_bottleneck(uint32_t constraint, int64_t level) noexcept {
+  const Constraint& c = constraints_[constraint];
+  if (c.unfixed == 0) return false;
+  if (c.remaining / c.unfixed == level) return true;
+  push_level(constraint);
+  return false;
 }
 
 void MaxMin::push_level(uint32_t constraint) noexcept {

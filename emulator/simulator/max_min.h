@@ -19,12 +19,15 @@ namespace rankwire {
 /// less than one unit from the exact one (plus whole / 2^16 for every rounded level that its own depends on), the sum
 /// over a constraint never exceeds its capacity, and a constraint with one variable gives exactly its capacity.
 ///
+/// Shares do not depend on how constraints and variables are numbered. A variable may stand for several that are always
+/// active together and have the same share: its weight is then the sum of theirs, and may exceed `whole`.
+///
 /// All memory is taken by the constructor.
 class MaxMin {
  public:
   static constexpr int64_t kMaxCapacity = int64_t{1} << 46;
 
-  /// What a variable takes of a constraint: `weight` of `whole` of its share, 1 .. whole.
+  /// What a variable takes of a constraint: `weight` of `whole` of its share, > 0.
   struct Draw {
     uint32_t constraint;
     uint32_t weight = 1;
@@ -77,6 +80,7 @@ class MaxMin {
   void collect_component() noexcept;
   void fill() noexcept;
   void fix(uint32_t variable, int64_t level) noexcept;
+  bool is_bottleneck(uint32_t constraint, int64_t level) noexcept;
   void push_level(uint32_t constraint) noexcept;
 
   int64_t whole_;
@@ -85,10 +89,11 @@ class MaxMin {
   std::vector<Use> uses_;            ///< by variable
   std::vector<Slot> slots_;          ///< by constraint: its active variables
   std::vector<int64_t> shares_;
-  std::vector<uint8_t> is_fixed_;    ///< by variable, while filling
-  std::vector<uint32_t> touched_;    ///< constraints whose variables changed
-  std::vector<uint32_t> component_;  ///< constraints to be solved
-  std::vector<Level> levels_;        ///< min-heap
+  std::vector<uint8_t> is_fixed_;      ///< by variable, while filling
+  std::vector<uint32_t> touched_;      ///< constraints whose variables changed
+  std::vector<uint32_t> component_;    ///< constraints to be solved
+  std::vector<Level> levels_;          ///< min-heap
+  std::vector<uint32_t> bottlenecks_;  ///< constraints that fill up at one level
   std::vector<uint32_t> changed_;
   uint64_t constraints_visited_ = 0;
 };

@@ -18,7 +18,7 @@ void validate(const Network& network) {
   std::vector<int64_t> connections(network.links.size());
   for (size_t i = 0; i < network.routes.size(); ++i) {
     if (network.routes[i].links.empty()) fail_input("connection {} has no route", i);
-    for (const LinkUse& use : network.routes[i].links) ++connections[use.link.value];
+    for (const LinkUse& use : network.routes[i].links) connections[use.link.value] += use.times;
   }
   for (size_t i = 0; i < network.links.size(); ++i) {
     const int64_t rate = network.links[i].bandwidth.bits_per_second;
@@ -26,6 +26,26 @@ void validate(const Network& network) {
       fail_input("link {}: {} bit/s for {} connections is not within 1 bit/s for each and {} bit/s",
                  network.links[i].name, rate, connections[i], MaxMin::kMaxCapacity);
   }
+}
+
+/// What the connections for which the route stands take of each of its links. Uses of one link that differ in nothing
+/// are the same connections', seen from each of the links for which that one stands.
+std::vector<MaxMin::Draw> draws_of(const Route& route, bool split) {
+  std::vector<MaxMin::Draw> draws;
+  for (size_t i = 0; i < route.links.size(); ++i) {
+    const LinkUse& use = route.links[i];
+    const auto alike = [&](const LinkUse& other) {
+      return other.link == use.link && other.hop == use.hop && other.share == use.share;
+    };
+    if (std::any_of(route.links.begin(), route.links.begin() + static_cast<ptrdiff_t>(i), alike)) continue;
+    const uint32_t weight = (split ? use.share : 1) * use.times;
+    const auto known = std::ranges::find(draws, use.link.value, &MaxMin::Draw::constraint);
+    if (known == draws.end())
+      draws.push_back({use.link.value, weight});
+    else
+      known->weight += weight;
+  }
+  return draws;
 }
 
 MaxMin make_shares(const Network& network) {
@@ -36,10 +56,7 @@ MaxMin make_shares(const Network& network) {
     return std::ranges::any_of(route.links, [](const LinkUse& use) { return use.share != LinkUse::kWhole; });
   });
   std::vector<std::vector<MaxMin::Draw>> draws;
-  for (const Route& route : network.routes) {
-    auto& of_route = draws.emplace_back();
-    for (const LinkUse& use : route.links) of_route.push_back({use.link.value, split ? use.share : 1});
-  }
+  for (const Route& route : network.routes) draws.push_back(draws_of(route, split));
   return MaxMin(capacities, draws, split ? LinkUse::kWhole : 1);
 }
 
@@ -85,9 +102,10 @@ NetworkModel::NetworkModel(Network network)
 std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
   if (plan.connections.size() != flows_.size())
     fail_input("the network has routes for {} connections, the plan has {}", flows_.size(), plan.connections.size());
-  transfers_.resize(plan.messages_in_flight);
+  transfers_ = UntouchedArray<Transfer>(plan.messages_in_flight);
+  transfers_used_ = 0, transfers_most_ = plan.messages_in_flight;
+  free_ = kNone;
   notices_ = TimeHeap(plan.messages_in_flight);
-  for (uint32_t t = plan.messages_in_flight; t-- > 0;) transfers_[t].next = std::exchange(free_, t);
 
   std::vector<EndPoint> ends;
   for (const Connection& connection : plan.connections) {
@@ -107,7 +125,8 @@ std::vector<ConnectFailure> NetworkModel::connect(std::span<const EndPoint>) {
 size_t NetworkModel::post(Time now, std::span<const Message> messages) noexcept {
   advance(now);
   size_t taken = 0;
-  while (taken < messages.size() && free_ != kNone) enqueue(now, messages[taken++]);
+  while (taken < messages.size() && (free_ != kNone || transfers_used_ < transfers_most_))
+    enqueue(now, messages[taken++]);
   counters_.post_refused += messages.size() - taken;
   return taken;
 }
@@ -150,12 +169,10 @@ void NetworkModel::share_rates() noexcept {
 }
 
 void NetworkModel::enqueue(Time now, const Message& message) noexcept {
-  const uint32_t slot = free_;
+  const uint32_t slot = free_ != kNone ? free_ : transfers_used_++;
   Transfer& transfer = transfers_[slot];
-  free_ = std::exchange(transfer.next, kNone);
-  transfer.message = message;
-  transfer.posted = now;
-  transfer.reported = false;
+  if (slot == free_) free_ = transfer.next;
+  transfer = {.message = message, .posted = now, .first_tx = now, .last_tx = now, .delivered = now};
   Flow& flow = flows_[message.connection.value];
   (flow.head == kNone ? flow.head : transfers_[flow.tail].next) = slot;
   flow.tail = slot;

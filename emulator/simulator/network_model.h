@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/transport.h"
+#include "base/untouched_array.h"
 #include "emulator/simulator/max_min.h"
 #include "emulator/simulator/time_heap.h"
 #include "fabric/network.h"
@@ -95,9 +96,10 @@ class NetworkModel final : public Transport {
 
   Network network_;
   MaxMin shares_;
-  Time shares_changed_ = Time::never();  ///< when the active flows changed, if the rates do not reflect it yet
-  std::vector<Flow> flows_;              ///< by connection
-  std::vector<Transfer> transfers_;
+  Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
+  std::vector<Flow> flows_;                ///< by connection
+  UntouchedArray<Transfer> transfers_{0};  ///< a few are in use at once: only those become resident
+  uint32_t transfers_used_ = 0, transfers_most_ = 0;
   uint32_t free_ = kNone;
   TimeHeap completions_;  ///< connections, by the time at which their current message leaves the source
   TimeHeap notices_;      ///< transfers, by the time of their delivery, then of their acknowledgement

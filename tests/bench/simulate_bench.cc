@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "base/clock.h"
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/simulator/roofline.h"
+#include "emulator/symmetry/folded_run.h"
 #include "fabric/network.h"
 #include "tests/bench/bench.h"
 #include "tests/engine/workload_builder.h"
@@ -58,22 +60,34 @@ void simulate(Case& c) {
                                                   .ports = ports,
                                                   .addresses = {.first = Ipv4Address{0xC6120001}}});
   const Plan plan = make_plan(c.workload, placement, c.schedule, 1);
-  NetworkModel model(star_network({.port_bandwidth = c.ports,
-                                   .port_latency = nanoseconds(100),
-                                   .switch_latency = nanoseconds(500),
-                                   .framing = rocev2_framing(Bytes(4096)),
-                                   .local_bandwidth = Bandwidth(3'600'000'000'000),
-                                   .local_latency = nanoseconds(500)},
-                                  plan.transport));
+  const Network network = star_network({.port_bandwidth = c.ports,
+                                        .port_latency = nanoseconds(100),
+                                        .switch_latency = nanoseconds(500),
+                                        .framing = rocev2_framing(Bytes(4096)),
+                                        .local_bandwidth = Bandwidth(3'600'000'000'000),
+                                        .local_latency = nanoseconds(500)},
+                                       plan.transport);
+  const std::atomic<bool> go_on{false};
+  const RunOptions options{.deadline = Duration::max()};
+  if (const std::optional<Quotient> folded = quotient(c.workload, plan, network)) {
+    FoldedRun run(*folded, {});
+    if (run.run(options, go_on)) {
+      NoRecord sink;
+      run.tell(sink);
+      std::printf("%12.6f ms %6u ranks ", static_cast<double>(run.result().total.ps) / 1e9,
+                  folded->classes.ranks.classes());
+      return;
+    }
+  }
+  NetworkModel model(network);
   model.connect(model.prepare(plan.transport));
   NoRecord sink;
   Engine engine(c.workload, plan, {}, sink);
   VirtualClock clock;
-  const std::atomic<bool> go_on{false};
-  const RunResult result = run(engine, model, {}, clock, {.deadline = Duration::max()}, go_on);
+  const RunResult result = run(engine, model, {}, clock, options, go_on);
   if (result.verdict != Verdict::kOk)
     std::printf("simulate      %s: %s\n", to_string(result.verdict), result.reason.c_str());
-  std::printf("%14.6f ms", static_cast<double>(result.total.ps) / 1e9);
+  std::printf("%12.6f ms %6u ranks ", static_cast<double>(result.total.ps) / 1e9, ranks);
 }
 
 /// Runs the case that `make` makes in a process of its own.

@@ -1,0 +1,71 @@
+#include "emulator/symmetry/folded_run.h"
+
+#include "base/clock.h"
+
+namespace rankwire {
+namespace {
+
+EngineOptions folded_options(EngineOptions options) {
+  // Payloads are not carried, and the ids of messages are not theirs.
+  options.messages.payload_keys = PayloadKeys::kIgnored;
+  options.messages.watch_ties = true;
+  return options;
+}
+
+}  // namespace
+
+FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options)
+    : quotient_(quotient),
+      model_(quotient.network),
+      engine_(quotient.workload, quotient.plan, folded_options(options), rows_) {
+  model_.connect(model_.prepare(quotient.plan.transport));
+}
+
+bool FoldedRun::run(const RunOptions& options, const std::atomic<bool>& interrupted) {
+  VirtualClock clock;
+  clock.start();
+  result_ = rankwire::run(engine_, model_, {}, clock, options, interrupted);
+  return result_.verdict == Verdict::kOk && !engine_.communication().tied();
+}
+
+std::vector<Duration> FoldedRun::rank_times() const {
+  const std::vector<Duration> of_classes = engine_.rank_times();
+  std::vector<Duration> times;
+  for (const uint32_t c : quotient_.classes.ranks.class_of) times.push_back(of_classes[c]);
+  return times;
+}
+
+CommunicationCounters FoldedRun::messages() const {
+  CommunicationCounters sum;
+  for (const FlowCounters& flow : flows()) {
+    sum.posted += flow.messages, sum.sent += flow.messages, sum.delivered += flow.messages;
+    const uint32_t c = quotient_.classes.connections.class_of[flow.connection.value];
+    if (!quotient_.plan.transport.connections[c].control)
+      sum.bytes_delivered += Bytes(static_cast<int64_t>(flow.bytes));
+  }
+  return sum;
+}
+
+std::vector<FlowCounters> FoldedRun::flows() const {
+  const std::vector<FlowCounters> of_classes = model_.flows();
+  std::vector<FlowCounters> flows;
+  for (const uint32_t c : quotient_.classes.connections.class_of) {
+    flows.push_back(of_classes[c]);
+    flows.back().connection = ConnectionId(static_cast<uint32_t>(flows.size() - 1));
+  }
+  return flows;
+}
+
+void FoldedRun::tell(RecordSink& sink) const {
+  std::vector<std::vector<RankId>> members(quotient_.classes.ranks.classes());
+  for (uint32_t r = 0; r < quotient_.classes.ranks.class_of.size(); ++r)
+    members[quotient_.classes.ranks.class_of[r]].push_back(RankId(r));
+  for (OperationRecord row : rows_.rows()) {
+    for (const RankId rank : members[row.rank.value]) {
+      row.rank = rank;
+      sink.operations({&row, 1});
+    }
+  }
+}
+
+}  // namespace rankwire
