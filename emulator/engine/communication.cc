@@ -8,27 +8,30 @@
 namespace rankwire {
 namespace {
 
-constexpr uint16_t kDone = UINT16_MAX;  // of pending_: no schedule has that many predecessors of one step
+constexpr uint32_t kBits = 64;  // of a word of started_
 
 }  // namespace
 
 Communication::Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options,
                              TimerQueue& timers, RecordSink& sink)
     : workload_(workload), plan_(plan), options_(options), timers_(timers), sink_(sink) {
-  std::vector<uint32_t> channels(plan.slot_steps.size(), 0);
+  std::vector<uint32_t> channels(plan.slot_steps.size(), 0), joins(plan.slot_steps.size(), 0);
   for (const auto& nodes : plan.nodes) {
     for (const NodePlan& node : nodes) {
       if (node.slot == NodePlan::kNone) continue;
       channels[node.slot] = std::max(channels[node.slot], plan.schedules[node.schedule].channels);
+      joins[node.slot] = std::max(joins[node.slot], plan.schedules[node.schedule].joins);
     }
   }
-  uint64_t pending = 0, channel = 0;
+  uint64_t pending = 0, started = 0, channel = 0;
   for (size_t i = 0; i < plan.slot_steps.size(); ++i) {
-    slots_.push_back({.first_pending = pending, .first_channel = channel});
-    pending += plan.slot_steps[i];
+    slots_.push_back({.first_pending = pending, .first_started = started, .first_channel = channel});
+    pending += joins[i];
+    started += (plan.slot_steps[i] + kBits - 1) / kBits;
     channel += channels[i];
   }
   pending_.resize(pending);
+  started_.resize(started);
   channel_free_.resize(channel);
   arrivals_.resize(2 * plan.messages_per_iteration, Arrival::kNone);
   sender_hints_.resize(plan.transport.connections.size());
@@ -81,16 +84,17 @@ void Communication::start(RankId rank, uint32_t node, uint32_t iteration, Time n
   slot.schedule = &schedule;
   slot.edges = plan_.edges.data() + planned.first_edge;
   slot.start = slot.end = now;
-  std::copy(schedule.schedule.predecessors.begin(), schedule.schedule.predecessors.end(),
-            pending_.begin() + static_cast<ptrdiff_t>(slot.first_pending));
-  std::fill_n(channel_free_.begin() + static_cast<ptrdiff_t>(slot.first_channel), schedule.channels, now);
-  // A step without predecessors may complete at once and start others; those have predecessors and are skipped here.
-  for (uint32_t i = 0; i < steps; ++i) {
-    if (schedule.schedule.predecessors[i] == 0) start_step(planned.slot, i, now);
+  for (uint32_t i = 0; schedule.joins > 0 && i < steps; ++i) {
+    const uint16_t predecessors = schedule.schedule.predecessors[i];
+    if (predecessors > 1) pending_[slot.first_pending + schedule.join_of[i]] = predecessors;
   }
+  std::fill_n(channel_free_.begin() + static_cast<ptrdiff_t>(slot.first_channel), schedule.channels, now);
+  // A step may complete at once and start others; those have predecessors and are not among these.
+  for (const uint32_t step : schedule.first_steps) start_step(planned.slot, step, now);
 }
 
 void Communication::start_step(uint32_t slot, uint32_t step, Time now) noexcept {
+  started_[slots_[slot].first_started + step / kBits] |= uint64_t{1} << step % kBits;
   switch (slots_[slot].schedule->schedule.steps[step].kind) {
     case StepKind::kSend:
       return send(slots_[slot], step);
@@ -141,13 +145,15 @@ void Communication::complete_step(uint32_t slot_index, uint32_t step, Time at) n
   Slot& slot = slots_[slot_index];
   const Schedule& schedule = slot.schedule->schedule;
   slot.end = std::max(slot.end, at);
-  pending_[slot.first_pending + step] = kDone;
+  started_[slot.first_started + step / kBits] &= ~(uint64_t{1} << step % kBits);
   if (--slot.remaining == 0) {
     finished_.push_back({slot.rank, slot.node, slot.start, slot.end});
     return;
   }
   for (uint32_t successor : schedule.successors_of(step)) {
-    if (--pending_[slot.first_pending + successor] == 0) start_step(slot_index, successor, at);
+    const bool joins = schedule.predecessors[successor] > 1;
+    if (joins && --pending_[slot.first_pending + slot.schedule->join_of[successor]] > 0) continue;
+    start_step(slot_index, successor, at);
   }
 }
 
@@ -296,7 +302,8 @@ std::vector<Waiting> Communication::waiting(size_t most) const {
     for (uint32_t i = 0; i < planned.schedule.steps.size(); ++i) {
       Step step = planned.schedule.steps[i];
       step.peer = planned.peer_of(step.peer, slot.position);
-      if (pending_[slot.first_pending + i] != 0 || step.kind == StepKind::kReduce) continue;
+      const bool started = started_[slot.first_started + i / kBits] >> i % kBits & 1;
+      if (!started || step.kind == StepKind::kReduce) continue;
       result.push_back({slot.rank, slot.node, slot.iteration, step.kind,
                         message_id(workload_, slot.rank, slot.node, step, slot.iteration),
                         slot.edges[planned.edge_of[i]].connection});

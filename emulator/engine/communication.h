@@ -109,6 +109,7 @@ class Communication {
     const PlannedSchedule* schedule = nullptr;
     const EdgePlan* edges = nullptr;
     uint64_t first_pending = 0;  // offset into pending_
+    uint64_t first_started = 0;  // offset into started_
     uint64_t first_channel = 0;  // offset into channel_free_
     Time start, end;
   };
@@ -161,7 +162,8 @@ class Communication {
   TimerQueue& timers_;
   RecordSink& sink_;
   std::vector<Slot> slots_;
-  std::vector<uint16_t> pending_;   // by slot and step: predecessors not complete; kDone when complete
+  std::vector<uint16_t> pending_;   // by slot and PlannedSchedule::join_of: predecessors not complete
+  std::vector<uint64_t> started_;   // by slot, a bit a step: has started and is not complete
   std::vector<Time> channel_free_;  // by slot and channel: when its reducer is free
   std::vector<Arrival> arrivals_;   // two iterations x the messages of one
   std::vector<uint32_t> sender_hints_, receiver_hints_;     // by connection, for MessageOwners::find

@@ -14,17 +14,6 @@
 namespace rankwire {
 namespace {
 
-PlannedSchedule plan_schedule(Schedule schedule) {
-  PlannedSchedule result{edges_of(schedule)};
-  for (const Step& step : schedule.steps) {
-    result.channels = std::max<uint32_t>(result.channels, step.channel + 1u);
-    result.sends += step.kind == StepKind::kSend;
-  }
-  schedule.scattered = {};  // sizes are all that a run needs
-  result.schedule = std::move(schedule);
-  return result;
-}
-
 /// Where the other members of a group stand, seen from one of them. What nobody asks for is empty.
 struct Surroundings {
   uint32_t nodes = 0;           ///< hosts, all together
@@ -169,7 +158,7 @@ class Planner {
     const auto first = known_schedules_.find(key(0));
     if (first != known_schedules_.end() && plan_.schedules[first->second].turns > 0) return first->second;
     if (first == known_schedules_.end() && !asks) {
-      PlannedSchedule planned = plan_schedule(make_schedule(request, options_));
+      PlannedSchedule planned = planned_schedule(make_schedule(request, options_));
       const bool serves_all = turns(request, options_, planned.schedule);
       if (serves_all) planned.turns = request.members;
       const uint32_t added = add_schedule(key(0), std::move(planned));
@@ -182,7 +171,7 @@ class Planner {
     request.local = around.local;
     request.hosts = around.hosts;
     request.ring = around.ring;
-    return add_schedule(key(role.position), plan_schedule(make_schedule(request, options_)));
+    return add_schedule(key(role.position), planned_schedule(make_schedule(request, options_)));
   }
 
   uint32_t add_schedule(const ScheduleKey& key, PlannedSchedule schedule) {
@@ -319,6 +308,20 @@ void size_slots(Plan& plan) {
 }
 
 }  // namespace
+
+PlannedSchedule planned_schedule(Schedule schedule) {
+  PlannedSchedule result{edges_of(schedule)};
+  result.join_of.resize(schedule.steps.size());
+  for (uint32_t i = 0; i < schedule.steps.size(); ++i) {
+    result.channels = std::max<uint32_t>(result.channels, schedule.steps[i].channel + 1u);
+    result.sends += schedule.steps[i].kind == StepKind::kSend;
+    if (schedule.predecessors[i] == 0) result.first_steps.push_back(i);
+    if (schedule.predecessors[i] > 1) result.join_of[i] = result.joins++;
+  }
+  schedule.scattered = {};  // sizes are all that a run needs
+  result.schedule = std::move(schedule);
+  return result;
+}
 
 void index_plan(Plan& plan) {
   for (const Connection& c : plan.transport.connections) {

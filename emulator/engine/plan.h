@@ -24,12 +24,19 @@ struct PlannedSchedule : Edges {
   /// Members of the group when all of them share this schedule (see turning.h), else 0: NodePlan::position places
   /// further on the ring are the peers.
   uint32_t turns = 0;
+  std::vector<uint32_t> first_steps;  ///< those without predecessors
+  /// By step with more than one predecessor, which must count them: its place among such. Meaningless for others.
+  std::vector<uint32_t> join_of;
+  uint32_t joins = 0;
 
   /// The peer's position in the group, of a step or an edge, for a node at `position`.
   uint32_t peer_of(uint32_t peer, uint32_t position) const {
     return turns == 0 ? peer : turned_peer(peer, position, turns);
   }
 };
+
+/// What the engine wants to know of a schedule.
+PlannedSchedule planned_schedule(Schedule schedule);
 
 /// Where an edge of one node's schedule stands on its connection.
 struct EdgePlan {

@@ -67,6 +67,12 @@ class NetworkModel final : public Transport {
     bool reported = false;  ///< its delivery was
     uint32_t next = kNone;  ///< in the connection's queue or in the list of free transfers
   };
+  /// What follows from the size of a message on its route.
+  struct Cost {
+    Bytes message = Bytes(-1);
+    Bytes line;           ///< that it occupies on each link
+    Duration forwarding;  ///< from its end at the source to its delivery
+  };
   /// A connection. `remaining` belongs to the transfer at the head of the queue.
   struct Flow {
     __int128 remaining =
@@ -78,6 +84,7 @@ class NetworkModel final : public Transport {
     Duration latency;  ///< of all links of the route
     Time last_delivered;
     uint64_t messages = 0, bytes = 0;  ///< acknowledged
+    Cost cost;                         ///< of the last size: most messages of a connection are alike
   };
 
   void advance(Time now) noexcept;
@@ -86,6 +93,7 @@ class NetworkModel final : public Transport {
   void begin(uint32_t connection, Time now) noexcept;
   void complete(uint32_t connection, Time now) noexcept;
   void schedule_completion(uint32_t connection) noexcept;
+  const Cost& cost_of(uint32_t connection, Bytes message) noexcept;
   Duration forwarding_time(uint32_t connection, Bytes message) const noexcept;
   Duration cut_through_time(uint32_t connection, Bytes frame) const noexcept;
   Bandwidth slowest(std::span<const LinkUse> hop) const noexcept;

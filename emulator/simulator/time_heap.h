@@ -1,6 +1,7 @@
 // What happens next among a fixed number of things, each of which is due at most once at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace rankwire {
 
-/// A binary min-heap of ids 0 .. ids-1 by (time, order), where an id's time can be moved or taken out. Nothing
+/// A min-heap of ids 0 .. ids-1 by (time, order), where an id's time can be moved or taken out. Nothing
 /// allocates after construction.
 class TimeHeap {
  public:
@@ -55,18 +56,23 @@ class TimeHeap {
     places_[entry.id] = place;
   }
 
+  static constexpr uint32_t kChildren = 4;  ///< of an entry: a shallow heap reads less memory than a binary one
+
   /// Moves the entry at `place` up or down to where it belongs.
   void settle(uint32_t place) noexcept {
     const Entry entry = entries_[place];
-    while (place > 0 && entry < entries_[(place - 1) / 2]) {
-      put(place, entries_[(place - 1) / 2]);
-      place = (place - 1) / 2;
+    while (place > 0 && entry < entries_[(place - 1) / kChildren]) {
+      put(place, entries_[(place - 1) / kChildren]);
+      place = (place - 1) / kChildren;
     }
-    for (uint32_t child = 2 * place + 1; child < entries_.size(); child = 2 * place + 1) {
-      if (child + 1 < entries_.size() && entries_[child + 1] < entries_[child]) ++child;
-      if (!(entries_[child] < entry)) break;
-      put(place, entries_[child]);
-      place = child;
+    const auto size = static_cast<uint32_t>(entries_.size());
+    for (uint32_t first = kChildren * place + 1; first < size; first = kChildren * place + 1) {
+      uint32_t least = first;
+      for (uint32_t child = first + 1; child < std::min(first + kChildren, size); ++child)
+        if (entries_[child] < entries_[least]) least = child;
+      if (!(entries_[least] < entry)) break;
+      put(place, entries_[least]);
+      place = least;
     }
     put(place, entry);
   }

@@ -50,6 +50,40 @@ TEST(MaxMin, DoesNotPassRoundingOn) {
   EXPECT_EQ(shares_of({100, 1000}, {{{0}, {1}}, {{0}}, {{0}}, {{1}}}), (std::vector<int64_t>{33, 33, 33, 966}));
 }
 
+// Rounded levels leave a rest on one of two equal constraints when they are filled one after another: whichever comes
+// first must not matter.
+TEST(MaxMin, SharesDoNotDependOnNumbers) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    constexpr uint32_t kWhole = 4096;
+    const size_t constraints = 2 + random.below(6), variables = 2 + random.below(40);
+    std::vector<int64_t> capacities(constraints);
+    // Few different ones, so that several constraints fill up together.
+    for (int64_t& capacity : capacities) capacity = 1'000'003 * static_cast<int64_t>(1 + random.below(2));
+    Uses uses(variables);
+    for (auto& of_variable : uses) {
+      std::set<uint32_t> drawn;
+      for (size_t n = 1 + random.below(3); drawn.size() < std::min(n, constraints);)
+        drawn.insert(static_cast<uint32_t>(random.below(constraints)));
+      for (const uint32_t c : drawn) of_variable.push_back({c, kWhole});
+    }
+    const std::vector<int64_t> shares = shares_of(capacities, uses, kWhole);
+    std::vector<int64_t> reversed(capacities.rbegin(), capacities.rend());
+    Uses mirrored(uses.rbegin(), uses.rend());
+    for (auto& of_variable : mirrored)
+      for (Draw& draw : of_variable) draw.constraint = static_cast<uint32_t>(constraints) - 1 - draw.constraint;
+    std::vector<int64_t> others = shares_of(reversed, mirrored, kWhole);
+    std::ranges::reverse(others);
+    EXPECT_EQ(shares, others) << "round " << round;
+  }
+}
+
+// v0 stands for three that each draw on both constraints: they and v1 have a fourth of 100 each.
+TEST(MaxMin, AVariableMayStandForSeveral) {
+  EXPECT_EQ(shares_of({100, 90}, {{{0, 3}, {1, 3}}, {{0}}}), (std::vector<int64_t>{25, 25}));
+  EXPECT_EQ(shares_of({100, 60}, {{{0, 3}, {1, 3}}, {{0}}}), (std::vector<int64_t>{20, 40}));
+}
+
 // Over two constraints of 100 in halves, v0 may have 200, but no more than 150 of the third. With v1, which has
 // constraint 0 alone, x / 2 + x <= 100: both have 66 2/3.
 TEST(MaxMin, DrawsPartsOfAShare) {

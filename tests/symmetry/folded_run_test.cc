@@ -149,7 +149,8 @@ TEST(FoldedRun, TellsWhatTheWholeRunTells) {
     Workload workload = training_step(random, tensor, data, stages, uneven ? 1 : 0);
     EngineOptions options{.iterations = some({1, 2, 3}), .communication = some({0, 0, 1, 2})};
     options.messages.reduce_latency = nanoseconds(some({0, 0, 700}));
-    const ScheduleOptions schedule{.channels = some({1, 2, 4}), .chunk = Bytes(some({4'000, 20'000, 1 << 20}))};
+    ScheduleOptions schedule{.channels = some({1, 2, 4}), .chunk = Bytes(some({4'000, 20'000, 1 << 20}))};
+    if (random.below(4) == 0) schedule.nccl = NcclProfile{.channels = some({1, 2})};
     const uint32_t hosts = some({1, 2}) == 1 ? ranks : data * stages;
     const uint32_t a_nic = hosts == ranks ? 1 : some({1, tensor});
     const Bandwidth first = random.below(8) == 0 ? Bandwidth(99'000'000'000) : kRate;
@@ -161,7 +162,7 @@ TEST(FoldedRun, TellsWhatTheWholeRunTells) {
     EXPECT_EQ(folded->operations, whole.operations) << "seed " << seed;
     EXPECT_TRUE(*folded == whole) << "seed " << seed;
   }
-  EXPECT_GT(folded_runs, 50u);
+  EXPECT_GT(folded_runs, 50u) << "of 150";
 }
 
 }  // namespace

@@ -101,6 +101,31 @@ class Predictions(RankwireTest):
             with self.subTest(case=row["case"]):
                 self.assertEqual(row, known)
 
+    def tables(self, run, *left_out):
+        """The rows of every table of the record but those, in an order of their own."""
+        with sqlite3.connect(f"file:{run.folder / 'run.sqlite'}?mode=ro", uri=True) as record:
+            names = [name for name, in record.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {
+                name: sorted(map(repr, record.execute(f'SELECT * FROM "{name}"')))
+                for name in names
+                if name not in left_out
+            }
+
+    def test_ranks_simulated_once_leave_the_record_of_all(self):
+        for name in ("data_parallel", "tensor_parallel", "three_kinds_in_hosts", "reduces_take_time"):
+            # Messages have ids, so with `all` every rank is simulated.
+            records = [
+                self.tables(
+                    self.call("simulate", generated()[name] | {"record": {"messages": messages}}, out=messages),
+                    "messages", "message_latency", "record",
+                )
+                for messages in ("none", "all")
+            ]
+            self.assertGreater(len(records[0]["operations"]), 500)
+            for table, rows in records[0].items():
+                with self.subTest(case=name, table=table):
+                    self.assertEqual(rows, records[1][table])
+
     def test_the_same_input_gives_the_same_record(self):
         config = generated()["three_kinds_in_hosts"] | {"record": {"messages": "all"}}
         records = []
