@@ -105,7 +105,7 @@ std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
   transfers_ = UntouchedArray<Transfer>(plan.messages_in_flight);
   transfers_used_ = 0, transfers_most_ = plan.messages_in_flight;
   free_ = kNone;
-  notices_ = TimeHeap(plan.messages_in_flight);
+  notices_ = NoticeQueue(plan.messages_in_flight);
 
   std::vector<EndPoint> ends;
   for (const Connection& connection : plan.connections) {
@@ -217,7 +217,7 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   ++transmitted_;
   transfer.delivered = std::max(now + cost_of(connection, transfer.message.bytes).forwarding, flow.last_delivered);
   flow.last_delivered = transfer.delivered;
-  notices_.set(slot, transfer.delivered, notices_made_++);
+  notices_.push(slot, transfer.delivered, notices_made_++);
   if (flow.head != kNone) return begin(connection, now);
   completions_.remove(connection);
   if (!flow.active) return;
@@ -284,7 +284,8 @@ Event NetworkModel::report(uint32_t slot) noexcept {
 Event NetworkModel::report_received(uint32_t slot) noexcept {
   Transfer& transfer = transfers_[slot];
   transfer.reported = true;
-  notices_.set(slot, transfer.delivered + flows_[transfer.message.connection.value].latency, notices_made_++);
+  notices_.pop();
+  notices_.push(slot, transfer.delivered + flows_[transfer.message.connection.value].latency, notices_made_++);
   ++counters_.messages_delivered;
   const Message& message = transfer.message;
   Event event = event_of(message);
@@ -299,7 +300,7 @@ Event NetworkModel::report_sent(uint32_t slot) noexcept {
   Transfer& transfer = transfers_[slot];
   const Message& message = transfer.message;
   Flow& flow = flows_[message.connection.value];
-  notices_.remove(slot);
+  notices_.pop();
   transfer.next = std::exchange(free_, slot);
   ++counters_.messages_sent;
   ++flow.messages;

@@ -9,6 +9,7 @@
 #include "base/transport.h"
 #include "base/untouched_array.h"
 #include "emulator/simulator/max_min.h"
+#include "emulator/simulator/notice_queue.h"
 #include "emulator/simulator/time_heap.h"
 #include "fabric/network.h"
 
@@ -110,7 +111,7 @@ class NetworkModel final : public Transport {
   uint32_t transfers_used_ = 0, transfers_most_ = 0;
   uint32_t free_ = kNone;
   TimeHeap completions_;  ///< connections, by the time at which their current message leaves the source
-  TimeHeap notices_;      ///< transfers, by the time of their delivery, then of their acknowledgement
+  NoticeQueue notices_;   ///< transfers, by the time of their delivery, then of their acknowledgement
   uint64_t notices_made_ = 0;
   uint64_t transmitted_ = 0;  ///< messages that have left their sources
   TransportCounters counters_;
