@@ -27,7 +27,7 @@ class Reduction {
     std::vector<uint32_t> schedules(plan_.schedules.size(), kNone), slots(plan_.slot_steps.size(), kNone);
     uint32_t slots_used = 0;
     for (const uint32_t rank : classes.ranks.first) {
-      result_.workload.ranks.push_back(workload_.ranks[rank]);
+      add_rank(workload_.ranks[rank]);
       std::vector<NodePlan>& nodes = result_.plan.nodes.emplace_back(plan_.nodes[rank]);
       for (NodePlan& node : nodes) {
         if (node.schedule == NodePlan::kNone) continue;
@@ -42,6 +42,16 @@ class Reduction {
   }
 
  private:
+  void add_rank(const RankTrace& trace) {
+    RankTrace& copy = result_.workload.ranks.emplace_back();
+    copy.file = trace.file;
+    copy.in_order = trace.in_order;
+    copy.nodes = trace.nodes;
+    copy.dependencies = trace.dependencies;
+    copy.successor_begin = trace.successor_begin;
+    copy.successors = trace.successors;
+  }
+
   void add_node(NodePlan& node, std::vector<uint32_t>& schedules) {
     Plan& plan = result_.plan;
     const PlannedSchedule& planned = plan_.schedules[node.schedule];

@@ -13,8 +13,9 @@ namespace rankwire {
 /// the whole run, as far as equal times need no order that only numbers could decide (Communication::tied).
 struct Quotient {
   SymmetryClasses classes;
-  Workload workload;  ///< ids of messages made from it name the wrong ranks
-  Plan plan;          ///< without NICs
+  /// Nodes have the names of the whole workload, which outlives it. Ids of messages made from it name the wrong ranks.
+  Workload workload;
+  Plan plan;  ///< without NICs
   Network network;
 };
 
