@@ -33,7 +33,7 @@ class MirrorImage {
   /// Whether the bit AckReq is set.
   bool asks() const noexcept { return (head_[kBth + offsetof(Bth, ack_request)] & Bth::kAckRequest) != 0; }
   /// A packet with a full payload and no extended headers, with AckReq or without.
-  bool is_middle(bool ack_request = false) const noexcept {
+  [[gnu::always_inline]] bool is_middle(bool ack_request = false) const noexcept {
     const uint8_t* const sent = own_.header();
     const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ word<uint16_t>(sent + kTotalLength)) |
                             (word<uint16_t>(head_ + kUdpLength) ^ word<uint16_t>(sent + kUdpLength));

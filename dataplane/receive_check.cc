@@ -21,6 +21,11 @@ uint32_t fragment_word(const uint8_t* ipv4) noexcept {
   return load_word(ipv4 + offsetof(Ipv4Header, identification));
 }
 
+// Of a full MIDDLE wholly in `head`.
+uint32_t trailer_in_head(const Frame& middle, uint32_t mtu) noexcept {
+  return load_word(middle.head + MirrorImage::kEnd + mtu);
+}
+
 // The ICRC of a frame of which `covered` bytes are in front of it, wholly in `head` or with its payload by reference.
 uint32_t trailer_of(const Frame& frame, uint32_t covered) noexcept {
   return load_word(frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes : frame.head + covered);
@@ -81,7 +86,7 @@ size_t IcrcCheck::matching_middles(const PeerIcrcBase& sender, uint32_t psn,
     const uint32_t block = pattern_icrc_.block(sender.full, IpVersion::kIpv4, Opcode::kWriteMiddle, psn);
     const size_t block_end = std::min<size_t>(frames.size(), n + 256 - (psn & 0xFF));
     for (; n < block_end; ++n, ++psn) {
-      if (trailer_of(frames[n], MirrorImage::kEnd + mtu_) == (block ^ change[psn & 0xFF])) continue;
+      if (trailer_in_head(frames[n], mtu_) == (block ^ change[psn & 0xFF])) continue;
       if (whole_middles(sender, psn, frames.subspan(n, 1)) == 0) return n;
     }
   }
@@ -103,7 +108,7 @@ size_t IcrcCheck::whole_middles(const PeerIcrcBase& sender, uint32_t psn,
     }
     crc32_update_all(std::span(crcs).first(together.size()), payloads.data(), mtu_);
     for (size_t i = 0; i < together.size(); ++i, ++done)
-      if (trailer_of(together[i], MirrorImage::kEnd + mtu_) != ~crcs[i]) return done;
+      if (trailer_in_head(together[i], mtu_) != ~crcs[i]) return done;
   }
   return frames.size();
 }

@@ -231,14 +231,17 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
     const HeaderTemplate& path = templates[queue_pair];
     const auto room = static_cast<uint32_t>(buffers.size()) - done;
     const uint32_t limit = std::min(turn - run, room);
+    if (requester.plain_packets() == 0 && !requester.at_first()) requester.look_ahead(reliable_);
     const bool plain = requester.plain_packets() >= limit;
     const uint32_t packets = plain ? limit : requester.new_packets(reliable_, limit);
     if (packets == 0 || path.header_length != middle.header_length) break;
     const std::span<const FrameBuffer> frames = buffers.subspan(done, packets);
+    bool goes_on = true;
     if (!plain && (requester.at_first() || packets == requester.packets_left())) {
       if (done > staged) stage_data(lane, done - staged, middle);
       staged = done + packets;
       transmit_ends(lane, queue_pair, frames, now);
+      goes_on = requester.can_send(reliable_);
     } else {
       if (packets == 1) {
         writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), frames.front(), place);
@@ -246,11 +249,6 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
         writer.write_middles(path, requester.middle_opcode(), requester.next_psn(), frames, place);
       }
       requester.middles_sent(packets);
-    }
-    bool goes_on = true;
-    if (!plain) {
-      requester.look_ahead(reliable_);
-      goes_on = requester.can_send(reliable_);
     }
     done += packets;
     run += packets;
