@@ -3,7 +3,7 @@
 import unittest
 
 import chakra
-from rankwire import OK, USAGE, RankwireTest, rankwire
+from rankwire import OK, USAGE, RankwireTest, rankwire, transformer
 
 SIZE = 48 * 1024  # divided by 2, 3, 4, 6, 8 and their products without rest
 
@@ -118,6 +118,20 @@ class Algorithms(RankwireTest):
                         run = self.call("simulate", config, "--twin", out=f"{operation}.{algorithm}.{ranks}")
                         self.assert_delivered(run)
                         self.assertEqual(run.summary["bytes_wire"], SIZE * inputs_sent(operation, algorithm, ranks))
+
+    def test_overlapping_groups_of_a_training_step(self):
+        # Groups of two, every rank in several: there all algorithms of an all-reduce send 2 (n - 1) inputs.
+        sent = set()
+        for algorithm in ALGORITHMS["all_reduce"] + BY_HOST["all_reduce"]:
+            config = {
+                "workload": {"generate": transformer()},
+                "ports": {"count": 8, "device": "memory"},
+                "collectives": {"algorithms": {"all_reduce": algorithm}},
+            }
+            run = self.call("simulate", config, out=algorithm)
+            self.assertEqual(run.summary["verdict"], "ok", run.summary["reason"])
+            sent.add(run.summary["bytes_wire"])
+        self.assertEqual(len(sent), 1, sent)
 
     def test_hosts_send_each_other_what_they_must(self):
         ranks, hosts = 8, 4
