@@ -13,7 +13,8 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostNodes = 1 << 20;
+/// Of components and devices within devices, and of edges, so that a few large counts do not take all memory and time.
+constexpr size_t kMostParts = 1 << 20, kMostEdges = 1 << 22;
 /// Of a cable at a CPU: more than any way round it.
 constexpr uint32_t kCostOfCpu = 64;
 
@@ -58,6 +59,7 @@ class Expansion {
   void add_nodes(const InfraDevice& device, const std::string& prefix, int depth) {
     constexpr int kDeepest = 16;
     if (depth > kDeepest) fail_at(device.origin, "device '{}' contains itself", device.name);
+    if (++parts_ > kMostParts) fail_at(device.origin, "the file has more than {} components", kMostParts);
     for (const InfraComponent& component : device.components) {
       for (uint32_t i = 0; i < component.count; ++i) {
         const std::string name = fmt::format("{}.{}.{}", prefix, component.name, i);
@@ -68,7 +70,7 @@ class Expansion {
         const auto number = static_cast<uint32_t>(graph_.nodes.size());
         if (!numbers_.emplace(name, number).second) fail_at(device.origin, "there are two components '{}'", name);
         graph_.nodes.push_back({name, component.type});
-        if (number >= kMostNodes) fail_at(device.origin, "the file has more than {} components", kMostNodes);
+        if (number >= kMostParts) fail_at(device.origin, "the file has more than {} components", kMostParts);
       }
     }
   }
@@ -152,6 +154,8 @@ class Expansion {
     if (link == nullptr) {
       fail_input("{}: '{}' is not the name of a link; there are {}", place_, edge.link, names_of(links));
     }
+    made_ += edge.scheme == InfraScheme::kManyToMany ? first.size() * second.size() : first.size();
+    if (made_ > kMostEdges) fail_input("{}: the file has more than {} edges", place_, kMostEdges);
     switch (edge.scheme) {
       case InfraScheme::kNone:
         fail_input("{}: needs 'scheme', one2one or many2many", place_);
@@ -181,6 +185,7 @@ class Expansion {
   InfraGraph graph_;
   std::unordered_map<std::string, uint32_t> numbers_;
   std::unordered_map<uint64_t, size_t> edges_;
+  size_t parts_ = 0, made_ = 0;
   std::string place_;  ///< of the edge at hand
 };
 

@@ -188,6 +188,18 @@ TEST_F(InfraGraphFile, SaysWhichEdgeIsWrongAndWhere) {
             ":31: 'srv' is not the name of a device; there are server, switch");
 }
 
+TEST_F(InfraGraphFile, RefusesMoreThanItCanHold) {
+  EXPECT_EQ(error_of("device: server, count: 2", "device: server, count: 1000000"),
+            ":4: the file has more than 1048576 components");
+  EXPECT_EQ(
+      error_of("{name: xpu, choice: xpu, count: 2, description: GPU}", "{name: server, choice: device, count: 2}"),
+      ":4: device 'server' contains itself");
+  std::string everybody = kClos;
+  everybody.replace(everybody.find("count: 2, description"), 8, "count: 9000");
+  everybody.replace(everybody.find("\"nvsw[0]\""), 9, "xpu");
+  EXPECT_THROW(topology(everybody), Error);
+}
+
 TEST(InfraSlice, IsOfPythonsNotation) {
   const auto slice = [](const char* text) {
     const InfraSlice made = parse_slice(text, 8);
