@@ -31,15 +31,19 @@ class ComputeModelTest : public ::testing::Test {
     for (int p = 0; p < 4; ++p) config_.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
   }
 
-  /// Adds the nodes to each of four ranks, with an all-reduce behind them, and prepares.
-  rankwire::Setup& prepare_with(const Nodes& nodes) {
+  /// Gives the nodes to each of four ranks, with an all-reduce behind them, and prepares.
+  void prepare_set(const Nodes& nodes, TraceSet& set, rankwire::Setup& setup) {
     for (int rank = 0; rank < 4; ++rank) {
       Nodes all = nodes;
       all.push_back(collective(1'000, "ar").size(64).after({nodes.front().id()}));
-      set_.add(all);
+      set.add(all);
     }
-    config_.workload.traces = set_.options.traces;
-    prepare(setup_, config_, folder_.path());
+    config_.workload.traces = set.options.traces;
+    prepare(setup, config_, folder_.path());
+  }
+  /// Once a test.
+  rankwire::Setup& prepare_with(const Nodes& nodes) {
+    prepare_set(nodes, set_, setup_);
     return setup_;
   }
   const Node& node(uint32_t rank, uint32_t index) { return setup_.workload.ranks[rank].nodes[index]; }
@@ -49,8 +53,10 @@ class ComputeModelTest : public ::testing::Test {
     return file.string();
   }
   std::string error_of(const Nodes& nodes) {
+    TraceSet set;
+    rankwire::Setup setup;
     try {
-      prepare_with(nodes);
+      prepare_set(nodes, set, setup);
     } catch (const Error& error) {
       return error.what();
     }
