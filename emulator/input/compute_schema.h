@@ -94,10 +94,10 @@ void describe_compute_keys(Visitor& visit, ComputeKeys& compute) {
   visit.field("latency", compute.latency, Or{kAsDefault, Interval{Duration(), seconds(1)}});
   visit.section("efficiency", [&](auto& keys) {
     using Axis = EfficiencyCurve::Axis;
-    keys.field("by", compute.efficiency_axis,
-               Or{kAsDefault,
-                  Choice<Axis>{
-                      {{"intensity", Axis::kIntensity}, {"operations", Axis::kOperations}, {"bytes", Axis::kBytes}}}});
+    keys.field(
+        "by", compute.efficiency_axis,
+        Or{kAsDefault,
+           Choice<Axis>{{{"intensity", Axis::kIntensity}, {"operations", Axis::kWork}, {"bytes", Axis::kBytes}}}});
     keys.items("points", compute.efficiency, [](auto& point, EfficiencyCurve::Point& value) {
       point.field("at", value.at_thousandths, Thousandths{});
       point.field("share", value.share_ppm, PositiveShare{});

@@ -29,7 +29,7 @@ Wide position(EfficiencyCurve::Axis axis, int64_t operations, Bytes tensor) {
     case EfficiencyCurve::Axis::kIntensity:
       if (tensor.count == 0) return Wide{INT64_MAX} * 1'000;
       return Wide{operations} * 1'000 / tensor.count;
-    case EfficiencyCurve::Axis::kOperations:
+    case EfficiencyCurve::Axis::kWork:
       return Wide{operations} * 1'000;
     case EfficiencyCurve::Axis::kBytes:
       return Wide{tensor.count} * 1'000;

@@ -18,8 +18,8 @@ inline constexpr uint32_t kWholeShare = 1'000'000;  ///< parts per million
 /// The share of the roofline that operations reach, by one of their quantities.
 struct EfficiencyCurve {
   enum class Axis : uint8_t {
-    kIntensity,   ///< operations / byte
-    kOperations,  ///< operations
+    kIntensity,  ///< operations / byte
+    kWork,       ///< operations
     kBytes,
   };
   struct Point {

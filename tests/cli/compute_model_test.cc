@@ -105,7 +105,7 @@ TEST_F(ComputeModelTest, ObeysPeakAndMemoryBandwidth) {
 }
 
 TEST_F(ComputeModelTest, ReachesItsShareOfTheRoofline) {
-  config_.compute.efficiency_axis = EfficiencyCurve::Axis::kOperations;
+  config_.compute.efficiency_axis = EfficiencyCurve::Axis::kWork;
   config_.compute.efficiency = {{0, 100'000}, {1'000'000'000'000, 500'000}};  // at 0 and 10^9 flop
   prepare_with({work(1, "half way", 500'000'000, 0), work(2, "beyond", 2'000'000'000, 0)});
   EXPECT_EQ(node(0, 0).duration, Duration(16'666'667));  // 5 us at 30 %

@@ -78,7 +78,7 @@ TEST(EfficiencyCurve, RoundsDown) {
 }
 
 TEST(EfficiencyCurve, MayGoByOperationsOrBytes) {
-  EfficiencyCurve curve{EfficiencyCurve::Axis::kOperations, {{0, 200'000}, {1'000'000, 600'000}}};
+  EfficiencyCurve curve{EfficiencyCurve::Axis::kWork, {{0, 200'000}, {1'000'000, 600'000}}};
   EXPECT_EQ(curve.share_of(500, Bytes(7)), 400'000u);
   curve.axis = EfficiencyCurve::Axis::kBytes;
   EXPECT_EQ(curve.share_of(7, Bytes(250)), 300'000u);
