@@ -58,7 +58,7 @@ TEST_F(FabricTopology, OversubscriptionIsARatioOfRates) {
   EXPECT_EQ(fabric_topology(tree).cables[0].line.rate.bits_per_second, 40 * kGbps);
 }
 
-// What comes into a leaf are the NICs of 2 nodes of 2 NPUs: 4 x 100 Gb/s... over 2 spines at 4:1, 50 Gb/s a cable.
+// 4 x 100 Gb/s come into a leaf; over 2 spines at 4:1 that is 50 Gb/s a cable.
 TEST_F(FabricTopology, LevelsTakeTheirRatesFromThoseBelow) {
   const std::string levels =
       "{name: leaf, count: 4, rate: 100Gbps, latency: 300ns}, {name: spine, count: 2, switches: 2, oversubscription: "
