@@ -13,8 +13,8 @@
 namespace rankwire {
 namespace {
 
-/// No message is cut.
-constexpr Bytes kLargestMessage = Bytes(int64_t{1} << 50);
+/// As large as a schedule may have them.
+constexpr Bytes kLargestMessage = Bytes(INT32_MAX);
 
 class Expander {
  public:
@@ -51,7 +51,8 @@ class Expander {
 
  private:
   /// The messages of a group's collectives have tags of their own: the k-th to a member is the k-th that it receives.
-  /// Of one collective they are less than 4 for each member between two of them.
+  /// Of one collective a member sends another less than 4 for each member, times the parts of what is too large for
+  /// one.
   void number_tags() {
     int64_t next = 0;
     for (const RankTrace& trace : workload_.ranks) {
@@ -59,9 +60,16 @@ class Expander {
         if (node.kind == NodeKind::kSend) next = std::max(next, node.tag + 1);
       }
     }
-    for (const Group& group : workload_.groups) {
+    std::vector<int64_t> largest(workload_.groups.size());
+    for (const RankTrace& trace : workload_.ranks) {
+      for (const Node& node : trace.nodes) {
+        if (node.kind == NodeKind::kCollective)
+          largest[node.group.value] = std::max(largest[node.group.value], node.bytes.count);
+      }
+    }
+    for (size_t g = 0; g < largest.size(); ++g) {
       first_tag_.push_back(next);
-      next += 4 * static_cast<int64_t>(group.members.size());
+      next += 4 * static_cast<int64_t>(workload_.groups[g].members.size()) * (1 + largest[g] / kLargestMessage.count);
     }
     if (next > INT32_MAX) fail_input("the messages of collectives need tags up to {}, the most is {}", next, INT32_MAX);
   }

@@ -9,9 +9,9 @@
 
 namespace rankwire {
 
-/// Expands collectives to the messages that rankwire sends for them by default, one message a step. The traces are
-/// loaded and checked as for a run when the first one is met. A communicator carries out its collectives one after
-/// another, so each requires the one before it of its group. Tags are above those of the traces' own messages.
+/// Expands collectives to the messages that rankwire sends for them by default, one message a step up to 2 GiB. The
+/// traces are loaded and checked as for a run when the first one is met. A communicator carries out its collectives one
+/// after another, so each requires the one before it of its group. Tags are above those of the traces' own messages.
 /// `groups` is a file of process groups, or "".
 ExpandCollective make_goal_collectives(std::vector<std::string> traces, std::string groups);
 

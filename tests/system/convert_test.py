@@ -63,6 +63,15 @@ class Layers(Convert):
         run = self.simulate(made)
         self.assertEqual(run.summary["bytes"], self.bytes_of(made, traffic.read_groups(made["groups"])))
 
+        # The messages of the collectives, written as a schedule and read again, are as many bytes.
+        process = rankwire("convert", "to-goal", made["traces"], "--out", self.folder / "goal", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        goal = json.loads(process.stdout)
+        self.assertEqual((goal["collectives"], goal["sends"]), (made["collectives"], goal["receives"]))
+        process = rankwire("convert", "goal", goal["schedule"], "--out", self.folder / "messages", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual(self.simulate(json.loads(process.stdout)).summary["bytes"], run.summary["bytes"])
+
     def test_experts_of_simai_run(self):
         text = self.folder / "moe.txt"
         text.write_text(

@@ -14,6 +14,19 @@ class TraceCheck(RankwireTest):
         chakra.write_ranks(prefix, ranks)
         return prefix
 
+    def test_unmatched_messages_are_dropped_or_completed_where_asked(self):
+        sends = chakra.Node(2, "out", chakra.SEND, [1], attributes={"comm_dst": 1, "comm_size": 64})
+        prefix = self.write([chakra.Node(1, "gemm", duration_us=5), sends], [chakra.Node(1, "gemm", duration_us=5)])
+        self.check(prefix, "--repair", self.folder / "kept", status=FAILED)
+        for how, messages in (("drop", 0), ("complete", 1)):
+            copy = self.folder / how
+            report = self.check(prefix, "--repair", copy, "--unmatched", how, status=OK)
+            self.assertEqual([change["code"] for change in report["changes"]], ["unmatched-send"])
+            self.assertEqual(self.simulate(copy / "w").summary["bytes"], 64 * messages)
+        process = rankwire("trace", "check", prefix, "--unmatched", "drop")
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn("--unmatched requires --repair", process.stderr)
+
     def broken(self):
         """Two ranks; rank 1 has a cycle, a dangling dependency and an id twice."""
         good = [chakra.Node(1, "gemm", duration_us=5), chakra.collective(chakra.ALL_REDUCE, 4096, 2, [1])]
