@@ -116,8 +116,8 @@ const std::map<std::string, std::string> kRefused = {
 };
 
 TEST_F(AstraOracle, EveryNpuEndsWhenAstraSimSays) {
-  RANKWIRE_REQUIRE_DATA(table, "astra_oracle/rows.csv")
-  RANKWIRE_REQUIRE_DATA(archive, "astra_oracle/astra_oracle.tar.xz")
+  RANKWIRE_REQUIRE_DATA(table, "astra_oracle/rows.csv");
+  RANKWIRE_REQUIRE_DATA(archive, "astra_oracle/astra_oracle.tar.xz");
   enter(archive);
   size_t compared = 0;
   int64_t largest = 0;
@@ -144,8 +144,8 @@ TEST_F(AstraOracle, EveryNpuEndsWhenAstraSimSays) {
 }
 
 TEST_F(AstraOracle, WhatItCannotRunIsSaid) {
-  RANKWIRE_REQUIRE_DATA(table, "astra_oracle/rows.csv")
-  RANKWIRE_REQUIRE_DATA(archive, "astra_oracle/astra_oracle.tar.xz")
+  RANKWIRE_REQUIRE_DATA(table, "astra_oracle/rows.csv");
+  RANKWIRE_REQUIRE_DATA(archive, "astra_oracle/astra_oracle.tar.xz");
   enter(archive);
   std::map<std::string, std::string> found;
   for (const Row& row : read_rows(table)) {
