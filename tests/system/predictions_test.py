@@ -82,24 +82,28 @@ class Predictions(RankwireTest):
         return dict(zip(COLUMNS, map(str, [case, completion, len(lines), digest[:16]])))
 
     def test_predictions_are_those_of_the_table(self):
+        renew = os.environ.get("RANKWIRE_RENEW_PREDICTIONS") == "1"
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            expected = list(csv.DictReader(file))
+        known = {row["case"] for row in expected}
         rows = []
         for path in sorted((SOURCE / "configs").glob("*.yaml")):
             text = path.read_text(encoding="utf-8")
-            if "\nports:" in text and "generate:" in text:
+            # One that is new is held from the next renewal on.
+            if "\nports:" in text and "generate:" in text and (renew or path.stem in known):
                 rows.append(self.predict(path.stem, path))
         for name, config in generated().items():
             rows.append(self.predict(name, config))
-        if os.environ.get("RANKWIRE_RENEW_PREDICTIONS") == "1":
+        if renew:
             with TABLE.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(rows)
-        with TABLE.open(encoding="utf-8", newline="") as file:
-            expected = list(csv.DictReader(file))
+            expected = rows
         self.assertEqual([row["case"] for row in rows], [row["case"] for row in expected])
-        for row, known in zip(rows, expected):
+        for row, prediction in zip(rows, expected):
             with self.subTest(case=row["case"]):
-                self.assertEqual(row, known)
+                self.assertEqual(row, prediction)
 
     def tables(self, run, *left_out):
         """The rows of every table of the record but those, in an order of their own."""
