@@ -44,11 +44,14 @@ TEST(Engine, LatenessOfTheLoopDoesNotAddUpAlongAChain) {
 }
 
 TEST(Engine, IndependentComputesShareTheConfiguredPlacesLowestIdFirst) {
-  WorkloadBuilder builder(1);
-  for (int i = 0; i < 4; ++i) builder.compute(0, microseconds(10));
-  Workload workload = builder.build();
-  std::swap(workload.ranks[0].nodes[0].id, workload.ranks[0].nodes[3].id);  // ids 4 2 3 1
-  Bench one(workload), two(workload, {.compute = 2});
+  const auto workload = [] {
+    WorkloadBuilder builder(1);
+    for (int i = 0; i < 4; ++i) builder.compute(0, microseconds(10));
+    Workload made = builder.build();
+    std::swap(made.ranks[0].nodes[0].id, made.ranks[0].nodes[3].id);  // ids 4 2 3 1
+    return made;
+  };
+  Bench one(workload()), two(workload(), {.compute = 2});
   one.run();
   two.run();
   EXPECT_EQ(one.engine.rank_times().front(), microseconds(40));
