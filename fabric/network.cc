@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 namespace rankwire {
 namespace {
 
@@ -13,6 +16,49 @@ Bytes padded(Bytes n) {
 Bytes part_size(Bytes part, const Framing& framing) {
   const int64_t frames = part.count == 0 ? 1 : (part.count + framing.payload.count - 1) / framing.payload.count;
   return padded(part) + Bytes(frames * framing.overhead_per_frame.count) + framing.overhead_per_message;
+}
+
+/// Calls `with` for the links of each hop.
+template <class With>
+void for_each_hop(std::span<const LinkUse> links, With with) {
+  while (!links.empty()) {
+    const auto end = std::ranges::find_if(links, [&](const LinkUse& use) { return use.hop != links.front().hop; });
+    const auto count = static_cast<size_t>(end - links.begin());
+    with(links.first(count));
+    links = links.subspan(count);
+  }
+}
+
+Bandwidth slowest(const Network& network, std::span<const LinkUse> hop) noexcept {
+  Bandwidth rate = network.links[hop.front().link.value].bandwidth;
+  for (const LinkUse& use : hop) rate = std::min(rate, network.links[use.link.value].bandwidth);
+  return rate;
+}
+
+Duration longest_latency(const Network& network, std::span<const LinkUse> hop) noexcept {
+  Duration latency;
+  for (const LinkUse& use : hop) latency = std::max(latency, network.links[use.link.value].latency);
+  return latency;
+}
+
+/// Bytes on the line from which a cut-through switch decides: 64 of the frame, preamble 8, FCS 4 and gap 12.
+constexpr Bytes kCutThroughHead(64 + 24);
+
+// Each hop begins when the frame's head has arrived and been looked at, and ends no earlier than the one before.
+Duration cut_through_time(const Network& network, const Route& route, Bytes frame) noexcept {
+  Duration begin, end;
+  bool first = true;
+  for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
+    const Bandwidth rate = slowest(network, hop);
+    const Duration on_line = serialization_time(frame, rate);
+    if (first) begin = Duration() - on_line;
+    first = false;
+    const Duration latency = longest_latency(network, hop);
+    const Duration line = latency - network.links[hop.front().link.value].forwarding;
+    end = std::max(begin + on_line, end) + line;
+    begin += latency + serialization_time(kCutThroughHead, rate);
+  });
+  return end;
 }
 
 }  // namespace
@@ -41,6 +87,33 @@ Bytes last_frame_size(Bytes message, const Framing& framing) {
   const int64_t rest = message.count == 0 ? 0 : (message.count - 1) % framing.payload.count + 1;
   const Bytes extra = message > framing.payload ? framing.overhead_of_last : framing.overhead_per_message;
   return padded(Bytes(rest)) + framing.overhead_per_frame + extra;
+}
+
+Duration latency(const Network& network, const Route& route) noexcept {
+  Duration sum;
+  for_each_hop(route.links, [&](std::span<const LinkUse> hop) { sum += longest_latency(network, hop); });
+  return sum;
+}
+
+Duration forwarding_time(const Network& network, const Route& route, Bytes message) noexcept {
+  const Bytes frame = last_frame_size(message, route.framing);
+  if (route.cut_through && frame > kCutThroughHead) return cut_through_time(network, route, frame);
+  Duration time = latency(network, route);
+  for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
+    if (hop.front().hop > 0) time += serialization_time(frame, slowest(network, hop));
+  });
+  return time;
+}
+
+Duration undisturbed_time(const Network& network, const Route& route, Bytes message) noexcept {
+  // A hop whose links each take a part is as fast as the whole only if its parts are: the slowest part decides.
+  const Bytes line = line_size(message, route.framing);
+  Duration longest;
+  for (const LinkUse& use : route.links) {
+    const Bytes part((line.count * use.share + LinkUse::kWhole - 1) / LinkUse::kWhole);
+    longest = std::max(longest, serialization_time(part, network.links[use.link.value].bandwidth));
+  }
+  return longest + forwarding_time(network, route, message);
 }
 
 Framing framing_of(const Nic& nic, Framing framing) {

@@ -71,6 +71,15 @@ struct Network {
   std::vector<Route> routes;
 };
 
+/// Of all hops of the route; of several links at a hop the longest counts.
+Duration latency(const Network& network, const Route& route) noexcept;
+/// From the time at which a message has left the source until all of it has arrived: the latencies and, on each hop
+/// after the first, the serialisation time of its last frame (store and forward; cut through, only what a slower link
+/// adds).
+Duration forwarding_time(const Network& network, const Route& route, Bytes message) noexcept;
+/// Of a message that is alone on its route: from the first bit sent to the last received.
+Duration undisturbed_time(const Network& network, const Route& route, Bytes message) noexcept;
+
 /// One switch in the middle of all ports, and a modelled interconnect for local traffic.
 struct StarOptions {
   std::vector<Bandwidth> port_bandwidth;  ///< by PortId; both directions

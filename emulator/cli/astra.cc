@@ -310,7 +310,8 @@ RunResult run_astra(const AstraModel& model, const AstraProgram& program, const 
   RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference,
                                      .clock = "virtual",
                                      .ranks = static_cast<uint32_t>(program.ranks.size()),
-                                     .seed = config.seed});
+                                     .seed = config.seed,
+                                     .model = "astra"});
   AstraSimulation simulation(model, program, sink, {});
   AstraResult simulated;
   {

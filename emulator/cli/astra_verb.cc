@@ -18,7 +18,7 @@ RunConfig astra_config(const AstraRequest& request) {
   config.workload.traces = {absolute_path(request.workload)};
   // As there: whatever has this word in it is no file.
   if (request.groups.find("empty") == std::string::npos) config.workload.groups_file = absolute_path(request.groups);
-  config.simulation.fidelity = SimulationFidelity::kAstra;
+  config.simulation.fidelity = {SimulationFidelity::kAstra};
   config.simulation.astra = {.network = absolute_path(request.network),
                              .system = absolute_path(request.system),
                              .memory = request.memory.empty() ? std::string() : absolute_path(request.memory),

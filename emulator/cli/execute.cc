@@ -10,6 +10,7 @@
 #include "emulator/cli/impairments.h"
 #include "emulator/cli/progress.h"
 #include "emulator/cli/verbs_ports.h"
+#include "emulator/simulator/network_model.h"
 #include "emulator/symmetry/folded_run.h"
 
 namespace rankwire {
@@ -192,7 +193,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   RecordSink& sink = recorder.begin({.fidelity = execution.fidelity,
                                      .clock = execution.clock_name,
                                      .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
-                                     .seed = setup.config.seed});
+                                     .seed = setup.config.seed,
+                                     .model = execution.model});
   if (execution.quotient != nullptr && !sink.wants_messages()) {
     if (const auto result = execute_folded(setup, *execution.quotient, sink, recorder, interrupted)) return *result;
   }
@@ -229,6 +231,31 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
       result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
     }
   }
+  recorder.end(end);
+  return result;
+}
+
+RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
+                        const std::atomic<bool>& interrupted) {
+  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference,
+                                     .clock = "virtual",
+                                     .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
+                                     .seed = setup.config.seed,
+                                     .model = model});
+  EngineOptions options = engine_options(setup.config);
+  options.variation = setup.variation.get();
+  options.times = &times;
+  const Plan nothing;
+  Engine engine(setup.workload, nothing, options, sink);
+  NetworkModel silence(Network{});
+  silence.connect(silence.prepare(nothing.transport));
+  VirtualClock clock;
+  RunResult result;
+  {
+    const Progress progress(model, operations(setup, setup.workload), [&] { return engine.nodes_completed(); });
+    result = run(engine, silence, {}, clock, run_options(setup.config), interrupted);
+  }
+  RunEnd end = run_end(setup, result, CommunicationCounters{}, engine.rank_times(), TransportCounters{}, {});
   recorder.end(end);
   return result;
 }

@@ -8,6 +8,7 @@
 #include "dataplane/impairments.h"
 #include "emulator/cli/setup.h"
 #include "emulator/cli/testbed.h"
+#include "emulator/engine/communication_times.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
 #include "emulator/symmetry/quotient.h"
@@ -23,11 +24,16 @@ struct Execution {
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
   const Quotient* quotient = nullptr;
+  const char* model = "";  ///< of the reference: its name in the record
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
 /// when connections cannot be made.
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder,
                   const std::atomic<bool>& interrupted);
+
+/// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
+RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
+                        const std::atomic<bool>& interrupted);
 
 }  // namespace rankwire

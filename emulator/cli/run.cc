@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "dataplane/verbs_transport.h"
+#include "emulator/cli/alpha_beta.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/execute.h"
 #include "emulator/cli/impairments.h"
@@ -164,9 +165,7 @@ RunResult run_twin(Session& session) {
   return result;
 }
 
-RunResult run_reference(Session& session) {
-  if (const std::optional<AstraReference>& astra = session.setup.astra)
-    return run_astra(astra->model, astra->workload.program, session.setup.config, *session.recorder, interrupt_flag());
+RunResult run_flow(Session& session) {
   VirtualClock clock;
   const Setup& setup = session.setup;
   const Network network = reference_network(setup);
@@ -180,8 +179,35 @@ RunResult run_reference(Session& session) {
                   .clock = clock,
                   .transport = model,
                   .testbed = nullptr,
-                  .quotient = folded ? &*folded : nullptr},
+                  .quotient = folded ? &*folded : nullptr,
+                  .model = "flow"},
                  *session.recorder, interrupt_flag());
+}
+
+RunResult run_model(Session& session, SimulationFidelity model) {
+  const Setup& setup = session.setup;
+  switch (model) {
+    case SimulationFidelity::kFlow:
+      return run_flow(session);
+    case SimulationFidelity::kAlphaBeta:
+      return execute_timed(setup, alpha_beta_times(setup, reference_network(setup)), "alpha_beta", *session.recorder,
+                           interrupt_flag());
+    case SimulationFidelity::kRecorded:
+      return execute_timed(setup, recorded_times(setup.workload), "recorded", *session.recorder, interrupt_flag());
+    case SimulationFidelity::kAstra:
+      return run_astra(setup.astra->model, setup.astra->workload.program, setup.config, *session.recorder,
+                       interrupt_flag());
+  }
+  fail_run("unknown model");
+}
+
+/// All models, one after the other; whether all were ok.
+bool run_references(Session& session) {
+  bool ok = true;
+  for (const SimulationFidelity model : session.setup.config.simulation.fidelity) {
+    ok = run_model(session, model).verdict == Verdict::kOk && ok;
+  }
+  return ok;
 }
 
 /// Closes the record, draws it, prints the summary, and turns the verdict into an exit status.
@@ -205,9 +231,8 @@ int finish(Session& session, const RunRequest& request, bool ok) {
 int run_emulation(const RunRequest& request) {
   Session session;
   open_session(session, request, emulation_config(request));
-  const RunResult emulated = emulate(session);
-  const RunResult reference = run_reference(session);
-  return finish(session, request, emulated.verdict == Verdict::kOk && reference.verdict == Verdict::kOk);
+  const bool emulated_ok = emulate(session).verdict == Verdict::kOk;
+  return finish(session, request, run_references(session) && emulated_ok);
 }
 
 int run_simulation(const RunRequest& request, bool twin) {
@@ -219,7 +244,7 @@ int run_simulation(const RunRequest& request, const RunConfig& config, bool twin
   Session session;
   open_session(session, request, config);
   const bool twin_ok = !twin || run_twin(session).verdict == Verdict::kOk;
-  return finish(session, request, run_reference(session).verdict == Verdict::kOk && twin_ok);
+  return finish(session, request, run_references(session) && twin_ok);
 }
 
 int draw_report(const std::filesystem::path& folder, const std::string& formats) {

@@ -200,11 +200,11 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
         make_astra_workload(setup.astra->model, setup.workload, traits, setup.config, setup.warnings);
   if (config.ports.empty()) return;
   setup.variation = make_variation(setup);
-  const ScheduleOptions schedules = schedule_options(config);
-  setup.plan = make_plan(setup.workload, setup.placement, schedules, config.workload.iterations);
+  setup.schedules = schedule_options(config);
+  setup.plan = make_plan(setup.workload, setup.placement, setup.schedules, config.workload.iterations);
   setup.impairments = impairment_rules(setup);
   setup.congestion_exceptions = congestion_exceptions(setup);
-  warn_of_other_groups(setup, schedules);
+  warn_of_other_groups(setup, setup.schedules);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);

@@ -34,6 +34,7 @@ struct Setup {
   Workload workload;
   Placement placement;
   std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
+  ScheduleOptions schedules;
   Plan plan;
   std::vector<ImpairmentRule> impairments;
   std::vector<CongestionException> congestion_exceptions;

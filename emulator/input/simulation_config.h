@@ -1,15 +1,19 @@
 // What a configuration says of the reference: docs/configuration.md, section Simulation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace rankwire {
 
-/// Whose model the reference is.
+/// Whose model a reference is.
 enum class SimulationFidelity : uint8_t {
-  kFlow,   ///< the engine over shares of links
-  kAstra,  ///< ASTRA-sim's semantics
+  kFlow,       ///< the engine over shares of links
+  kAlphaBeta,  ///< the engine over operations that take what a formula says
+  kRecorded,   ///< and what the traces say
+  kAstra,      ///< ASTRA-sim's semantics
 };
 
 /// The files and options of an ASTRA-sim command line.
@@ -23,10 +27,13 @@ struct AstraConfig {
 };
 
 struct SimulationConfig {
-  SimulationFidelity fidelity = SimulationFidelity::kFlow;
+  std::vector<SimulationFidelity> fidelity = {SimulationFidelity::kFlow};  ///< different; the first is the reference
   AstraConfig astra;
 
-  bool is_astra() const { return fidelity == SimulationFidelity::kAstra; }
+  bool has(SimulationFidelity one) const { return std::ranges::find(fidelity, one) != fidelity.end(); }
+  bool is_astra() const { return has(SimulationFidelity::kAstra); }
+  /// ASTRA-sim's semantics know no ports.
+  bool needs_ports() const { return !is_astra() || fidelity.size() > 1; }
 };
 
 }  // namespace rankwire

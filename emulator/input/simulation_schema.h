@@ -8,8 +8,11 @@ namespace rankwire {
 
 template <class Visitor>
 void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
-  visit.field("fidelity", simulation.fidelity,
-              Choice<SimulationFidelity>{{{"flow", SimulationFidelity::kFlow}, {"astra", SimulationFidelity::kAstra}}});
+  visit.list("fidelity", simulation.fidelity,
+             Choice<SimulationFidelity>{{{"flow", SimulationFidelity::kFlow},
+                                         {"alpha_beta", SimulationFidelity::kAlphaBeta},
+                                         {"recorded", SimulationFidelity::kRecorded},
+                                         {"astra", SimulationFidelity::kAstra}}});
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;
     keys.field("network", astra.network, FilePathOrNone{});

@@ -360,6 +360,9 @@ void check_verbs(const Source& source) {
 
 void check_simulation(const Source& source) {
   const SimulationConfig& simulation = source.config.simulation;
+  if (simulation.fidelity.empty()) source.fail("simulation.fidelity", "names no model");
+  if (std::set(simulation.fidelity.begin(), simulation.fidelity.end()).size() != simulation.fidelity.size())
+    source.fail("simulation.fidelity", "names a model twice");
   if (!simulation.is_astra()) return;
   if (simulation.astra.network.empty()) source.fail("simulation.astra.network", "is required with 'fidelity: astra'");
   if (simulation.astra.system.empty()) source.fail("simulation.astra.system", "is required with 'fidelity: astra'");
@@ -379,7 +382,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_workload(source);
   check_simulation(source);
   validate_compute(config, root);
-  if (config.simulation.is_astra() && config.ports.empty()) return check_without_ports(source);
+  if (!config.simulation.needs_ports() && config.ports.empty()) return check_without_ports(source);
   check_ports(source);
   check_addresses(source);
   check_hosts(source);

@@ -11,8 +11,6 @@ namespace rankwire {
 namespace {
 
 constexpr __int128 kPicosecondsPerSecond = 1'000'000'000'000;
-/// Bytes on the line from which a cut-through switch decides: 64 of the frame, preamble 8, FCS 4 and gap 12.
-constexpr Bytes kCutThroughHead(64 + 24);
 
 void validate(const Network& network) {
   std::vector<int64_t> connections(network.links.size());
@@ -60,17 +58,6 @@ MaxMin make_shares(const Network& network) {
   return MaxMin(capacities, draws, split ? LinkUse::kWhole : 1);
 }
 
-/// Calls `with` for the links of each hop.
-template <class With>
-void for_each_hop(std::span<const LinkUse> links, With with) {
-  while (!links.empty()) {
-    const auto end = std::ranges::find_if(links, [&](const LinkUse& use) { return use.hop != links.front().hop; });
-    const auto count = static_cast<size_t>(end - links.begin());
-    with(links.first(count));
-    links = links.subspan(count);
-  }
-}
-
 /// The first min(8, bytes) bytes of the payload, zero extended.
 uint64_t visible_key(const Message& message) {
   const uint64_t key = payload_key(message.id);
@@ -94,8 +81,7 @@ NetworkModel::NetworkModel(Network network)
       completions_(static_cast<uint32_t>(network_.routes.size())),
       notices_(0) {
   for (size_t i = 0; i < flows_.size(); ++i) {
-    const std::vector<LinkUse>& links = network_.routes[i].links;
-    for_each_hop(links, [&](std::span<const LinkUse> hop) { flows_[i].latency += longest_latency(hop); });
+    flows_[i].latency = latency(network_, network_.routes[i]);
   }
 }
 
@@ -232,49 +218,9 @@ const NetworkModel::Cost& NetworkModel::cost_of(uint32_t connection, Bytes messa
   if (cost.message != message) {
     cost = {.message = message,
             .line = line_size(message, network_.routes[connection].framing),
-            .forwarding = forwarding_time(connection, message)};
+            .forwarding = forwarding_time(network_, network_.routes[connection], message)};
   }
   return cost;
-}
-
-// What the last frame needs behind the first link.
-Duration NetworkModel::forwarding_time(uint32_t connection, Bytes message) const noexcept {
-  const Route& route = network_.routes[connection];
-  const Bytes frame = last_frame_size(message, route.framing);
-  if (route.cut_through && frame > kCutThroughHead) return cut_through_time(connection, frame);
-  Duration time = flows_[connection].latency;
-  for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
-    if (hop.front().hop > 0) time += serialization_time(frame, slowest(hop));
-  });
-  return time;
-}
-
-// Each hop begins when the frame's head has arrived and been looked at, and ends no earlier than the one before.
-Duration NetworkModel::cut_through_time(uint32_t connection, Bytes frame) const noexcept {
-  Duration begin, end;
-  bool first = true;
-  for_each_hop(network_.routes[connection].links, [&](std::span<const LinkUse> hop) {
-    const Bandwidth rate = slowest(hop);
-    const Duration on_line = serialization_time(frame, rate);
-    if (first) begin = Duration() - on_line;
-    first = false;
-    const Duration latency = longest_latency(hop), line = latency - network_.links[hop.front().link.value].forwarding;
-    end = std::max(begin + on_line, end) + line;
-    begin += latency + serialization_time(kCutThroughHead, rate);
-  });
-  return end;
-}
-
-Bandwidth NetworkModel::slowest(std::span<const LinkUse> hop) const noexcept {
-  Bandwidth rate = network_.links[hop.front().link.value].bandwidth;
-  for (const LinkUse& use : hop) rate = std::min(rate, network_.links[use.link.value].bandwidth);
-  return rate;
-}
-
-Duration NetworkModel::longest_latency(std::span<const LinkUse> hop) const noexcept {
-  Duration latency;
-  for (const LinkUse& use : hop) latency = std::max(latency, network_.links[use.link.value].latency);
-  return latency;
 }
 
 Event NetworkModel::report(uint32_t slot) noexcept {

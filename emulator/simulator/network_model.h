@@ -95,10 +95,6 @@ class NetworkModel final : public Transport {
   void complete(uint32_t connection, Time now) noexcept;
   void schedule_completion(uint32_t connection) noexcept;
   const Cost& cost_of(uint32_t connection, Bytes message) noexcept;
-  Duration forwarding_time(uint32_t connection, Bytes message) const noexcept;
-  Duration cut_through_time(uint32_t connection, Bytes frame) const noexcept;
-  Bandwidth slowest(std::span<const LinkUse> hop) const noexcept;
-  Duration longest_latency(std::span<const LinkUse> hop) const noexcept;
   Event report(uint32_t transfer) noexcept;
   Event report_received(uint32_t transfer) noexcept;
   Event report_sent(uint32_t transfer) noexcept;

@@ -1,0 +1,120 @@
+"""Several models of one run, side by side."""
+
+import unittest
+
+import chakra
+from rankwire import OK, USAGE, RankwireTest, rankwire, transformer
+
+MIB = 1 << 20
+RANKS = 8
+UNCUT = "2147483647B"
+
+
+class Models(RankwireTest):
+    """One NIC a rank on one switch, 10 Gb/s."""
+
+    def config(self, nodes, **more):
+        chakra.write_ranks(self.folder / "t", [nodes(rank) for rank in range(RANKS)])
+        return {
+            "workload": {"traces": str(self.folder / "t")},
+            "hosts": {"count": RANKS, "npus": 1},
+            "ports": {"count": RANKS, "device": "memory", "rate": "10Gbps"},
+        } | more
+
+    def times(self, run):
+        self.assertEqual(run.summary["verdict"], "ok", run.summary["reason"])
+        return {model["model"]: model["completion_time_ps"] for model in run.summary["models"]}
+
+    def test_formulas_agree_where_nothing_is_shared(self):
+        # Each of these sends one message at a time on every link, so that the sum of its messages is what it takes. The
+        # last message's acknowledgement, 1.2 us, is in `flow` alone.
+        for kind, name, algorithm in ((chakra.ALL_REDUCE, "all_reduce", "ring"),
+                                      (chakra.ALL_REDUCE, "all_reduce", "halving_doubling"),
+                                      (chakra.REDUCE_SCATTER, "reduce_scatter", "ring"),
+                                      (chakra.ALL_GATHER, "all_gather", "recursive_doubling"),
+                                      (chakra.ALL_GATHER, "all_gather", "bruck"),
+                                      (chakra.ALL_TO_ALL, "all_to_all", "pairwise"),
+                                      (chakra.ALL_TO_ALL, "all_to_all", "bruck")):
+            with self.subTest(operation=name, algorithm=algorithm):
+                config = self.config(lambda rank: [chakra.collective(kind, 16 * MIB)],
+                                     collectives={"chunk": UNCUT, "algorithms": {name: algorithm}},
+                                     simulation={"fidelity": ["flow", "alpha_beta"]})
+                times = self.times(self.call("simulate", config, out=f"{name}-{algorithm}"))
+                self.assertEqual(list(times), ["flow", "alpha_beta"])
+                self.assertAlmostEqual(times["alpha_beta"] / times["flow"], 1, delta=0.005)
+
+    def test_a_ring_by_hand(self):
+        # 16 MiB among 8: 14 messages of 2 MiB, each 512 packets of 4096 + 82 bytes and 20 more in the first and last:
+        # 2,139,156 bytes at 10 Gb/s, 1.2 us of switch and cables, and the last packet (4096 + 82 + 4) again.
+        config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, 16 * MIB)],
+                             simulation={"fidelity": "alpha_beta"})
+        message = (512 * 4178 + 20) * 800 + 1_200_000 + 4182 * 800
+        self.assertEqual(self.times(self.call("simulate", config)), {"alpha_beta": 14 * message})
+
+    def test_contention_is_what_flow_adds(self):
+        # Two groups of the same ranks at once share every link; by the formula each has them alone.
+        def nodes(rank):
+            return [chakra.collective(chakra.ALL_REDUCE, 16 * MIB, id=1 + g, group=f"g{g}") for g in range(2)]
+        groups = self.folder / "groups.json"
+        groups.write_text('{"g0": [0,1,2,3,4,5,6,7], "g1": [0,1,2,3,4,5,6,7]}')
+        config = self.config(nodes, simulation={"fidelity": ["alpha_beta", "flow"]}, collectives={"chunk": UNCUT})
+        config["workload"]["groups"] = str(groups)
+        times = self.times(self.call("simulate", config))
+        self.assertAlmostEqual(times["flow"] / times["alpha_beta"], 2, delta=0.02)
+
+    def test_recorded_durations(self):
+        # Rank r computes 10 r us; the all-reduce of 100 us + r was recorded shortest at rank 0. Then 0 sends to 1.
+        def nodes(rank):
+            reduce = chakra.collective(chakra.ALL_REDUCE, MIB, id=2, after=[1])
+            reduce.duration_us = 100 + rank
+            chain = [chakra.Node(1, "work", duration_us=10 * rank), reduce]
+            if rank == 0:
+                chain.append(chakra.Node(3, "send", chakra.SEND, [2], 7,
+                                         {"comm_size": 8, "comm_dst": 1, "comm_tag": 0}))
+            if rank == 1:
+                chain.append(chakra.Node(3, "receive", chakra.RECEIVE, [2], 9,
+                                         {"comm_size": 8, "comm_src": 0, "comm_tag": 0}))
+            return chain
+        run = self.call("simulate", self.config(nodes, simulation={"fidelity": ["recorded", "flow"]}))
+        per_rank = run.summary["reference"]["per_rank_ps"]
+        self.assertEqual(per_rank, [177_000_000] * 2 + [170_000_000] * 6)
+        self.assertEqual(self.times(run)["recorded"], 177_000_000)
+
+    def test_a_trace_without_durations_is_an_error(self):
+        config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB, id=5)],
+                             simulation={"fidelity": "recorded"})
+        process = rankwire("simulate", self.configuration(config), "--out", self.folder / "run")
+        self.assert_one_line_error(process, USAGE, "node 5 of rank 0", "has no recorded duration")
+
+    def test_side_by_side_in_summary_page_and_sweep(self):
+        config = {
+            "workload": {"generate": transformer(layers=2, pipeline_parallel=1)},
+            "ports": {"count": 4, "device": "memory", "rate": "1Gbps"},
+            "simulation": {"fidelity": ["flow", "alpha_beta"]},
+        }
+        run = self.call("simulate", config, "--twin")
+        models = run.summary["models"]
+        self.assertEqual(models[0]["completion_time_ps"], run.summary["reference"]["completion_time_ps"])
+        self.assertEqual(models[0]["ratio"], run.summary["ratio"])
+        for model in models:
+            self.assertAlmostEqual(model["ratio"],
+                                   run.summary["emulated"]["completion_time_ps"] / model["completion_time_ps"])
+        page = (run.folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn("Models side by side", page)
+        self.assertIn("<td>alpha_beta</td>", page)
+        process = rankwire("simulate", self.configuration(config), "--out", self.folder / "sweep", "--sweep",
+                           "ports.rate=1Gbps,2Gbps")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual(process.stdout.count("alpha_beta"), 2)
+
+    def test_wrong_lists(self):
+        for fidelity, text in (([], "names no model"), (["flow", "flow"], "twice"), ("packets", "alpha_beta")):
+            with self.subTest(fidelity=fidelity):
+                config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB)],
+                                     simulation={"fidelity": fidelity})
+                self.assert_one_line_error(rankwire("check", self.configuration(config)), USAGE, "simulation.fidelity",
+                                           text)
+
+
+if __name__ == "__main__":
+    unittest.main()
