@@ -230,7 +230,7 @@ KinetoTrace KinetoReader::read(const simdjson::padded_string& text) {
 
 }  // namespace
 
-uint32_t Names::index_of(std::string_view name) {
+uint32_t KinetoNames::index_of(std::string_view name) {
   const auto [at, added] = index_.try_emplace(std::string(name), static_cast<uint32_t>(texts_.size()));
   if (added) texts_.push_back(&at->first);
   return at->second;

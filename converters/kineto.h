@@ -18,8 +18,8 @@
 
 namespace rankwire {
 
-/// Texts, each once.
-class Names {
+/// Names in a file of Kineto, each once.
+class KinetoNames {
  public:
   uint32_t index_of(std::string_view name);
   const std::string& operator[](uint32_t index) const { return *texts_[index]; }
@@ -68,7 +68,7 @@ struct KinetoTrace {
   std::optional<int64_t> rank, world_size;
   std::vector<ProcessGroup> groups;
   int64_t process = -1;  ///< of the operators
-  Names names;
+  KinetoNames names;
   std::vector<KinetoOperator> operators;  ///< without the profiler's own steps
   std::vector<KinetoRuntimeCall> calls;
   std::vector<KinetoDeviceOperation> device;

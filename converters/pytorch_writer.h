@@ -36,7 +36,7 @@ class PytorchWriter {
   const std::string path_;
   NodeWriter& writer_;
   CallWriter calls_;
-  const Names* names_ = nullptr;
+  const KinetoNames* names_ = nullptr;
   std::unordered_map<int64_t, int64_t> carried_on_thread_, carried_on_stream_;  ///< ns that no node has had yet
 };
 

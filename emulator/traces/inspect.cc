@@ -35,10 +35,10 @@ std::string group_of(const RankSet& set, NodeRef at) {
   return set.ranks[at.place].group_names[set.node(at).group];
 }
 
-double imbalance_of(const std::vector<RankTraffic>& ranks) {
+double imbalance_of(const std::vector<TraceTraffic>& ranks) {
   int64_t most = 0;
   double sum = 0;
-  for (const RankTraffic& rank : ranks) {
+  for (const TraceTraffic& rank : ranks) {
     most = std::max(most, rank.sum().count);
     sum += static_cast<double>(rank.sum().count);
   }
@@ -81,7 +81,7 @@ nlohmann::ordered_json tally_json(const Tally& tally) {
 }
 
 nlohmann::ordered_json rank_json(const RankSet& set, const Inspection& inspection, size_t place) {
-  const RankTraffic& traffic = inspection.ranks[place];
+  const TraceTraffic& traffic = inspection.ranks[place];
   nlohmann::ordered_json json = {{"rank", set.ranks[place].rank},
                                  {"file", set.ranks[place].path},
                                  {"schema", to_string(set.ranks[place].schema)},
@@ -125,7 +125,7 @@ std::string ranks_table(const RankSet& set, const Inspection& inspection) {
   std::string text = fmt::format("\n{:>6} {:>10} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "rank", "nodes",
                                  "collective", "sent", "received", "compute", "communic.", "exposed", "peak memory");
   for (size_t place = 0; place < set.ranks.size() && place < kMostRanks; ++place) {
-    const RankTraffic& traffic = inspection.ranks[place];
+    const TraceTraffic& traffic = inspection.ranks[place];
     text += fmt::format("{:>6} {:>10} {:>12} {:>12} {:>12}", set.ranks[place].rank, set.ranks[place].nodes.size(),
                         readable(traffic.collective), readable(traffic.sent), readable(traffic.received));
     if (!inspection.overlap.empty()) {
@@ -170,7 +170,7 @@ Inspection inspect(const RankSet& set, const Matches& matches, const TimingOptio
   Inspection result;
   for (uint32_t place = 0; place < set.ranks.size(); ++place) {
     const RankFacts& facts = set.ranks[place];
-    RankTraffic& traffic = result.ranks.emplace_back();
+    TraceTraffic& traffic = result.ranks.emplace_back();
     result.nodes += facts.nodes.size();
     result.dependencies += dependency_graph(facts).next.size();
     for (uint32_t i = 0; i < facts.nodes.size(); ++i) {

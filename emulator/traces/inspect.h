@@ -25,7 +25,7 @@ struct Tally {
 };
 
 /// A rank's part of the traffic: what its own nodes state.
-struct RankTraffic {
+struct TraceTraffic {
   Bytes collective, sent, received;
   Bytes sum() const { return collective + sent; }
 };
@@ -35,8 +35,8 @@ struct Inspection {
   std::map<std::string, Tally> kinds;                          ///< by kind, collectives by theirs
   std::map<std::string, std::map<std::string, Tally>> groups;  ///< by group and kind of collective
   std::map<std::string, std::map<int64_t, Tally>> sizes;       ///< by kind and lower end of the size class
-  std::vector<RankTraffic> ranks;                              ///< by place
-  double imbalance = 0;  ///< largest RankTraffic::sum over the mean; 0 without traffic
+  std::vector<TraceTraffic> ranks;                             ///< by place
+  double imbalance = 0;  ///< largest TraceTraffic::sum over the mean; 0 without traffic
   Timing timing;
   std::vector<Overlap> overlap;                  ///< by place; empty without times
   std::vector<std::optional<MemoryUse>> memory;  ///< by place

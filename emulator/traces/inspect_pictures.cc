@@ -34,15 +34,15 @@ double height_of(int64_t value, int64_t most) {
 
 std::string traffic_svg(const RankSet& set, const Inspection& inspection) {
   struct Series {
-    Bytes RankTraffic::*bytes;
+    Bytes TraceTraffic::*bytes;
     const char *css, *name;
   };
-  static constexpr std::array kSeries = {Series{&RankTraffic::collective, "communication", "collectives"},
-                                         Series{&RankTraffic::sent, "compute", "sent"},
-                                         Series{&RankTraffic::received, "other", "received"}};
+  static constexpr std::array kSeries = {Series{&TraceTraffic::collective, "communication", "collectives"},
+                                         Series{&TraceTraffic::sent, "compute", "sent"},
+                                         Series{&TraceTraffic::received, "other", "received"}};
   const size_t ranks = inspection.ranks.size(), together = (ranks + kMostBars - 1) / std::max<size_t>(kMostBars, 1);
   int64_t most = 0;
-  for (const RankTraffic& rank : inspection.ranks) {
+  for (const TraceTraffic& rank : inspection.ranks) {
     for (const Series& series : kSeries) most = std::max(most, (rank.*series.bytes).count);
   }
   if (most == 0) return {};
