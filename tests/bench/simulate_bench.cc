@@ -180,7 +180,7 @@ Case transformer(const std::filesystem::path& archive) {
   const ComputeDevice device{.peak_flops = 989'000'000'000'000, .memory_bandwidth = Bandwidth(26'800'000'000'000)};
   for (RankTrace& trace : c.workload.ranks)
     for (Node& node : trace.nodes)
-      if (node.kind == NodeKind::kCompute) node.duration = roofline(node.operations, node.tensor, device);
+      if (node.kind == NodeKind::kCompute) node.duration = roofline(node.operations, node.tensor, device).time;
   c.hosts = 32;
   return c;
 }
