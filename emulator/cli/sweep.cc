@@ -118,12 +118,6 @@ class SweepRunner {
   std::atomic<uint64_t> ended_ = 0;
 };
 
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  OutputFile out(file);
-  out << text;
-  out.commit();
-}
-
 /// The points without what comes of them. Settings that no point could run with are errors before the first one runs.
 Sweep plan_sweep(const SweepRequest& request) {
   std::vector<SweepAxis> axes;

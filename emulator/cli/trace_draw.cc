@@ -17,13 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr auto kPatience = std::chrono::seconds(120);
 
-void write_file(const std::string& file, const std::string& text) {
-  if (const fs::path folder = fs::path(file).parent_path(); !folder.empty()) fs::create_directories(folder);
-  OutputFile out(file);
-  out << text;
-  out.commit();
-}
-
 const char* to_string(Collapse collapse) {
   static constexpr std::array kNames = {"nothing", "layer", "name", "stem", "most"};
   return kNames[static_cast<size_t>(collapse)];
@@ -39,6 +32,7 @@ int draw_traces(const TraceDrawRequest& request) {
 
   const DotGraph graph = dot_graph(read.set, place, request.most, times.element_size);
   std::vector<std::string> files = {request.out + ".dot"};
+  if (const fs::path folder = fs::path(request.out).parent_path(); !folder.empty()) fs::create_directories(folder);
   write_file(files.front(), graph.text);
   if (const std::string svg = timeline_svg(read.set, time_operations(read.set, read.matches, times)); !svg.empty()) {
     files.push_back(request.out + ".timeline.svg");

@@ -17,9 +17,7 @@ namespace fs = std::filesystem;
 void write_picture(const fs::path& file, const std::string& svg) {
   if (svg.empty()) return;
   fs::create_directories(file.parent_path());
-  OutputFile out(file);
-  out << svg;
-  out.commit();
+  write_file(file, svg);
 }
 
 void write_pictures(const fs::path& folder, const RankSet& set, const Inspection& inspection) {

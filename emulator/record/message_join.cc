@@ -10,7 +10,7 @@ MessageLatency latency_of(const Histogram& h) {
   return {h.count(), h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.quantile(0.999), h.max()};
 }
 
-FlowKey flow_of(const MessageId& id) {
+MessageFlow flow_of(const MessageId& id) {
   return {static_cast<uint32_t>(id.job),         static_cast<uint32_t>(id.group),   static_cast<uint32_t>(id.source),
           static_cast<uint32_t>(id.destination), static_cast<uint32_t>(id.channel), id.control != 0};
 }
@@ -35,7 +35,7 @@ void merge(JoinedMessage& message, const MessageRecord& half) {
 
 }  // namespace
 
-size_t MessageJoin::FlowHash::operator()(const FlowKey& key) const noexcept {
+size_t MessageJoin::FlowHash::operator()(const MessageFlow& key) const noexcept {
   const uint64_t ends = uint64_t{key.source} << 32 | key.destination;
   const uint64_t owner =
       uint64_t{key.job} << 48 | uint64_t{key.channel} << 32 | uint64_t{key.control} << 31 | key.group;
@@ -67,7 +67,7 @@ const JoinedMessage* MessageJoin::add(const MessageRecord& half) {
 void MessageJoin::keep(const JoinedMessage& message) {
   if (message.failed && failed_.size() < limits_.kept) failed_.push_back(message);
   if (!message.complete()) return;
-  const FlowKey flow = flow_of(message.id);
+  const MessageFlow flow = flow_of(message.id);
   if (histograms_.size() < kMaxFlows || histograms_.contains(flow)) histograms_[flow].add(message.completion());
   if (flow.control) return;
   total_.add(message.completion());
@@ -103,11 +103,11 @@ MessageLatency MessageJoin::total() const {
   return latency_of(total_);
 }
 
-std::vector<std::pair<FlowKey, MessageLatency>> MessageJoin::flows() const {
-  std::vector<std::pair<FlowKey, MessageLatency>> rows;
+std::vector<std::pair<MessageFlow, MessageLatency>> MessageJoin::flows() const {
+  std::vector<std::pair<MessageFlow, MessageLatency>> rows;
   rows.reserve(histograms_.size());
   for (const auto& [key, histogram] : histograms_) rows.emplace_back(key, latency_of(histogram));
-  const auto order = [](const FlowKey& k) {
+  const auto order = [](const MessageFlow& k) {
     return std::tie(k.job, k.group, k.source, k.destination, k.channel, k.control);
   };
   std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return order(a.first) < order(b.first); });

@@ -13,10 +13,10 @@
 namespace rankwire {
 
 /// What distinguishes flows in message identities: those of one directed connection share it.
-struct FlowKey {
+struct MessageFlow {
   uint32_t job = 0, group = 0, source = 0, destination = 0, channel = 0;
   bool control = false;  ///< MessageId::control
-  bool operator==(const FlowKey&) const = default;
+  bool operator==(const MessageFlow&) const = default;
 };
 
 /// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
@@ -45,21 +45,21 @@ class MessageJoin {
   /// The slowest complete messages, slowest first, then the first ones that failed in order of arrival.
   std::vector<JoinedMessage> kept() const;
   MessageLatency total() const;
-  /// In order of FlowKey's fields.
-  std::vector<std::pair<FlowKey, MessageLatency>> flows() const;
+  /// In order of MessageFlow's fields.
+  std::vector<std::pair<MessageFlow, MessageLatency>> flows() const;
 
  private:
   struct IdHash {
     size_t operator()(const MessageId& id) const noexcept { return payload_key(id); }
   };
   struct FlowHash {
-    size_t operator()(const FlowKey& key) const noexcept;
+    size_t operator()(const MessageFlow& key) const noexcept;
   };
   void keep(const JoinedMessage& message);
 
   const Limits limits_;
   std::unordered_map<MessageId, JoinedMessage, IdHash> pending_;
-  std::unordered_map<FlowKey, Histogram, FlowHash> histograms_;
+  std::unordered_map<MessageFlow, Histogram, FlowHash> histograms_;
   Histogram total_;
   std::vector<JoinedMessage> slowest_;  // a heap with the fastest of them on top
   std::vector<JoinedMessage> failed_;

@@ -133,12 +133,12 @@ void RunStore::message(uint32_t run, const JoinedMessage& m) {
 void RunStore::message_latencies(uint32_t run, const MessageJoin& messages) {
   open();
   Statement insert = database_.prepare("INSERT INTO message_latency VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  const auto add = [&](const std::optional<FlowKey>& key, const MessageLatency& l) {
+  const auto add = [&](const std::optional<MessageFlow>& key, const MessageLatency& l) {
     const auto part = [&](auto field) { return key ? std::optional<uint32_t>((*key).*field) : std::nullopt; };
     insert
-        .bind(run, part(&FlowKey::job), part(&FlowKey::group), part(&FlowKey::source), part(&FlowKey::destination),
-              part(&FlowKey::channel), part(&FlowKey::control), l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps,
-              l.max.ps)
+        .bind(run, part(&MessageFlow::job), part(&MessageFlow::group), part(&MessageFlow::source),
+              part(&MessageFlow::destination), part(&MessageFlow::channel), part(&MessageFlow::control), l.count,
+              l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps)
         .execute();
   };
   if (messages.total().count != 0) add(std::nullopt, messages.total());

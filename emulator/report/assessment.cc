@@ -4,7 +4,7 @@
 
 namespace rankwire {
 
-Verdict verdict_of(const RunReader& record) {
+RecordVerdict verdict_of(const RunReader& record) {
   std::vector<const RecordedRun*> runs = record.references();
   if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
   if (runs.empty()) return {"interrupted", "the record ends before any run began"};

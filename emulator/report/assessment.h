@@ -11,10 +11,10 @@ namespace rankwire {
 
 /// The verdict of the first run, emulated before references, that is not "ok"; "ok" when all are; "interrupted" when
 /// the record has no run.
-struct Verdict {
+struct RecordVerdict {
   std::string verdict, reason;
 };
-Verdict verdict_of(const RunReader& record);
+RecordVerdict verdict_of(const RunReader& record);
 
 /// "generator_limited" when at least one reason applies: the result stands, but the device is not to be blamed for it.
 /// The rules are in docs/metrics.md, "Fidelity".

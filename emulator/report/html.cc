@@ -73,7 +73,7 @@ std::string transport_cards(const RunEnd& end) {
 }
 
 std::string cards(const RunReader& record) {
-  const Verdict verdict = verdict_of(record);
+  const RecordVerdict verdict = verdict_of(record);
   const std::string fidelity = assess_fidelity(record).fidelity;
   std::string html = "<div class=\"cards\">\n";
   html += card("Verdict", verdict.verdict, {}, tone_of(verdict.verdict));
@@ -109,7 +109,7 @@ std::string waiting_line(std::string_view line) {
 }
 
 /// The first line says what happened, each other one who waits for whom.
-std::string reason(const Verdict& verdict) {
+std::string reason(const RecordVerdict& verdict) {
   if (verdict.reason.empty()) return {};
   std::string_view rest = verdict.reason;
   const auto next_line = [&] {

@@ -26,7 +26,7 @@ std::string time(std::optional<Duration> duration) {
 }  // namespace
 
 std::string report_markdown(const RunReader& record, const OperationStatistics& operations) {
-  const Verdict verdict = verdict_of(record);
+  const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text = "# rankwire report\n\n| | |\n|---|---|\n";
   const auto add = [&](const char* name, const std::string& value) {

@@ -25,4 +25,10 @@ void OutputFile::commit() {
   if (error) fail_run("{}: {}", file_.string(), error.message());
 }
 
+void write_file(const std::filesystem::path& file, std::string_view text) {
+  OutputFile out(file);
+  out << text;
+  out.commit();
+}
+
 }  // namespace rankwire

@@ -28,4 +28,7 @@ class OutputFile {
   std::ofstream stream_;
 };
 
+/// One text as a whole file. Throws as OutputFile does.
+void write_file(const std::filesystem::path& file, std::string_view text);
+
 }  // namespace rankwire

@@ -40,12 +40,6 @@ ReportFormat format_of(std::string_view word) {
   fail_input("unknown report format '{}'; there are html, csv, markdown and perfetto", word);
 }
 
-void write_whole(const std::filesystem::path& file, const std::string& text) {
-  OutputFile out(file);
-  out << text;
-  out.commit();
-}
-
 /// One pass over the operations serves the table and the statistics.
 OperationStatistics read_operations(const RunReader& record, const ReportFormats& formats) {
   OperationStatistics statistics(kListedOperations);
@@ -94,23 +88,23 @@ ReportFormats parse_formats(std::string_view list) {
 
 OperationStatistics write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
   const RunReader record(run_folder);
-  write_whole(run_folder / "summary.json",
-              summary(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file(run_folder / "summary.json",
+             summary(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const OperationStatistics operations = read_operations(record, formats);
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
-    write_whole(run_folder / "ranks.csv", ranks_csv(record, flows));
-    write_whole(run_folder / "latency.csv", latency_csv(record));
-    write_whole(run_folder / "ports.csv", ports_csv(record, flows));
-    write_whole(run_folder / "hardware.csv", hardware_csv(record));
-    write_whole(run_folder / "impairments.csv", impairments_csv(record));
-    write_whole(run_folder / "queues.csv", queues_csv(record));
+    write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
+    write_file(run_folder / "latency.csv", latency_csv(record));
+    write_file(run_folder / "ports.csv", ports_csv(record, flows));
+    write_file(run_folder / "hardware.csv", hardware_csv(record));
+    write_file(run_folder / "impairments.csv", impairments_csv(record));
+    write_file(run_folder / "queues.csv", queues_csv(record));
   }
   if (formats.contains(ReportFormat::kHtml)) {
-    write_whole(run_folder / "report.html", report_html(record, operations, flows));
+    write_file(run_folder / "report.html", report_html(record, operations, flows));
   }
   if (formats.contains(ReportFormat::kMarkdown)) {
-    write_whole(run_folder / "report.md", report_markdown(record, operations));
+    write_file(run_folder / "report.md", report_markdown(record, operations));
   }
   if (formats.contains(ReportFormat::kPerfetto)) {
     OutputFile out(run_folder / "timeline.json");

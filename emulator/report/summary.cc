@@ -133,7 +133,7 @@ Json failures_json(const RunReader& record) {
 constexpr size_t kPrintedReasons = 16, kPrintedFailures = 8;
 
 /// The first line of the reason says what happened, each other one who waits for whom.
-void add_verdict(std::string& text, const Verdict& verdict) {
+void add_verdict(std::string& text, const RecordVerdict& verdict) {
   std::string_view rest = verdict.reason;
   text += fmt::format("{:<14}{}", "verdict", verdict.verdict);
   const char* separator = ": ";
@@ -240,7 +240,7 @@ void add_operations(std::string& text, const RunReader& record, const OperationS
 }  // namespace
 
 nlohmann::ordered_json summary(const RunReader& record) {
-  const Verdict verdict = verdict_of(record);
+  const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   const RecordedRun* principal = principal_run(record);
   const auto of_principal = [&](auto value) {
@@ -286,7 +286,7 @@ std::string summary_table(const RunReader& record) {
 }
 
 std::string summary_table(const RunReader& record, const OperationStatistics& operations) {
-  const Verdict verdict = verdict_of(record);
+  const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text;
   add_verdict(text, verdict);

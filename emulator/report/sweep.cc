@@ -140,7 +140,7 @@ std::string html_rows(const Sweep& sweep) {
 
 void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   const RunReader record(folder);
-  const Verdict verdict = verdict_of(record);
+  const RecordVerdict verdict = verdict_of(record);
   point.verdict = verdict.verdict;
   point.reason = verdict.reason;
   for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));

@@ -44,6 +44,13 @@ for source in $(git ls-files '*.cc'); do
   fi
 done
 
+# One namespace: two types of one name would be one to the linker.
+twice=$(git ls-files '*.h' ':!tests' | xargs sed -nE 's/^(class|struct|enum class) (alignas\([^)]*\) )?([A-Za-z0-9]+)( final)?( :[^:].*)? \{.*/\3/p' | sort | uniq -d)
+if [ -n "$twice" ]; then
+  echo "types of the same name in two headers:" $twice >&2
+  status=1
+fi
+
 feature_switches=$(git grep -nE '^\s*#\s*(if|ifdef|ifndef)\b' -- '*.cc' '*.h' | grep -vE '__SANITIZE|__has_' || true)
 if [ -n "$feature_switches" ]; then
   echo "features are files chosen by CMake, not preprocessor switches:" >&2
