@@ -8,6 +8,7 @@
 #include "emulator/input/validate.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
+#include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
 
 namespace rankwire {
@@ -116,7 +117,7 @@ GenerateConfig load_generated(const std::string& file) {
   Reader keys(root, "");
   describe_generate(keys, model);
   keys.finish();
-  validate(model, root, "");
+  validate_generate(model, root, "");
   return model;
 }
 

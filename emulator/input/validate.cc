@@ -8,6 +8,7 @@
 
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
+#include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
 
 namespace rankwire {
@@ -54,7 +55,7 @@ void check_workload(const Source& source) {
   if (workload.element_size != Bytes(1)) {
     source.fail("workload.element_size", "contradicts workload.generate, whose sizes are in bytes");
   }
-  validate(*workload.generate, source.root, "workload.generate.");
+  validate_generate(*workload.generate, source.root, "workload.generate.");
 }
 
 /// Which of `device` and `verbs` a port has, and what goes with it.
@@ -397,80 +398,6 @@ void validate(const RunConfig& config, const Tree& root) {
   validate_congestion(config, root);
   validate_impairments(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
-}
-
-namespace {
-
-/// A description with the places of its keys.
-struct Description {
-  const GenerateConfig& model;
-  const Tree& root;
-  const std::string& prefix;
-
-  template <class... Args>
-  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
-    fail_at(nearest(root, prefix + key).origin, "{}{}: {}", prefix, key,
-            fmt::format(format, std::forward<Args>(args)...));
-  }
-  void check_multiple(const char* key, int64_t value, const char* parts_key, int64_t parts) const {
-    if (value % parts != 0) fail(key, "{} is not a multiple of {} {}", value, parts_key, parts);
-  }
-};
-
-void check_transformer(const Description& is) {
-  const GenerateConfig& model = is.model;
-  is.check_multiple("layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  is.check_multiple("hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("experts", model.experts, "expert_parallel", model.expert_parallel);
-  is.check_multiple("data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
-  if (model.experts_per_token > model.experts)
-    is.fail("experts_per_token", "{} is above experts {}", model.experts_per_token, model.experts);
-}
-
-void check_dlrm(const Description& is) {
-  const DlrmConfig& model = is.model.dlrm;
-  is.check_multiple("dlrm.tables", model.tables, "dlrm.ranks", model.ranks);
-  if (model.bottom.empty()) is.fail("dlrm.bottom", "has no layers");
-  if (model.top.empty()) is.fail("dlrm.top", "has no layers");
-  if (model.bottom.back() != model.embedding)
-    is.fail("dlrm.bottom", "ends with {} outputs, but dlrm.embedding is {}", model.bottom.back(), model.embedding);
-}
-
-/// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
-void check_keys_of_kind(const Description& is, const char* kind) {
-  const bool transformer = is.model.kind == GeneratedKind::kTransformer;
-  GenerateConfig others = transformer ? GenerateConfig() : is.model;
-  const GenerateConfig defaults;
-  others.kind = defaults.kind, others.element = defaults.element, others.peak_flops = defaults.peak_flops;
-  others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
-  others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
-  if (others == defaults) return;
-  const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
-  for (const Tree::Entry& entry : keys.entries) {
-    const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
-    const bool of_others = entry.key == "mlp" || entry.key == "dlrm";
-    if (common || entry.key == kind || (transformer && !of_others)) continue;
-    fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
-  }
-}
-
-}  // namespace
-
-void validate(const GenerateConfig& model, const Tree& root, const std::string& prefix) {
-  const Description is{model, root, prefix};
-  switch (model.kind) {
-    case GeneratedKind::kTransformer:
-      check_keys_of_kind(is, "transformer");
-      return check_transformer(is);
-    case GeneratedKind::kMlp:
-      check_keys_of_kind(is, "mlp");
-      return is.check_multiple("mlp.width", model.mlp.width, "mlp.model_parallel", model.mlp.model_parallel);
-    case GeneratedKind::kDlrm:
-      check_keys_of_kind(is, "dlrm");
-      return check_dlrm(is);
-  }
 }
 
 }  // namespace rankwire

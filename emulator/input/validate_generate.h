@@ -1,0 +1,15 @@
+// Rules between the keys that describe a training step to be generated.
+#pragma once
+
+#include <string>
+
+#include "emulator/input/config.h"
+#include "emulator/input/tree.h"
+
+namespace rankwire {
+
+/// Throws Error(kInput) for keys that contradict each other, or belong to another kind of model, naming the place in
+/// `root`, below whose `prefix` the keys stand: "workload.generate." or "".
+void validate_generate(const GenerateConfig& model, const Tree& root, const std::string& prefix);
+
+}  // namespace rankwire
