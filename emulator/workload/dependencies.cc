@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/large_memory.h"
 #include "emulator/workload/graph.h"
 #include "emulator/workload/id_index.h"
 
@@ -11,6 +10,7 @@ namespace rankwire {
 namespace {
 
 IdIndex index_nodes(const RankFile& file) {
+  if (file.ids_count_up && !file.nodes.empty()) return {file.nodes.front().id, file.nodes.size()};
   IdIndex index(file.nodes);
   if (const auto& same = index.repeated()) {
     fail_input("{}: the id is that of node \"{}\" already", place(file.path, file.nodes[same->second]),
@@ -32,8 +32,8 @@ class Linker {
   const std::vector<uint32_t>& parents() const { return parents_; }
 
   void link() {
-    reserve_large(counts_, file_.nodes.size());
-    reserve_large(parents_, (use_.data ? file_.data.size() : 0) + (use_.control ? file_.control.size() : 0));
+    counts_.reserve(file_.nodes.size());
+    parents_.reserve((use_.data ? file_.data.size() : 0) + (use_.control ? file_.control.size() : 0));
     for (uint32_t node = 0; node < file_.nodes.size(); ++node) {
       const size_t before = parents_.size();
       if (use_.data) add_data(node);
@@ -49,15 +49,15 @@ class Linker {
 
  private:
   void add_data(uint32_t node) {
-    for (const uint64_t id : file_.data.of(node)) {
+    file_.data.each(node, [&](uint64_t id) {
       const uint32_t parent = index_.find(id);
       if (parent == IdIndex::kNone) fail_missing(node, id, "data");
       add_parent(node, parent);
-    }
+    });
   }
 
   void add_control(uint32_t node) {
-    for (const uint64_t id : file_.control.of(node)) {
+    file_.control.each(node, [&](uint64_t id) {
       const uint32_t parent = index_.find(id);
       if (parent != IdIndex::kNone) {
         if (use_.control) add_parent(node, parent);
@@ -66,7 +66,7 @@ class Linker {
       } else {
         tolerated_.missing_controls.add(file_.path, file_.nodes[node]);
       }
-    }
+    });
   }
 
   void add_parent(uint32_t node, uint32_t parent) {
@@ -130,8 +130,10 @@ RankTrace link_dependencies(RankFile&& file, DependencyUse use, Tolerated& toler
   if (!linker.in_order()) check_acyclic(file, graph);
 
   trace.in_order = linker.in_order();
+  trace.ids_count_up = file.ids_count_up;
   trace.file = std::move(file.path);
   trace.nodes = std::move(file.nodes);
+  trace.communicating = std::move(file.communicating);
   trace.names = std::move(file.names);
   trace.successor_begin = std::move(graph.begin);
   trace.successors = std::move(graph.next);

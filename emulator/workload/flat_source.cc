@@ -14,7 +14,7 @@ namespace {
 class FlatSource final : public NodeSource {
  public:
   explicit FlatSource(const RankTrace& trace) : trace_(trace) {
-    if (!std::ranges::is_sorted(trace.nodes, {}, &Node::id)) find_places();
+    if (!trace.ids_count_up && !std::ranges::is_sorted(trace.nodes, {}, &Node::id)) find_places();
     reserve_large(waiting_, trace.nodes.size());
     waiting_.resize(trace.nodes.size());
     ready_.reserve(trace.nodes.size());

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/large_memory.h"
-
 namespace rankwire {
 
 namespace {
@@ -14,11 +12,9 @@ template <class Visit>
 Graph make_rows(size_t vertices, size_t edges, Visit visit) {
   Graph graph;
   // Counted two places behind, so that when the edges are entered the offsets of rows become those of the next ones.
-  reserve_large(graph.begin, vertices + 2);
   graph.begin.assign(vertices + 2, 0);
   visit([&](uint32_t from, uint32_t) { ++graph.begin[size_t{from} + 2]; });
   std::partial_sum(graph.begin.begin(), graph.begin.end(), graph.begin.begin());
-  reserve_large(graph.next, edges);
   graph.next.resize(edges);
   visit([&](uint32_t from, uint32_t to) { graph.next[graph.begin[size_t{from} + 1]++] = to; });
   graph.begin.pop_back();

@@ -5,11 +5,6 @@
 namespace rankwire {
 
 IdIndex::IdIndex(std::span<const Node> nodes) {
-  if (count_up(nodes)) {
-    first_ = nodes.front().id;
-    counted_ = nodes.size();
-    return;
-  }
   uint64_t last = 0;
   for (const Node& node : nodes) last = std::max(last, node.id);
   if (last < 4 * nodes.size()) {
@@ -17,13 +12,6 @@ IdIndex::IdIndex(std::span<const Node> nodes) {
   } else {
     make_list(nodes);
   }
-}
-
-bool IdIndex::count_up(std::span<const Node> nodes) noexcept {
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].id - nodes.front().id != i) return false;
-  }
-  return !nodes.empty();
 }
 
 void IdIndex::make_table(std::span<const Node> nodes, uint64_t size) {

@@ -20,6 +20,8 @@ class IdIndex {
 
   /// `nodes` need not outlive the index.
   explicit IdIndex(std::span<const Node> nodes);
+  /// Of `count` nodes whose ids count up from `first`.
+  IdIndex(uint64_t first, size_t count) : first_(first), counted_(count) {}
 
   /// The node's index, or kNone.
   uint32_t find(uint64_t id) const noexcept {
@@ -30,7 +32,6 @@ class IdIndex {
   const std::optional<std::pair<uint32_t, uint32_t>>& repeated() const noexcept { return repeated_; }
 
  private:
-  static bool count_up(std::span<const Node> nodes) noexcept;
   void make_table(std::span<const Node> nodes, uint64_t size);
   void make_list(std::span<const Node> nodes);
 

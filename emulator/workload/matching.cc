@@ -74,7 +74,7 @@ void check_group(const Workload& workload, const Group& group, const std::vector
 void collect_calls(Workload& workload, RankId rank, std::vector<std::vector<Calls>>& calls) {
   std::unordered_map<GroupId, Calls*> of_group;
   std::vector<Node>& nodes = workload.ranks[rank.value].nodes;
-  for (uint32_t i = 0; i < nodes.size(); ++i) {
+  for (const uint32_t i : workload.ranks[rank.value].communicating) {
     if (nodes[i].kind != NodeKind::kCollective) continue;
     const Group& group = workload.groups[nodes[i].group.value];
     const auto [own, added] = of_group.try_emplace(nodes[i].group);
@@ -96,7 +96,7 @@ std::vector<End> ends_of(const Workload& workload, NodeKind kind) {
   std::vector<End> ends;
   for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank) {
     const std::vector<Node>& nodes = workload.ranks[rank].nodes;
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (const uint32_t i : workload.ranks[rank].communicating) {
       if (nodes[i].kind != kind) continue;
       const uint32_t peer = nodes[i].peer.value;
       const bool sends = kind == NodeKind::kSend;

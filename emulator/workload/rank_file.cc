@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/large_memory.h"
 #include "emulator/workload/node_reader.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
@@ -24,7 +23,7 @@ void reserve(RankFile& file, uint64_t offset, uint64_t most) {
   if (ignored || size < offset) return;
   const auto expected = static_cast<double>(size) / static_cast<double>(offset) * static_cast<double>(kSample) * 1.05;
   const auto nodes = static_cast<size_t>(std::min(expected, static_cast<double>(most)));
-  reserve_large(file.nodes, nodes);
+  file.nodes.reserve(nodes);
   file.data.reserve(nodes);
   file.control.reserve(nodes);
 }
@@ -39,9 +38,14 @@ void FileBuilder::note(const TraceNode& in, const Node& node) {
 }
 
 void FileBuilder::complete_last(const TraceNode& in) {
-  file_.nodes.back().name = names_.keep(in.name);
-  if (file_.nodes.back().kind != NodeKind::kCollective) return;
-  file_.calls.push_back({.node = static_cast<uint32_t>(file_.nodes.size() - 1),
+  Node& node = file_.nodes.back();
+  node.name = names_.keep(in.name);
+  const size_t place = file_.nodes.size() - 1;
+  file_.ids_count_up &= node.id >= place && node.id - place == file_.nodes.front().id;
+  if (!is_communication(node.kind)) return;
+  file_.communicating.push_back(static_cast<uint32_t>(place));
+  if (node.kind != NodeKind::kCollective) return;
+  file_.calls.push_back({.node = static_cast<uint32_t>(place),
                          .group = name_index(group_name(in)),
                          .root = integer_attribute(in, "root").value_or(-1)});
 }

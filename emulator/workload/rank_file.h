@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/workload/id_lists.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
-#include "emulator/workload/references.h"
 #include "emulator/workload/tolerated.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_node.h"
@@ -25,11 +25,13 @@ struct RankFile {
   };
 
   std::string path;
-  std::vector<Node> nodes;  ///< in file order; group, sequence and order are still to be found
-  std::vector<Call> calls;  ///< in file order
+  std::vector<Node> nodes;              ///< in file order; group, sequence and order are still to be found
+  bool ids_count_up = true;             ///< each node's id is one more than that of the node before it
+  std::vector<uint32_t> communicating;  ///< the nodes that communicate, ascending
+  std::vector<Call> calls;              ///< in file order
   std::vector<std::string> group_names;
   Names names;  ///< of the nodes
-  References data, control;
+  IdLists data, control;
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes
 };
 

@@ -6,8 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/large_memory.h"
-
 namespace rankwire {
 
 /// A list of ids for each node, one behind the other.
@@ -21,8 +19,8 @@ class References {
   /// Makes room for so many nodes, each with as many ids as those so far on average.
   void reserve(size_t nodes) {
     const size_t known = begin_.size() - 1;
-    reserve_large(begin_, nodes + 1);
-    if (known > 0) reserve_large(ids_, ids_.size() / known * nodes + nodes);
+    begin_.reserve(nodes + 1);
+    if (known > 0) ids_.reserve(ids_.size() / known * nodes + nodes);
   }
   std::span<const uint64_t> of(size_t node) const {
     return {ids_.data() + begin_[node], ids_.data() + begin_[node + 1]};

@@ -165,7 +165,7 @@ template <class Order>
 void set_run_order(Workload& workload, const Order& order) {
   for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank) {
     std::vector<Node>& nodes = workload.ranks[rank].nodes;
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (const uint32_t i : workload.ranks[rank].communicating) {
       if (nodes[i].kind == NodeKind::kCollective) nodes[i].run_order = order(rank, i);
     }
   }

@@ -33,7 +33,7 @@ Selector::Selector(const Selection& selection)
 }
 
 void Selector::apply(Node& node, std::span<const Group> groups) {
-  if (selects_all_ || node.kind == NodeKind::kNone) return;
+  if (selects_all() || node.kind == NodeKind::kNone) return;
   if (selects_name(node) && selects_group(node, groups) && selects_kind(node)) return;
   node.kind = NodeKind::kNone;
   node.duration = Duration();
@@ -80,6 +80,7 @@ bool Selector::selects_kind(const Node& node) const {
 
 void select_nodes(Selector& selector, std::span<const Group> groups, std::span<RankTrace> ranks, Warnings& warnings) {
   selector.check_groups(groups);
+  if (selector.selects_all()) return;
   for (RankTrace& rank : ranks) {
     for (Node& node : rank.nodes) selector.apply(node, groups);
   }

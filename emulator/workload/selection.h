@@ -14,6 +14,8 @@ class Selector {
   /// `selection` outlives the selector. Throws Error(kInput) for an unknown kind.
   explicit Selector(const Selection& selection);
 
+  /// Nothing is left out.
+  bool selects_all() const { return selects_all_; }
   /// Takes its work from a node that is not selected. A list of groups concerns communication only: it deselects SEND
   /// and RECV, which belong to no group. Nodes that already are kNone stay so.
   void apply(Node& node, std::span<const Group> groups);

@@ -19,7 +19,9 @@ class OneByOne final : public NodeSource {
  public:
   explicit OneByOne(const RankTrace& trace) : trace_(trace) { pass_others(); }
 
-  uint32_t next() noexcept override { return finished() || std::exchange(handed_out_, true) ? kNone : at_; }
+  uint32_t next() noexcept override {
+    return finished() || std::exchange(handed_out_, true) ? kNone : trace_.communicating[at_];
+  }
   void complete(uint32_t) noexcept override {
     handed_out_ = false;
     ++at_;
@@ -29,7 +31,7 @@ class OneByOne final : public NodeSource {
   const Node& lookup(uint32_t node) const noexcept override { return trace_.nodes[node]; }
   uint32_t place(uint32_t node) const noexcept override { return node; }
   size_t expected_at_once() const noexcept override { return 1; }
-  bool finished() const noexcept override { return at_ == trace_.nodes.size(); }
+  bool finished() const noexcept override { return at_ == trace_.communicating.size(); }
   void reset() noexcept override {
     at_ = 0;
     handed_out_ = false;
@@ -37,12 +39,13 @@ class OneByOne final : public NodeSource {
   }
 
  private:
+  /// What the selection has left out.
   void pass_others() noexcept {
-    while (at_ < trace_.nodes.size() && !is_communication(trace_.nodes[at_].kind)) ++at_;
+    while (!finished() && !is_communication(trace_.nodes[trace_.communicating[at_]].kind)) ++at_;
   }
 
   const RankTrace& trace_;
-  uint32_t at_ = 0;
+  uint32_t at_ = 0;  ///< among those that communicate
   bool handed_out_ = false;
 };
 
@@ -189,8 +192,8 @@ bool runs_one_by_one(const Workload& workload, std::span<const Exchange> exchang
 
 std::string order_streamed_collectives(Workload& workload, std::span<const Exchange> exchanges) {
   for (RankTrace& trace : workload.ranks) {
-    for (Node& node : trace.nodes) {
-      if (node.kind == NodeKind::kCollective) node.run_order = node.sequence;
+    for (const uint32_t i : trace.communicating) {
+      if (trace.nodes[i].kind == NodeKind::kCollective) trace.nodes[i].run_order = trace.nodes[i].sequence;
     }
   }
   if (runs_one_by_one(workload, exchanges)) return "";

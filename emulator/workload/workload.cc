@@ -117,6 +117,7 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
   workload.groups = resolve_groups(files, options.groups_file);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     workload.ranks[rank].nodes = std::move(files[rank].nodes);
+    workload.ranks[rank].communicating = std::move(files[rank].communicating);
     workload.ranks[rank].names = std::move(files[rank].names);
   }
 }

@@ -129,9 +129,11 @@ struct StreamedTrace {
 struct RankTrace {
   std::string file;
   std::optional<StreamedTrace> streamed;
-  bool in_order = false;  ///< as far as is known: no node stands before one that it depends on
+  bool in_order = false;      ///< as far as is known: no node stands before one that it depends on
+  bool ids_count_up = false;  ///< as far as is known: each node's id is one more than that of the node before it
   std::vector<Node> nodes;
-  Names names;  ///< of the nodes
+  std::vector<uint32_t> communicating;  ///< the nodes that communicate, or did before the selection; ascending
+  Names names;                          ///< of the nodes
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;

@@ -26,6 +26,15 @@ TEST(IdIndex, FindsDenseAndSparseIds) {
   EXPECT_EQ(IdIndex({}).find(0), IdIndex::kNone);
 }
 
+TEST(IdIndex, ComputesWithIdsThatCountUp) {
+  const IdIndex index(40, 3);
+  EXPECT_EQ(index.find(40), 0u);
+  EXPECT_EQ(index.find(42), 2u);
+  for (const uint64_t absent : {uint64_t{0}, uint64_t{39}, uint64_t{43}, UINT64_MAX}) {
+    EXPECT_EQ(index.find(absent), IdIndex::kNone) << absent;
+  }
+}
+
 TEST(IdIndex, NamesTheFirstTwoNodesWithOneId) {
   for (const uint64_t far : {uint64_t{3}, uint64_t{1} << 40}) {
     const IdIndex index(with_ids({7, far, 7, far}));
