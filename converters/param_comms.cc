@@ -206,6 +206,8 @@ std::vector<ParamEntry> parse_param_comms(const std::string& path, std::string_v
     list = Json::parse(json);
   } catch (const Json::parse_error& error) {
     fail_input("{}: byte {}: no JSON", path, error.byte);
+  } catch (const Json::out_of_range&) {
+    fail_input("{}: a number is larger than any double", path);
   }
   if (!list.is_array()) fail_input("{}: no list of calls", path);
   std::vector<ParamEntry> entries;

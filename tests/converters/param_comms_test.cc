@@ -91,6 +91,7 @@ TEST_F(ParamComms, ABatchRunsTogether) {
 
 TEST_F(ParamComms, WrongListsAreNamedByElement) {
   EXPECT_THAT(error_of("[1"), HasSubstr("list.json: byte 3: no JSON"));
+  EXPECT_THAT(error_of("[1e999]"), HasSubstr("list.json: a number is larger"));
   EXPECT_THAT(error_of("{}"), HasSubstr("no list"));
   EXPECT_THAT(error_of("[7]"), HasSubstr("list.json: [0]: an object"));
   EXPECT_THAT(error_of(R"([{"comms": "all_reduce", "dtype": "Float"}])"), HasSubstr("[0]: in_msg_size is missing"));
