@@ -82,6 +82,18 @@ NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name,
   return pair ? write_point_to_point(call, name, after) : write_collective(call, name, after);
 }
 
+NodeWriter::Id CallWriter::write_batch(std::span<const PytorchCall* const> calls, std::string_view name,
+                                       uint64_t micros, std::optional<int64_t> stream, const Ids& after) {
+  Ids parts;
+  for (const PytorchCall* call : calls) parts.push_back(write(*call, name, micros, stream, after));
+  return parts.size() == 1 ? parts.front() : write_end(name, stream, parts);
+}
+
+NodeWriter::Id CallWriter::write_end(std::string_view name, std::optional<int64_t> stream, const Ids& parts) {
+  if (stream) writer_.with("stream", *stream);
+  return writer_.compute(name, 0, 0, Bytes(0), parts);
+}
+
 NodeWriter::Id CallWriter::write_collective(const PytorchCall& call, std::string_view name, const Ids& after) {
   const auto kind = collective_of(call.kind);
   if (!kind) fail(call, "no collective");
@@ -143,7 +155,7 @@ NodeWriter::Id CallWriter::write_exchange(const PytorchCall& call, std::string_v
     if (out.count > 0) parts.push_back(on_stream().send(name, rank_.rank, other, tag, out, after));
     if (in.count > 0) parts.push_back(on_stream().receive(name, other, rank_.rank, tag, in, after));
   }
-  return on_stream().compute(name, 0, 0, Bytes(0), parts.empty() ? after : parts);
+  return write_end(name, stream, parts.empty() ? after : parts);
 }
 
 }  // namespace rankwire

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,9 @@ class CallWriter {
   /// has no node for.
   NodeWriter::Id write(const PytorchCall& call, std::string_view name, uint64_t micros, std::optional<int64_t> stream,
                        const Ids& after);
+  /// The same of calls that one kernel carries out together: none waits for another.
+  NodeWriter::Id write_batch(std::span<const PytorchCall* const> calls, std::string_view name, uint64_t micros,
+                             std::optional<int64_t> stream, const Ids& after);
 
  private:
   const std::string& group_name(const PytorchCall& call) const;
@@ -48,6 +52,8 @@ class CallWriter {
   NodeWriter::Id write_exchange(const PytorchCall& call, std::string_view name, std::optional<int64_t> stream,
                                 const Ids& after);
   NodeWriter::Id write_point_to_point(const PytorchCall& call, std::string_view name, const Ids& after);
+  /// A node without work that stands for all `parts`.
+  NodeWriter::Id write_end(std::string_view name, std::optional<int64_t> stream, const Ids& parts);
   uint32_t peer(const PytorchCall& call) const;
   template <class... Args>
   [[noreturn]] void fail(const PytorchCall& call, fmt::format_string<Args...> format, Args&&... args) const {

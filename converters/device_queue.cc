@@ -4,6 +4,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "converters/batched_calls.h"
+
 namespace rankwire {
 namespace {
 
@@ -31,6 +33,21 @@ bool waits_for_some(std::string_view call) {
 bool copies(std::string_view call) {
   return call.find("Memcpy") != call.npos;
 }
+
+/// The operator that recorded a call, from `index` outwards; kNone when none did.
+uint32_t recorder_around(uint32_t index, const OperatorTree& tree, const RecordedCalls& calls) {
+  for (; index != OperatorTree::kNone; index = tree.parent(index)) {
+    const auto call = calls.find(index);
+    if (call != calls.end() && moves_data(call->second)) break;
+  }
+  return index;
+}
+
+/// A kernel of communication of a thread.
+struct Launched {
+  int64_t time = INT64_MIN;
+  bool ends_batch = false;  ///< itself, or those before it of the same batch
+};
 
 }  // namespace
 
@@ -66,27 +83,56 @@ void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& call
   std::ranges::stable_sort(operations_, {}, [](const DeviceOperation& operation) {
     return std::tuple(operation.launch, operation.recorded->begin);
   });
-  for (DeviceOperation& operation : operations_) {
-    if (operation.communicates) operation.call = call_of(operation, tree, calls);
-  }
+  find_calls(tree, calls);
 }
 
-/// What the operator around the launch recorded, else what the kernel itself has.
-const PytorchCall* DeviceQueue::call_of(const DeviceOperation& operation, const OperatorTree& tree,
-                                        const RecordedCalls& calls) {
-  uint32_t index = operation.thread ? tree.innermost(*operation.thread, operation.launch) : OperatorTree::kNone;
-  for (; index != OperatorTree::kNone; index = tree.parent(index)) {
-    const auto call = calls.find(index);
-    if (call == calls.end() || call->second.kind == CallKind::kOther || call->second.kind == CallKind::kWait) continue;
-    if (kernels_of_[index]++ == 0) return &call->second;
-    ++further_kernels_;
-    return nullptr;
+// A kernel that is launched within a recorded call is that call's. NCCL launches what is called between the beginning
+// and the end of a group (batch_isend_irecv, coalescing managers) at the end, where PyTorch records nothing: such a
+// kernel is that of all calls since the thread's kernel of communication before it.
+void DeviceQueue::find_calls(const OperatorTree& tree, const RecordedCalls& calls) {
+  std::vector<uint32_t> without;  // kernels of which nothing tells at their place
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].communicates && !take_own_call(operations_[i], tree, calls)) without.push_back(i);
   }
-  if (operation.recorded->call && operation.recorded->call->kind != CallKind::kOther) {
-    return &*operation.recorded->call;
+  if (without.empty()) return;
+  BatchedCalls batches(trace_, tree, calls, launched_);
+  std::unordered_map<int64_t, Launched> last;  // by thread: its kernel of communication before this one
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    DeviceOperation& operation = operations_[i];
+    if (!operation.communicates || !operation.thread) continue;
+    Launched& before = last.try_emplace(*operation.thread).first->second;
+    const bool in_batch = std::ranges::binary_search(without, i);
+    if (in_batch)
+      operation.calls =
+          batches.between(*operation.thread, before.time, operation.launch, trace_.names[operation.recorded->name]);
+    if (in_batch && operation.calls.empty()) ++(before.ends_batch ? further_kernels_ : unknown_kernels_);
+    before = {operation.launch, in_batch && (before.ends_batch || !operation.calls.empty())};
   }
-  ++unknown_kernels_;
-  return nullptr;
+  for (const uint32_t i : without) unknown_kernels_ += !operations_[i].thread;
+}
+
+/// What the operator around the launch recorded, else what the kernel itself has. False when neither tells.
+bool DeviceQueue::take_own_call(DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls) {
+  const auto take = [&](uint32_t recorder, const PytorchCall& call) {
+    if (launched_.insert(recorder).second) {
+      operation.calls = {&call};
+    } else {
+      ++further_kernels_;
+    }
+    return true;
+  };
+  const uint32_t innermost =
+      operation.thread ? tree.innermost(*operation.thread, operation.launch) : OperatorTree::kNone;
+  const uint32_t recorder = recorder_around(innermost, tree, calls);
+  if (recorder != OperatorTree::kNone) return take(recorder, calls.at(recorder));
+  const std::optional<PytorchCall>& own = operation.recorded->call;
+  const uint32_t other = recorder_around(innermost, tree, trace_.recorded);
+  if (own && own->kind != CallKind::kOther) {
+    if (other != OperatorTree::kNone) launched_.insert(other);
+    operation.calls = {&*own};
+    return true;
+  }
+  return other != OperatorTree::kNone && take(other, trace_.recorded.at(other));
 }
 
 void DeviceQueue::order_streams() {
@@ -156,7 +202,7 @@ void DeviceQueue::wait_as_distributed(const RecordedCalls& calls) {
     if (operation.communicates) {
       const auto before = last_work.find(*operation.thread);
       if (before != last_work.end()) operation.after.push_back(before->second);
-      if (operation.call != nullptr) last_of_sequence[operation.call->sequence] = i;
+      for (const PytorchCall* call : operation.calls) last_of_sequence[call->sequence] = i;
     } else {
       std::vector<uint32_t>& sources = outstanding[*operation.thread];
       operation.after.insert(operation.after.end(), sources.begin(), sources.end());

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "converters/kineto.h"
@@ -22,11 +23,11 @@ namespace rankwire {
 
 struct DeviceOperation {
   const KinetoDeviceOperation* recorded = nullptr;
-  int64_t launch = 0;                 ///< when the host launched it; its own begin where no launch was recorded
-  std::optional<int64_t> thread;      ///< that launched it
-  std::vector<uint32_t> after;        ///< device operations, all launched before
-  const PytorchCall* call = nullptr;  ///< what it communicates
-  bool communicates = false;          ///< a kernel of NCCL's or RCCL's
+  int64_t launch = 0;                     ///< when the host launched it; its own begin where no launch was recorded
+  std::optional<int64_t> thread;          ///< that launched it
+  std::vector<uint32_t> after;            ///< device operations, all launched before
+  std::vector<const PytorchCall*> calls;  ///< what it communicates: one call, or all of a batch
+  bool communicates = false;              ///< a kernel of NCCL's or RCCL's
 };
 
 /// The host waited in this call.
@@ -37,12 +38,10 @@ struct HostWait {
   std::vector<uint32_t> on;  ///< device operations
 };
 
-/// Calls of torch.distributed by the operator that recorded them.
-using RecordedCalls = std::unordered_map<uint32_t, PytorchCall>;
-
 class DeviceQueue {
  public:
-  /// All must outlive the queue.
+  /// All must outlive the queue. `calls` are the host trace's; those that `trace` has itself count where they say
+  /// nothing.
   DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls);
 
   const std::vector<DeviceOperation>& operations() const { return operations_; }
@@ -55,7 +54,8 @@ class DeviceQueue {
 
  private:
   void launch_all(const OperatorTree& tree, const RecordedCalls& calls);
-  const PytorchCall* call_of(const DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls);
+  void find_calls(const OperatorTree& tree, const RecordedCalls& calls);
+  bool take_own_call(DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls);
   void order_streams();
   void wait_for_events();
   void wait_as_distributed(const RecordedCalls& calls);
@@ -70,7 +70,7 @@ class DeviceQueue {
   std::map<int64_t, std::vector<uint32_t>> streams_;
   std::unordered_map<int64_t, uint32_t> call_of_correlation_;
   std::unordered_map<int64_t, const KinetoSynchronization*> synchronization_of_;
-  std::unordered_map<uint32_t, uint32_t> kernels_of_;  ///< by the operator that recorded a call
+  std::unordered_set<uint32_t> launched_;  ///< the operators that recorded a call whose kernel has been met
   uint64_t unknown_kernels_ = 0, further_kernels_ = 0;
 };
 

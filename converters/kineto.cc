@@ -43,7 +43,8 @@ PytorchCall& call_of(Event& event) {
   return event.call ? *event.call : event.call.emplace();
 }
 
-/// Arguments of NCCL's kernels, kCommsName and so on in ParamCommsUtils.hpp.
+/// Arguments of NCCL's kernels and, in newer PyTorch, of record_param_comms: kCommsName and so on in
+/// ParamCommsUtils.hpp.
 void read_call_argument(std::string_view key, ondemand::value value, Event& event) {
   const auto text = written(value);
   if (!text) return;
@@ -64,6 +65,8 @@ void read_call_argument(std::string_view key, ondemand::value value, Event& even
     call_of(event).output_split = parse_integers(*text);
   } else if (key == "Src Rank" || key == "Dst Rank") {
     call_of(event).peer = integer_in(*text).value_or(-1);
+  } else if (key == "Seq") {
+    call_of(event).sequence = integer_in(*text).value_or(-1);
   } else if (key == "Rank") {
     call_of(event).rank = integer_in(*text).value_or(-1);
   }
@@ -138,16 +141,21 @@ class KinetoReader {
   KinetoTrace trace_;
 };
 
+/// Enters how much a call moves.
+void set_sizes(Event& event, const JsonPlace& place) {
+  const auto element = element_size(event.type);
+  const int64_t most = std::max(event.input_elements, event.output_elements);
+  if (std::min(event.input_elements, event.output_elements) < 0 || most > (int64_t{1} << 40)) {
+    place.fail("{} elements in, {} out", event.input_elements, event.output_elements);
+  }
+  if (!element && most > 0) place.fail("dtype \"{}\" is no type of PyTorch's", event.type);
+  event.call->input = Bytes(event.input_elements * element.value_or(0));
+  event.call->output = Bytes(event.output_elements * element.value_or(0));
+}
+
 void KinetoReader::add_device_operation(Event&& event, const KinetoSpan& span, const JsonPlace& place) {
   if (event.stream < 0) place.fail("a {} without args.stream", event.category);
-  if (event.call) {
-    const auto element = element_size(event.type);
-    const int64_t most = std::max(event.input_elements, event.output_elements);
-    if (most < 0 || most > (int64_t{1} << 40)) place.fail("{} elements", most);
-    if (!element && most > 0) place.fail("dtype \"{}\" is no type of PyTorch's", event.type);
-    event.call->input = Bytes(event.input_elements * element.value_or(0));
-    event.call->output = Bytes(event.output_elements * element.value_or(0));
-  }
+  if (event.call) set_sizes(event, place);
   trace_.device.push_back({span, event.stream, event.correlation, std::move(event.call)});
 }
 
@@ -183,6 +191,10 @@ void KinetoReader::add(Event&& event, const JsonPlace& place) {
     return;
   }
   if (event.process) trace_.process = *event.process;
+  if (event.call && event.name == "record_param_comms" && moves_data(*event.call)) {
+    set_sizes(event, place);
+    trace_.recorded.emplace(static_cast<uint32_t>(trace_.operators.size()), std::move(*event.call));
+  }
   trace_.operators.push_back({span, *event.thread, event.record_function});
 }
 

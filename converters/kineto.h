@@ -70,6 +70,7 @@ struct KinetoTrace {
   int64_t process = -1;  ///< of the operators
   KinetoNames names;
   std::vector<KinetoOperator> operators;  ///< without the profiler's own steps
+  RecordedCalls recorded;                 ///< by index of an operator record_param_comms that has arguments
   std::vector<KinetoRuntimeCall> calls;
   std::vector<KinetoDeviceOperation> device;
   std::vector<KinetoSynchronization> synchronizations;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
@@ -51,6 +52,14 @@ struct PytorchCall {
   int64_t members = 0;                             ///< 0: unknown
   std::vector<int64_t> ranks;                      ///< of the group; empty: unknown
 };
+
+/// Whether it is a call that NCCL launches a kernel for.
+constexpr bool moves_data(const PytorchCall& call) {
+  return call.kind != CallKind::kOther && call.kind != CallKind::kWait;
+}
+
+/// Calls by the operator that recorded them.
+using RecordedCalls = std::unordered_map<uint32_t, PytorchCall>;
 
 /// Reads the `inputs`, `outputs` and `attrs` of a record_param_comms node (JSON, of any schema; the last two may be
 /// missing). Absent when they are not what any known schema writes.

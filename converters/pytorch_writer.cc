@@ -77,9 +77,10 @@ class Order {
 void PytorchWriter::define_groups(const DeviceQueue& queue) {
   std::set<int64_t> handles;
   for (const DeviceOperation& operation : queue.operations()) {
-    if (operation.call == nullptr) continue;
-    if (operation.call->group.empty()) handles.insert(operation.call->handle);
-    calls_.define(*operation.call);
+    for (const PytorchCall* call : operation.calls) {
+      if (call->group.empty()) handles.insert(call->handle);
+      calls_.define(*call);
+    }
   }
   if (handles.size() > 1) {
     fail_input(
@@ -109,8 +110,8 @@ NodeWriter::Id PytorchWriter::write_operation(const DeviceOperation& operation, 
   const KinetoDeviceOperation& recorded = *operation.recorded;
   const std::string& name = (*names_)[recorded.name];
   const int64_t duration = recorded.end - recorded.begin;
-  if (operation.call != nullptr) {
-    return calls_.write(*operation.call, name, static_cast<uint64_t>(duration / 1000), recorded.stream, after);
+  if (!operation.calls.empty()) {
+    return calls_.write_batch(operation.calls, name, static_cast<uint64_t>(duration / 1000), recorded.stream, after);
   }
   const uint64_t micros = whole_micros(duration, carried_on_stream_[recorded.stream]);
   return writer_.with("stream", recorded.stream).compute(name, micros, 0, Bytes(0), after);

@@ -258,6 +258,117 @@ TEST_F(PytorchPairs, ARootIsARankOfTheRun) {
   EXPECT_EQ(node.root, 2);
 }
 
+/// Calls as batch_isend_irecv and coalescing managers make them: NCCL launches their kernels behind all of them, at
+/// endCoalescing, where PyTorch records nothing and Kineto's kernels have no arguments (pytorch's ProcessGroupNCCL.cpp;
+/// mlcommons/chakra issue 178 shows such a kernel).
+class PytorchBatches : public PytorchPairs {
+ protected:
+  /// Values of record_param_comms whose rf_id are 1, 2, ... in group "5" of the ranks 2, 0, 1, and when they run: 10 us
+  /// each, one behind the other.
+  std::vector<WrittenNode> convert_batch(const std::vector<std::string>& values, Events events) {
+    std::string nodes;
+    for (size_t i = 0; i < values.size(); ++i) {
+      nodes += fmt::format(R"(, {{"id": {0}, "name": "record_param_comms", "inputs": {{"values": [{1}]}},
+        "outputs": {{"values": []}}, "attrs": [{{"name": "rf_id", "type": "uint64", "value": {2}}}]}})",
+                           i + 10, values[i], i + 1);
+    }
+    const std::string host = R"({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [
+      {"id": 3, "name": "## process_group:init ##",
+        "inputs": {"values": ["[{\"pg_name\": \"5\", \"ranks\": [2, 0, 1]}]"]},
+        "attrs": [{"name": "rf_id", "type": "uint64", "value": 99}]})" +
+                             nodes + "]}";
+    return convert_files({testing::write_text(folder_ / "host.json", host),
+                          testing::write_text(folder_ / "kineto.json", events.json())});
+  }
+  static Events recorders(size_t count) {
+    Events events;
+    for (size_t i = 0; i < count; ++i) events.host("record_param_comms", 10.0 * static_cast<double>(i), 8);
+    return events;
+  }
+  static std::string point_to_point(const std::string& name, int peer, int floats) {
+    return fmt::format(R"([9, 9, 0, {}, 4, "cuda:0"], [7, true], ["5", ""], {}, "{}", [], [], -1, -1, 3)", floats, peer,
+                       name);
+  }
+  static std::string all_gather(int floats) {
+    return fmt::format(R"([9, 9, 0, {}, 4, "cuda:0"], [7, false], ["5", ""], 1, "_allgather_base", [], [], -1, -1, 3)",
+                       floats);
+  }
+  /// Type, other rank and bytes of what communicates.
+  static std::vector<std::tuple<uint32_t, int64_t, int64_t>> messages(const std::vector<WrittenNode>& nodes) {
+    std::vector<std::tuple<uint32_t, int64_t, int64_t>> all;
+    for (const WrittenNode& node : nodes) {
+      const bool sends = node.type == uint32_t{chakra::COMM_SEND_NODE};
+      if (node.size >= 0) all.emplace_back(node.type, sends ? node.destination : node.source, node.size);
+    }
+    return all;
+  }
+};
+
+constexpr uint32_t kSend = chakra::COMM_SEND_NODE, kReceive = chakra::COMM_RECV_NODE;
+
+TEST_F(PytorchBatches, OneKernelCarriesAllSendsAndReceives) {
+  const auto nodes = convert_batch(
+      {point_to_point("send", 0, 6), point_to_point("recv", 2, 5)},
+      recorders(2).launch("ncclDevKernel_SendRecv", 20, 25, 30, 9).host("next", 30, 5).launch("compute", 31, 60, 5, 9));
+  EXPECT_THAT(messages(nodes), ElementsAre(std::tuple(kSend, 2, 24), std::tuple(kReceive, 1, 20)));
+  const auto send = std::ranges::find(nodes, kSend, &WrittenNode::type);
+  const auto receive = std::ranges::find(nodes, kReceive, &WrittenNode::type);
+  EXPECT_FALSE(depends(nodes, *receive, *send)) << "else two ranks that first send to each other would wait for ever";
+  EXPECT_TRUE(depends(nodes, node_named(nodes, "compute"), *send));
+  EXPECT_TRUE(depends(nodes, node_named(nodes, "compute"), *receive));
+  EXPECT_THAT(made_.warnings, ::testing::Not(::testing::Contains(HasSubstr("became computations"))));
+}
+
+TEST_F(PytorchBatches, EachBatchHasItsOwnCalls) {
+  Events events = recorders(1).launch("ncclDevKernel_SendRecv", 9, 12, 3, 9);
+  events.host("record_param_comms", 20, 8).launch("ncclDevKernel_SendRecv", 29, 32, 3, 9);
+  const auto nodes = convert_batch({point_to_point("send", 0, 6), point_to_point("send", 0, 7)}, events);
+  EXPECT_THAT(messages(nodes), ElementsAre(std::tuple(kSend, 2, 24), std::tuple(kSend, 2, 28)));
+}
+
+TEST_F(PytorchBatches, FurtherKernelsOfABatchAreComputations) {
+  const auto nodes =
+      convert_batch({all_gather(6), all_gather(8)}, recorders(2)
+                                                        .launch("ncclDevKernel_AllGather_RING_LL", 20, 25, 3, 9)
+                                                        .launch("ncclDevKernel_AllGather_RING_LL", 22, 28, 3, 9));
+  const uint32_t collective = chakra::COMM_COLL_NODE;
+  EXPECT_THAT(messages(nodes), ElementsAre(std::tuple(collective, -1, 24), std::tuple(collective, -1, 32)));
+  EXPECT_THAT(made_.warnings, ::testing::Not(::testing::Contains(HasSubstr("nothing recorded says"))));
+}
+
+TEST_F(PytorchBatches, AKernelTakesNoCallOfAnotherKind) {
+  // The first call is of a backend without kernels, such as Gloo.
+  const auto nodes = convert_batch({all_gather(6), point_to_point("recv", 2, 5)},
+                                   recorders(2).launch("ncclDevKernel_SendRecv", 20, 25, 3, 9));
+  EXPECT_THAT(messages(nodes), ElementsAre(std::tuple(kReceive, 1, 20)));
+}
+
+TEST_F(PytorchBatches, ACallOfSeveralTensorsIsOneCollective) {
+  // allreduce_coalesced, reduce_scatter_tensor_coalesced, ...: NCCL's group ends within the one recorded call.
+  const std::string values =
+      R"([[9, 9, 0, 6, 4, "cuda:0"], [9, 9, 0, 4, 2, "cuda:0"]], [7, false], ["5", ""], 1, "allreduce_coalesced", [], [],
+         -1, -1, 3)";
+  const auto nodes =
+      convert_batch({values}, recorders(1).launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3, 25, 3, 9));
+  EXPECT_THAT(messages(nodes), ElementsAre(std::tuple(uint32_t{chakra::COMM_COLL_NODE}, -1, 32)));
+}
+
+TEST_F(Pytorch, NewerKinetoTracesKnowTheCallsOfABatchThemselves) {
+  const std::string common = R"("In msg nelems": 6, "Out msg nelems": 6, "Group size": 2, "dtype": "BFloat16", )"
+                             R"("Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Collective name": )";
+  const auto nodes = convert(Events()
+                                 .add("cpu_op", "record_param_comms", 1, 0, 8, common + R"("send", "Dst Rank": 1)")
+                                 .add("cpu_op", "record_param_comms", 1, 10, 8, common + R"("recv", "Src Rank": 1)")
+                                 .launch("ncclDevKernel_SendRecv", 20, 25, 3, 9));
+  const auto send = std::ranges::find(nodes, kSend, &WrittenNode::type);
+  ASSERT_NE(send, nodes.end());
+  EXPECT_EQ(send->destination, 1);
+  EXPECT_EQ(send->size, 12);  // 6 of 2 bytes
+  const auto receive = std::ranges::find(nodes, kReceive, &WrittenNode::type);
+  ASSERT_NE(receive, nodes.end());
+  EXPECT_EQ(receive->source, 1);
+}
+
 TEST_F(PytorchPairs, WithoutEventsWorkBehindAWaitFollowsTheCollective) {
   Events events;
   events.host("a", 0, 2).host("record_param_comms", 10, 10).launch("compute1", 1, 3, 5, 7);
