@@ -9,14 +9,25 @@ import unittest
 import chakra
 from rankwire import OK, USAGE, RankwireTest, Run, rankwire, transformer
 
-VERBS = (["run"], ["simulate"], ["check"], ["report"], ["trace"], ["trace", "generate"], ["convert"])
-VERBS += tuple(["convert", kind] for kind in ("pytorch", "astra-sim", "simai", "param", "goal", "to-goal", "chakra", "to-json"))
 SPECIFICATION = transformer(layers=2, pipeline_parallel=1)
+
+
+def verbs(*outer):
+    """All verbs that `--help` lists beneath the outer ones, and beneath those."""
+    listed = rankwire(*outer, "--help").stdout.partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+    for line in listed.splitlines():
+        if not line[2:3].isspace():  # what continues a description is indented further
+            verb = [*outer, line.split()[0]]
+            yield verb
+            yield from verbs(*verb)
 
 
 class Help(unittest.TestCase):
     def test_every_verb_has_an_example(self):
-        for verb in VERBS:
+        known = list(verbs())
+        for verb in (["run"], ["devices"], ["astra"], ["compare"], ["trace", "draw"], ["convert", "msccl"]):
+            self.assertIn(verb, known)
+        for verb in known:
             with self.subTest(verb=verb):
                 process = rankwire(*verb, "--help")
                 self.assertEqual(process.returncode, OK)
