@@ -23,7 +23,8 @@ struct RunRequest {
 };
 
 int run_emulation(const RunRequest& request);
-/// Reference only; with `twin` the packet-level twin fills the emulated columns.
+/// The models of `simulation.fidelity` only; with `twin` the packet-level twin too, once, whether it is among them or
+/// not.
 int run_simulation(const RunRequest& request, bool twin);
 /// The same of a configuration that is not in a file; `request.config` and `settings` are not looked at.
 int run_simulation(const RunRequest& request, const RunConfig& config, bool twin);

@@ -24,7 +24,7 @@ struct Execution {
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
   const Quotient* quotient = nullptr;
-  const char* model = "";  ///< of the reference: its name in the record
+  const char* model = "";  ///< of one of `simulation.fidelity`: its name in the record
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)

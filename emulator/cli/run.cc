@@ -90,9 +90,9 @@ void open_session(Session& session, const RunRequest& request, const RunConfig& 
   prepare(session.setup, config, folder);
 
   // What an earlier run left would not be this run's.
-  for (const char* file :
-       {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv", "hardware.csv",
-        "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md", "capture.pcapng"}) {
+  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
+                           "hardware.csv", "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md",
+                           "capture.pcapng", "capture-twin.pcapng"}) {
     std::filesystem::remove(folder / file);
   }
   session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
@@ -128,10 +128,10 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
   return std::make_unique<PortTransports>(std::move(parts));
 }
 
-void save_capture(Session& session, const Testbed& testbed) {
-  if (const uint64_t left_out = testbed.save_capture(session.folder->path() / "capture.pcapng"); left_out > 0) {
+void save_capture(Session& session, const Testbed& testbed, const char* file) {
+  if (const uint64_t left_out = testbed.save_capture(session.folder->path() / file); left_out > 0) {
     session.recorder->warning(
-        fmt::format("capture.pcapng lacks the last {} frames, for which record.capture was too small", left_out));
+        fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
   }
 }
 
@@ -148,20 +148,27 @@ RunResult emulate(Session& session) {
   const RunResult result =
       execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
               *session.recorder, interrupt_flag());
-  save_capture(session, *testbed);
+  save_capture(session, *testbed, "capture.pcapng");
   return result;
 }
 
-RunResult run_twin(Session& session) {
+/// `model` is its name among those of `simulation.fidelity`, empty where it stands for an emulated run.
+RunResult run_twin(Session& session, const char* model, const char* capture) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
       with_local(session.setup, make_roce_transport(roce_options(session.setup), *testbed, impairments.get()));
-  const RunResult result =
-      execute(session.setup, {Fidelity::kTwin, "virtual", clock, *transport, testbed.get(), impairments.get()},
-              *session.recorder, interrupt_flag());
-  save_capture(session, *testbed);
+  const RunResult result = execute(session.setup,
+                                   {.fidelity = Fidelity::kTwin,
+                                    .clock_name = "virtual",
+                                    .clock = clock,
+                                    .transport = *transport,
+                                    .testbed = testbed.get(),
+                                    .impairments = impairments.get(),
+                                    .model = model},
+                                   *session.recorder, interrupt_flag());
+  save_capture(session, *testbed, capture);
   return result;
 }
 
@@ -184,7 +191,8 @@ RunResult run_flow(Session& session) {
                  *session.recorder, interrupt_flag());
 }
 
-RunResult run_model(Session& session, SimulationFidelity model) {
+/// Beside an emulated run, the twin's capture has a file of its own.
+RunResult run_model(Session& session, SimulationFidelity model, bool emulated) {
   const Setup& setup = session.setup;
   switch (model) {
     case SimulationFidelity::kFlow:
@@ -197,15 +205,17 @@ RunResult run_model(Session& session, SimulationFidelity model) {
     case SimulationFidelity::kAstra:
       return run_astra(setup.astra->model, setup.astra->workload.program, setup.config, *session.recorder,
                        interrupt_flag());
+    case SimulationFidelity::kTwin:
+      return run_twin(session, "twin", emulated ? "capture-twin.pcapng" : "capture.pcapng");
   }
   fail_run("unknown model");
 }
 
-/// All models, one after the other; whether all were ok.
-bool run_references(Session& session) {
+/// All models, one after the other, beside an emulated run or without one; whether all were ok.
+bool run_models(Session& session, bool emulated) {
   bool ok = true;
   for (const SimulationFidelity model : session.setup.config.simulation.fidelity) {
-    ok = run_model(session, model).verdict == Verdict::kOk && ok;
+    ok = run_model(session, model, emulated).verdict == Verdict::kOk && ok;
   }
   return ok;
 }
@@ -232,7 +242,7 @@ int run_emulation(const RunRequest& request) {
   Session session;
   open_session(session, request, emulation_config(request));
   const bool emulated_ok = emulate(session).verdict == Verdict::kOk;
-  return finish(session, request, run_references(session) && emulated_ok);
+  return finish(session, request, run_models(session, true) && emulated_ok);
 }
 
 int run_simulation(const RunRequest& request, bool twin) {
@@ -243,8 +253,9 @@ int run_simulation(const RunRequest& request, const RunConfig& config, bool twin
   if (twin) require_ports(config, "the twin");
   Session session;
   open_session(session, request, config);
-  const bool twin_ok = !twin || run_twin(session).verdict == Verdict::kOk;
-  return finish(session, request, run_references(session) && twin_ok);
+  const bool first = twin && !config.simulation.has(SimulationFidelity::kTwin);
+  const bool twin_ok = !first || run_twin(session, "", "capture.pcapng").verdict == Verdict::kOk;
+  return finish(session, request, run_models(session, false) && twin_ok);
 }
 
 int draw_report(const std::filesystem::path& folder, const std::string& formats) {

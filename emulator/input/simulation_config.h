@@ -14,6 +14,7 @@ enum class SimulationFidelity : uint8_t {
   kAlphaBeta,  ///< the engine over operations that take what a formula says
   kRecorded,   ///< and what the traces say
   kAstra,      ///< ASTRA-sim's semantics
+  kTwin,       ///< the engine over packets in virtual time
 };
 
 /// The files and options of an ASTRA-sim command line.

@@ -12,7 +12,8 @@ void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
              Choice<SimulationFidelity>{{{"flow", SimulationFidelity::kFlow},
                                          {"alpha_beta", SimulationFidelity::kAlphaBeta},
                                          {"recorded", SimulationFidelity::kRecorded},
-                                         {"astra", SimulationFidelity::kAstra}}});
+                                         {"astra", SimulationFidelity::kAstra},
+                                         {"twin", SimulationFidelity::kTwin}}});
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;
     keys.field("network", astra.network, FilePathOrNone{});

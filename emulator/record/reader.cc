@@ -1,5 +1,7 @@
 #include "emulator/record/reader.h"
 
+#include <algorithm>
+
 #include "base/transport_counters.h"
 #include "emulator/record/columns.h"
 #include "emulator/record/schema.h"
@@ -68,10 +70,12 @@ void RunReader::read_runs() {
   while (rows.step()) runs_.push_back(read_run(rows));
   // Of several emulated runs or twins the last one counts.
   for (const RecordedRun& run : runs_) {
-    if (run.start.fidelity == Fidelity::kReference) references_.push_back(&run);
+    if (run.start.fidelity == Fidelity::kReference || !run.start.model.empty()) models_.push_back(&run);
     if (run.start.fidelity == Fidelity::kTwin && emulated_ == nullptr) emulated_ = &run;
     if (run.start.fidelity == Fidelity::kEmulated) emulated_ = &run;
   }
+  const auto first = std::ranges::find_if(models_, [&](const RecordedRun* run) { return run != emulated_; });
+  if (first != models_.end()) reference_ = *first;
 }
 
 RecordedRun RunReader::read_run(const Statement& row) const {

@@ -63,10 +63,10 @@ class RunReader {
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
-  /// The run of the first model, or null.
-  const RecordedRun* reference() const { return references_.empty() ? nullptr : references_.front(); }
-  /// The runs of all models, in the order in which they ran.
-  const std::vector<const RecordedRun*>& references() const { return references_; }
+  /// The run of the first model that does not fill the emulated side, or null.
+  const RecordedRun* reference() const { return reference_; }
+  /// The runs of all models of `simulation.fidelity`, in the order in which they ran.
+  const std::vector<const RecordedRun*>& models() const { return models_; }
 
   /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
   /// only.
@@ -136,8 +136,8 @@ class RunReader {
   std::map<std::string, std::string> dut_;
   std::vector<std::string> warnings_;
   std::vector<RecordedRun> runs_;
-  const RecordedRun* emulated_ = nullptr;
-  std::vector<const RecordedRun*> references_;
+  const RecordedRun *emulated_ = nullptr, *reference_ = nullptr;
+  std::vector<const RecordedRun*> models_;
 };
 
 }  // namespace rankwire

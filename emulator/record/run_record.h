@@ -47,7 +47,7 @@ struct RunStart {
   uint32_t ranks = 0;
   uint64_t seed = 0;
   uint32_t shards = 1;  ///< engine shards, each with a sink of its own
-  std::string model;    ///< of a reference: "flow", "alpha_beta", ..., a value of `simulation.fidelity`
+  std::string model;    ///< of one of `simulation.fidelity`: "flow", "alpha_beta", "twin", ...; else empty
 };
 
 /// A queue pair of a connection with what it carried.

@@ -5,7 +5,7 @@
 namespace rankwire {
 
 RecordVerdict verdict_of(const RunReader& record) {
-  std::vector<const RecordedRun*> runs = record.references();
+  std::vector<const RecordedRun*> runs = record.models();
   if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
   if (runs.empty()) return {"interrupted", "the record ends before any run began"};
   for (const RecordedRun* run : runs) {

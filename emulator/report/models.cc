@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "emulator/report/activity.h"
@@ -60,8 +61,9 @@ std::string row_of(const ModelResult& model, const std::set<std::string>& kinds)
 }  // namespace
 
 std::vector<ModelResult> read_models(const RunReader& record) {
-  std::vector<const RecordedRun*> runs = record.references();
-  if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
+  std::vector<const RecordedRun*> runs = record.models();
+  const RecordedRun* emulated = record.emulated();
+  if (emulated != nullptr && std::ranges::find(runs, emulated) == runs.end()) runs.insert(runs.begin(), emulated);
   std::vector<ModelResult> results;
   for (const RecordedRun* run : runs) {
     results.push_back(result_of(record, *run));
@@ -72,7 +74,7 @@ std::vector<ModelResult> read_models(const RunReader& record) {
 
 Json models_json(const RunReader& record) {
   Json json = Json::array();
-  for (const RecordedRun* run : record.references()) {
+  for (const RecordedRun* run : record.models()) {
     const ModelResult model = result_of(record, *run);
     json.push_back({{"model", model.name},
                     {"verdict", model.verdict},
@@ -84,9 +86,9 @@ Json models_json(const RunReader& record) {
 }
 
 std::string models_text(const RunReader& record) {
-  if (record.references().size() < 2) return {};
+  if (record.models().size() < 2) return {};
   std::string text;
-  for (const RecordedRun* run : record.references()) {
+  for (const RecordedRun* run : record.models()) {
     const ModelResult model = result_of(record, *run);
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", model.name,
                         model.verdict == "ok" ? readable(*model.completion) : model.verdict);
@@ -96,16 +98,17 @@ std::string models_text(const RunReader& record) {
 }
 
 std::string html_models(const RunReader& record) {
-  if (record.references().size() < 2) return {};
+  if (record.models().size() < 2) return {};
   const std::vector<ModelResult> models = read_models(record);
   std::set<std::string> kinds;
   for (const ModelResult& model : models) {
     for (const auto& [kind, mean] : model.kinds) kinds.insert(kind);
   }
-  std::string html =
-      "<p class=\"note\">All other tables compare with the first model. By kind of communication: the mean duration at "
-      "a rank, waiting for others included.</p>\n<div class=\"wide\"><table>\n" +
-      head_of(kinds);
+  std::string html = fmt::format(
+      "<p class=\"note\">All other tables compare with {}. By kind of communication: the mean duration at a rank, "
+      "waiting for others included.</p>\n<div class=\"wide\"><table>\n",
+      html_escaped(name_of(*record.reference())));
+  html += head_of(kinds);
   for (const ModelResult& model : models) html += row_of(model, kinds);
   return html + "</table></div>\n";
 }

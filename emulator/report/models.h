@@ -20,7 +20,7 @@ struct ModelResult {
     Duration mean;
   };
 
-  std::string name;  ///< a reference's model, "reference" where the record does not say; "emulated" or "twin"
+  std::string name;  ///< a model's, "reference" where the record does not say; "emulated"
   std::string verdict, reason;
   std::optional<Duration> completion;  ///< absent without an end
   std::optional<double> ratio;         ///< emulated over this one, of runs that are ok; absent of the emulated itself
@@ -30,7 +30,7 @@ struct ModelResult {
 /// The emulated side, if any, then the models in the order in which they ran.
 std::vector<ModelResult> read_models(const RunReader& record);
 
-/// `summary.json`'s `models`: of each reference `model`, `verdict`, `reason`, `completion_time_ps` and `ratio`.
+/// `summary.json`'s `models`: of each model `model`, `verdict`, `reason`, `completion_time_ps` and `ratio`.
 nlohmann::ordered_json models_json(const RunReader& record);
 /// A line of the printed summary, "alpha_beta 5.5 s (ratio 1.067), ..." of all models; empty where there is only one.
 std::string models_text(const RunReader& record);

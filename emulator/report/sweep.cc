@@ -26,7 +26,7 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
     exposed += rank.exposed_communication().ps;
   }
   const auto count = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
-  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.references().size() > 1;
+  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.models().size() > 1;
   return {.run = one_of_several ? run.start.model : to_string(run.start.fidelity),
           .verdict = run.end.verdict,
           .completion = run.end.completion,

@@ -16,10 +16,10 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using testing::TemporaryFolder;
 
-/// A reference whose all-reduce ends after so many microseconds.
+/// A model whose all-reduce ends after so many microseconds.
 void record_model(RunRecorder& recorder, const std::string& model, int64_t end_us, const std::string& verdict = "ok") {
-  RecordSink& sink =
-      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .seed = 7, .model = model});
+  const Fidelity fidelity = model == "twin" ? Fidelity::kTwin : Fidelity::kReference;
+  RecordSink& sink = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 2, .seed = 7, .model = model});
   sink.operations(testing::sample_operations(end_us));
   RunEnd end = testing::sample_end(microseconds(end_us));
   end.verdict = verdict;
@@ -41,7 +41,7 @@ class Models : public ::testing::Test {
 TEST_F(Models, StandInTheirOrderTheFirstIsTheReference) {
   write({{"flow", 25}, {"alpha_beta", 40}});
   const RunReader record(folder_.path());
-  ASSERT_EQ(record.references().size(), 2u);
+  ASSERT_EQ(record.models().size(), 2u);
   EXPECT_EQ(record.reference()->start.model, "flow");
   EXPECT_DOUBLE_EQ(*completion_ratio(record), 2);  // 50 us / 25 us
   const auto json = models_json(record);
@@ -80,6 +80,37 @@ TEST_F(Models, PageAndSummaryHaveAll) {
   EXPECT_THAT(html, HasSubstr("<td>alpha_beta</td><td>ok</td><td class=\"n\">40 us</td>"));
   EXPECT_THAT(html, HasSubstr("all_reduce"));
   EXPECT_THAT(html, Not(HasSubstr("emulated</td>")));
+}
+
+TEST_F(Models, ATwinFillsTheEmulatedSideWhereNothingIsEmulated) {
+  write({{"twin", 50}, {"flow", 25}, {"alpha_beta", 40}}, false);
+  const RunReader record(folder_.path());
+  ASSERT_NE(record.emulated(), nullptr);
+  EXPECT_EQ(record.emulated()->start.fidelity, Fidelity::kTwin);
+  EXPECT_EQ(record.reference()->start.model, "flow");
+  EXPECT_EQ(models_text(record), "twin 50 us, flow 25 us (ratio 2.000), alpha_beta 40 us (ratio 1.250)");
+  const auto models = read_models(record);  // each once
+  ASSERT_EQ(models.size(), 3u);
+  EXPECT_EQ(models[0].name, "twin");
+  EXPECT_THAT(html_models(record), HasSubstr("All other tables compare with flow."));
+}
+
+TEST_F(Models, BesideAnEmulatedRunATwinIsAReferenceAsOthers) {
+  write({{"twin", 40}, {"flow", 25}});
+  const RunReader record(folder_.path());
+  EXPECT_EQ(record.emulated()->start.fidelity, Fidelity::kEmulated);
+  EXPECT_EQ(record.reference()->start.model, "twin");
+  EXPECT_DOUBLE_EQ(*completion_ratio(record), 1.25);  // 50 us / 40 us
+  EXPECT_EQ(models_text(record), "twin 40 us (ratio 1.250), flow 25 us (ratio 2.000)");
+}
+
+TEST_F(Models, ATwinAloneHasNoReference) {
+  write({{"twin", 50}}, false);
+  const RunReader record(folder_.path());
+  EXPECT_EQ(record.reference(), nullptr);
+  EXPECT_EQ(verdict_of(record).verdict, "ok");
+  EXPECT_FALSE(completion_ratio(record));
+  EXPECT_THAT(summary_table(record), HasSubstr("50 us twin"));
 }
 
 TEST_F(Models, ALaterOneThatFailsIsTheVerdict) {

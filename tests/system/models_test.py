@@ -1,5 +1,7 @@
 """Several models of one run, side by side."""
 
+import contextlib
+import sqlite3
 import unittest
 
 import chakra
@@ -106,6 +108,47 @@ class Models(RankwireTest):
                            "ports.rate=1Gbps,2Gbps")
         self.assertEqual(process.returncode, OK, process.stderr)
         self.assertEqual(process.stdout.count("alpha_beta"), 2)
+
+    def test_the_twin_among_the_models(self):
+        config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB)],
+                             simulation={"fidelity": ["flow", "alpha_beta", "twin"]})
+        listed = self.call("simulate", config, "--twin", out="listed")  # which adds nothing here
+        times = self.times(listed)
+        self.assertEqual(list(times), ["flow", "alpha_beta", "twin"])
+        self.assertEqual(times["twin"], listed.summary["emulated"]["completion_time_ps"])
+        self.assertAlmostEqual(listed.summary["ratio"], times["twin"] / times["flow"])
+        self.assertIsNone(listed.summary["models"][2]["ratio"])
+        self.assertEqual(self.fidelities(listed), ["reference", "reference", "twin"])
+        # The same packets as by the option, whose twin is no model.
+        config["simulation"] = {"fidelity": "flow"}
+        option = self.call("simulate", config, "--twin", out="option")
+        self.assertEqual(option.summary["emulated"], listed.summary["emulated"])
+        self.assertEqual(list(self.times(option)), ["flow"])
+        # First in the list it is what the others are beside; alone it has no reference.
+        config["simulation"] = {"fidelity": ["twin", "flow"]}
+        first = self.call("simulate", config, out="first")
+        self.assertEqual(first.summary["ratio"], listed.summary["ratio"])
+        config["simulation"] = {"fidelity": "twin"}
+        alone = self.call("simulate", config, out="alone")
+        self.assertEqual(alone.summary["emulated"], listed.summary["emulated"])
+        self.assertIsNone(alone.summary["reference"]["completion_time_ps"])
+        self.assertIsNone(alone.summary["ratio"])
+
+    def test_the_twin_as_the_reference_of_a_run(self):
+        config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB)],
+                             simulation={"fidelity": ["twin", "flow"]}, record={"capture": "8MiB"})
+        run = self.call("run", config)
+        times = self.times(run)
+        self.assertEqual(times["twin"], run.summary["reference"]["completion_time_ps"])
+        self.assertEqual(self.fidelities(run), ["emulated", "twin", "reference"])
+        self.assertAlmostEqual(run.summary["ratio"],
+                               run.summary["emulated"]["completion_time_ps"] / times["twin"])
+        for file in ("capture.pcapng", "capture-twin.pcapng"):
+            self.assertTrue((run.folder / file).exists(), file)
+
+    def fidelities(self, run):
+        with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as record:
+            return [row[0] for row in record.execute("SELECT fidelity FROM runs ORDER BY run")]
 
     def test_wrong_lists(self):
         for fidelity, text in (([], "names no model"), (["flow", "flow"], "twice"), ("packets", "alpha_beta")):
