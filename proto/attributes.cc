@@ -1,5 +1,7 @@
 #include "proto/attributes.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
@@ -104,6 +106,74 @@ std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std
   }
   if (!known || !fields.whole() || values.empty())
     fail_input("node {} \"{}\": attribute {} is no bool_list but {}", node.id, node.name, name, described(*attribute));
+  return values;
+}
+
+namespace {
+
+/// False for what is no list of numbers.
+bool parse_counts(std::string_view text, std::vector<int64_t>& values) {
+  const auto skip = [&] { text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size())); };
+  const auto take = [&](char expected) {
+    skip();
+    const bool there = text.starts_with(expected);
+    if (there) text.remove_prefix(1);
+    return there;
+  };
+  if (!take('[')) return false;
+  bool more = !take(']');
+  while (more) {
+    skip();
+    int64_t& value = values.emplace_back();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || value < 0) return false;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    more = take(',');
+    if (!more && !take(']')) return false;
+  }
+  skip();
+  return text.empty();
+}
+
+bool is_varint_list(uint64_t field) {
+  using Attribute = chakra::AttributeProto;
+  return field == Attribute::kInt32ListFieldNumber || field == Attribute::kInt64ListFieldNumber ||
+         field == Attribute::kUint32ListFieldNumber || field == Attribute::kUint64ListFieldNumber;
+}
+
+bool read_counts(std::string_view list, std::vector<int64_t>& values) {
+  WireFields fields(list);
+  bool known = true;
+  const auto add = [&](uint64_t value) {
+    known = known && value <= static_cast<uint64_t>(INT64_MAX);
+    values.push_back(static_cast<int64_t>(value));
+  };
+  while (known && fields.next()) {
+    if (fields.is(chakra::Int64List::kValuesFieldNumber, WireType::kVarint)) {
+      add(fields.value());
+    } else if (fields.is(chakra::Int64List::kValuesFieldNumber, WireType::kBytes)) {
+      std::string_view packed = fields.bytes();
+      uint64_t value;
+      while (known && !packed.empty()) (known = take_varint(packed, value)) ? add(value) : void();
+    } else {
+      known = false;
+    }
+  }
+  return known && fields.whole();
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> count_list_attribute(const TraceNode& node, std::string_view name) {
+  const TraceAttribute* attribute = find_attribute(node, name);
+  if (attribute == nullptr) return std::nullopt;
+  std::vector<int64_t> values;
+  bool known = false;
+  if (attribute->form == Form::kText) known = parse_counts(attribute->text, values);
+  if (attribute->form == Form::kList) known = is_varint_list(attribute->bits) && read_counts(attribute->text, values);
+  if (!known)
+    fail_input("node {} \"{}\": attribute {} is no list of integers from 0 on but {}", node.id, node.name, name,
+               described(*attribute));
   return values;
 }
 

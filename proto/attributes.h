@@ -23,6 +23,11 @@ std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name)
 /// Error(kInput) when it has another type, or stands in a trace in JSON, whose lists are not looked into.
 std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std::string_view name);
 
+/// The numbers of a list of integers that are not negative: an `int64_list` or another list of plain varints of schema
+/// 0.0.4 or later, or a text such as "[3, 0, 5]", which a trace in JSON must have. Throws Error(kInput) when it is
+/// neither or a number is beyond int64.
+std::optional<std::vector<int64_t>> count_list_attribute(const TraceNode& node, std::string_view name);
+
 /// The attribute as text, from a string, bytes, or an integer in decimal. Throws Error(kInput) when it has another
 /// type.
 std::optional<std::string> string_attribute(const TraceNode& node, std::string_view name);

@@ -38,7 +38,9 @@ class Formulas {
   }
 
   Duration collective(const Node& node) {
-    const auto [known, added] = known_.try_emplace({node.group.value, operation_of(node), node.bytes}, Duration());
+    const Bytes* const blocks = setup_.workload.blocks_of(node).data();
+    const auto [known, added] =
+        known_.try_emplace({node.group.value, operation_of(node), node.bytes, blocks}, Duration());
     if (added) known->second = sum_of(node);
     return known->second;
   }
@@ -71,6 +73,7 @@ class Formulas {
                             .members = static_cast<uint32_t>(group.members.size()),
                             .bytes = node.bytes,
                             .element = setup_.workload.element};
+    if (const auto blocks = setup_.workload.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     for (const RankId member : group.members) request.hosts.push_back(setup_.placement.ranks[member.value].host);
     Duration sum;
     for (const CostPhase& phase : cost_phases(request, schedules_)) {
@@ -102,7 +105,7 @@ class Formulas {
   const CommunicationOptions reducing_;
   std::vector<GroupPaths> paths_;                                // by group
   std::map<std::pair<RankId, RankId>, const Route*> transfers_;  // of SENDs, by source and destination
-  std::map<std::tuple<uint32_t, Operation, Bytes>, Duration> known_;
+  std::map<std::tuple<uint32_t, Operation, Bytes, const Bytes*>, Duration> known_;
 };
 
 }  // namespace

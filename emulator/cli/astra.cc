@@ -136,6 +136,8 @@ class NodeMaker {
     }
     const std::optional<AstraCollective> collective = collective_of(node.collective);
     if (!collective) fail_node(trace, node, "ASTRA-sim has no {}", to_string(node.collective));
+    if (!workload_.blocks_of(node).empty())
+      fail_node(trace, node, "ASTRA-sim has no {} of unequal parts (comm_splits)", to_string(node.collective));
     out.work = Work::kCollective;
     out.collective = *collective;
     out.group = node.group.value;

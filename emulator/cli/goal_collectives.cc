@@ -37,13 +37,14 @@ class Expander {
     const auto position_of = [&](RankId member) {
       return static_cast<uint32_t>(std::ranges::find(members, member) - members.begin());
     };
-    const Schedule schedule = make_schedule({.operation = operation_of(node),
-                                             .members = static_cast<uint32_t>(members.size()),
-                                             .position = position_of(RankId(rank)),
-                                             .root = node.peer.valid() ? position_of(node.peer) : 0,
-                                             .bytes = node.bytes,
-                                             .element = workload_.element},
-                                            {.channels = 1, .chunk = kLargestMessage});
+    ScheduleRequest request{.operation = operation_of(node),
+                            .members = static_cast<uint32_t>(members.size()),
+                            .position = position_of(RankId(rank)),
+                            .root = node.peer.valid() ? position_of(node.peer) : 0,
+                            .bytes = node.bytes,
+                            .element = workload_.element};
+    if (const auto blocks = workload_.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
+    const Schedule schedule = make_schedule(request, {.channels = 1, .chunk = kLargestMessage});
     GoalCollective made{.operations = operations(schedule, members, first_tag_[node.group.value])};
     if (node.run_order > 0) made.after.push_back(id_of_.at({rank, node.group.value, node.run_order - 1}));
     return made;

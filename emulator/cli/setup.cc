@@ -114,7 +114,7 @@ NcclProtocol nccl_protocol(ProtocolName protocol) {
 }
 
 void read_custom_algorithms(ScheduleOptions& options, const CollectivesConfig& collectives) {
-  for (uint32_t i = 0; i < kOperations; ++i) {
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
     if (options.algorithms[i] != Algorithm::kCustom) continue;
     const Operation operation = static_cast<Operation>(i);
     options.custom[i] =
@@ -125,7 +125,7 @@ void read_custom_algorithms(ScheduleOptions& options, const CollectivesConfig& c
 /// A description is for groups of one size.
 void warn_of_other_groups(Setup& setup, const ScheduleOptions& options) {
   if (std::ranges::all_of(options.custom, [](const auto& custom) { return custom == nullptr; })) return;
-  std::array<std::set<size_t>, kOperations> others;
+  std::array<std::set<size_t>, kCollectiveOperations> others;
   for (const RankTrace& trace : setup.workload.ranks) {
     for (const Node& node : trace.nodes) {
       if (node.kind != NodeKind::kCollective) continue;
@@ -135,7 +135,7 @@ void warn_of_other_groups(Setup& setup, const ScheduleOptions& options) {
       if (custom != nullptr && custom->size() != members && members > 1) others[operation].insert(members);
     }
   }
-  for (uint32_t i = 0; i < kOperations; ++i) {
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
     if (others[i].empty()) continue;
     setup.warnings.push_back(fmt::format("{}: {} describes groups of {}; groups of {} take the default",
                                          to_string(static_cast<Operation>(i)), options.custom[i]->name,

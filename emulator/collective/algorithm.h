@@ -22,7 +22,7 @@ enum class Operation : uint8_t {
   kBarrier,
   kPointToPoint,
 };
-inline constexpr uint32_t kOperations = 10;
+inline constexpr uint32_t kCollectiveOperations = 10;
 
 /// docs/collectives.md says what each does, in how many steps, and where it comes from.
 enum class Algorithm : uint8_t {

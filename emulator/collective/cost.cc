@@ -28,6 +28,7 @@ class Formula {
         size_(request.bytes) {}
 
   std::vector<CostPhase> write(Algorithm algorithm) && {
+    if (!request_.blocks.empty() && uneven(algorithm)) return std::move(phases_);
     switch (request_.operation) {
       case Operation::kAllReduce:
         all_reduce(algorithm);
@@ -74,6 +75,42 @@ class Formula {
   int64_t steps() const { return std::bit_width(static_cast<uint64_t>(n_ - 1)); }
   int64_t power() const { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n_))); }
   bool folds() const { return power() != n_; }
+
+  Bytes block_at(int64_t index) const {
+    const auto i = static_cast<size_t>(index);
+    return request_.blocks[i + 1] - request_.blocks[i];
+  }
+
+  /// Of blocks that differ: the largest message of each step where an algorithm sends them alone. False for others,
+  /// whose formula then has blocks as large as the largest.
+  bool uneven(Algorithm algorithm) {
+    if (request_.operation == Operation::kAllToAll && algorithm == Algorithm::kPairwise) {
+      const bool in_pairs = !folds();
+      for (int64_t d = 1; d < n_; ++d) {
+        Bytes largest;
+        for (int64_t s = 0; s < n_; ++s)
+          largest = std::max(largest, block_at(s * n_ + (in_pairs ? s ^ d : (s + d) % n_)));
+        if (largest > Bytes(0)) add(1, largest);
+      }
+      return true;
+    }
+    if (algorithm != Algorithm::kDirect) return false;
+    // At once: what the busiest member sends or receives.
+    Bytes busiest;
+    for (int64_t m = 0; m < n_; ++m) {
+      Bytes sent, received;
+      for (int64_t other = 0; other < n_; ++other) {
+        if (other == m) continue;
+        const bool pairs = request_.operation == Operation::kAllToAll;
+        const bool gathers = request_.operation == Operation::kAllGather;
+        sent += block_at(pairs ? m * n_ + other : gathers ? m : other);
+        received += block_at(pairs ? other * n_ + m : gathers ? other : m);
+      }
+      busiest = std::max({busiest, sent, received});
+    }
+    if (busiest > Bytes(0)) add(1, busiest, request_.operation == Operation::kReduceScatter);
+    return true;
+  }
 
   /// Slices through `hops` members one after the other.
   void pipeline(int64_t hops, Bytes bytes, bool reduces) {
@@ -246,6 +283,7 @@ class Formula {
 
 std::vector<CostPhase> cost_phases(const ScheduleRequest& request, const ScheduleOptions& options) {
   Algorithm algorithm = options.algorithm(request.operation);
+  if (algorithm == Algorithm::kCustom && !request.blocks.empty()) algorithm = Algorithm::kAuto;
   if (algorithm == Algorithm::kCustom)
     fail_input("simulation.fidelity: alpha_beta: {} by a file has no formula", to_string(request.operation));
   if (algorithm == Algorithm::kAuto) algorithm = default_algorithm(request.operation);

@@ -27,6 +27,8 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
     fail_input("{} bytes are not a whole number of elements of {} bytes", request.bytes.count, request.element.count);
   if (!request.hosts.empty() && request.hosts.size() != request.members)
     fail_input("{} members of a group stand on {} hosts", request.members, request.hosts.size());
+  if (!request.blocks.empty() && with_blocks(request, request.blocks).bytes != request.bytes)
+    fail_input("blocks of {} members are not those of {} bytes", request.members, request.bytes.count);
   if (!request.ring.empty() && request.ring.size() != request.members)
     fail_input("the order of a ring of {} members names {}", request.members, request.ring.size());
   if (options.nccl) {
@@ -58,8 +60,9 @@ NcclChoice chosen(const ScheduleRequest& request, const ScheduleOptions& options
   const Algorithm told = options.algorithm(request.operation), common = default_algorithm(request.operation);
   if (options.nccl && common == Algorithm::kRing) return nccl_choice(request, *options.nccl, told);
   const CustomAlgorithm* custom = options.custom_algorithm(request.operation);
-  const bool of_another_size = told == Algorithm::kCustom && custom->size() != request.members;
-  return {.algorithm = told == Algorithm::kAuto || of_another_size ? common : told};
+  // Those are for groups of one size, and for equal blocks.
+  const bool unsuited = told == Algorithm::kCustom && (custom->size() != request.members || !request.blocks.empty());
+  return {.algorithm = told == Algorithm::kAuto || unsuited ? common : told};
 }
 
 /// Positions by place on the channel's ring.
@@ -83,6 +86,26 @@ std::vector<uint32_t> turned(const ScheduleRequest& request, uint32_t root) {
 }
 
 }  // namespace
+
+ScheduleRequest with_blocks(ScheduleRequest request, std::span<const Bytes> blocks) {
+  const bool pairs = request.operation == Operation::kAllToAll;
+  const bool gathers = request.operation == Operation::kAllGather;
+  if (!pairs && !gathers && request.operation != Operation::kReduceScatter)
+    fail_input("{} has no blocks of different sizes", to_string(request.operation));
+  const size_t count = size_t{request.members} * (pairs ? request.members : 1);
+  if (blocks.size() != count + 1) fail_input("{} blocks, not {}", blocks.size() - 1, count);
+  if (blocks.front() != Bytes(0)) fail_input("the first block begins at {}", blocks.front().count);
+  Bytes largest;
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes block = blocks[i + 1] - blocks[i];
+    if (block < Bytes(0) || block.count % request.element.count != 0)
+      fail_input("a block of {} bytes, elements are {}", block.count, request.element.count);
+    largest = std::max(largest, block);
+  }
+  request.bytes = Bytes(largest.count * (gathers ? 1 : request.members));
+  request.blocks = blocks;
+  return request;
+}
 
 std::vector<Extent> Schedule::pieces_of(const Step& step) const {
   if (step.scattered == 0) return {{step.offset, step.bytes}};

@@ -69,9 +69,9 @@ struct CustomAlgorithm;
 
 struct ScheduleOptions {
   /// By operation: how it is carried out; one of algorithms_for(operation), with `nccl` of nccl_algorithms_for.
-  std::array<Algorithm, kOperations> algorithms{};
+  std::array<Algorithm, kCollectiveOperations> algorithms{};
   /// By operation: with kCustom; groups of another size take kAuto.
-  std::array<std::shared_ptr<const CustomAlgorithm>, kOperations> custom{};
+  std::array<std::shared_ptr<const CustomAlgorithm>, kCollectiveOperations> custom{};
   RingOrder ring_order = RingOrder::kAscending;
   RingDirection ring_direction = RingDirection::kForward;
   std::vector<uint32_t> ring_ranks;  ///< kListed: the ranks in their order, for whoever makes ScheduleRequest::ring
@@ -105,7 +105,16 @@ struct ScheduleRequest {
   std::vector<uint32_t> hosts;
   /// RingOrder::kListed: positions in the order of the ring. Empty: ascending.
   std::vector<uint32_t> ring;
+  /// Of an operation whose blocks are not equal, where in its buffer each begins and where the last ends, in bytes from
+  /// 0 on and whole elements: of an all-to-all n*n blocks, that from member s to member d the (s*n+d)-th; of an
+  /// all-gather the n inputs; of a reduce-scatter the n parts of the input. Empty: blocks as `bytes` says; otherwise
+  /// that is the largest block, of all-to-all and reduce-scatter n times. Borrowed.
+  std::span<const Bytes> blocks;
 };
+
+/// `request` with these blocks, and `bytes` as they say. Throws Error(kInput) unless they are as
+/// ScheduleRequest::blocks has them.
+ScheduleRequest with_blocks(ScheduleRequest request, std::span<const Bytes> blocks);
 
 /// The steps of `options.algorithm(request.operation)`; dissemination (Hensgen, Finkel, Manber 1988) for barrier. One
 /// member alone has no steps. With `options.nccl` the data is cut as `nccl_slicing` says and messages on the network

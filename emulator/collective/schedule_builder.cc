@@ -44,7 +44,18 @@ Extent ScheduleBuilder::share(Extent whole) const {
   return {whole.offset + begin, end - begin};
 }
 
+Extent ScheduleBuilder::block(size_t index) const {
+  return share({request_.blocks[index], request_.blocks[index + 1] - request_.blocks[index]});
+}
+
+std::vector<Extent> ScheduleBuilder::blocks() const {
+  std::vector<Extent> blocks(members());
+  for (uint32_t i = 0; i < members(); ++i) blocks[i] = block(position_at(i));
+  return blocks;
+}
+
 std::vector<Extent> ScheduleBuilder::parts() const {
+  if (!request_.blocks.empty()) return blocks();
   std::vector<Extent> parts(members());
   for (uint32_t i = 0; i < members(); ++i)
     parts[i] = share(partition({Bytes(0), request_.bytes}, position_at(i), members(), request_.element));
@@ -52,6 +63,7 @@ std::vector<Extent> ScheduleBuilder::parts() const {
 }
 
 std::vector<Extent> ScheduleBuilder::inputs() const {
+  if (!request_.blocks.empty()) return blocks();
   std::vector<Extent> inputs(members());
   for (uint32_t i = 0; i < members(); ++i)
     inputs[i] = share({Bytes(position_at(i) * request_.bytes.count), request_.bytes});
@@ -59,6 +71,7 @@ std::vector<Extent> ScheduleBuilder::inputs() const {
 }
 
 Extent ScheduleBuilder::part_between(uint32_t source, uint32_t destination) const {
+  if (!request_.blocks.empty()) return block(size_t{position_at(source)} * members() + position_at(destination));
   const Extent input{Bytes(position_at(source) * request_.bytes.count), request_.bytes};
   return share(partition(input, position_at(destination), members(), request_.element));
 }

@@ -84,6 +84,9 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
+  /// The channel's share of the index-th of the request's blocks; and of all of a member each, by place.
+  Extent block(size_t index) const;
+  std::vector<Extent> blocks() const;
   uint32_t slices(Extent extent) const;
   Extent slice(Extent extent, uint32_t index) const;
   uint32_t add(StepKind kind, uint32_t peer, uint32_t step, uint32_t slice, Extent extent,

@@ -22,6 +22,7 @@ bool names_distances(const ScheduleRequest& request, const ScheduleOptions& opti
 /// By the algorithm's rules alone.
 bool knows_only_distances(const ScheduleRequest& request, const ScheduleOptions& options) {
   if (options.nccl || !names_distances(request, options)) return false;  // with NCCL, who stands on one host matters
+  if (!request.blocks.empty()) return false;
   switch (request.operation) {
     case Operation::kAllGather:
     case Operation::kBarrier:

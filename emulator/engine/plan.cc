@@ -69,8 +69,8 @@ class Planner {
   }
 
  private:
-  /// Operation, members, position, root, bytes, surroundings.
-  using ScheduleKey = std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Surroundings*>;
+  /// Operation, members, position, root, bytes, blocks, surroundings.
+  using ScheduleKey = std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Bytes*, const Surroundings*>;
 
   void plan_rank(RankId rank) {
     const RankTrace& trace = workload_.ranks[rank.value];
@@ -149,15 +149,17 @@ class Planner {
                             .root = role.root,
                             .bytes = node.bytes,
                             .element = workload_.element};
+    if (const auto blocks = workload_.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     const bool asks = asks_for_surroundings(request.operation);
     const Surroundings& around = asks ? surroundings(node.group, rank, role.members) : nowhere_;
     const auto key = [&](uint32_t position) {
-      return std::make_tuple(request.operation, request.members, position, request.root, request.bytes, &around);
+      return std::make_tuple(request.operation, request.members, position, request.root, request.bytes,
+                             request.blocks.data(), &around);
     };
     // What serves all positions is known as that of position 0.
     const auto first = known_schedules_.find(key(0));
     if (first != known_schedules_.end() && plan_.schedules[first->second].turns > 0) return first->second;
-    if (first == known_schedules_.end() && !asks) {
+    if (first == known_schedules_.end() && !asks && request.blocks.empty()) {
       PlannedSchedule planned = planned_schedule(make_schedule(request, options_));
       const bool serves_all = turns(request, options_, planned.schedule);
       if (serves_all) planned.turns = request.members;

@@ -126,7 +126,8 @@ struct RingConfig {
 struct CollectivesConfig {
   CollectivesProfile profile = CollectivesProfile::kPlain;
   NcclConfig nccl;
-  std::array<AlgorithmChoice, kOperations> algorithms;  ///< by Operation; of barriers and point-to-point always kAuto
+  std::array<AlgorithmChoice, kCollectiveOperations>
+      algorithms;  ///< by Operation; of barriers and point-to-point always kAuto
   RingConfig ring;
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);

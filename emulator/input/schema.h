@@ -129,7 +129,7 @@ void describe_nccl(Visitor& visit, NcclConfig& nccl) {
 }
 
 template <class Visitor>
-void describe_algorithms(Visitor& visit, std::array<AlgorithmChoice, kOperations>& algorithms) {
+void describe_algorithms(Visitor& visit, std::array<AlgorithmChoice, kCollectiveOperations>& algorithms) {
   const auto field = [&](const char* key, Operation operation) {
     visit.field(key, algorithms[static_cast<size_t>(operation)], AlgorithmSyntax{operation});
   };

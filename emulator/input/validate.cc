@@ -250,7 +250,7 @@ void check_nccl_algorithms(const Source& source) {
   if (collectives.profile != CollectivesProfile::kNccl) return;
   if (collectives.ring.direction != RingDirection::kForward)
     source.fail("collectives.ring.direction", "'profile: nccl' has rings of one direction");
-  for (uint32_t i = 0; i < kOperations; ++i) {
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
     const Operation operation = static_cast<Operation>(i);
     const Algorithm algorithm = collectives.algorithms[i].algorithm;
     const std::vector<Algorithm> known = nccl_algorithms_for(operation);

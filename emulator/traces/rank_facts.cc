@@ -75,6 +75,7 @@ class FactsBuilder {
     integer(index, in, "comm_dst", node.destination);
     integer(index, in, "comm_tag", tag);
     integer(index, in, "root", node.root);
+    attempt(index, [&] { node.has_splits = count_list_attribute(in, "comm_splits").has_value(); });
     node.tag = tag.value_or(0);
     read_inputs(in.inputs.values, node);
   }

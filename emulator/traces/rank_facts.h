@@ -26,6 +26,7 @@ struct NodeFacts {
   uint32_t type = 0;  ///< chakra::NodeType
   NodeKind kind = NodeKind::kNone;
   bool on_cpu = false;
+  bool has_splits = false;  ///< kCollective: an attribute `comm_splits`, so that members' inputs may differ
   std::optional<int64_t> collective, size, source, destination, root, tensor, operations;  ///< sizes as written
   std::optional<int64_t> stream;                                                           ///< or thread
   int64_t tag = 0;

@@ -134,7 +134,9 @@ struct Call {
 Call call_of(const NodeFacts& node) {
   const int64_t kind = node.collective.value_or(0);
   const bool barrier = kind == static_cast<int64_t>(CollectiveKind::kBarrier);
-  return {kind, barrier ? 0 : node.size.value_or(-1), node.root.value_or(-1)};
+  const bool uneven = node.has_splits && kind != static_cast<int64_t>(CollectiveKind::kReduceScatter);
+  // Of a size below 0 nothing is known.
+  return {kind, barrier ? 0 : uneven ? -1 : node.size.value_or(-1), node.root.value_or(-1)};
 }
 
 std::string call_text(const Call& call) {

@@ -37,10 +37,27 @@ std::string root_text(const Node& node) {
   return node.peer.valid() ? fmt::format(" with root {}", node.peer.value) : std::string();
 }
 
-void check_agreement(const Workload& workload, const Group& group, NodePlace first, NodePlace other) {
+/// Those that the node lists, or null.
+const std::vector<Bytes>* splits_of(const SplitSizes& splits, NodePlace at) {
+  const auto listed = splits[at.rank].find(at.node);
+  return listed == splits[at.rank].end() ? nullptr : &listed->second;
+}
+
+void check_agreement(const Workload& workload, const SplitSizes& splits, const Group& group, NodePlace first,
+                     NodePlace other) {
   const Node& a = node_at(workload, first);
   const Node& b = node_at(workload, other);
-  if (a.collective == b.collective && a.bytes == b.bytes && a.peer == b.peer) return;
+  const std::vector<Bytes>*of_a = splits_of(splits, first), *of_b = splits_of(splits, other);
+  // Members of these have inputs of different sizes.
+  const bool uneven = of_a != nullptr && of_b != nullptr &&
+                      (a.collective == CollectiveKind::kAllToAll || a.collective == CollectiveKind::kAllGather);
+  if (a.collective == b.collective && (uneven || a.bytes == b.bytes) && a.peer == b.peer) {
+    const bool alike =
+        a.collective == CollectiveKind::kAllToAll || of_a == nullptr || of_b == nullptr || *of_a == *of_b;
+    if ((of_a == nullptr) == (of_b == nullptr) && alike) return;
+    fail_input("{}: the comm_splits of collective {} of group \"{}\" are not those on {}", place_of(workload, other),
+               b.sequence, group.name, place_of(workload, first));
+  }
   fail_input("{}: collective {} of group \"{}\" is {} of {} bytes{}, but on {} it is {} of {} bytes{}",
              place_of(workload, other), b.sequence, group.name, to_string(b.collective), b.bytes.count, root_text(b),
              place_of(workload, first), to_string(a.collective), a.bytes.count, root_text(a));
@@ -58,13 +75,14 @@ void check_number(const Workload& workload, const Group& group, RankId first, co
              place_of(workload, {longer.value, node}), common, group.name, workload.ranks[shorter.value].file, common);
 }
 
-void check_group(const Workload& workload, const Group& group, const std::vector<Calls>& calls) {
+void check_group(const Workload& workload, const SplitSizes& splits, const Group& group,
+                 const std::vector<Calls>& calls) {
   const RankId first = group.members.front();
   for (size_t m = 1; m < group.members.size(); ++m) {
     const RankId other = group.members[m];
     const size_t common = std::min(calls[0].size(), calls[m].size());
     for (size_t n = 0; n < common; ++n) {
-      check_agreement(workload, group, {first.value, calls[0][n]}, {other.value, calls[m][n]});
+      check_agreement(workload, splits, group, {first.value, calls[0][n]}, {other.value, calls[m][n]});
     }
     check_number(workload, group, first, calls[0], other, calls[m]);
   }
@@ -89,6 +107,27 @@ void collect_calls(Workload& workload, RankId rank, std::vector<std::vector<Call
                  MessageId::kMaxSequence);
     }
   }
+}
+
+/// The blocks of the n-th collective of a group, whose members agree about it; nothing where all are equal.
+void add_blocks(Workload& workload, const SplitSizes& splits, GroupId id, const std::vector<Calls>& calls, size_t n) {
+  const std::vector<RankId>& members = workload.groups[id.value].members;
+  std::vector<Bytes> begins{Bytes(0)};
+  for (size_t m = 0; m < members.size(); ++m) {
+    const NodePlace at{members[m].value, calls[m][n]};
+    const std::vector<Bytes>* sizes = splits_of(splits, at);
+    if (sizes == nullptr) return;
+    const Node& node = node_at(workload, at);
+    if (sizes->size() != members.size())
+      fail_input("{}: {} comm_splits in group \"{}\" of {} members", place_of(workload, at), sizes->size(),
+                 workload.groups[id.value].name, members.size());
+    if (node.collective == CollectiveKind::kAllGather && node.bytes != (*sizes)[m])
+      fail_input("{}: has {} bytes, but the comm_splits have {} for rank {}", place_of(workload, at), node.bytes.count,
+                 (*sizes)[m].count, at.rank);
+    if (m > 0 && node.collective != CollectiveKind::kAllToAll) continue;  // all list the same
+    for (const Bytes size : *sizes) begins.push_back(begins.back() + size);
+  }
+  workload.blocks.add(id, static_cast<uint32_t>(n), std::move(begins));
 }
 
 /// The ends of one kind, those that match each other in file order.
@@ -144,12 +183,16 @@ void number_ends(Workload& workload, const std::vector<End>& ends) {
 
 }  // namespace
 
-void match_collectives(Workload& workload) {
+void match_collectives(Workload& workload, const SplitSizes& splits) {
   // By group and position of the member.
   std::vector<std::vector<Calls>> calls(workload.groups.size());
   for (size_t g = 0; g < calls.size(); ++g) calls[g].resize(workload.groups[g].members.size());
   for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank) collect_calls(workload, RankId(rank), calls);
-  for (size_t g = 0; g < calls.size(); ++g) check_group(workload, workload.groups[g], calls[g]);
+  for (size_t g = 0; g < calls.size(); ++g) check_group(workload, splits, workload.groups[g], calls[g]);
+  if (std::ranges::all_of(splits, [](const auto& of_rank) { return of_rank.empty(); })) return;
+  for (uint32_t g = 0; g < calls.size(); ++g) {
+    for (size_t n = 0; n < calls[g].front().size(); ++n) add_blocks(workload, splits, GroupId(g), calls[g], n);
+  }
 }
 
 std::vector<Exchange> match_point_to_point(Workload& workload) {

@@ -19,8 +19,9 @@ struct Exchange {
 };
 
 /// Sets `sequence` of every collective, the n-th of its group in file order, and checks that all members of a group
-/// have the same: kind, size, root and number. Throws Error(kInput) naming both files and nodes.
-void match_collectives(Workload& workload);
+/// have the same: kind, size, root and number. Fills in Workload::blocks from `splits`, where these go together. Throws
+/// Error(kInput) naming both files and nodes.
+void match_collectives(Workload& workload, const SplitSizes& splits);
 
 /// Sets `sequence` and `tag_ordinal` of every SEND and RECV, pairing those with equal (source, destination, tag) in
 /// file order, and returns the pairs. Throws Error(kInput) naming file, node and name for one that has no counterpart,

@@ -52,6 +52,8 @@ MemoryPlace memory_place(const TraceNode& in) {
   return static_cast<MemoryPlace>(place);
 }
 
+constexpr const char* kSplits = "comm_splits";
+
 bool has_no_communication(const TraceNode& in) {
   return !integer_attribute(in, "comm_type") && !integer_attribute(in, "comm_size");
 }
@@ -147,7 +149,30 @@ void NodeReader::read_collective(const TraceNode& in, Node& out) const {
   }
   out.collective = static_cast<CollectiveKind>(type);
   // A barrier moves no data, whatever size is written beside it.
-  if (out.collective != CollectiveKind::kBarrier) out.bytes = required_size(in);
+  if (out.collective == CollectiveKind::kBarrier) return;
+  out.bytes = required_size(in);
+  if (const auto splits = count_list_attribute(in, kSplits)) out.bytes = divided_size(in, out.collective, *splits);
+}
+
+std::vector<Bytes> NodeReader::splits(const TraceNode& in) const {
+  std::vector<Bytes> sizes;
+  for (const int64_t elements : count_list_attribute(in, kSplits).value_or(std::vector<int64_t>()))
+    sizes.push_back(scaled_size(size(in, kSplits, elements), options_.bytes, round_to_));
+  return sizes;
+}
+
+/// The rank's input: that of an all-gather is one of the splits, which one its place in the group tells.
+Bytes NodeReader::divided_size(const TraceNode& in, CollectiveKind kind, const std::vector<int64_t>& splits) const {
+  if (kind == CollectiveKind::kAllGather) return required_size(in);
+  if (kind != CollectiveKind::kAllToAll && kind != CollectiveKind::kReduceScatter &&
+      kind != CollectiveKind::kReduceScatterBlock)
+    fail_node(in, "{} are of ALL_TO_ALL, ALL_GATHER and REDUCE_SCATTER, but it is {}", kSplits, to_string(kind));
+  Bytes sum, scaled;
+  for (const int64_t elements : splits) sum += size(in, kSplits, elements);
+  const Bytes whole = size(in, "comm_size", *integer_attribute(in, "comm_size"));
+  if (sum != whole) fail_node(in, "{} are {} bytes together, comm_size {}", kSplits, sum.count, whole.count);
+  for (const Bytes part : this->splits(in)) scaled += part;
+  return scaled;
 }
 
 void NodeReader::read_point_to_point(const TraceNode& in, Node& out) const {

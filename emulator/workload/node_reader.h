@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/id.h"
 #include "base/units.h"
@@ -40,6 +41,8 @@ class NodeReader {
 
   /// Overwrites `out`, whose name is a view of that of `in`.
   void read(const TraceNode& in, Node& out) const;
+  /// Of a collective, the sizes in its attribute `comm_splits`, scaled one by one; empty where it has none.
+  std::vector<Bytes> splits(const TraceNode& in) const;
 
  private:
   void read_work(const TraceNode& in, Node& out) const;
@@ -49,6 +52,7 @@ class NodeReader {
   void check_self(const TraceNode& in, const char* attribute) const;
   Bytes size(const TraceNode& in, const char* attribute, int64_t elements) const;
   Bytes required_size(const TraceNode& in) const;
+  Bytes divided_size(const TraceNode& in, CollectiveKind kind, const std::vector<int64_t>& splits) const;
 
   RankId self_;
   uint32_t ranks_;

@@ -47,7 +47,8 @@ void FileBuilder::complete_last(const TraceNode& in) {
   if (node.kind != NodeKind::kCollective) return;
   file_.calls.push_back({.node = static_cast<uint32_t>(place),
                          .group = name_index(group_name(in)),
-                         .root = integer_attribute(in, "root").value_or(-1)});
+                         .root = integer_attribute(in, "root").value_or(-1),
+                         .splits = reader_.splits(in)});
 }
 
 void FileBuilder::add_groups(const TraceNode& in) {
@@ -70,14 +71,14 @@ RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, co
   RankFile file;
   file.path = path;
   const NodeReader reader(self, ranks, options);
-  FileBuilder builder(file, tolerated);
+  FileBuilder builder(file, reader, tolerated);
   TraceReader stream(path);
   TraceNode in;
   while (file.nodes.size() <= most && stream.next(in)) {
     if (file.nodes.size() == kSample) reserve(file, stream.offset(), most);
     try {
       if (options.observe) options.observe(self, static_cast<uint32_t>(file.nodes.size()), in);
-      builder.add(in, reader);
+      builder.add(in);
     } catch (const Error& error) {
       fail_input("{}: {}", path, error.what());
     }

@@ -20,8 +20,9 @@ struct RankFile {
   /// A node of kind kCollective.
   struct Call {
     uint32_t node = 0;
-    uint32_t group = 0;  ///< index into group_names
-    int64_t root = -1;   ///< the root that a rooted collective names, or -1
+    uint32_t group = 0;         ///< index into group_names
+    int64_t root = -1;          ///< the root that a rooted collective names, or -1
+    std::vector<Bytes> splits;  ///< NodeReader::splits
   };
 
   std::string path;
@@ -38,8 +39,9 @@ struct RankFile {
 /// Adds nodes to a RankFile and remembers the names of groups already met.
 class FileBuilder {
  public:
-  /// Both outlive the builder.
-  FileBuilder(RankFile& file, Tolerated& tolerated) : file_(file), tolerated_(tolerated), names_(file.names) {}
+  /// All outlive the builder.
+  FileBuilder(RankFile& file, const NodeReader& reader, Tolerated& tolerated)
+      : file_(file), reader_(reader), tolerated_(tolerated), names_(file.names) {}
 
   /// Takes note of what matters of any node: oddities, and the groups of METADATA. Throws Error(kInput).
   void note(const TraceNode& in, const Node& node);
@@ -49,9 +51,9 @@ class FileBuilder {
     complete_last(in);
   }
   /// Reads, notes and adds a node, with the same restriction. Throws Error(kInput).
-  void add(const TraceNode& in, const NodeReader& reader) {
+  void add(const TraceNode& in) {
     Node& node = file_.nodes.emplace_back();
-    reader.read(in, node);
+    reader_.read(in, node);
     note(in, node);
     complete_last(in);
   }
@@ -63,6 +65,7 @@ class FileBuilder {
   uint32_t name_index(const std::string& name);
 
   RankFile& file_;
+  const NodeReader& reader_;
   Tolerated& tolerated_;
   NameKeeper names_;
   std::unordered_map<std::string, uint32_t> index_;

@@ -80,7 +80,7 @@ class Scanner {
         selector_(selector),
         tolerated_(tolerated),
         reader_(self, ranks, options),
-        builder_(scan_.kept, tolerated),
+        builder_(scan_.kept, reader_, tolerated),
         recent_(reach_ / 2) {
     scan_.kept.path = path;
   }

@@ -68,7 +68,9 @@ RankId root_of(const Node& node, int64_t named, const Group& group) {
   return *root;
 }
 
-std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::string& groups_file) {
+/// Takes the sizes of splits out of the files besides.
+std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::string& groups_file, SplitSizes& splits) {
+  splits.assign(files.size(), {});
   GroupTable table(static_cast<uint32_t>(files.size()));
   if (!groups_file.empty()) {
     for (const GroupDefinition& group : read_groups_file(groups_file)) table.define(group, groups_file);
@@ -79,8 +81,9 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
   for (uint32_t rank = 0; rank < files.size(); ++rank) {
     RankFile& file = files[rank];
     std::vector<GroupId> known(file.group_names.size());
-    for (const RankFile::Call& call : file.calls) {
+    for (RankFile::Call& call : file.calls) {
       Node& node = file.nodes[call.node];
+      if (!call.splits.empty()) splits[rank].emplace(call.node, std::move(call.splits));
       try {
         GroupId& group = known[call.group];
         if (!group.valid()) group = table.resolve(file.group_names[call.group], RankId(rank));
@@ -94,15 +97,16 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
   return table.take_groups();
 }
 
-void link_files(Workload& workload, std::vector<RankFile> files, const WorkloadOptions& options, Tolerated& tolerated) {
-  workload.groups = resolve_groups(files, options.groups_file);
+void link_files(Workload& workload, std::vector<RankFile> files, const WorkloadOptions& options, SplitSizes& splits,
+                Tolerated& tolerated) {
+  workload.groups = resolve_groups(files, options.groups_file, splits);
   const bool has_data = std::ranges::any_of(files, [](const RankFile& file) { return !file.data.empty(); });
   const DependencyUse use = choose_dependencies(has_data, options.dependencies);
   for (RankFile& file : files) workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
 }
 
 void scan_files(Workload& workload, const std::vector<std::string>& paths, const WorkloadOptions& options,
-                Selector& selector, Tolerated& tolerated) {
+                Selector& selector, SplitSizes& splits, Tolerated& tolerated) {
   const bool has_data = options.dependencies == DependencyPolicy::kData ||
                         options.dependencies == DependencyPolicy::kControl || have_data_dependencies(paths);
   workload.streaming = {.options = options, .use = choose_dependencies(has_data, options.dependencies)};
@@ -114,7 +118,7 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
     workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
     files.push_back(std::move(scan.kept));
   }
-  workload.groups = resolve_groups(files, options.groups_file);
+  workload.groups = resolve_groups(files, options.groups_file, splits);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     workload.ranks[rank].nodes = std::move(files[rank].nodes);
     workload.ranks[rank].communicating = std::move(files[rank].communicating);
@@ -198,16 +202,17 @@ Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
   Selector selector(options.select);
   Tolerated tolerated;
   Workload workload;
+  SplitSizes splits;
   workload.element = options.round_to.count > 0 ? options.round_to : options.element_size;
   if (std::optional<std::vector<RankFile>> files = read_files(paths, options, tolerated)) {
-    link_files(workload, std::move(*files), options, tolerated);
+    link_files(workload, std::move(*files), options, splits, tolerated);
   } else {
     tolerated = Tolerated();
-    scan_files(workload, paths, options, selector, tolerated);
+    scan_files(workload, paths, options, selector, splits, tolerated);
   }
   Warnings found;
   select_nodes(selector, workload.groups, workload.ranks, found);
-  match_collectives(workload);
+  match_collectives(workload, splits);
   const std::vector<Exchange> exchanges = match_point_to_point(workload);
   tolerated.report(found);
   if (!workload.streaming) {

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "emulator/workload/names.h"
 #include "emulator/workload/references.h"
+#include "emulator/workload/uneven_blocks.h"
 
 namespace rankwire {
 
@@ -212,7 +213,13 @@ struct Workload {
   std::vector<RankTrace> ranks;        ///< by RankId
   std::vector<Group> groups;           ///< by GroupId
   Bytes element = Bytes(1);            ///< every communication size is a multiple of it
+  UnevenBlocks blocks;                 ///< of collectives whose nodes have the attribute `comm_splits`
   std::optional<Streaming> streaming;  ///< of a workload that stays in its files
+
+  /// Of a collective whose blocks are not equal, else empty; see UnevenBlocks.
+  std::span<const Bytes> blocks_of(const Node& node) const {
+    return node.kind == NodeKind::kCollective ? blocks.of(node.group, node.sequence) : std::span<const Bytes>();
+  }
 };
 
 /// Reads, validates and links all ranks. Throws Error(kInput) naming file, node and name for: an unreadable or

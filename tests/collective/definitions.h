@@ -14,13 +14,23 @@
 namespace rankwire {
 
 inline Extent whole(const ScheduleRequest& r) {
-  return {Bytes(0), r.bytes};
+  return {Bytes(0), r.blocks.empty() ? r.bytes : r.blocks.back()};
+}
+/// `count` of the request's blocks from the first on.
+inline Extent blocks_from(const ScheduleRequest& r, size_t first, size_t count) {
+  return {r.blocks[first], r.blocks[first + count] - r.blocks[first]};
 }
 inline Extent input_of(const ScheduleRequest& r, uint32_t m) {
-  return {Bytes(m * r.bytes.count), r.bytes};
+  if (r.blocks.empty()) return {Bytes(m * r.bytes.count), r.bytes};
+  const size_t count = r.operation == Operation::kAllToAll ? r.members : 1;
+  return blocks_from(r, m * count, count);
 }
 inline Extent part_of(const ScheduleRequest& r, uint32_t m) {
-  return partition(whole(r), m, r.members, r.element);
+  return r.blocks.empty() ? partition(whole(r), m, r.members, r.element) : blocks_from(r, m, 1);
+}
+inline Extent part_between(const ScheduleRequest& r, uint32_t source, uint32_t destination) {
+  if (!r.blocks.empty()) return blocks_from(r, size_t{source} * r.members + destination, 1);
+  return partition(input_of(r, source), destination, r.members, r.element);
 }
 inline Contributions only(uint32_t m) {
   return Contributions{1} << m;
@@ -74,7 +84,7 @@ inline std::vector<Executor::Holding> expected(const ScheduleRequest& r, uint32_
       if (m == r.root) from_each([&](uint32_t source) { return input_of(r, source); });
       return result;
     case Operation::kAllToAll:
-      from_each([&](uint32_t source) { return partition(input_of(r, source), m, r.members, r.element); });
+      from_each([&](uint32_t source) { return part_between(r, source, m); });
       return result;
     case Operation::kBarrier:
       return result;

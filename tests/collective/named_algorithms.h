@@ -17,7 +17,7 @@ struct NamedAlgorithm {
 
 inline std::vector<NamedAlgorithm> named_algorithms() {
   std::vector<NamedAlgorithm> result;
-  for (uint32_t i = 0; i < kOperations; ++i)
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i)
     for (const Algorithm algorithm : algorithms_for(static_cast<Operation>(i)))
       if (algorithm != Algorithm::kAuto) result.push_back({static_cast<Operation>(i), algorithm});
   return result;

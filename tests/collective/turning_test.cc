@@ -7,9 +7,9 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array kOperations = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
-                                    Operation::kBroadcast, Operation::kReduce,        Operation::kAllToAll,
-                                    Operation::kGather,    Operation::kScatter,       Operation::kBarrier};
+constexpr std::array kTried = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
+                               Operation::kBroadcast, Operation::kReduce,        Operation::kAllToAll,
+                               Operation::kGather,    Operation::kScatter,       Operation::kBarrier};
 
 Schedule at(ScheduleRequest request, uint32_t position, const ScheduleOptions& options) {
   request.position = position;
@@ -19,7 +19,7 @@ Schedule at(ScheduleRequest request, uint32_t position, const ScheduleOptions& o
 // The claim of `turns` rests on few positions; here it is held against all of them, for every operation.
 TEST(Turning, WhatTurnsIsTheSameFromEveryPosition) {
   uint32_t turning = 0, others = 0;
-  for (const Operation operation : kOperations) {
+  for (const Operation operation : kTried) {
     for (uint32_t members = 1; members <= 17; ++members) {
       for (const int64_t bytes : {4 * 720720, 4 * 720721, 4 * 96, 4 * 17, 4}) {
         for (const uint32_t channels : {1u, 3u}) {

@@ -120,6 +120,22 @@ TEST(Attributes, TruthListsAreBoolLists) {
                Error);
 }
 
+TEST(Attributes, ListsOfCountsAreIntegersOrText) {
+  const std::vector<int64_t> counts = {0, 300, 7};
+  const auto add = [&](auto& list) { list.mutable_values()->Add(counts.begin(), counts.end()); };
+  EXPECT_EQ(count_list_attribute(NodeWith([&](auto& a) { add(*a.mutable_int64_list()); }), "x"), counts);
+  EXPECT_EQ(count_list_attribute(NodeWith([&](auto& a) { add(*a.mutable_uint32_list()); }), "x"), counts);
+  EXPECT_EQ(count_list_attribute(NodeWith([](auto& a) { a.set_string_val(" [0, 300,7 ]"); }), "x"), counts);
+  EXPECT_EQ(count_list_attribute(NodeWith([](auto& a) { a.set_string_val("[]"); }), "x"), std::vector<int64_t>());
+  EXPECT_EQ(count_list_attribute(NodeWith([](auto& a) { a.set_string_val("[1]"); }), "y"), std::nullopt);
+  for (const char* text : {"", "[", "[1", "[1,]", "[-1]", "[1] 2", "1, 2", "[99999999999999999999]", "[1 2]", "[,1]"})
+    EXPECT_THROW(count_list_attribute(NodeWith([&](auto& a) { a.set_string_val(text); }), "x"), Error) << text;
+  EXPECT_THROW(count_list_attribute(NodeWith([](auto& a) { a.mutable_int64_list()->add_values(-1); }), "x"), Error);
+  EXPECT_THROW(count_list_attribute(NodeWith([&](auto& a) { add(*a.mutable_sint64_list()); }), "x"), Error)
+      << "another encoding";
+  EXPECT_THROW(count_list_attribute(NodeWith([](auto& a) { a.set_int64_val(3); }), "x"), Error);
+}
+
 TEST(Attributes, FieldNumbersAreThoseOfChakra) {
   // Chakra numbers the values 3 (double) to 32 (bytes list) in the order of this schema, list behind scalar.
   const char* types[] = {"double",  "float",   "int32",    "int64",    "uint32", "uint64", "sint32", "sint64",

@@ -189,6 +189,32 @@ TEST(AlgorithmTimes, BruckGathersInThreeSteps) {
             in_turn({16'000, 32'000, 64'000}));
 }
 
+// Member s sends 16 KB less 1 KB times the distance s ^ d to d: 15 KB at distance 1, .. 9 KB at distance 7; 3 sends 4
+// nothing at distance 7, but the others do.
+TEST(AlgorithmTimes, PairwiseTakesTheLargestOfEveryStep) {
+  constexpr uint32_t kMembers = 8;
+  std::vector<Bytes> blocks{Bytes(0)};
+  for (uint32_t s = 0; s < kMembers; ++s)
+    for (uint32_t d = 0; d < kMembers; ++d)
+      blocks.push_back(blocks.back() + Bytes(s == 3 && d == 4 ? 0 : 16'000 - 1'000 * (s ^ d)));
+  const ScheduleRequest request = with_blocks({.operation = Operation::kAllToAll, .members = kMembers}, blocks);
+  const auto schedules =
+      schedules_of(request, options_of({Operation::kAllToAll, Algorithm::kPairwise}, 1, Bytes(64'000)));
+  EXPECT_EQ(Walk(schedules).run(), in_turn({15'000, 14'000, 13'000, 12'000, 11'000, 10'000, 9'000}, kOneWay));
+}
+
+// At once member 0 sends 3 MB, and all others little: what the port of the busiest takes.
+TEST(AlgorithmTimes, DirectTakesWhatTheBusiestSends) {
+  std::vector<Bytes> blocks{Bytes(0)};
+  for (uint32_t s = 0; s < 4; ++s)
+    for (uint32_t d = 0; d < 4; ++d) blocks.push_back(blocks.back() + Bytes(s == 0 && d > 0 ? 1'000'000 : 0));
+  const ScheduleRequest request = with_blocks({.operation = Operation::kAllToAll, .members = 4}, blocks);
+  const auto schedules =
+      schedules_of(request, options_of({Operation::kAllToAll, Algorithm::kDirect}, 1, Bytes(1'000'000)));
+  const Duration expected = line_time(Bytes(1'000'000)) * 3 + tail(Bytes(1'000'000));
+  EXPECT_NEAR(static_cast<double>(Walk(schedules).run().ps), static_cast<double>(expected.ps), 10);
+}
+
 // Pairs of members exchange an eighth of the input 7 times; the next exchange begins when the last is acknowledged.
 TEST(AlgorithmTimes, PairwiseExchangesOneAfterAnother) {
   EXPECT_EQ(Walk(schedules_of({Operation::kAllToAll, Algorithm::kPairwise}, 8, Bytes(64'000), Bytes(64'000))).run(),

@@ -170,11 +170,13 @@ def write_ranks(prefix, ranks, metadata=None):
         write(f"{prefix}.{rank}.et", nodes, metadata)
 
 
-def collective(kind, size, id=0, after=(), name="collective", group=None, root=None):
+def collective(kind, size, id=0, after=(), name="collective", group=None, root=None, splits=None):
     """A collective whose input is `size` bytes, over all ranks where no group is named."""
     node = Node(id, name, COLLECTIVE, list(after), 0, {"comm_type": kind, "comm_size": size})
     if group is not None:
         node.attributes["pg_name"] = group
     if root is not None:
         node.attributes["root"] = root
+    if splits is not None:
+        node.attributes["comm_splits"] = str(splits)
     return node

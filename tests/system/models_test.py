@@ -53,6 +53,31 @@ class Models(RankwireTest):
         message = (512 * 4178 + 20) * 800 + 1_200_000 + 4182 * 800
         self.assertEqual(self.times(self.call("simulate", config)), {"alpha_beta": 14 * message})
 
+    def test_uneven_parts_take_what_the_busiest_sends(self):
+        # Rank 0 sends 7 MiB to rank 1 and every other sends 1 KiB to the rank behind it; itself nobody sends anything.
+        def nodes(rank):
+            splits = [0] * RANKS
+            splits[(rank + 1) % RANKS] = 7 * MIB if rank == 0 else 1 << 10
+            return [chakra.collective(chakra.ALL_TO_ALL, sum(splits), splits=splits)]
+        # 1792 packets of 4096 + 82 bytes and 20 more in the first and last, 1.2 us, the last one (4096 + 82 + 4) again.
+        time = (1792 * 4178 + 20) * 800 + 1_200_000 + 4182 * 800
+        config = self.config(nodes, collectives={"chunk": UNCUT},
+                             simulation={"fidelity": ["alpha_beta", "flow", "twin"]})
+        for algorithm in ("direct", "bruck", "pairwise", "hierarchical", "pxn"):
+            with self.subTest(algorithm=algorithm):
+                config["collectives"]["algorithms"] = {"all_to_all": algorithm}
+                times = self.times(self.call("simulate", config, out=algorithm))
+                if algorithm == "direct":
+                    self.assertEqual(times["alpha_beta"], time)
+                    # All else is from others, and acknowledgements are on their way 1.2 us.
+                    self.assertAlmostEqual(times["flow"], time + 1_200_000, delta=2_000)
+                self.assertAlmostEqual(times["twin"] / times["flow"], 1, delta=0.02)
+        run = self.call("run", config | {"ports": {"count": RANKS, "device": "memory", "rate": "10Gbps"}}, out="run")
+        self.assertEqual(run.summary["bytes"], 7 * MIB + (RANKS - 1) * 1024)
+        # The doctor knows that inputs differ.
+        process = rankwire("trace", "check", self.folder / "t")
+        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+
     def test_contention_is_what_flow_adds(self):
         # Two groups of the same ranks at once share every link; by the formula each has them alone.
         def nodes(rank):

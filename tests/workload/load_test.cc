@@ -271,6 +271,39 @@ TEST(Collectives, RootIsNamedOrTheFirstMember) {
   EXPECT_FALSE(loaded[2].peer.valid());
 }
 
+// Rank 0 sends rank 1 5 elements and itself 3, rank 1 sends rank 0 nothing and itself 1; elements are 4 bytes.
+TEST(Collectives, HaveBlocksAsTheirSplitsSay) {
+  const auto exchange = [](const char* splits, int64_t sum) {
+    return Nodes{collective(1, "e", CollectiveKind::kAllToAll).size(sum).text("comm_splits", splits),
+                 collective(2, "g", CollectiveKind::kAllGather).size(sum).text("comm_splits", "[8, 1]"),
+                 collective(3, "s", CollectiveKind::kReduceScatter).size(9).text("comm_splits", "[9, 0]"),
+                 collective(4, "even", CollectiveKind::kAllToAll).size(2)};
+  };
+  TraceSet set({exchange("[3, 5]", 8), exchange("[0, 1]", 1)});
+  set.options.element_size = Bytes(4);
+  for (const uint64_t in_memory : {UINT64_MAX, uint64_t{1}}) {
+    set.options.stream_above = in_memory;
+    set.options.bytes = {1, 1};
+    Workload workload = set.load();
+    const auto blocks = [&](uint32_t node) {
+      std::vector<int64_t> begins;
+      for (const Bytes begin : workload.blocks_of(workload.ranks[1].nodes[node])) begins.push_back(begin.count);
+      return begins;
+    };
+    EXPECT_THAT(blocks(0), ElementsAre(0, 12, 32, 32, 36));
+    EXPECT_THAT(blocks(1), ElementsAre(0, 32, 36));
+    EXPECT_THAT(blocks(2), ElementsAre(0, 36, 36));
+    EXPECT_THAT(blocks(3), ElementsAre());
+    EXPECT_EQ(workload.ranks[0].nodes[0].bytes, Bytes(32));
+    EXPECT_EQ(workload.ranks[1].nodes[0].bytes, Bytes(4));
+    // Half of 3, 5, 1 and 9 elements: 2, 3, 1 and 5 whole ones.
+    set.options.bytes = {1, 2};
+    workload = set.load();
+    EXPECT_THAT(blocks(0), ElementsAre(0, 8, 20, 20, 24));
+    EXPECT_EQ(workload.ranks[0].nodes[0].bytes, Bytes(20));
+  }
+}
+
 TEST(TraceFiles, PlainAndCompressedRanksMix) {
   TemporaryFolder folder;
   const Nodes nodes = {compute(1, "a")};
