@@ -133,6 +133,19 @@ Duration nccl_tree_time(const ScheduleRequest& request, const NcclProfile& profi
   return l.base + way * 2 + serialization_time(size, reached);
 }
 
+Duration nccl_pat_time(const ScheduleRequest& request, const NcclProfile& profile) {
+  // 14 us of the network in protocol Simple, divided by 3.5, and "still a linear part".
+  const Duration way = microseconds(4) * nccl_log2(nodes_of(request)) + nanoseconds(2'800) * request.members;
+  const Bandwidth reached(std::max<int64_t>(profile.network.bits_per_second / 100 * 75, 1));
+  return microseconds(8) + way + serialization_time(nccl_operation_size(request), reached);
+}
+
+bool nccl_has_pat(const ScheduleRequest& request, const NcclProfile& profile) {
+  const bool scatters = request.operation == Operation::kReduceScatter;
+  return (scatters || request.operation == Operation::kAllGather) && nodes_of(request) == request.members &&
+         (profile.protocol == NcclProtocol::kAuto || profile.protocol == NcclProtocol::kSimple);
+}
+
 NcclProtocol nccl_ring_protocol(const ScheduleRequest& request, const NcclProfile& profile) {
   return nccl_choice(request, profile, Algorithm::kRing).protocol;
 }
@@ -141,13 +154,17 @@ NcclChoice nccl_choice(const ScheduleRequest& request, const NcclProfile& profil
   std::vector<NcclProtocol> protocols{NcclProtocol::kLl, NcclProtocol::kLl128, NcclProtocol::kSimple};
   if (profile.protocol != NcclProtocol::kAuto) protocols = {profile.protocol};
   const bool trees = request.operation == Operation::kAllReduce && told != Algorithm::kRing;
+  const bool pat = told != Algorithm::kRing && nccl_has_pat(request, profile);
+  const bool rings = told != Algorithm::kDoubleBinaryTree && !(pat && told == Algorithm::kPat);
   std::vector<NcclChoice> choices;
   for (const NcclProtocol protocol : protocols)
-    if (told != Algorithm::kDoubleBinaryTree) choices.push_back({Algorithm::kRing, protocol});
+    if (rings) choices.push_back({Algorithm::kRing, protocol});
   for (const NcclProtocol protocol : protocols)
     if (trees) choices.push_back({Algorithm::kDoubleBinaryTree, protocol});
+  if (pat) choices.push_back({Algorithm::kPat, NcclProtocol::kSimple});
   if (request.members == 1) return choices.front();
   const auto time = [&](const NcclChoice& choice) {
+    if (choice.algorithm == Algorithm::kPat) return nccl_pat_time(request, profile);
     return choice.algorithm == Algorithm::kRing ? nccl_ring_time(request, profile, choice.protocol)
                                                 : nccl_tree_time(request, profile, choice.protocol);
   };

@@ -105,6 +105,18 @@ Slicing tree_slicing(const ScheduleRequest& request, const NcclProfile& profile,
   return slicing;
 }
 
+/// enqueue.cc, calcCollChunking.
+Slicing pat_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice) {
+  Slicing slicing;
+  slicing.messages_in_flight = profile.steps_in_flight;
+  divide_among_channels(slicing, request, busy_channels(request, profile, choice));
+  const int64_t times = slicing.channels * (request.operation == Operation::kAllGather ? 32 : 16);
+  int64_t message = step_size(NcclProtocol::kSimple, profile);
+  while (message * times > nccl_operation_size(request).count && message > 64 << 10) message /= 2;
+  slicing.slice = whole_elements(message, request.element);
+  return slicing;
+}
+
 /// Connections of a pair (paths.cc, ncclTopoComputeP2pChannels).
 int64_t channels_a_peer(const ScheduleRequest& request, const NcclProfile& profile) {
   const int64_t all = std::bit_ceil(profile.channels), batches = divide_up(request.members, kPeersAtOnce);
@@ -164,8 +176,9 @@ Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile,
     case Operation::kAllGather:
     case Operation::kBroadcast:
     case Operation::kReduce:
-      return choice.algorithm == Algorithm::kDoubleBinaryTree ? tree_slicing(request, profile, choice)
-                                                              : ring_slicing(request, profile, choice);
+      if (choice.algorithm == Algorithm::kDoubleBinaryTree) return tree_slicing(request, profile, choice);
+      if (choice.algorithm == Algorithm::kPat) return pat_slicing(request, profile, choice);
+      return ring_slicing(request, profile, choice);
     case Operation::kAllToAll:
     case Operation::kGather:
     case Operation::kScatter:

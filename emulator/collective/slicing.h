@@ -36,7 +36,9 @@ Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& opt
 /// worth (addP2pToPlan), and in protocol Simple, because shared network buffers have no LL
 /// (transport/net.cc, NCCL_ALLOC_P2P_NET_LL_BUFFERS). A barrier, which NCCL does not have, stays what it is.
 /// An all-reduce by trees sends slices of one step, in protocol Simple and LL128 of less where the tree is deep for the
-/// size; half of the communicator's channels use either tree. `choice` is for these two kinds.
+/// size; half of the communicator's channels use either tree. PAT sends slices of one step, of less while the operation
+/// has less than 16 (reduce-scatter) or 32 for each channel; all blocks that go to one peer at a time are one message
+/// before they are cut, where NCCL aggregates as many as fit into its buffers. `choice` is for these three kinds.
 Slicing nccl_slicing(const ScheduleRequest& request, const NcclProfile& profile, const NcclChoice& choice);
 
 }  // namespace rankwire

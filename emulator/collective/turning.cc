@@ -2,12 +2,22 @@
 
 #include <algorithm>
 
+#include "emulator/collective/algorithm_table.h"
+#include "emulator/collective/nccl_tuning.h"
+
 namespace rankwire {
 namespace {
 
+/// How the operation is carried out.
+Algorithm algorithm_of(const ScheduleRequest& request, const ScheduleOptions& options) {
+  const Algorithm told = options.algorithm(request.operation);
+  const bool chooses = options.nccl && default_algorithm(request.operation) == Algorithm::kRing;
+  return chooses ? nccl_choice(request, *options.nccl, told).algorithm : told;
+}
+
 /// Of one member a distance further, an algorithm that names its peers by distance does the same.
 bool names_distances(const ScheduleRequest& request, const ScheduleOptions& options) {
-  switch (options.algorithm(request.operation)) {
+  switch (algorithm_of(request, options)) {
     case Algorithm::kAuto:
     case Algorithm::kRing:
       return options.ring_order == RingOrder::kAscending || options.ring_order == RingOrder::kDescending;
@@ -19,10 +29,10 @@ bool names_distances(const ScheduleRequest& request, const ScheduleOptions& opti
   }
 }
 
-/// By the algorithm's rules alone.
-bool knows_only_distances(const ScheduleRequest& request, const ScheduleOptions& options) {
-  if (options.nccl || !names_distances(request, options)) return false;  // with NCCL, who stands on one host matters
-  if (!request.blocks.empty()) return false;
+}  // namespace
+
+bool may_turn(const ScheduleRequest& request, const ScheduleOptions& options) {
+  if (!request.blocks.empty() || !names_distances(request, options)) return false;
   switch (request.operation) {
     case Operation::kAllGather:
     case Operation::kBarrier:
@@ -41,8 +51,6 @@ bool knows_only_distances(const ScheduleRequest& request, const ScheduleOptions&
   return false;
 }
 
-}  // namespace
-
 bool is_turned(const Schedule& first, const Schedule& turned, uint32_t distance, uint32_t members) {
   const auto same = [&](const Step& a, const Step& b) {
     return a.kind == b.kind && a.channel == b.channel && a.step == b.step && a.slice == b.slice &&
@@ -54,7 +62,7 @@ bool is_turned(const Schedule& first, const Schedule& turned, uint32_t distance,
 }
 
 bool turns(const ScheduleRequest& request, const ScheduleOptions& options, const Schedule& first) {
-  if (!knows_only_distances(request, options)) return false;
+  if (!may_turn(request, options)) return false;
   ScheduleRequest other = request;
   const auto agrees = [&](uint32_t position) {
     other.position = position;

@@ -20,6 +20,8 @@ struct Surroundings {
   std::vector<bool> local;      ///< by position
   std::vector<uint32_t> hosts;  ///< by position, numbered as they appear
   std::vector<uint32_t> ring;   ///< positions in the order of the ring
+  /// `local` by distance from the member; equal ones are one object. Null where nobody asks for `local`.
+  const std::vector<bool>* local_by_distance = nullptr;
 
   auto operator<=>(const Surroundings&) const = default;
 };
@@ -72,6 +74,9 @@ class Planner {
   /// Operation, members, position, root, bytes, blocks, surroundings.
   using ScheduleKey = std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Bytes*, const Surroundings*>;
 
+  /// Operation, members, root, bytes, blocks, nodes, local members by their distance.
+  using TurningKey = std::tuple<Operation, uint32_t, uint32_t, Bytes, const Bytes*, uint32_t, const std::vector<bool>*>;
+
   void plan_rank(RankId rank) {
     const RankTrace& trace = workload_.ranks[rank.value];
     std::vector<NodePlan>& nodes = plan_.nodes.emplace_back(trace.nodes.size());
@@ -102,7 +107,7 @@ class Planner {
     NodePlan result{.schedule = schedule_for(rank, node, role),
                     .first_edge = static_cast<uint32_t>(plan_.edges.size())};
     const PlannedSchedule& planned = plan_.schedules[result.schedule];
-    if (planned.turns > 0) result.position = role.position;
+    if (planned.turns > 0) result.position = (role.position + planned.turns - planned.turned_from) % planned.turns;
     for (const PlannedSchedule::Edge& edge : planned.edges) {
       const RankId peer =
           node.kind == NodeKind::kCollective ? role.members[planned.peer_of(edge.peer, result.position)] : node.peer;
@@ -152,33 +157,40 @@ class Planner {
     if (const auto blocks = workload_.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     const bool asks = asks_for_surroundings(request.operation);
     const Surroundings& around = asks ? surroundings(node.group, rank, role.members) : nowhere_;
-    const auto key = [&](uint32_t position) {
-      return std::make_tuple(request.operation, request.members, position, request.root, request.bytes,
-                             request.blocks.data(), &around);
-    };
-    // What serves all positions is known as that of position 0.
-    const auto first = known_schedules_.find(key(0));
-    if (first != known_schedules_.end() && plan_.schedules[first->second].turns > 0) return first->second;
-    if (first == known_schedules_.end() && !asks && request.blocks.empty()) {
-      PlannedSchedule planned = planned_schedule(make_schedule(request, options_));
-      const bool serves_all = turns(request, options_, planned.schedule);
-      if (serves_all) planned.turns = request.members;
-      const uint32_t added = add_schedule(key(0), std::move(planned));
-      if (serves_all || role.position == 0) return added;
-    }
-    const auto known = known_schedules_.find(key(role.position));
-    if (known != known_schedules_.end()) return known->second;
-    request.position = role.position;
     request.nodes = around.nodes;
-    request.local = around.local;
     request.hosts = around.hosts;
     request.ring = around.ring;
-    return add_schedule(key(role.position), planned_schedule(make_schedule(request, options_)));
+    const auto [turning, met] =
+        turning_schedules_.try_emplace(std::make_tuple(request.operation, request.members, request.root, request.bytes,
+                                                       request.blocks.data(), around.nodes, around.local_by_distance),
+                                       NodePlan::kNone);
+    if (met && turns(request)) turning->second = add_turning(request, around, role.position);
+    if (turning->second != NodePlan::kNone) return turning->second;
+
+    const auto [known, added] =
+        known_schedules_.try_emplace(std::make_tuple(request.operation, request.members, role.position, request.root,
+                                                     request.bytes, request.blocks.data(), &around),
+                                     static_cast<uint32_t>(plan_.schedules.size()));
+    if (added) plan_.schedules.push_back(expanded(request, around, role.position));
+    return known->second;
   }
 
-  uint32_t add_schedule(const ScheduleKey& key, PlannedSchedule schedule) {
-    plan_.schedules.push_back(std::move(schedule));
-    return known_schedules_[key] = static_cast<uint32_t>(plan_.schedules.size() - 1);
+  /// Whether one schedule serves all positions that see local members at the same distances.
+  bool turns(const ScheduleRequest& request) const {
+    return may_turn(request, options_) && rankwire::turns(request, options_, make_schedule(request, options_));
+  }
+
+  uint32_t add_turning(const ScheduleRequest& request, const Surroundings& around, uint32_t position) {
+    PlannedSchedule& planned = plan_.schedules.emplace_back(expanded(request, around, position));
+    planned.turns = request.members;
+    planned.turned_from = position;
+    return static_cast<uint32_t>(plan_.schedules.size() - 1);
+  }
+
+  PlannedSchedule expanded(ScheduleRequest request, const Surroundings& around, uint32_t position) const {
+    request.position = position;
+    request.local = around.local;
+    return planned_schedule(make_schedule(request, options_));
   }
 
   bool asks_for_surroundings(Operation operation) const {
@@ -212,10 +224,16 @@ class Planner {
       around.hosts.push_back(hosts.try_emplace(placement_.ranks[member.value].host, next).first->second);
     }
     around.nodes = static_cast<uint32_t>(hosts.size());
+    if (options_.nccl) around.local_by_distance = by_distance(around.local, rank, members);
     if (options_.ring_order == RingOrder::kListed) around.ring = listed_ring(members);
     const Surroundings& result = *known_surroundings_.insert(std::move(around)).first;
     if (group.valid()) surroundings_of_[{group, rank}] = &result;
     return result;
+  }
+
+  const std::vector<bool>* by_distance(std::vector<bool> local, RankId rank, std::span<const RankId> members) {
+    std::rotate(local.begin(), local.begin() + (std::ranges::find(members, rank) - members.begin()), local.end());
+    return &*known_local_.insert(std::move(local)).first;
   }
 
   ConnectionId connection(const ConnectionKey& key) {
@@ -253,8 +271,10 @@ class Planner {
   Plan plan_;
   std::vector<uint32_t> received_;  // by connection: messages that the destination expects an iteration
   std::map<ScheduleKey, uint32_t> known_schedules_;
-  std::array<RankId, 2> pair_;  // of the point-to-point operation at hand
-  const Surroundings nowhere_;  // what schedules of no profile know of it
+  std::map<TurningKey, uint32_t> turning_schedules_;  // NodePlan::kNone where each position has its own
+  std::set<std::vector<bool>> known_local_;           // by distance
+  std::array<RankId, 2> pair_;                        // of the point-to-point operation at hand
+  const Surroundings nowhere_;                        // what schedules of no profile know of it
   std::set<Surroundings> known_surroundings_;
   std::map<std::pair<GroupId, RankId>, const Surroundings*> surroundings_of_;
   std::unordered_map<ConnectionKey, ConnectionId, ConnectionHash> known_connections_;

@@ -21,9 +21,10 @@ struct PlannedSchedule : Edges {
   Schedule schedule;
   uint32_t sends = 0;
   uint32_t channels = 0;
-  /// Members of the group when all of them share this schedule (see turning.h), else 0: NodePlan::position places
-  /// further on the ring are the peers.
+  /// Members of the group when others share this schedule (see turning.h), else 0: NodePlan::position places further
+  /// on the ring are the peers.
   uint32_t turns = 0;
+  uint32_t turned_from = 0;           ///< whose schedule it is: of the member at this position
   std::vector<uint32_t> first_steps;  ///< those without predecessors
   /// By step with more than one predecessor, which must count them: its place among such. Meaningless for others.
   std::vector<uint32_t> join_of;

@@ -43,9 +43,9 @@ TEST(Nccl, LastPassOfARingIsDividedAmongAllMembers) {
             (Sizes{{1 * kMi, 48}, {128 * kKi, 12}}));
 }
 
-// A chunk of 40 KiB: a slice is at least 1/32 of the largest, 32 KiB.
+// A chunk of 40 KiB: a slice is at least 1/32 of the largest, 32 KiB. On one host, so that it is a ring.
 TEST(Nccl, SlicesOfASmallChunkAreNotHalves) {
-  const ScheduleRequest request{.operation = Operation::kAllGather, .members = 3, .bytes = Bytes(40 * kKi)};
+  const ScheduleRequest request{.operation = Operation::kAllGather, .members = 3, .bytes = Bytes(40 * kKi), .nodes = 1};
   EXPECT_EQ(data_sent(request, {.channels = 1, .protocol = NcclProtocol::kSimple}),
             (Sizes{{32 * kKi, 2}, {8 * kKi, 2}}));
 }
@@ -206,6 +206,53 @@ TEST(Nccl, AutoTakesTreesForSmallAllReduces) {
   EXPECT_EQ(chosen(1 << 30, Algorithm::kDoubleBinaryTree).algorithm, Algorithm::kDoubleBinaryTree);
 }
 
+// 64 members on 64 hosts, 400 Gbit/s: PAT takes 8 + 6 x 4 + 64 x 2.8 = 211.2 us and has 0.75 of 50 GB/s: of 4 MiB
+// together 111.848 us. The ring's 63 steps take in LL 6.6 + 63 x 2.7 = 176.7 us and 202.389 us at 20.4 GB/s, in LL128
+// 14 + 63 x 4 = 266 us and 117.965 us at 35 GB/s, in Simple 8.4 + 63 x 14 = 890.4 us at 50 GB/s. 64 KiB: 176.7 + 3.2 us
+// before 211.2
+// + 1.7; 1 GiB: 890.4 us + 21.1 ms before 211.2 us + 28.6 ms.
+TEST(Nccl, AutoTakesPatForMediumSizesOfOneRankAHost) {
+  ScheduleRequest request{.operation = Operation::kReduceScatter, .members = 64, .bytes = Bytes(4 * kMi)};
+  NcclProfile profile{.channels = 4};
+  EXPECT_NEAR(static_cast<double>(nccl_pat_time(request, profile).ps) / 1e6, 211.2 + 111.848, 0.001);
+  const auto chosen = [&](int64_t bytes, Algorithm told = Algorithm::kAuto) {
+    request.bytes = Bytes(bytes);
+    return nccl_choice(request, profile, told);
+  };
+  const NcclChoice pat{Algorithm::kPat, NcclProtocol::kSimple};
+  EXPECT_EQ(chosen(64 * kKi), (NcclChoice{Algorithm::kRing, NcclProtocol::kLl}));
+  EXPECT_EQ(chosen(4 * kMi), pat);
+  EXPECT_EQ(chosen(1 << 30), (NcclChoice{Algorithm::kRing, NcclProtocol::kSimple}));
+  EXPECT_EQ(chosen(64 * kKi, Algorithm::kPat), pat);
+  EXPECT_EQ(chosen(4 * kMi, Algorithm::kRing).algorithm, Algorithm::kRing);
+  // NCCL has it neither for several ranks a host, nor in another protocol, nor for an all-reduce.
+  profile.protocol = NcclProtocol::kLl;
+  EXPECT_EQ(chosen(4 * kMi, Algorithm::kPat), (NcclChoice{Algorithm::kRing, NcclProtocol::kLl}));
+  profile.protocol = NcclProtocol::kSimple;
+  EXPECT_EQ(chosen(4 * kMi), pat);
+  request.nodes = 32;
+  EXPECT_EQ(chosen(4 * kMi, Algorithm::kPat).algorithm, Algorithm::kRing);
+  request.nodes = 64;
+  request.operation = Operation::kAllReduce;
+  EXPECT_NE(chosen(4 * kMi).algorithm, Algorithm::kPat);
+}
+
+// 4 members, 1 MiB each, one channel. All-gather: 512 KiB x 32 is more than 4 MiB together, as is 256 KiB x 32: 128
+// KiB, of one block over distance 2 and two over distance 1. Reduce-scatter: 256 KiB x 16 are 4 MiB.
+TEST(Nccl, PatSendsSlicesOfAStepOrLess) {
+  const auto sizes = [](Operation operation, int64_t bytes) {
+    ScheduleOptions options{.nccl = NcclProfile{.channels = 1, .clear_to_send = false}};
+    options.algorithms[static_cast<size_t>(operation)] = Algorithm::kPat;
+    Sizes result;
+    for (const Step& step :
+         make_schedule({.operation = operation, .members = 4, .position = 1, .bytes = Bytes(bytes)}, options).steps)
+      if (step.kind == StepKind::kSend) ++result[step.message.count];
+    return result;
+  };
+  EXPECT_EQ(sizes(Operation::kAllGather, 1 * kMi), (Sizes{{128 * kKi, 8 + 16}}));
+  EXPECT_EQ(sizes(Operation::kReduceScatter, 4 * kMi), (Sizes{{256 * kKi, 8 + 4}}));
+}
+
 // 64 MiB over two channels, one a tree: slices of one step, 512 KiB. In the first tree of four members 2 stands below 0
 // and above 1 and 3, in the second (3 -> 1 -> 0, 2) it is a leaf: 64 slices to two parents and two children.
 TEST(Nccl, TreesSendSlicesOfOneStep) {
@@ -346,6 +393,26 @@ TEST(Nccl, TreesDeliverInAnyOrderWithoutDeadlock) {
           request.nodes = (members + on_host - 1) / on_host;
           ScheduleOptions options{.nccl = small_profile(protocol, steps_in_flight)};
           options.algorithms[static_cast<size_t>(request.operation)] = Algorithm::kDoubleBinaryTree;
+          Executor executor(request, options);
+          expect_matched(executor.schedules());
+          expect_delivered(executor, request);
+          if (HasFailure()) return;
+        }
+}
+
+TEST(Nccl, PatDeliversInAnyOrderWithoutDeadlock) {
+  for (const Operation operation : {Operation::kAllGather, Operation::kReduceScatter})
+    for (const uint32_t members : {2u, 3u, 5u, 8u, 13u})
+      for (const int64_t block : {int64_t{4}, 30 * kKi, 100 * kKi})
+        for (const uint32_t steps_in_flight : {1u, 8u}) {
+          SCOPED_TRACE(::testing::Message() << members << " members, " << block << " bytes, " << steps_in_flight);
+          const bool gathers = operation == Operation::kAllGather;
+          ScheduleRequest request{.operation = operation,
+                                  .members = members,
+                                  .bytes = Bytes(block * (gathers ? 1 : members) + 4),
+                                  .element = Bytes(4)};
+          ScheduleOptions options{.nccl = small_profile(NcclProtocol::kSimple, steps_in_flight)};
+          options.algorithms[static_cast<size_t>(operation)] = Algorithm::kPat;
           Executor executor(request, options);
           expect_matched(executor.schedules());
           expect_delivered(executor, request);

@@ -45,6 +45,44 @@ TEST(Turning, WhatTurnsIsTheSameFromEveryPosition) {
   EXPECT_GT(others, 300u);
 }
 
+// The same with NCCL's slices and grants, where members see two others of their host, or nobody does.
+TEST(Turning, WithNcclMembersTurnToThoseThatSeeTheSame) {
+  uint32_t turning = 0, others = 0;
+  for (const Operation operation : kTried) {
+    for (const uint32_t members : {2u, 3u, 6u, 9u, 12u}) {
+      for (const int64_t bytes : {4 * 720720, 4 * 720721, 4 * 96, 4 * 96 * 1000, 4}) {
+        for (const uint32_t a_host : {1u, 3u}) {
+          ScheduleRequest request{.operation = operation,
+                                  .members = members,
+                                  .bytes = Bytes(bytes),
+                                  .element = Bytes(4),
+                                  .nodes = members / a_host};
+          if (members % a_host != 0) continue;
+          for (uint32_t m = 0; m < members; ++m) request.hosts.push_back(m / a_host);
+          const ScheduleOptions options{.nccl = NcclProfile{.channels = 2}};
+          if (!may_turn(request, options) || !turns(request, options, at(request, 0, options))) {
+            ++others;
+            continue;
+          }
+          ++turning;
+          const auto of_member = [&](uint32_t p) {
+            request.local.clear();
+            for (uint32_t m = 0; m < members && a_host > 1; ++m) request.local.push_back(m / a_host == p / a_host);
+            return at(request, p, options);
+          };
+          for (uint32_t p = 0; p < members; ++p) {
+            const uint32_t base = p % a_host;
+            ASSERT_TRUE(is_turned(of_member(base), of_member(p), p - base, members))
+                << to_string(operation) << " of " << bytes << " bytes, " << p << " of " << members;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(turning, 50u);
+  EXPECT_GT(others, 50u);
+}
+
 TEST(Turning, EqualPartsTurnAndOthersDoNot) {
   const auto turn = [](Operation operation, int64_t bytes) {
     const ScheduleRequest request{.operation = operation, .members = 8, .bytes = Bytes(bytes)};

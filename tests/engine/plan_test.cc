@@ -97,6 +97,47 @@ TEST(Plan, CountsWireAndLocalBytes) {
   EXPECT_EQ(plan.bytes_wire, Bytes(4 * 2 * 1'000));
 }
 
+// 8 ranks, two a host. With NCCL, a rank's messages to its neighbour on the host are not granted: ranks 0, 2, 4, 6 have
+// one schedule, turned, and the others another.
+TEST(Plan, NcclSchedulesTurnFromHostToHost) {
+  constexpr uint32_t kRanks = 8;
+  testing::WorkloadBuilder builder(kRanks);
+  const GroupId world = builder.group("world", {0, 1, 2, 3, 4, 5, 6, 7});
+  for (uint32_t r = 0; r < kRanks; ++r) {
+    builder.collective(r, CollectiveKind::kAllReduce, world, 1 << 20);
+    builder.collective(r, CollectiveKind::kAllToAll, world, 1 << 20);
+    builder.collective(r, CollectiveKind::kBroadcast, world, 1 << 20);  // knows its root
+  }
+  const Workload workload = builder.build();
+  const Placement placement =
+      place_ranks(kRanks, {.hosts = 4, .ports = 4, .addresses = {.first = Ipv4Address{0xC6120001}}});
+  ScheduleOptions options{.nccl = NcclProfile{}};
+  options.algorithms[static_cast<size_t>(Operation::kAllReduce)] = Algorithm::kRing;
+  const Plan plan = make_plan(workload, placement, options, 1);
+  EXPECT_EQ(plan.schedules.size(), 2u + 2u + kRanks);
+  for (uint32_t r = 0; r < kRanks; ++r)
+    for (uint32_t n = 0; n < 3; ++n) {
+      ScheduleRequest request{.operation = operation_of(workload.ranks[r].nodes[n]),
+                              .members = kRanks,
+                              .position = r,
+                              .bytes = Bytes(1 << 20),
+                              .nodes = 4};
+      for (uint32_t m = 0; m < kRanks; ++m) {
+        request.local.push_back(m / 2 == r / 2);
+        request.hosts.push_back(m / 2);
+      }
+      const Schedule own = make_schedule(request, options);
+      const NodePlan& node = plan.nodes[r][n];
+      ASSERT_EQ(plan.schedules[node.schedule].schedule.steps.size(), own.steps.size());
+      for (uint32_t s = 0; s < own.steps.size(); ++s) {
+        const Step planned = plan.step(node, s);
+        ASSERT_TRUE(planned.kind == own.steps[s].kind && planned.peer == own.steps[s].peer &&
+                    planned.control == own.steps[s].control && planned.message == own.steps[s].message)
+            << "rank " << r << " node " << n << " step " << s;
+      }
+    }
+}
+
 TEST(Plan, RanksBehindOnePortAreLocal) {
   testing::WorkloadBuilder builder(2);
   builder.send(0, 1, 0, 100);
