@@ -22,10 +22,11 @@ void VirtualFabric::silence(uint32_t number, Time now) noexcept {
   details_[number].down_at = now;
   for (uint32_t i = 0; i < kPriorities; ++i) {
     discard_queue(number, i, FabricDrop::kCableDown, now);
+    if ((control.storms & priority_bit(i)) != 0) end_storm(number, i, now);
     ingress(number, i).group.paused = false;
   }
   control.pauses.receive(priority_pause(kAllPriorities, 0), now);
-  control.asked = control.storms = 0;
+  control.asked = 0;
   port.untold = 0;
 }
 

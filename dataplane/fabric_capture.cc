@@ -112,13 +112,18 @@ void FabricCapture::keep(uint32_t port, Direction direction, Time at, const Fram
   words.option(kEndOfOptions, nullptr, 0);
   words.put(length);
   used_ += length;
+  told_.store(used_, std::memory_order_release);
   ++frames_;
 }
 
-void FabricCapture::write(const std::function<void(std::string_view)>& out, std::span<const std::string> names) const {
-  out(text_of(section_header()));
-  for (const std::string& name : names) out(text_of(interface_block(name)));
-  out(text_of({blocks_.get(), used_}));
+std::string FabricCapture::file_head(std::span<const std::string> names) {
+  std::string head(text_of(section_header()));
+  for (const std::string& name : names) head += text_of(interface_block(name));
+  return head;
+}
+
+std::string_view FabricCapture::blocks(size_t from) const noexcept {
+  return text_of({blocks_.get() + from, told_.load(std::memory_order_acquire) - from});
 }
 
 }  // namespace rankwire

@@ -70,6 +70,28 @@ void VirtualFabric::await_expiry(uint32_t number, Time now) noexcept {
   events_.push(expiry, FabricEventKind::kExpire, number);
 }
 
+/// A frame of the queue leaves.
+void VirtualFabric::note_progress(uint32_t number, uint32_t priority, Time now) noexcept {
+  FabricFlowControl& control = flow_control_[number];
+  control.progress[priority] = now;
+  if ((control.storms & control.pauses.paused(now) & priority_bit(priority)) != 0) storms_.forward(number, priority);
+}
+
+void VirtualFabric::begin_storm(uint32_t number, uint32_t priority, Time now) noexcept {
+  FabricFlowControl& control = flow_control_[number];
+  control.storms |= priority_bit(priority);
+  control.calm_since[priority] = Time::never();
+  ++counters_of(number).storms;
+  storms_.begin(number, priority, control.progress[priority], now);
+  if (switches_[ports_[number].device].options.watchdog->action == StormAction::kDrop)
+    discard_queue(number, priority, FabricDrop::kWatchdog, now);
+}
+
+void VirtualFabric::end_storm(uint32_t number, uint32_t priority, Time now) noexcept {
+  flow_control_[number].storms &= static_cast<PrioritySet>(~priority_bit(priority));
+  storms_.end(number, priority, now);
+}
+
 /// The watchdog's look at a port that was paused.
 void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
   Port& port = ports_[number];
@@ -84,13 +106,10 @@ void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
       } else if (control.calm_since[i] == Time::never()) {
         control.calm_since[i] = now;
       } else if (now - control.calm_since[i] >= options.restoration) {
-        control.storms &= static_cast<PrioritySet>(~bit);
+        end_storm(number, i, now);
       }
     } else if ((paused & port.waiting & bit) != 0 && now - control.progress[i] >= options.detection) {
-      control.storms |= bit;
-      control.calm_since[i] = Time::never();
-      ++counters_of(number).storms;
-      if (options.action == StormAction::kDrop) discard_queue(number, i, FabricDrop::kWatchdog, now);
+      begin_storm(number, i, now);
     }
   }
   serve_or_wake(number, now);

@@ -7,6 +7,8 @@ namespace rankwire {
 /// Doubles the interval until a row is free; false when that does not help.
 bool FabricSeries::coarsen() noexcept {
   constexpr int kMostDoublings = 16;
+  const std::lock_guard lock(coarsening_);
+  ++generation_;
   for (int i = 0; i < kMostDoublings && rows_.size() == capacity_; ++i) {
     interval_ = interval_ * 2;
     std::fill(latest_.begin(), latest_.end(), UINT32_MAX);
@@ -25,7 +27,20 @@ bool FabricSeries::coarsen() noexcept {
     }
     rows_.resize(kept);
   }
+  told_.store(rows_.size(), std::memory_order_release);
   return rows_.size() < capacity_;
+}
+
+SeriesPart FabricSeries::read(SeriesCursor& cursor, std::span<FabricSample> out) const noexcept {
+  const std::lock_guard lock(coarsening_);
+  SeriesPart part{.anew = cursor.generation != generation_, .interval = interval_, .lost = lost()};
+  if (part.anew) cursor = {.generation = generation_};
+  // Rows never move, and those that are told are not written: beside the lock only their number changes.
+  const std::span<const FabricSample> told(rows_.data(), told_.load(std::memory_order_acquire));
+  part.rows = std::min(out.size(), told.size() - cursor.rows);
+  std::ranges::copy(told.subspan(cursor.rows, part.rows), out.begin());
+  cursor.rows += part.rows;
+  return part;
 }
 
 }  // namespace rankwire

@@ -1,7 +1,9 @@
 // Lengths of output queues over time, in bounded memory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -34,9 +36,23 @@ struct FabricSample {
   QueueEvents events;   ///< in the interval
 };
 
+/// How far somebody has read a series.
+struct SeriesCursor {
+  uint32_t generation = 0;
+  size_t rows = 0;
+};
+
+/// What was read.
+struct SeriesPart {
+  size_t rows = 0;
+  bool anew = false;  ///< rows have been put together since the last reading: it begins with the first one again
+  Duration interval;
+  uint64_t lost = 0;
+};
+
 /// Samples what was touched since the sample before. When the rows are full the interval doubles, and of two rows of a
 /// queue that then are in one interval the later stays, with the counts of both; a row for which even that makes no
-/// room is lost and counted. No allocation after construction; one thread.
+/// room is lost and counted. No allocation after construction; one thread, but for `read`.
 class FabricSeries {
  public:
   /// `queues`: port number x kPriorities + priority. Throws std::bad_alloc.
@@ -77,7 +93,7 @@ class FabricSeries {
     while (!touched_.empty()) {
       const uint32_t queue = touched_.pop();
       if (rows_.size() == capacity_ && !coarsen()) {
-        ++lost_;
+        lost_.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
       const auto [bytes, paused] = state(queue);
@@ -89,12 +105,16 @@ class FabricSeries {
                        .events = events_[queue]});
       events_[queue] = {};
     }
+    told_.store(rows_.size(), std::memory_order_release);
   }
 
   Duration interval() const noexcept { return interval_; }
   /// In the order of time.
   std::span<const FabricSample> rows() const noexcept { return rows_; }
-  uint64_t lost() const noexcept { return lost_; }
+  uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  /// Copies rows from the cursor on, as many as `out` takes, and moves it. One other thread may call it at any time: it
+  /// holds up nobody but an interval that doubles.
+  SeriesPart read(SeriesCursor& cursor, std::span<FabricSample> out) const noexcept;
 
  private:
   /// The first multiple of the interval after `now`.
@@ -111,7 +131,10 @@ class FabricSeries {
   std::vector<QueueEvents> events_;  ///< by queue: since its last row
   std::vector<uint32_t> latest_;     ///< by queue: its last row, while coarsening
   std::vector<FabricSample> rows_;
-  uint64_t lost_ = 0;
+  std::atomic<uint64_t> lost_ = 0;
+  std::atomic<size_t> told_ = 0;   ///< rows that another thread may read
+  mutable std::mutex coarsening_;  ///< held while rows that were told change, and while they are read
+  uint32_t generation_ = 0;        ///< times that they have changed
 };
 
 }  // namespace rankwire

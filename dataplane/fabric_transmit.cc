@@ -58,7 +58,7 @@ void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept 
   } else {
     __builtin_prefetch(&packets_[queue.packets.head], 1);
   }
-  if (device.watched) flow_control_[number].progress[priority] = now;
+  if (device.watched) note_progress(number, priority, now);
   if (device.marks_departures) passes_red(number, packet);
   if (series_) series_->touch(queue_number(number, priority), now);
   depart(number, handle, length, now);

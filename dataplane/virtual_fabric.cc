@@ -116,7 +116,8 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       events_(event_capacity(topology_, options, kPausesOfPort), day_shift(topology_, devices)),
       packets_(options.frames),
       due_(topology_.ports()),
-      refused_(topology_.ports()) {
+      refused_(topology_.ports()),
+      storms_(std::ranges::any_of(devices, [](const auto& device) { return device.watchdog.has_value(); })) {
   ingresses_.resize(size_t{topology_.ports()} * kPriorities);
   egresses_.resize(ingresses_.size());
   details_.resize(topology_.ports());
@@ -375,6 +376,7 @@ void VirtualFabric::release(uint32_t handle) noexcept {
 }
 
 void VirtualFabric::drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept {
+  if (reason == FabricDrop::kWatchdog) storms_.drop(port, packets_[handle].priority);
   release(handle);
   ++counters_of(port).drops[static_cast<size_t>(reason)];
 }

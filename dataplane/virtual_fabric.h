@@ -13,6 +13,7 @@
 #include "dataplane/fabric_events.h"
 #include "dataplane/fabric_series.h"
 #include "dataplane/fabric_state.h"
+#include "dataplane/fabric_storms.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/mac_table.h"
 #include "fabric/routing.h"
@@ -67,6 +68,9 @@ class VirtualFabric final : public Device {
   /// frames there hold the buffer that keeps it paused. None when there is no such cycle. A cycle that stays is a
   /// deadlock. Not for the hot path.
   std::vector<FabricQueueId> deadlocked() const;
+
+  /// What the watchdogs did.
+  const FabricStorms& storms() const noexcept { return storms_; }
 
   /// Samples the interval under way, when no further step follows. Does nothing without FabricOptions::series.
   void finish_series() noexcept;
@@ -141,6 +145,9 @@ class VirtualFabric final : public Device {
   void ask(uint32_t port, uint32_t priority, Time now) noexcept;
   void refresh(uint32_t port, Time now) noexcept;
   void look_for_storms(uint32_t port, Time now) noexcept;
+  void begin_storm(uint32_t port, uint32_t priority, Time now) noexcept;
+  void end_storm(uint32_t port, uint32_t priority, Time now) noexcept;
+  void note_progress(uint32_t port, uint32_t priority, Time now) noexcept;
   void await_expiry(uint32_t port, Time now) noexcept;
 
   // fabric_cables.cc
@@ -188,6 +195,7 @@ class VirtualFabric final : public Device {
   PacketStore packets_;
   IndexQueue due_, refused_;  ///< hosts' ports with frames to be handed out: now, and again
   std::unique_ptr<FabricSeries> series_;
+  FabricStorms storms_;
   Time now_ = Time::long_ago();
   uint64_t handled_ = 0;  ///< frames received, events, and frames handed out
   uint64_t told_ = 0;     ///< the same when the last step ended

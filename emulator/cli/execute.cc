@@ -207,6 +207,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   connect(setup, execution, interrupted);
   const Progress progress(to_string(execution.fidelity), operations(setup, setup.workload),
                           [&] { return engine.nodes_completed(); });
+  const RunRecorder::Following following(recorder, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   execution.clock.start();
   if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
   const std::span<Device* const> devices =
@@ -227,6 +228,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
     for (PortSettingRow& setting : execution.testbed->settings()) end.port_settings.push_back(std::move(setting));
     for (PortCounters& port : execution.testbed->finish()) end.ports.push_back(std::move(port));
     end.queue_samples = execution.testbed->queue_samples();
+    end.storms = execution.testbed->storms();
+    if (const uint64_t lost = execution.testbed->storms_lost(); lost > 0)
+      recorder.warning(fmt::format("{} more pause storms began than the {} in the record", lost, end.storms.size()));
     if (const std::string diagnosis = execution.testbed->diagnosis(); !diagnosis.empty()) {
       result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dataplane/fabric_presets.h"
+#include "emulator/cli/live_fabric.h"
 #include "emulator/input/fabric_topology.h"
 
 namespace rankwire {
@@ -100,7 +101,15 @@ LoadBalancingOptions balancing_options(const FabricBalancingConfig& config) {
   return options;
 }
 
-std::vector<CableEvent> schedule(const FabricConfig& fabric, const Topology& topology) {
+std::vector<std::string> port_names(const RunConfig& config) {
+  std::vector<std::string> names;
+  for (const PortConfig& port : config.ports) names.push_back(port.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<CableEvent> cable_schedule(const FabricConfig& fabric, const Topology& topology) {
   std::vector<CableEvent> events;
   for (const FabricFailureConfig& failure : fabric.failures) {
     const uint32_t cable = failing_cable(topology, failure);
@@ -111,14 +120,6 @@ std::vector<CableEvent> schedule(const FabricConfig& fabric, const Topology& top
   return events;
 }
 
-std::vector<std::string> port_names(const RunConfig& config) {
-  std::vector<std::string> names;
-  for (const PortConfig& port : config.ports) names.push_back(port.name);
-  return names;
-}
-
-}  // namespace
-
 FabricPlan fabric_plan(const Setup& setup) {
   const RunConfig& config = setup.config;
   FabricPlan plan;
@@ -127,7 +128,7 @@ FabricPlan fabric_plan(const Setup& setup) {
     plan.devices.push_back(switch_options(config, preset_port(plan.topology, SwitchId(s))));
   }
   plan.options.balancing = balancing_options(config.fabric->balancing);
-  plan.options.schedule = schedule(*config.fabric, plan.topology);
+  plan.options.schedule = cable_schedule(*config.fabric, plan.topology);
   plan.options.convergence = config.fabric->convergence;
   plan.options.seed = config.seed;
   plan.options.series = series_options(config);
@@ -173,18 +174,23 @@ std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const R
   QueueSampling sampling{.interval = series->interval(), .lost = series->lost()};
   sampling.ports = fabric_port_names(fabric, config);
   sampling.rows.reserve(series->rows().size());
-  for (const FabricSample& sample : series->rows()) {
-    sampling.rows.push_back({.time = sample.at,
-                             .port = sample.port,
-                             .priority = sample.priority,
-                             .paused = sample.paused,
-                             .length = Bytes(sample.length),
-                             .marks = sample.events.marks,
-                             .drops = sample.events.drops,
-                             .xoff_rx = sample.events.xoff_rx,
-                             .xoff_tx = sample.events.xoff_tx});
-  }
+  for (const FabricSample& sample : series->rows()) sampling.rows.push_back(queue_sample_row(sample));
   return sampling;
+}
+
+std::vector<StormRow> storm_rows(const VirtualFabric& fabric, const RunConfig& config) {
+  const std::vector<std::string> names = port_names(config);
+  std::vector<StormRow> rows;
+  for (const FabricStorm& storm : fabric.storms().rows()) {
+    rows.push_back({.name = fabric.topology().port_name(storm.port, names),
+                    .priority = storm.priority,
+                    .stuck = storm.stuck,
+                    .begin = storm.begin,
+                    .end = storm.end == Time::never() ? std::nullopt : std::optional(storm.end),
+                    .dropped = storm.dropped,
+                    .forwarded = storm.forwarded});
+  }
+  return rows;
 }
 
 std::string deadlock_text(const VirtualFabric& fabric, const RunConfig& config) {

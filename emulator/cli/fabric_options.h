@@ -33,6 +33,12 @@ std::optional<SeriesOptions> series_options(const RunConfig& config);
 /// What was sampled of the fabric; absent where nothing was to be.
 std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const RunConfig& config);
 
+/// When the cables of `fabric.failures` fail and come back, in the order of time.
+std::vector<CableEvent> cable_schedule(const FabricConfig& fabric, const Topology& topology);
+
+/// What the fabric's watchdogs did.
+std::vector<StormRow> storm_rows(const VirtualFabric& fabric, const RunConfig& config);
+
 /// "s1.s2 priority 3, s2.s3 priority 3, s3.s1 priority 3" when the fabric has deadlocked; else empty.
 std::string deadlock_text(const VirtualFabric& fabric, const RunConfig& config);
 

@@ -128,8 +128,8 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
   return std::make_unique<PortTransports>(std::move(parts));
 }
 
-void save_capture(Session& session, const Testbed& testbed, const char* file) {
-  if (const uint64_t left_out = testbed.save_capture(session.folder->path() / file); left_out > 0) {
+void complete_capture(Session& session, Testbed& testbed, const char* file) {
+  if (const uint64_t left_out = testbed.complete_capture(); left_out > 0) {
     session.recorder->warning(
         fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
   }
@@ -139,6 +139,7 @@ RunResult emulate(Session& session) {
   RealClock clock;
   const size_t warnings = session.setup.warnings.size();
   const std::unique_ptr<Testbed> testbed = make_testbed(session.setup);
+  testbed->capture_to(session.folder->path() / "capture.pcapng");
   tell_warnings(session, warnings);
   std::unique_ptr<VerbsApi> verbs;
   if (!testbed->verbs_ports().empty()) session.setup.plan.transport.message_bytes = message_bytes(session.setup.plan);
@@ -148,7 +149,7 @@ RunResult emulate(Session& session) {
   const RunResult result =
       execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
               *session.recorder, interrupt_flag());
-  save_capture(session, *testbed, "capture.pcapng");
+  complete_capture(session, *testbed, "capture.pcapng");
   return result;
 }
 
@@ -156,6 +157,7 @@ RunResult emulate(Session& session) {
 RunResult run_twin(Session& session, const char* model, const char* capture) {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(session.setup);
+  testbed->capture_to(session.folder->path() / capture);
   const std::unique_ptr<Impairments> impairments = make_impairments(session.setup);
   const std::unique_ptr<Transport> transport =
       with_local(session.setup, make_roce_transport(roce_options(session.setup), *testbed, impairments.get()));
@@ -168,7 +170,7 @@ RunResult run_twin(Session& session, const char* model, const char* capture) {
                                     .impairments = impairments.get(),
                                     .model = model},
                                    *session.recorder, interrupt_flag());
-  save_capture(session, *testbed, capture);
+  complete_capture(session, *testbed, capture);
   return result;
 }
 

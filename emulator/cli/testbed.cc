@@ -14,10 +14,11 @@
 #include "dataplane/memory_port.h"
 #include "dataplane/message_parts.h"
 #include "dataplane/star_switch.h"
+#include "emulator/cli/capture_file.h"
 #include "emulator/cli/fabric_options.h"
+#include "emulator/cli/live_fabric.h"
 #include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/verbs_ports.h"
-#include "emulator/report/output_file.h"
 
 namespace rankwire {
 namespace {
@@ -139,12 +140,21 @@ class EmbeddedTestbed final : public Testbed {
     return ports;
   }
   std::optional<QueueSampling> queue_samples() const override { return queue_sampling(*switch_, setup_.config); }
-  uint64_t save_capture(const std::filesystem::path& file) const override {
-    if (!capture_) return 0;
-    OutputFile out(file);
-    capture_->write([&](std::string_view part) { out << part; }, fabric_port_names(*switch_, setup_.config));
-    out.commit();
+  std::vector<StormRow> storms() const override { return storm_rows(*switch_, setup_.config); }
+  uint64_t storms_lost() const override { return switch_->storms().lost(); }
+  void capture_to(const std::filesystem::path& file) override {
+    if (capture_) capture_file_.emplace(file, *capture_, fabric_port_names(*switch_, setup_.config));
+  }
+  uint64_t complete_capture() override {
+    if (!capture_file_) return 0;
+    capture_file_->complete();
     return capture_->left_out();
+  }
+  LiveMeasurements* live() override {
+    const FabricSeries* const series = switch_->series();
+    if (series == nullptr && !capture_file_) return nullptr;
+    return &live_.emplace(series, capture_file_ ? &*capture_file_ : nullptr,
+                          fabric_port_names(*switch_, setup_.config));
   }
   std::string diagnosis() const override {
     const std::string cycle = deadlock_text(*switch_, setup_.config);
@@ -192,6 +202,8 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<Doorbells> bells_;     // of memory links, for a fabric
   std::optional<Doorbells> arrivals_;  // of the same links, for the transport, in one thread
   std::optional<FabricCapture> capture_;
+  std::optional<CaptureFile> capture_file_;
+  std::optional<LiveFabric> live_;
   std::unique_ptr<VirtualFabric> switch_;
   std::vector<Device*> devices_;
   bool own_thread_ = false;

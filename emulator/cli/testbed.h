@@ -14,6 +14,7 @@
 #include "dataplane/roce_transport.h"
 #include "dataplane/verbs_options.h"
 #include "emulator/cli/setup.h"
+#include "emulator/record/live_measurements.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -39,9 +40,17 @@ class Testbed {
   virtual std::vector<PortCounters> finish() = 0;
   /// After `finish`: the sampled queues of the embedded switch; absent where none are.
   virtual std::optional<QueueSampling> queue_samples() const { return std::nullopt; }
-  /// After `finish`: writes the captured frames of the embedded switch to a file, if any are captured, and returns how
-  /// many found no room.
-  virtual uint64_t save_capture(const std::filesystem::path&) const { return 0; }
+  /// After `finish`: the pause storms of the embedded fabric.
+  virtual std::vector<StormRow> storms() const { return {}; }
+  /// After `finish`: storms for which there was no room.
+  virtual uint64_t storms_lost() const { return 0; }
+  /// Before the run: where captured frames go, if any are captured. Throws Error(kRun) when the file cannot be made.
+  virtual void capture_to(const std::filesystem::path&) {}
+  /// After `finish`: writes what is not in that file yet, and returns how many frames found no room. Throws Error(kRun)
+  /// when not all could be written.
+  virtual uint64_t complete_capture() { return 0; }
+  /// What the embedded switch measures in memory; null when that is nothing.
+  virtual LiveMeasurements* live() { return nullptr; }
   /// After `finish`: why the device under test passes nothing any more, as far as it can be seen; empty otherwise.
   virtual std::string diagnosis() const { return {}; }
 };

@@ -302,4 +302,23 @@ std::optional<QueueSampling> RunReader::queue_samples(const RecordedRun& run) co
   return sampling;
 }
 
+std::vector<StormRow> RunReader::storms(const RecordedRun& run) const {
+  std::vector<StormRow> storms;
+  if (!has_table("storms")) return storms;
+  Statement rows = database_.prepare(
+      "SELECT name, priority, stuck_ps, begin_ps, end_ps, dropped, forwarded FROM storms WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  while (rows.step()) {
+    const std::optional<int64_t> end = rows.optional_integer(4);
+    storms.push_back({.name = rows.text(0),
+                      .priority = static_cast<uint8_t>(rows.integer(1)),
+                      .stuck = Time(rows.integer(2)),
+                      .begin = Time(rows.integer(3)),
+                      .end = end ? std::optional(Time(*end)) : std::nullopt,
+                      .dropped = count(rows, 5),
+                      .forwarded = count(rows, 6)});
+  }
+  return storms;
+}
+
 }  // namespace rankwire

@@ -90,6 +90,8 @@ class RunReader {
   std::vector<StragglerRow> stragglers(const RecordedRun& run) const;
   /// Absent where no queues were sampled, or in a record of a version of rankwire that did not write them.
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
+  /// In the order in which they began. Empty in a record of a version of rankwire that did not write them.
+  std::vector<StormRow> storms(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 

@@ -14,6 +14,7 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBatch = 4096;
+constexpr size_t kSamplesAtOnce = 4096;
 constexpr std::chrono::milliseconds kPollInterval{2};
 
 std::filesystem::path fresh_file(const std::filesystem::path& folder) {
@@ -61,6 +62,7 @@ class RunRecorder::Writer {
 
   void begin(const RunStart& start);
   RingSink& sink(uint32_t shard);
+  void follow(LiveMeasurements* live);
   void end(const RunEnd& end);
   void flush();
 
@@ -70,6 +72,7 @@ class RunRecorder::Writer {
   bool drain();
   void drain_all();
   void commit_when_due();
+  bool listen();
   void write_kept_messages();
   void give_up() noexcept;
   RecordLoss loss() const;
@@ -85,6 +88,8 @@ class RunRecorder::Writer {
   std::unique_ptr<MessageJoin> join_;
   uint32_t run_ = 0;
   std::chrono::steady_clock::time_point opened_;
+  LiveMeasurements* live_ = nullptr;  ///< of the open run; may be null
+  std::chrono::steady_clock::time_point listened_;
 
   std::mutex mutex_;
   std::condition_variable wake_, flushed_;
@@ -98,7 +103,8 @@ void RunRecorder::Writer::loop() noexcept {
   std::unique_lock lock(mutex_);
   try {
     while (!stopping_) {
-      const bool moved = drain();
+      const bool drained = drain();
+      const bool moved = listen() || drained;
       if (flush_wanted_ != flush_done_) {
         const uint64_t wanted = flush_wanted_;
         drain_all();
@@ -156,6 +162,27 @@ void RunRecorder::Writer::commit_when_due() {
   if (std::chrono::steady_clock::now() - opened_ >= options_.commit_interval) store_.commit();
 }
 
+/// Asks what is measured in memory, when it is time to; whether there may be more to hear at once.
+bool RunRecorder::Writer::listen() {
+  if (live_ == nullptr) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - listened_ < options_.commit_interval) return false;
+  if (const std::optional<QueueUpdate> update = live_->queue_update(kSamplesAtOnce)) {
+    if (!store_.uncommitted()) opened_ = now;
+    store_.queue_update(run_, *update);
+    if (update->rows.size() == kSamplesAtOnce) return true;
+  }
+  live_->save_captured();
+  listened_ = now;
+  return false;
+}
+
+void RunRecorder::Writer::follow(LiveMeasurements* live) {
+  const std::lock_guard lock(mutex_);
+  live_ = live;
+  listened_ = std::chrono::steady_clock::now();
+}
+
 void RunRecorder::Writer::write_kept_messages() {
   const bool all = options_.messages == MessageDetail::kAll;
   for (const JoinedMessage& message : all ? join_->remaining() : join_->kept()) store_.message(run_, message);
@@ -207,6 +234,7 @@ void RunRecorder::Writer::end(const RunEnd& end) {
   const std::lock_guard lock(mutex_);
   rethrow();
   if (sinks_.empty()) fail_run("run record: no run is open");
+  live_ = nullptr;
   write_kept_messages();
   store_.end(run_, end, loss());
   store_.commit();
@@ -247,6 +275,14 @@ RecordSink& RunRecorder::begin(const RunStart& start) {
 
 RecordSink& RunRecorder::sink(uint32_t shard) {
   return writer_->sink(shard);
+}
+
+RunRecorder::Following::Following(RunRecorder& recorder, LiveMeasurements* live) : recorder_(recorder) {
+  recorder_.writer_->follow(live);
+}
+
+RunRecorder::Following::~Following() {
+  recorder_.writer_->follow(nullptr);
 }
 
 void RunRecorder::end(const RunEnd& end) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/record.h"
+#include "emulator/record/live_measurements.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -46,6 +47,19 @@ class RunRecorder {
   RecordSink& begin(const RunStart& start);
   /// The sink of a shard of the open run, 0 <= shard < RunStart::shards.
   RecordSink& sink(uint32_t shard);
+  /// Until it is destroyed, or the run ends, the recorder's thread asks `live` every `commit_interval`, and commits
+  /// what it hears.
+  class Following {
+   public:
+    /// Of the open run. `live` may be null. Both outlive this; one at a time.
+    Following(RunRecorder& recorder, LiveMeasurements* live);
+    ~Following();
+    Following(const Following&) = delete;
+    Following& operator=(const Following&) = delete;
+
+   private:
+    RunRecorder& recorder_;
+  };
   /// Closes the open run when no shard pushes any more.
   void end(const RunEnd& end);
 

@@ -175,6 +175,17 @@ struct QueueSampling {
   std::vector<QueueSampleRow> rows;  ///< in the order of time
 };
 
+/// A pause storm: an output queue of the embedded fabric that a PFC watchdog took.
+struct StormRow {
+  std::string name;  ///< of the port, "SWITCH.NEIGHBOUR"
+  uint8_t priority = 0;
+  Time stuck;               ///< since when the queue had sent nothing
+  Time begin;               ///< the watchdog took it
+  std::optional<Time> end;  ///< and gave it back; absent: it had it when the run ended
+  uint64_t dropped = 0;     ///< frames of the queue, by the watchdog
+  uint64_t forwarded = 0;   ///< frames sent although the other end forbade it
+};
+
 struct RunEnd {
   std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
   std::string reason;
@@ -195,6 +206,7 @@ struct RunEnd {
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first
   std::vector<ImpairmentRuleRow> impairment_rules;
   std::optional<QueueSampling> queue_samples;
+  std::vector<StormRow> storms;                        ///< in the order in which they began
   std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes
   std::vector<ComputeVariationRow> compute_variation;  ///< by rank; ranks whose times varied
   std::vector<StragglerRow> stragglers;                ///< by rank

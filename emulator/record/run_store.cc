@@ -175,6 +175,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   hardware(run, end);
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
+  storms(run, end.storms);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {
@@ -334,15 +335,45 @@ void RunStore::impairments(uint32_t run, const RunEnd& end) {
 }
 
 void RunStore::queue_samples(uint32_t run, const QueueSampling& sampling) {
-  database_.prepare("INSERT INTO queue_sampling VALUES(?,?,?,?)")
-      .bind(run, sampling.interval, uint64_t{sampling.rows.size()}, sampling.lost)
-      .execute();
+  forget_queue_samples(run);
+  queue_sampling(run, sampling.interval, sampling.rows.size(), sampling.lost);
+  queue_rows(run, sampling.ports, sampling.rows);
+}
+
+void RunStore::queue_update(uint32_t run, const QueueUpdate& update) {
+  open();
+  if (update.anew) forget_queue_samples(run);
+  live_samples_ += update.rows.size();
+  queue_sampling(run, update.interval, live_samples_, update.lost);
+  queue_rows(run, update.ports, update.rows);
+}
+
+/// What was written of them before the run's end.
+void RunStore::forget_queue_samples(uint32_t run) {
+  if (live_samples_ == 0) return;
+  database_.prepare("DELETE FROM queue_samples WHERE run=?").bind(run).execute();
+  live_samples_ = 0;
+}
+
+void RunStore::queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost) {
+  database_.prepare("INSERT OR REPLACE INTO queue_sampling VALUES(?,?,?,?)").bind(run, interval, rows, lost).execute();
+}
+
+void RunStore::queue_rows(uint32_t run, std::span<const std::string> ports, std::span<const QueueSampleRow> rows) {
   Statement insert = database_.prepare("INSERT INTO queue_samples VALUES(?,?,?,?,?,?,?,?,?,?)");
-  for (const QueueSampleRow& row : sampling.rows) {
+  for (const QueueSampleRow& row : rows) {
     insert
-        .bind(run, row.time.ps, sampling.ports[row.port], uint32_t{row.priority}, row.length.count, int{row.paused},
-              row.marks, row.drops, row.xoff_rx, row.xoff_tx)
+        .bind(run, row.time.ps, ports[row.port], uint32_t{row.priority}, row.length.count, int{row.paused}, row.marks,
+              row.drops, row.xoff_rx, row.xoff_tx)
         .execute();
+  }
+}
+
+void RunStore::storms(uint32_t run, std::span<const StormRow> storms) {
+  Statement insert = database_.prepare("INSERT INTO storms VALUES(?,?,?,?,?,?,?,?)");
+  for (const StormRow& s : storms) {
+    const std::optional<int64_t> end = s.end ? known(*s.end) : std::nullopt;
+    insert.bind(run, s.name, uint32_t{s.priority}, s.stuck.ps, s.begin.ps, end, s.dropped, s.forwarded).execute();
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/record.h"
 #include "emulator/record/database.h"
+#include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/run_record.h"
 
@@ -28,6 +29,8 @@ class RunStore {
   void operations(uint32_t run, std::span<const OperationRecord> rows);
   void message(uint32_t run, const JoinedMessage& message);
   void message_latencies(uint32_t run, const MessageJoin& messages);
+  /// Samples of a run that goes on; `end` replaces them.
+  void queue_update(uint32_t run, const QueueUpdate& update);
   void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
 
   bool uncommitted() const { return open_; }
@@ -50,10 +53,15 @@ class RunStore {
   void hardware(uint32_t run, const RunEnd& end);
   void impairments(uint32_t run, const RunEnd& end);
   void queue_samples(uint32_t run, const QueueSampling& sampling);
+  void forget_queue_samples(uint32_t run);
+  void queue_rows(uint32_t run, std::span<const std::string> ports, std::span<const QueueSampleRow> rows);
+  void queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost);
+  void storms(uint32_t run, std::span<const StormRow> storms);
 
   Database database_;
   Statement insert_operation_, insert_message_;
   bool open_ = false;
+  uint64_t live_samples_ = 0;  ///< of the open run, written before its end
 };
 
 }  // namespace rankwire

@@ -22,6 +22,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/storms.h"
 
 namespace rankwire {
 namespace {
@@ -341,6 +342,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += result(record);
   html += section("Warnings", list(all_warnings(record)));
   html += section("Failed connections", html_failures(record));
+  html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));

@@ -11,6 +11,7 @@
 #include "emulator/report/latency.h"
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/storms.h"
 
 namespace rankwire {
 namespace {
@@ -273,6 +274,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
   json["queues"] = queues_json(record);
+  json["storms"] = storms_json(record);
   json["hardware"] = hardware_json(record);
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);
@@ -301,6 +303,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);
   add_failures(text, record);
+  text += storms_text(record);
   add_round_trip(text, record);
   add_operations(text, record, operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());

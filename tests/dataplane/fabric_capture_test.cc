@@ -34,9 +34,7 @@ std::vector<Block> blocks_of(const std::string& file) {
 }
 
 std::string file_of(const FabricCapture& capture, const std::vector<std::string>& names) {
-  std::string file;
-  capture.write([&](std::string_view part) { file += part; }, names);
-  return file;
+  return FabricCapture::file_head(names) + std::string(capture.blocks(0));
 }
 
 /// 54 bytes of head, a borrowed payload and a tail.
@@ -97,6 +95,19 @@ TEST_F(FabricCaptureTest, CutsLongFramesAndCountsThoseWithoutRoom) {
   EXPECT_EQ(blocks[3].length, 172u);
   EXPECT_EQ(word(file, blocks[3].at + 12), FabricCapture::kSnapLength);
   EXPECT_EQ(word(file, blocks[3].at + 16), 54u + 4000 + 5);
+}
+
+// What is written meanwhile is whole blocks, and the rest follows.
+TEST_F(FabricCaptureTest, TellsItsBlocksInParts) {
+  FabricCapture capture(Bytes(4096));
+  EXPECT_TRUE(capture.blocks(0).empty());
+  capture.received(0, frame_);
+  const std::string first(capture.blocks(0));
+  EXPECT_EQ(blocks_of(first).size(), 1u);
+  capture.sent(0, Time(7), frame_);
+  const std::string second(capture.blocks(first.size()));
+  EXPECT_EQ(blocks_of(second).size(), 1u);
+  EXPECT_EQ(first + second, capture.blocks(0));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
+#include <thread>
+#include <vector>
 
 namespace rankwire {
 namespace {
@@ -53,6 +56,70 @@ TEST(FabricSeries, CountsPausesBothWays) {
   EXPECT_EQ(series.rows()[0].events.xoff_tx, 1u);
   EXPECT_EQ(series.rows()[1].events.xoff_rx, 0u);
   EXPECT_EQ(series.rows()[1].at, Time(20));
+}
+
+/// A reader has the rows in parts, and all again when an interval has been doubled meanwhile.
+TEST(FabricSeries, IsReadInPartsAndAgainAfterDoubling) {
+  FabricSeries series({.interval = Duration(10), .rows = 8}, kPriorities);
+  const auto add = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      series.drop(0, Time(i * 10));
+      series.sample([&](uint32_t) { return std::pair(Bytes(i), false); });
+    }
+  };
+  SeriesCursor cursor;
+  std::vector<FabricSample> out(3);
+  add(0, 4);
+  SeriesPart part = series.read(cursor, out);
+  EXPECT_EQ(part.rows, 3u);
+  EXPECT_FALSE(part.anew);
+  EXPECT_EQ(out[2].length, 2u);
+  part = series.read(cursor, out);
+  EXPECT_EQ(part.rows, 1u);
+  EXPECT_EQ(out[0].length, 3u);
+  EXPECT_EQ(series.read(cursor, out).rows, 0u);
+  add(4, 9);  // the ninth makes 20 ps of the interval and 5 rows of 9
+  part = series.read(cursor, out);
+  EXPECT_TRUE(part.anew);
+  EXPECT_EQ(part.interval, Duration(20));
+  EXPECT_EQ(part.rows, 3u);
+  EXPECT_EQ(out[0].events.drops, 2u);
+  part = series.read(cursor, out);
+  EXPECT_FALSE(part.anew);
+  EXPECT_EQ(part.rows, series.rows().size() - 3);
+}
+
+// While one thread samples, another reads: what it has put together is what there is in the end.
+TEST(FabricSeries, AnotherThreadReadsWhatThereIsInTheEnd) {
+  FabricSeries series({.interval = Duration(10), .rows = 64}, kPriorities);
+  std::atomic<bool> done{false};
+  std::vector<FabricSample> read;
+  std::thread reader([&] {
+    SeriesCursor cursor;
+    std::vector<FabricSample> out(7);
+    for (bool last = false; !last;) {
+      last = done.load();
+      SeriesPart part;
+      do {
+        part = series.read(cursor, out);
+        if (part.anew) read.clear();
+        read.insert(read.end(), out.begin(), out.begin() + static_cast<ptrdiff_t>(part.rows));
+      } while (part.rows == out.size());
+    }
+  });
+  for (int i = 0; i < 3000; ++i) {
+    series.drop(static_cast<uint32_t>(i % 3), Time(i * 10));
+    if (series.due(Time((i + 1) * 10))) series.sample([&](uint32_t) { return std::pair(Bytes(i), false); });
+  }
+  done = true;
+  reader.join();
+  ASSERT_EQ(read.size(), series.rows().size());
+  uint32_t drops = 0;
+  for (size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].at, series.rows()[i].at);
+    drops += read[i].events.drops;
+  }
+  EXPECT_EQ(drops, 3000u);
 }
 
 }  // namespace

@@ -243,6 +243,19 @@ TEST(FabricSwitch, TheWatchdogEndsAStorm) {
   bench.run();
   EXPECT_EQ(bench.drops(FabricDrop::kWatchdog), 6u);
   EXPECT_EQ(bench.received(1).size(), 1u);
+  // The looks are 100 us apart, the first 100 us after the pause has come. The first frame came to the queue when 1504
+  // bytes had come in from 1 us on; the storm is over 400 us after the first look that finds no pause.
+  const auto storms = bench.fabric().storms().rows();
+  ASSERT_EQ(storms.size(), 1u);
+  const FabricStorm& storm = storms.front();
+  EXPECT_EQ(storm.port, bench.fabric().topology().host_port(1));
+  EXPECT_EQ(storm.priority, 3u);
+  EXPECT_GE(storm.begin - storm.stuck, microseconds(400));
+  EXPECT_LE(storm.begin - storm.stuck, microseconds(500));
+  EXPECT_GE(storm.end, Time() + microseconds(1400));
+  EXPECT_LE(storm.end, Time() + microseconds(1600));
+  EXPECT_EQ(storm.dropped, 6u);
+  EXPECT_EQ(storm.forwarded, 0u);
 }
 
 TEST(FabricSwitch, TheWatchdogMayForwardThroughAStorm) {
@@ -258,6 +271,11 @@ TEST(FabricSwitch, TheWatchdogMayForwardThroughAStorm) {
   bench.run(Time() + microseconds(600));
   EXPECT_EQ(bench.received(1).size(), 5u);
   EXPECT_EQ(bench.drops(), 0u);
+  const auto storms = bench.fabric().storms().rows();
+  ASSERT_EQ(storms.size(), 1u);
+  EXPECT_EQ(storms.front().end, Time::never());
+  EXPECT_EQ(storms.front().dropped, 0u);
+  EXPECT_EQ(storms.front().forwarded, 5u);
 }
 
 TEST(FabricSwitch, CutThroughDoesNotWaitForTheLastBit) {

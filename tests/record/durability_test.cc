@@ -5,7 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "emulator/record/reader.h"
 #include "emulator/record/recorder.h"
@@ -170,6 +175,80 @@ TEST(Durability, AClosedSinkNeverBlocks) {
   sink.close();
   sink.operations(rows(0, 5));
   EXPECT_EQ(sink.operations_dropped(), 3u);
+}
+
+/// Two thousand samples of one queue; when `doubles`, the first hundred are told again, put together.
+class TwoThousandSamples final : public LiveMeasurements {
+ public:
+  explicit TwoThousandSamples(bool doubles) : doubles_(doubles) {}
+
+  std::optional<QueueUpdate> queue_update(size_t most) override {
+    if (told_ == 2000) {
+      if (!doubles_) return std::nullopt;
+      doubles_ = false;
+      return QueueUpdate{.anew = true, .interval = Duration(20), .ports = ports_, .rows = rows(100)};
+    }
+    const size_t part = std::min<size_t>(most, 500);
+    told_ += part;
+    return QueueUpdate{.interval = Duration(10), .ports = ports_, .rows = rows(part)};
+  }
+  void save_captured() override {}
+
+ private:
+  std::vector<QueueSampleRow> rows(size_t count) {
+    std::vector<QueueSampleRow> rows(count);
+    for (QueueSampleRow& row : rows) row = {.time = Time(++time_), .drops = 1};
+    return rows;
+  }
+
+  bool doubles_;
+  size_t told_ = 0;
+  int64_t time_ = 0;
+  const std::vector<std::string> ports_{"s.p0"};
+};
+
+size_t recorded_samples(const std::filesystem::path& folder) {
+  const RunReader reader(folder);
+  const auto sampling = reader.queue_samples(*reader.emulated());
+  return sampling ? sampling->rows.size() : 0;
+}
+
+TEST(Durability, SamplesOfQueuesSurviveSigkill) {
+  for (const bool doubles : {false, true}) {
+    TemporaryFolder folder;
+    RecordingChild child([&](auto say) {
+      TwoThousandSamples samples(doubles);
+      RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+      recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+      const RunRecorder::Following following(recorder, &samples);
+      say();
+      while (true) ::pause();
+    });
+    ASSERT_TRUE(child.wait_until_it_says_so());
+    // As above, the test's time limit is the only clock.
+    const size_t expected = doubles ? 100 : 2000;
+    while (recorded_samples(folder.path()) != expected) std::this_thread::yield();
+    child.kill();
+    EXPECT_EQ(recorded_samples(folder.path()), expected);
+    const RunReader reader(folder.path());
+    EXPECT_EQ(reader.queue_samples(*reader.emulated())->interval, Duration(doubles ? 20 : 10));
+  }
+}
+
+// The samples of the run's end are all of them: what was written before is not there twice.
+TEST(Durability, TheEndReplacesSamplesWrittenBefore) {
+  TemporaryFolder folder;
+  TwoThousandSamples samples(false);
+  RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+  {
+    const RunRecorder::Following following(recorder, &samples);
+    while (recorded_samples(folder.path()) < 2000) std::this_thread::yield();
+  }
+  RunEnd end;
+  end.queue_samples = QueueSampling{.interval = Duration(10), .ports = {"s.p0"}, .rows = {{.time = Time(5)}}};
+  recorder.end(end);
+  EXPECT_EQ(recorded_samples(folder.path()), 1u);
 }
 
 }  // namespace

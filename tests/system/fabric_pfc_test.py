@@ -142,17 +142,29 @@ class Storm(FabricTest):
         print(f"storm found by {first / 1e9:.1f} ms; {self.ports(run, 'dropped')['switch.p3']} frames dropped")
         self.assertGreaterEqual(first, 4_000_000_000)
         self.assertLessEqual(first, 5_200_000_000)
+        # The record names the queues, when it was and what it cost.
+        storms = run.summary["storms"]
+        self.assertEqual({storm["name"] for storm in storms}, {"switch.p3"})
+        self.assertLessEqual({storm["priority"] for storm in storms}, {DATA, ANSWERS})
+        self.assertEqual(sum(storm["dropped"] for storm in storms), self.ports(run, "dropped")["switch.p3"])
+        self.assertLessEqual(min(storm["begin_ps"] for storm in storms), first)
+        self.assertTrue(all(storm["end_ps"] is None for storm in storms), storms)
 
     def test_without_a_watchdog_it_stops_all_and_the_run_still_ends(self):
         run = self.call("simulate", self.config({"detection": "900s"}), "--twin", status=FAILED, out="unguarded")
         completed = self.delivered_between(run, {0, 1, 2})
         self.assertLess(sum(completed.values()), 12, "the buffer held by the paused queue should stop the others")
         self.assertEqual(sum(self.ports(run, "dropped").values()), 0)
+        self.assertEqual(run.summary["storms"], [])
 
     def test_after_a_storm_everything_is_delivered(self):
         run = self.call("simulate", self.config({}, until="20ms"), "--twin", out="short")
         self.assert_delivered(run)
         self.assertGreater(self.ports(run, "dropped")["switch.p3"], 0)
+        # Paused until 20 ms; the watchdog lets go 4 ms after that, looking every millisecond, and a pause may last 3.4 ms.
+        for storm in run.summary["storms"]:
+            self.assertGreater(storm["end_ps"], 20 * 10**9)
+            self.assertLess(storm["end_ps"], 30 * 10**9)
         self.assertGreater(run.transport["retransmitted"], 0)
 
 

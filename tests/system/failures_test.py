@@ -7,6 +7,7 @@ import time
 import unittest
 
 import chakra
+import pcapng
 from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer
 
 RANKS = 4
@@ -90,6 +91,7 @@ class Interruption(RankwireTest):
     """Ends a run from outside as soon as its record holds some operations."""
 
     ENOUGH = 50
+    ENOUGH_BYTES = 20_000  # of the capture: some hundred frames
 
     def setUp(self):
         super().setUp()
@@ -100,27 +102,38 @@ class Interruption(RankwireTest):
                 "hosts": {"count": 4, "npus": 2},
                 "ports": {"count": 4, "device": "ring", "rate": "200Mbps"},
                 "transport": {"timeout": 16},
+                "record": {"fabric_interval": "1ms", "capture": "256MiB"},
             }
         )
         self.out = self.folder / "run"
 
-    def recorded(self):
-        """Operations that have ended according to the record."""
+    def recorded(self, table="operations"):
+        """Operations that have ended, or samples of queues, according to the record."""
         database = self.out / "run.sqlite"
         if not database.exists():
             return 0
         with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
             try:
-                return connection.execute("SELECT count(*) FROM operations WHERE run = 1").fetchone()[0]
+                return connection.execute(f"SELECT count(*) FROM {table} WHERE run = 1").fetchone()[0]
             except sqlite3.OperationalError:  # the tables are not there yet
                 return 0
 
+    def captured(self):
+        """Bytes of the capture's file."""
+        capture = self.out / "capture.pcapng"
+        return capture.stat().st_size if capture.exists() else 0
+
     def end_with(self, number):
-        """The exit status after the signal, and how many operations were recorded before it."""
+        """The exit status after the signal, and how many operations were recorded before it; then there were some
+        samples, and frames in the capture."""
         process = start("run", self.config, "--quiet", "--out", self.out)
         try:
             deadline = time.monotonic() + 60
-            while (count := self.recorded()) < self.ENOUGH:
+            while (
+                (count := self.recorded()) < self.ENOUGH
+                or self.recorded("queue_samples") < self.ENOUGH
+                or self.captured() < self.ENOUGH_BYTES
+            ):
                 if process.poll() is not None or time.monotonic() > deadline:
                     self.fail(f"{count} operations recorded, exit status {process.poll()}")
                 time.sleep(0.05)
@@ -135,6 +148,12 @@ class Interruption(RankwireTest):
         self.assertEqual(run.summary["verdict"], "interrupted")
         ended = [row for row in run.rows("operations") if row["emulated_end_ps"]]
         self.assertGreaterEqual(len(ended), operations)
+        self.assertGreaterEqual(len(run.rows("queues")), self.ENOUGH)
+        # Whole blocks, of all four ports; a block of the longest kept frame has 172 bytes.
+        interfaces, packets = pcapng.read(run.folder / "capture.pcapng")
+        self.assertEqual(len(interfaces), 4)
+        self.assertEqual({packet.interface for packet in packets}, {name for name, _ in interfaces})
+        self.assertGreaterEqual(len(packets), (self.ENOUGH_BYTES - 1000) // 172)
         self.assertTrue((run.folder / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>"))
 
     def test_interrupt_and_terminate(self):

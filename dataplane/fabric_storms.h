@@ -1,0 +1,72 @@
+// The pause storms that the PFC watchdogs of a fabric found.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace rankwire {
+
+/// An output queue that a watchdog took.
+struct FabricStorm {
+  uint32_t port = 0;  ///< number, see Topology
+  uint8_t priority = 0;
+  Time stuck;                ///< since when the queue had sent nothing
+  Time begin;                ///< the watchdog took it
+  Time end = Time::never();  ///< and gave it back; never() while it has it
+  uint64_t dropped = 0;      ///< frames, by StormAction::kDrop
+  uint64_t forwarded = 0;    ///< frames sent although the other end forbade it, by StormAction::kForward
+
+  bool operator==(const FabricStorm&) const = default;
+};
+
+/// Keeps the first storms, in the order in which they began; later ones are counted. No allocation after construction;
+/// one thread.
+class FabricStorms {
+ public:
+  static constexpr size_t kMost = 4096;
+
+  /// `watched`: whether there is a watchdog; otherwise there is no memory for storms. Throws std::bad_alloc.
+  explicit FabricStorms(bool watched) { rows_.reserve(watched ? kMost : 0); }
+
+  void begin(uint32_t port, uint32_t priority, Time stuck, Time now) noexcept {
+    if (rows_.size() == rows_.capacity()) {
+      ++lost_;
+      return;
+    }
+    rows_.push_back({.port = port, .priority = static_cast<uint8_t>(priority), .stuck = stuck, .begin = now});
+  }
+  void end(uint32_t port, uint32_t priority, Time now) noexcept {
+    if (FabricStorm* storm = open(port, priority)) storm->end = now;
+  }
+  void drop(uint32_t port, uint32_t priority) noexcept {
+    if (FabricStorm* storm = open(port, priority)) ++storm->dropped;
+  }
+  void forward(uint32_t port, uint32_t priority) noexcept {
+    if (FabricStorm* storm = open(port, priority)) ++storm->forwarded;
+  }
+
+  std::span<const FabricStorm> rows() const noexcept { return rows_; }
+  /// Storms for which there was no room.
+  uint64_t lost() const noexcept { return lost_; }
+
+ private:
+  /// Null for one that is not kept. The queue's last storm is nearest the end.
+  FabricStorm* open(uint32_t port, uint32_t priority) noexcept {
+    const auto is_it = [&](const FabricStorm& s) {
+      return s.port == port && s.priority == priority && s.end == Time::never();
+    };
+    const auto newest_first = std::views::reverse(rows_);
+    const auto found = std::ranges::find_if(newest_first, is_it);
+    return found == newest_first.end() ? nullptr : &*found;
+  }
+
+  std::vector<FabricStorm> rows_;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,34 @@
+// What is measured in memory while a run goes on, and written beside it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// Samples of queues that are new since the update before.
+struct QueueUpdate {
+  bool anew = false;  ///< what was told before is void: the rows were made fewer, and are told again
+  Duration interval;  ///< as of QueueSampling, as what follows
+  uint64_t lost = 0;
+  std::span<const std::string> ports;
+  std::vector<QueueSampleRow> rows;
+};
+
+/// Asked by the recorder's thread while the run's own thread measures.
+class LiveMeasurements {
+ public:
+  virtual ~LiveMeasurements() = default;
+  /// At most `most` (> 0) new samples; absent when nothing is new. `ports` is valid until the next call.
+  virtual std::optional<QueueUpdate> queue_update(size_t most) = 0;
+  /// Writes what was captured since the call before into its file. Keeps errors for whoever completes the file.
+  virtual void save_captured() = 0;
+};
+
+}  // namespace rankwire
