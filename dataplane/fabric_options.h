@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "dataplane/doorbells.h"
 #include "dataplane/pause.h"
+#include "fabric/cable_event.h"
 
 namespace rankwire {
 
@@ -123,15 +124,6 @@ struct LoadBalancingOptions {
   bool hash_queue_pair = false;  ///< RoCEv2's destination QP is hashed beside the 5-tuple
   bool seed_per_switch = true;   ///< otherwise all switches choose alike
   Duration flowlet_gap = microseconds(50);
-};
-
-enum class CableState : uint8_t { kDown, kUp };
-
-/// A cable changes at a run time >= 0; what is queued for it or on it when it goes down is lost.
-struct CableEvent {
-  Time at;
-  uint32_t cable = 0;
-  CableState state = CableState::kDown;
 };
 
 /// Known from the start: a station behind a host's port.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fabric/ecmp_hash.h"
@@ -22,12 +23,16 @@ class Paths {
   Paths(const Topology& topology, const std::vector<uint64_t>& hash_seeds)
       : topology_(topology), routes_(topology), hash_seeds_(hash_seeds), at_(topology.switches.size()) {}
 
+  void use_cables(std::span<const uint8_t> in_use) { routes_.compute(in_use); }
+
+  /// None when there is no path for a part of it.
   std::vector<LinkUse> between(uint32_t source, uint32_t destination, const FlowHashes& flows) {
     links_.clear();
     use(LinkId(topology_.ports() + source), 0, LinkUse::kWhole);
     const SwitchId from = topology_.switch_of(topology_.host_port(source));
     const SwitchId to = topology_.switch_of(topology_.host_port(destination));
     const auto flow_count = static_cast<uint32_t>(flows.size());
+    if (from != to && routes_.next_ports(from, to).empty()) return {};
     for (uint32_t f = 0; f < flow_count; ++f) follow(from, to, flows[f], part(LinkUse::kWhole, f, flow_count));
     if (flows.empty()) spread(from, to);
     const uint32_t hops = 1 + std::ranges::max_element(links_, {}, &LinkUse::hop)->hop;
@@ -82,11 +87,67 @@ class Paths {
   SwitchId far_end(uint32_t port) const { return topology_.switch_of(port ^ 1); }
 
   const Topology& topology_;
-  const Routes routes_;
+  Routes routes_;
   const std::vector<uint64_t>& hash_seeds_;
   std::vector<uint32_t> at_;  // by switch: what of a message is there
   std::vector<LinkUse> links_;
 };
+
+/// Follows the schedule of the cables.
+class Rerouting {
+ public:
+  Rerouting(size_t cables, const FabricNetworkOptions& options) : options_(options), up_(cables, 1), routed_(up_) {}
+
+  /// Calls `changed(at)` whenever cables, or the routes, have changed; `paths` is as of then.
+  template <class Changed>
+  void run(Paths& paths, Changed changed) {
+    std::set<Time> times;
+    for (const CableEvent& event : options_.schedule) times.insert({event.at, event.at + options_.convergence});
+    auto event = options_.schedule.begin();
+    for (const Time at : times) {
+      for (; event != options_.schedule.end() && event->at == at; ++event)
+        up_[event->cable] = event->state == CableState::kUp ? 1 : 0;
+      const bool follows = std::ranges::any_of(
+          options_.schedule, [&](const CableEvent& earlier) { return earlier.at + options_.convergence == at; });
+      if (follows && routed_ != up_) {
+        routed_ = up_;
+        paths.use_cables(routed_);
+      }
+      changed(at);
+    }
+  }
+  /// Whether no cable among them is down.
+  bool passes(const std::vector<LinkUse>& links) const {
+    return std::ranges::all_of(links, [&](const LinkUse& use) {
+      const uint32_t port = use.link.value;
+      return port >= 2 * up_.size() || up_[port / 2] != 0;
+    });
+  }
+
+ private:
+  const FabricNetworkOptions& options_;
+  std::vector<uint8_t> up_, routed_;  // by cable
+};
+
+/// What the schedule of the cables does to the connections. `links_of`: by the paths as they are.
+template <class LinksOf>
+void add_reroutes(const Topology& topology, const FabricNetworkOptions& options, const TransportPlan& plan,
+                  Paths& paths, LinksOf links_of, Network& network) {
+  if (options.schedule.empty()) return;
+  std::vector<std::vector<LinkUse>> now;  // by connection
+  for (const Route& route : network.routes) now.push_back(route.links);
+  Rerouting rerouting(topology.cables.size(), options);
+  rerouting.run(paths, [&](Time at) {
+    for (const Connection& c : plan.connections) {
+      if (c.path == Path::kLocal) continue;
+      std::vector<LinkUse> links = links_of(c);
+      if (!rerouting.passes(links)) links.clear();
+      if (links == now[c.id.value]) continue;
+      now[c.id.value] = links;
+      network.reroutes.push_back({at, c.id.value, std::move(links)});
+    }
+  });
+}
 
 }  // namespace
 
@@ -106,16 +167,19 @@ Network fabric_network(const Topology& topology, const FabricNetworkOptions& opt
   const auto first_local = static_cast<uint32_t>(network.links.size());
   add_local_links(network, plan.ranks, options.local_bandwidth, options.local_latency);
   Paths paths(topology, options.hash_seeds);
+  const auto links_of = [&](const Connection& c) {
+    return paths.between(plan.nics[c.source_nic.value].port.value, plan.nics[c.destination_nic.value].port.value,
+                         flows[c.id.value]);
+  };
   for (const Connection& c : plan.connections) {
     if (c.path == Path::kLocal) {
       network.routes.push_back(local_route(c, first_local));
     } else {
-      const Nic& source = plan.nics[c.source_nic.value];
-      const uint32_t destination = plan.nics[c.destination_nic.value].port.value;
-      network.routes.push_back({paths.between(source.port.value, destination, flows[c.id.value]),
-                                framing_of(source, options.framing), options.cut_through});
+      network.routes.push_back(
+          {links_of(c), framing_of(plan.nics[c.source_nic.value], options.framing), options.cut_through});
     }
   }
+  add_reroutes(topology, options, plan, paths, links_of, network);
   return network;
 }
 

@@ -57,6 +57,8 @@ struct LinkUse {
   uint32_t share = kWhole;  ///< of a message's bytes, in 1 / kWhole; the shares of a hop sum to kWhole
   /// Connections that use the link like this one at all times, itself included, where one route stands for all of them.
   uint32_t times = 1;
+
+  bool operator==(const LinkUse&) const = default;
 };
 
 struct Route {
@@ -65,10 +67,18 @@ struct Route {
   bool cut_through = false;  ///< a switch forwards a frame when its first 64 bytes are there, not when all are
 };
 
+/// From `at` on a connection goes another way.
+struct Reroute {
+  Time at;  ///< run time
+  uint32_t connection = 0;
+  std::vector<LinkUse> links;  ///< as Route::links; none: nothing passes
+};
+
 /// `routes[i]` is the route of connection i of the plan.
 struct Network {
   std::vector<Link> links;
   std::vector<Route> routes;
+  std::vector<Reroute> reroutes;  ///< in the order of time, one of a connection at a time
 };
 
 /// Of all hops of the route; of several links at a hop the longest counts.

@@ -6,6 +6,7 @@
 #include "dataplane/headers.h"
 #include "dataplane/roce_transport.h"
 #include "dataplane/source_port.h"
+#include "emulator/cli/fabric_options.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/input/fabric_topology.h"
 #include "fabric/ecmp_hash.h"
@@ -91,7 +92,9 @@ Network reference_network(const Setup& setup) {
                                  .hash_seeds = {},
                                  .framing = framing,
                                  .local_bandwidth = config.hosts.local_bandwidth,
-                                 .local_latency = config.hosts.local_latency};
+                                 .local_latency = config.hosts.local_latency,
+                                 .schedule = cable_schedule(*config.fabric, topology),
+                                 .convergence = config.fabric->convergence};
     for (const PortConfig& port : config.ports) options.hosts.push_back(port.name);
     for (uint32_t s = 0; s < topology.switches.size(); ++s)
       options.hash_seeds.push_back(switch_hash_seed(config.seed, s, config.fabric->balancing.seed_per_switch));

@@ -179,7 +179,8 @@ RunResult run_flow(Session& session) {
   const Setup& setup = session.setup;
   const Network network = reference_network(setup);
   std::optional<Quotient> folded;
-  if (setup.config.messages == MessageRecording::kNone && setup.variation == nullptr)
+  // Classes of what cannot be told apart know nothing of ways that change.
+  if (setup.config.messages == MessageRecording::kNone && setup.variation == nullptr && network.reroutes.empty())
     folded = quotient(setup.workload, setup.plan, network);
   NetworkModel model(network);
   return execute(setup,

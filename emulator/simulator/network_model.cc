@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -12,12 +13,14 @@ namespace {
 
 constexpr __int128 kPicosecondsPerSecond = 1'000'000'000'000;
 
-void validate(const Network& network) {
-  std::vector<int64_t> connections(network.links.size());
-  for (size_t i = 0; i < network.routes.size(); ++i) {
+/// `ways`: all that connections ever take.
+template <class Ways>
+void validate(const Network& network, const Ways& ways) {
+  for (size_t i = 0; i < network.routes.size(); ++i)
     if (network.routes[i].links.empty()) fail_input("connection {} has no route", i);
-    for (const LinkUse& use : network.routes[i].links) connections[use.link.value] += use.times;
-  }
+  std::vector<int64_t> connections(network.links.size());
+  for (const auto& way : ways)
+    for (const LinkUse& use : way.route.links) connections[use.link.value] += use.times;
   for (size_t i = 0; i < network.links.size(); ++i) {
     const int64_t rate = network.links[i].bandwidth.bits_per_second;
     if (rate < std::max<int64_t>(connections[i], 1) || rate > MaxMin::kMaxCapacity)
@@ -46,15 +49,16 @@ std::vector<MaxMin::Draw> draws_of(const Route& route, bool split) {
   return draws;
 }
 
-MaxMin make_shares(const Network& network) {
-  validate(network);
+template <class Ways>
+MaxMin make_shares(const Network& network, const Ways& ways) {
+  validate(network, ways);
   std::vector<int64_t> capacities;
   for (const Link& link : network.links) capacities.push_back(link.bandwidth.bits_per_second);
-  const bool split = std::ranges::any_of(network.routes, [](const Route& route) {
-    return std::ranges::any_of(route.links, [](const LinkUse& use) { return use.share != LinkUse::kWhole; });
+  const bool split = std::ranges::any_of(ways, [](const auto& way) {
+    return std::ranges::any_of(way.route.links, [](const LinkUse& use) { return use.share != LinkUse::kWhole; });
   });
   std::vector<std::vector<MaxMin::Draw>> draws;
-  for (const Route& route : network.routes) draws.push_back(draws_of(route, split));
+  for (const auto& way : ways) draws.push_back(draws_of(way.route, split));
   return MaxMin(capacities, draws, split ? LinkUse::kWhole : 1);
 }
 
@@ -76,13 +80,39 @@ Event event_of(const Message& message) {
 
 NetworkModel::NetworkModel(Network network)
     : network_(std::move(network)),
-      shares_(make_shares(network_)),
+      ways_(ways_of(network_, turns_)),
+      shares_(make_shares(network_, ways_)),
       flows_(network_.routes.size()),
       completions_(static_cast<uint32_t>(network_.routes.size())),
       notices_(0) {
-  for (size_t i = 0; i < flows_.size(); ++i) {
+  for (uint32_t i = 0; i < flows_.size(); ++i) {
+    flows_[i].variable = i;
     flows_[i].latency = latency(network_, network_.routes[i]);
   }
+}
+
+/// A connection that returns to a way that it had is the same variable again.
+std::vector<NetworkModel::Way> NetworkModel::ways_of(const Network& network, std::vector<Turn>& turns) {
+  std::vector<Way> ways;
+  for (const Route& route : network.routes) ways.push_back({static_cast<uint32_t>(ways.size()), route});
+  std::map<uint32_t, std::vector<uint32_t>> known;  // by connection: its variables
+  for (const Reroute& reroute : network.reroutes) {
+    Turn& turn = turns.emplace_back(Turn{reroute.at, reroute.connection, kNone});
+    if (reroute.links.empty()) continue;
+    std::vector<uint32_t>& variables = known[reroute.connection];
+    if (variables.empty()) variables.push_back(reroute.connection);
+    const auto same = std::ranges::find_if(variables, [&](uint32_t v) { return ways[v].route.links == reroute.links; });
+    if (same == variables.end()) {
+      Route route = network.routes[reroute.connection];
+      route.links = reroute.links;
+      turn.variable = static_cast<uint32_t>(ways.size());
+      variables.push_back(turn.variable);
+      ways.push_back({reroute.connection, std::move(route)});
+    } else {
+      turn.variable = *same;
+    }
+  }
+  return ways;
 }
 
 std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
@@ -127,17 +157,19 @@ size_t NetworkModel::poll(Time now, std::span<Event> events) noexcept {
 }
 
 Time NetworkModel::next_event() const noexcept {
-  return std::min({shares_changed_, completions_.top_time(), notices_.top_time()});
+  return std::min({shares_changed_, completions_.top_time(), notices_.top_time(), next_turn()});
 }
 
 void NetworkModel::advance(Time now) noexcept {
   for (;;) {
-    const Time completion = completions_.top_time();
-    // All that completes at the time of a change belongs to the same change.
-    if (shares_changed_ < completion && shares_changed_ < now)
+    const Time completion = completions_.top_time(), turn = next_turn();
+    // All that completes, or turns, at the time of a change belongs to the same change.
+    if (shares_changed_ < std::min(completion, turn) && shares_changed_ < now)
       share_rates();
-    else if (completion <= now)
+    else if (completion <= std::min(turn, now))
       complete(completions_.top(), completion);
+    else if (turn <= now)
+      take(turns_[turned_++]);
     else
       return;
   }
@@ -145,13 +177,29 @@ void NetworkModel::advance(Time now) noexcept {
 
 void NetworkModel::share_rates() noexcept {
   const Time now = std::exchange(shares_changed_, Time::never());
-  for (const uint32_t connection : shares_.solve()) {
+  for (const uint32_t variable : shares_.solve()) {
+    const uint32_t connection = ways_[variable].connection;
     Flow& flow = flows_[connection];
     flow.remaining -= static_cast<__int128>(flow.rate) * (now - flow.updated).ps;
     flow.updated = now;
-    flow.rate = shares_.share(connection);
+    flow.rate = shares_.share(variable);
     schedule_completion(connection);
   }
+}
+
+void NetworkModel::take(const Turn& turn) noexcept {
+  Flow& flow = flows_[turn.connection];
+  const uint32_t before = std::exchange(flow.variable, turn.variable);
+  flow.cost.message = Bytes(-1);
+  if (turn.variable != kNone) flow.latency = latency(network_, ways_[turn.variable].route);
+  if (!flow.active) return;
+  flow.remaining -= static_cast<__int128>(flow.rate) * (turn.at - flow.updated).ps;
+  flow.updated = turn.at;
+  flow.rate = 0;
+  completions_.remove(turn.connection);
+  if (before != kNone) shares_.deactivate(before);
+  if (turn.variable != kNone) shares_.activate(turn.variable);
+  shares_changed_ = turn.at;
 }
 
 void NetworkModel::enqueue(Time now, const Message& message) noexcept {
@@ -175,7 +223,8 @@ void NetworkModel::begin(uint32_t connection, Time now) noexcept {
   if (flow.remaining > 0 && !flow.active) {
     flow.active = true;
     completions_.remove(connection);
-    shares_.activate(connection);
+    if (flow.variable == kNone) return;
+    shares_.activate(flow.variable);
     shares_changed_ = now;
     return;
   }
@@ -209,16 +258,18 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   if (!flow.active) return;
   flow.active = false;
   flow.rate = 0;
-  shares_.deactivate(connection);
+  shares_.deactivate(flow.variable);
   shares_changed_ = now;
 }
 
 const NetworkModel::Cost& NetworkModel::cost_of(uint32_t connection, Bytes message) noexcept {
-  Cost& cost = flows_[connection].cost;
+  Flow& flow = flows_[connection];
+  Cost& cost = flow.cost;
   if (cost.message != message) {
+    const Route& route = ways_[flow.variable != kNone ? flow.variable : connection].route;
     cost = {.message = message,
-            .line = line_size(message, network_.routes[connection].framing),
-            .forwarding = forwarding_time(network_, network_.routes[connection], message)};
+            .line = line_size(message, route.framing),
+            .forwarding = forwarding_time(network_, route, message)};
   }
   return cost;
 }
@@ -275,6 +326,10 @@ std::string NetworkModel::describe(ConnectionId connection) const {
   const Flow& flow = flows_[connection.value];
   if (flow.head == kNone) return fmt::format("model: idle, {} messages sent", flow.messages);
   const Transfer& transfer = transfers_[flow.head];
+  if (flow.variable == kNone) {
+    return fmt::format("model: {} messages queued, message {} of {} bytes waits for a cable to come back", flow.queued,
+                       transfer.message.index, transfer.message.bytes.count);
+  }
   return fmt::format("model: {} messages queued, sending message {} of {} bytes since {} ps at {} bit/s", flow.queued,
                      transfer.message.index, transfer.message.bytes.count, transfer.first_tx.ps, flow.rate);
 }

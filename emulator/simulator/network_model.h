@@ -26,6 +26,8 @@ namespace rankwire {
 ///     connection; of several links at a hop the slowest and the longest count;
 ///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, whose own
 ///     serialisation and queueing are neglected.
+/// Where the network says that connections go another way from a time on, they do, with what they have sent: what is on
+/// the way arrives, and nothing is sent again. While a connection has no way it sends nothing.
 /// A connection alone on its links is exact to the picosecond; with contention every change of rate rounds the shares
 /// down to whole bit/s. Queues, losses and congestion control do not exist. `first_rx` and `marks` are not known
 /// (never, 0); the payload key is that of the message, as if it had been carried.
@@ -82,14 +84,30 @@ class NetworkModel final : public Transport {
     int64_t rate = 0;     ///< bit/s since `updated`; 0 until the shares are computed
     bool active = false;  ///< takes part in the sharing
     uint32_t head = kNone, tail = kNone, queued = 0;
-    Duration latency;  ///< of all links of the route
+    uint32_t variable = 0;  ///< of the shares: its present way; kNone: there is none
+    Duration latency;       ///< of all links of the route
     Time last_delivered;
     uint64_t messages = 0, bytes = 0;  ///< acknowledged
     Cost cost;                         ///< of the last size: most messages of a connection are alike
   };
 
+  /// A way of a connection: a variable of the shares.
+  struct Way {
+    uint32_t connection;
+    Route route;
+  };
+  /// From `at` on the connection takes this one.
+  struct Turn {
+    Time at;
+    uint32_t connection;
+    uint32_t variable;  ///< kNone: none
+  };
+
+  static std::vector<Way> ways_of(const Network& network, std::vector<Turn>& turns);
   void advance(Time now) noexcept;
   void share_rates() noexcept;
+  void take(const Turn& turn) noexcept;
+  Time next_turn() const noexcept { return turned_ < turns_.size() ? turns_[turned_].at : Time::never(); }
   void enqueue(Time now, const Message& message) noexcept;
   void begin(uint32_t connection, Time now) noexcept;
   void complete(uint32_t connection, Time now) noexcept;
@@ -100,6 +118,9 @@ class NetworkModel final : public Transport {
   Event report_sent(uint32_t transfer) noexcept;
 
   Network network_;
+  std::vector<Turn> turns_;  ///< in the order of time
+  size_t turned_ = 0;        ///< of them
+  std::vector<Way> ways_;    ///< by variable: each connection's first one, then those that it turns to
   MaxMin shares_;
   Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
   std::vector<Flow> flows_;                ///< by connection

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "fabric/ecmp_hash.h"
 
@@ -124,6 +127,55 @@ TEST(FatTreeNetwork, SprayedPacketsMeetAgain) {
   const std::vector<uint32_t> one = {whole}, halves(2, whole / 2), quarters(4, whole / 4);
   EXPECT_EQ(shares, (std::map<uint32_t, std::vector<uint32_t>>{
                         {0, one}, {1, halves}, {2, quarters}, {3, quarters}, {4, halves}, {5, one}}));
+}
+
+/// By connection and time in ps: the hops between the leaves, none where nothing passes.
+using Ways = std::map<uint32_t, std::map<int64_t, std::vector<std::string>>>;
+
+Ways ways_of(const Network& network) {
+  Ways ways;
+  for (const Reroute& reroute : network.reroutes) {
+    std::vector<std::string>& names = ways[reroute.connection][reroute.at.ps];
+    for (const LinkUse& use : reroute.links)
+      if (use.hop == 1 || use.hop == 2) names.push_back(network.links[use.link.value].name);
+  }
+  return ways;
+}
+
+// The cable fails at 10 us and is back at 50 us; routes follow 5 us later. Connections 1 and 2 cross the spines, of
+// which the other has the flow meanwhile.
+TEST_F(LeafSpineNetwork, FlowsLeaveACableThatFailsWhenRoutesFollow) {
+  const uint32_t hash = 7;
+  const std::string spine = spine_of(hash), other = spine == "spine0" ? "spine1" : "spine0";
+  const Network whole = network({hash});
+  const auto port = std::ranges::find(whole.links, "leaf0." + spine, &Link::name) - whole.links.begin();
+  FabricNetworkOptions options = options_;
+  options.schedule = {{Time() + microseconds(10), static_cast<uint32_t>(port) / 2, CableState::kDown},
+                      {Time() + microseconds(50), static_cast<uint32_t>(port) / 2, CableState::kUp}};
+  options.convergence = microseconds(5);
+  const Network network =
+      fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), FlowHashes{hash}));
+  for (size_t c = 0; c < whole.routes.size(); ++c) EXPECT_EQ(network.routes[c].links, whole.routes[c].links);
+  const std::map<int64_t, std::vector<std::string>> expected = {{10'000'000, {}},
+                                                                {15'000'000, {"leaf0." + other, other + ".leaf1"}},
+                                                                {55'000'000, {"leaf0." + spine, spine + ".leaf1"}}};
+  EXPECT_EQ(ways_of(network), (Ways{{1, expected}, {2, expected}}));
+}
+
+// Both uplinks of a leaf are down from 10 us on: nothing finds a way, also when routes follow, but within the leaf.
+TEST_F(LeafSpineNetwork, WithoutAPathNothingPasses) {
+  FabricNetworkOptions options = options_;
+  const Network whole = network({7});
+  for (uint32_t p = 0; p < 2 * topology_.cables.size(); ++p) {
+    if (whole.links[p].name.starts_with("leaf0.spine"))
+      options.schedule.push_back({Time() + microseconds(10), p / 2, CableState::kDown});
+  }
+  ASSERT_EQ(options.schedule.size(), 2u);
+  for (const FlowHashes& hashes : {FlowHashes{7}, FlowHashes{}}) {
+    const Network network =
+        fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), hashes));
+    EXPECT_EQ(ways_of(network), (Ways{{1, {{10'000'000, {}}}}, {2, {{10'000'000, {}}}}}));
+  }
 }
 
 }  // namespace

@@ -335,5 +335,78 @@ TEST(NetworkModel, NoLinkCarriesMoreThanItsRate) {
   for (int r = 0; r < 6; ++r) EXPECT_GE(last[r], Time() + serialization_time(Bytes(into[r]), kRate));
 }
 
+/// A star of three whose connections lose their way, and find it again.
+class NetworkModelReroutes : public ::testing::Test {
+ protected:
+  void lose(uint32_t source, int64_t from_ps, int64_t until_ps = -1) {
+    const uint32_t connection = star_.connection(source, 1).value;
+    network_.reroutes.push_back({Time(from_ps), connection, {}});
+    if (until_ps >= 0) network_.reroutes.push_back({Time(until_ps), connection, network_.routes[connection].links});
+  }
+  NetworkModel prepared() {
+    NetworkModel model(network_);
+    model.prepare(star_.plan());
+    return model;
+  }
+
+  const Star star_{3};
+  Network network_ = star_.network();
+};
+
+// As TimesASingleMessage: 821280 ps on the line, 1351520 ps beyond. 600000 ps of it are lost.
+TEST_F(NetworkModelReroutes, AConnectionWithoutAWayWaits) {
+  lose(0, 400'000, 1'000'000);
+  NetworkModel model = prepared();
+  const Message message = star_.message(0, 1, Bytes(10000));
+  model.post(Time(), {&message, 1});
+  const std::vector<Event> events = drain(model);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].received.delivered, Time(821'280 + 600'000 + 1'351'520));
+  EXPECT_EQ(events[1].sent.last_tx, Time(821'280 + 600'000));
+}
+
+// Each of the two has half of the line to rank 1, 160 ps a byte, so by 800 ns 5000 of its 10266 bytes. Then one has all
+// of it, 80 ps a byte, and the other the rest when it is back.
+TEST_F(NetworkModelReroutes, TheOthersShareWhatItLeaves) {
+  lose(2, 800'000, 2'000'000);
+  NetworkModel model = prepared();
+  for (const uint32_t source : {0u, 2u}) {
+    const Message message = star_.message(source, 1, Bytes(10000));
+    model.post(Time(), {&message, 1});
+  }
+  const std::vector<Event> events = of_kind(drain(model), kSent);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].sent.last_tx, Time(800'000 + 5266 * 80));
+  EXPECT_EQ(events[1].sent.last_tx, Time(2'000'000 + 5266 * 80));
+}
+
+// Rank 2's connection to 1 takes the links of rank 0's from 800 ns on: both then share them, as above.
+TEST_F(NetworkModelReroutes, AnotherWayIsSharedWithItsUsers) {
+  const uint32_t connection = star_.connection(2, 0).value;
+  network_.reroutes.push_back({Time(800'000), connection, network_.routes[star_.connection(0, 1).value].links});
+  NetworkModel model = prepared();
+  const Message mine = star_.message(2, 0, Bytes(10000)), other = star_.message(0, 1, Bytes(10000));
+  model.post(Time(), {&mine, 1});
+  model.post(Time(800'000), {&other, 1});
+  const std::vector<Event> events = of_kind(drain(model, Time(800'000)), kSent);
+  ASSERT_EQ(events.size(), 2u);
+  // 266 bytes at half of the rate are left of the first, after which the other has the links for itself.
+  EXPECT_EQ(events[0].sent.last_tx, Time(800'000 + 266 * 160));
+  EXPECT_EQ(events[1].sent.last_tx, Time(800'000 + 266 * 160 + (10266 - 266) * 80));
+}
+
+TEST_F(NetworkModelReroutes, WithoutAWayForEverNothingIsLeftToHappen) {
+  lose(0, 400'000);
+  NetworkModel model = prepared();
+  const Message message = star_.message(0, 1, Bytes(10000));
+  model.post(Time(), {&message, 1});
+  EXPECT_TRUE(drain(model).empty());
+  EXPECT_NE(model.describe(message.connection).find("waits for a cable to come back"), std::string::npos);
+  // What is posted then waits as well.
+  const Message later = star_.message(0, 1, Bytes(10));
+  model.post(Time(1'000'000), {&later, 1});
+  EXPECT_TRUE(drain(model, Time(1'000'000)).empty());
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -1,0 +1,90 @@
+"""Cables that fail and come back: the reference beside the packets, in virtual time.
+
+Both know when the cable is down, when routes follow and which way each queue pair then takes. What the reference does not
+know is that what was queued or on the way is lost, and that it is sent again when a retransmission timer runs out.
+"""
+
+import unittest
+
+import chakra
+from rankwire import FAILED, OK, RankwireTest
+
+MIB = 1 << 20
+SIZE = 16 * MIB
+MS = 1_000_000_000  # in picoseconds
+# Of soft-RoCE's timer with `timeout: 8`: 4.096 us x 2^8. At most one such time is lost each time that packets are, and
+# what was lost is sent again.
+TIMEOUT = 4_096_000 << 8
+SLACK = TIMEOUT + MS // 2
+
+
+def pairs(source_ranks, destination_ranks):
+    """A SEND of the size from each to its partner."""
+    ranks = {}
+    for source, destination in zip(source_ranks, destination_ranks, strict=True):
+        message = {"comm_src": source, "comm_dst": destination, "comm_size": SIZE}
+        ranks[source] = [chakra.Node(0, "send", chakra.SEND, attributes=message)]
+        ranks[destination] = [chakra.Node(0, "receive", chakra.RECEIVE, attributes=message)]
+    return [ranks[rank] for rank in sorted(ranks)]
+
+
+class CableFailures(RankwireTest):
+    def simulate(self, fabric, failures, out, *arguments, status=OK):
+        prefix = self.folder / "pairs"
+        chakra.write_ranks(prefix, pairs((0, 1), (2, 3)))
+        config = {
+            "workload": {"traces": str(prefix)},
+            "ports": {"count": 4, "rate": "10Gbps"},
+            "switch": {"latency": "500ns", "link_latency": "500ns"},
+            "fabric": {"link_rate": "10Gbps", "convergence": "100us", "failures": failures} | fabric,
+            "transport": {"timeout": 8, "retry_count": 7},
+            "run": {"stall_timeout": "10s"},
+        }
+        return self.call("simulate", config, *arguments, status=status, out=out)
+
+    def times(self, run):
+        """Completion times of the twin and of the reference."""
+        self.assert_delivered(run)
+        return tuple(run.summary[side]["completion_time_ps"] for side in ("emulated", "reference"))
+
+    def compare(self, fabric, failures, out):
+        """How much longer the reference takes than without the failures; the twin must be a little slower than it."""
+        _, undisturbed = self.times(self.simulate(fabric, [], out + ".whole", "--twin"))
+        twin, reference = self.times(self.simulate(fabric, failures, out, "--twin"))
+        print(f"{out}: whole {undisturbed / MS:.3f} ms, reference {reference / MS:.3f} ms, twin {twin / MS:.3f} ms")
+        self.assertGreaterEqual(twin, reference)
+        self.assertLessEqual(twin - reference, len(failures) * SLACK)
+        return reference - undisturbed
+
+    def test_flows_share_what_is_left(self):
+        # Of four equal ways two are left at 4 ms, and one at 8 ms: both pairs are behind it then.
+        failures = [{"a": "leaf0", "b": f"spine{s}", "down": f"{4 + 2 * s}ms"} for s in range(3)]
+        longer = self.compare({"topology": "leaf_spine", "leaves": 2, "spines": 4}, failures, "reroute")
+        # Alone 13.7 ms; from 8.1 ms on at half of the rate.
+        self.assertGreater(longer, 3 * MS)
+
+    def test_a_flap_stops_what_has_no_other_way(self):
+        line = {
+            "topology": "graph",
+            "switches": ["s0", "s1"],
+            "links": [{"a": "s0", "b": "s1"}],
+            "hosts": [{"port": f"p{p}", "switch": f"s{p // 2}"} for p in range(4)],
+        }
+        longer = self.compare(line, [{"a": "s0", "b": "s1", "down": "5ms", "up": "15ms"}], "flap")
+        # Down for 10 ms, and 100 us until routes follow.
+        self.assertAlmostEqual(longer / MS, 10.1, delta=0.01)
+
+    def test_a_cable_that_stays_down_ends_the_run_with_the_reason(self):
+        line = {
+            "topology": "graph",
+            "switches": ["s0", "s1"],
+            "links": [{"a": "s0", "b": "s1"}],
+            "hosts": [{"port": f"p{p}", "switch": f"s{p // 2}"} for p in range(4)],
+        }
+        run = self.simulate(line, [{"a": "s0", "b": "s1", "down": "5ms"}], "down", status=FAILED)
+        self.assertEqual(run.summary["verdict"], "stalled")
+        self.assertIn("waits for a cable to come back", run.summary["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
