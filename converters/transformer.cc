@@ -20,12 +20,16 @@ struct Position {
 };
 
 uint32_t rank_of(const TransformerModel& model, Position at) {
+  if (model.order == TransformerModel::Order::kDataTensor)
+    return (at.stage * model.tensor_parallel + at.shard) * model.data_parallel + at.replica;
   return (at.stage * model.data_parallel + at.replica) * model.tensor_parallel + at.shard;
 }
 
 Position position_of(const TransformerModel& model, uint32_t rank) {
-  return {rank % model.tensor_parallel, rank / model.tensor_parallel % model.data_parallel,
-          rank / model.tensor_parallel / model.data_parallel};
+  const uint32_t stage = rank / model.tensor_parallel / model.data_parallel;
+  if (model.order == TransformerModel::Order::kDataTensor)
+    return {rank / model.data_parallel % model.tensor_parallel, rank % model.data_parallel, stage};
+  return {rank % model.tensor_parallel, rank / model.tensor_parallel % model.data_parallel, stage};
 }
 
 std::string tensor_group(const TransformerModel& model, Position at) {

@@ -1,7 +1,8 @@
 // Traces of one training step of a GPT-style transformer under tensor, pipeline and data parallelism.
 //
 // Ranks stand in Megatron-LM's order: tensor-parallel position fastest, then data, then pipeline:
-// rank = (stage * data_parallel + replica) * tensor_parallel + shard (Narayanan et al., SC21, section 3).
+// rank = (stage * data_parallel + replica) * tensor_parallel + shard (Narayanan et al., SC21, section 3); or with the
+// data position fastest, then tensor, then pipeline, as Megatron-LM's RankGenerator has it for the order "dp-tp-pp".
 //
 // A step runs the micro-batches in the 1F1B order (ibid., section 2.2) and then updates the parameters:
 //
@@ -36,6 +37,9 @@
 namespace rankwire {
 
 struct TransformerModel {
+  /// Which ranks are neighbours: those of a tensor-parallel group, or the replicas of a shard.
+  enum class Order : uint8_t { kTensorData, kDataTensor };
+
   uint32_t layers = 4;           ///< a multiple of pipeline_parallel
   int64_t hidden = 1024;         ///< a multiple of tensor_parallel
   int64_t sequence = 512;        ///< tokens
@@ -46,13 +50,14 @@ struct TransformerModel {
   uint32_t tensor_parallel = 2;
   uint32_t pipeline_parallel = 1;
   uint32_t data_parallel = 2;
-  uint32_t zero = 1;                         ///< stage of ZeRO: 1 or 2
-  int64_t ffn = 0;                           ///< width of the MLP, a multiple of tensor_parallel; 0: 4 h
-  bool gated = false;                        ///< the MLP has three matrices instead of two (SwiGLU; Shazeer 2020)
-  int64_t key_value = 0;                     ///< width of keys and of values, a multiple of tensor_parallel; 0: h
-  uint32_t experts = 1;                      ///< of a layer, a multiple of expert_parallel; 1: no router
-  uint32_t experts_per_token = 1;            ///< k, at most `experts`
-  uint32_t expert_parallel = 1;              ///< divides data_parallel
+  uint32_t zero = 1;               ///< stage of ZeRO: 1 or 2
+  int64_t ffn = 0;                 ///< width of the MLP, a multiple of tensor_parallel; 0: 4 h
+  bool gated = false;              ///< the MLP has three matrices instead of two (SwiGLU; Shazeer 2020)
+  int64_t key_value = 0;           ///< width of keys and of values, a multiple of tensor_parallel; 0: h
+  uint32_t experts = 1;            ///< of a layer, a multiple of expert_parallel; 1: no router
+  uint32_t experts_per_token = 1;  ///< k, at most `experts`
+  uint32_t expert_parallel = 1;    ///< divides data_parallel
+  Order order = Order::kTensorData;
   int64_t peak_flops = 100'000'000'000'000;  ///< flop/s; a compute node takes flops / peak, at least 1 us
 };
 

@@ -31,6 +31,7 @@ TransformerModel transformer_model(const GenerateConfig& c) {
           .experts = c.experts,
           .experts_per_token = c.experts_per_token,
           .expert_parallel = c.expert_parallel,
+          .order = c.data_first ? TransformerModel::Order::kDataTensor : TransformerModel::Order::kTensorData,
           .peak_flops = c.peak_flops};
 }
 

@@ -68,6 +68,7 @@ struct GenerateConfig {
   bool gated = false;
   int64_t key_value = 0;  ///< width of keys and of values; 0: hidden
   uint32_t experts = 1, experts_per_token = 1, expert_parallel = 1;
+  bool data_first = false;  ///< replicas are neighbours instead of tensor-parallel shards
   GeneratedKind kind = GeneratedKind::kTransformer;
   MlpConfig mlp;
   DlrmConfig dlrm;

@@ -74,6 +74,7 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.field("experts", model.experts, Integer<uint32_t>{1, 65'536});
   visit.field("experts_per_token", model.experts_per_token, Integer<uint32_t>{1, 65'536});
   visit.field("expert_parallel", model.expert_parallel, Integer<uint32_t>{1, 65'536});
+  visit.field("order", model.data_first, Choice<bool>{{{"tp-dp-pp", false}, {"dp-tp-pp", true}}});
   visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
 }

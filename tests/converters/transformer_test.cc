@@ -242,6 +242,17 @@ TEST_F(Transformer, GroupsFollowMegatronsOrder) {
     "embedding_0": [0, 4], "embedding_1": [1, 5], "embedding_2": [2, 6], "embedding_3": [3, 7]})"));
 }
 
+TEST_F(Transformer, ReplicasAreNeighboursInTheOtherOrder) {
+  TransformerModel model = small_model();
+  model.order = TransformerModel::Order::kDataTensor;
+  generate(model);
+  // Rank (stage * 2 + shard) * 2 + replica.
+  EXPECT_EQ(nlohmann::json::parse(text_of("model.json")), nlohmann::json::parse(R"({
+    "tp_0": [0, 2], "tp_1": [1, 3], "tp_2": [4, 6], "tp_3": [5, 7],
+    "dp_0": [0, 1], "dp_1": [2, 3], "dp_2": [4, 5], "dp_3": [6, 7],
+    "embedding_0": [0, 4], "embedding_1": [2, 6], "embedding_2": [1, 5], "embedding_3": [3, 7]})"));
+}
+
 TEST_F(Transformer, DegreesOfOneCauseNoCommunication) {
   TransformerModel model = small_model();
   model.tensor_parallel = model.pipeline_parallel = model.data_parallel = 1;

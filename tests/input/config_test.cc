@@ -347,6 +347,8 @@ TEST_F(Config, GeneratedKindsHaveSectionsOfTheirOwn) {
   EXPECT_EQ(experts.experts, 8u);
   EXPECT_EQ(experts.experts_per_token, 2u);
   EXPECT_EQ(experts.expert_parallel, 4u);
+  EXPECT_FALSE(experts.data_first);
+  EXPECT_TRUE(load(kMinimal, {"workload.generate={order: dp-tp-pp}"}).workload.generate->data_first);
 }
 
 TEST_F(Config, AModelWithoutPortsNeedsNone) {
