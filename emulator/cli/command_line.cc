@@ -18,6 +18,7 @@ namespace rankwire {
 namespace {
 
 constexpr int kUsage = 2;
+const uint32_t kCores = std::max(1u, std::thread::hardware_concurrency());
 
 /// One verb of the command line. CLI11 keeps references to the fields until the verb has run.
 struct Line {
@@ -27,10 +28,11 @@ struct Line {
   TraceVerbs trace_verbs;
   ConvertRequest conversion;
   AstraRequest astra;
+  StudyRequest study{.jobs = kCores};
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::vector<std::string> sweep;
-  uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  uint32_t jobs = kCores;
   std::optional<double> most;
   int status = 0;
 
@@ -79,6 +81,25 @@ struct Line {
     verb.callback([this] { status = answer_perftest(peer); });
   }
 
+  void add_study() {
+    CLI::App& verb = *app.add_subcommand("study", "many simulations from one file, drawn as figures");
+    verb.add_option("STUDY", study.file, "figures and their simulations (docs/studies.md)")->required();
+    verb.add_option("--out", study.out, "folder of the figures and run folders; default runs/NAME");
+    verb.add_option("--figure", study.figures, "draw the figure of this name; repeatable; default: all")
+        ->allow_extra_args(false);
+    verb.add_option("--group", study.groups, "draw the groups of this label; repeatable; default: all")
+        ->allow_extra_args(false);
+    verb.add_option("--set", study.settings, "key=value, overrides a key in all simulations; repeatable")
+        ->allow_extra_args(false);
+    verb.add_flag("--twin", study.twin, "also run packet by packet");
+    verb.add_option("--jobs", study.jobs, "processes at a time; default: one a core")->check(CLI::Range(1, 1024));
+    verb.add_flag_callback(
+        "--json", [this] { study.form = OutputForm::kJson; }, "print JSON");
+    verb.add_flag("--quiet", quiet, "print errors only");
+    verb.footer("Example: rankwire study configs/studies/chakra.yaml --out runs/chakra");
+    verb.callback([this] { status = run_study(study); });
+  }
+
   void add_verbs() {
     app.set_version_flag("--version", RANKWIRE_VERSION);
     app.require_subcommand(1);
@@ -107,6 +128,8 @@ struct Line {
     simulate.callback([this] {
       status = sweep.empty() ? run_simulation(request, twin) : run_sweep({request, twin, sweep, jobs});
     });
+
+    add_study();
 
     CLI::App& check = *app.add_subcommand("check", "validate a configuration and print where every rank stands");
     check.add_option("CONFIG", request.config, "configuration")->required();

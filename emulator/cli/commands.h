@@ -39,6 +39,21 @@ struct SweepRequest {
 /// Simulates every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
 /// and a run folder a point.
 int run_sweep(const SweepRequest& request);
+
+/// Options of `study`.
+struct StudyRequest {
+  std::string file;
+  std::filesystem::path out;             ///< empty: runs/NAME, NAME from the study
+  std::vector<std::string> settings;     ///< of all points, after their own
+  std::vector<std::string> figures;      ///< names of those to draw; empty: all
+  std::vector<std::string> groups;       ///< labels of those to draw; empty: all
+  OutputForm form = OutputForm::kTable;  ///< of what is printed
+  bool twin = false;
+  uint32_t jobs = 1;  ///< processes at a time, > 0
+};
+/// Simulates every point in a process of its own, equal ones once; 1 when one is not ok. Writes study.json, study.csv,
+/// study.html, and a run folder a point.
+int run_study(const StudyRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 int draw_report(const std::filesystem::path& folder, const std::string& formats);

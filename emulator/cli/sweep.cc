@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <list>
 #include <set>
-#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "emulator/cli/child_process.h"
-#include "emulator/cli/interrupt.h"
-#include "emulator/cli/progress.h"
+#include "emulator/cli/point_runs.h"
 #include "emulator/cli/run_folder.h"
 #include "emulator/input/config.h"
 #include "emulator/report/output_file.h"
@@ -42,82 +35,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// The last line that a point's process wrote.
-std::string last_words(const std::filesystem::path& log) {
-  std::ifstream file(log);
-  std::string line, last;
-  while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
-  }
-  return last.empty() ? "ended without a word" : last;
-}
-
-/// The points' processes, as many at a time as there are to be.
-class SweepRunner {
- public:
-  SweepRunner(const SweepRequest& request, const std::filesystem::path& folder, Sweep& sweep)
-      : request_(request), folder_(folder), sweep_(sweep) {}
-
-  /// Returns when all have ended. After an interrupt those that run are interrupted as well, and no more are begun.
-  void run() {
-    const Progress progress(
-        "sweep", sweep_.points.size(), [this] { return ended_.load(); }, "points");
-    bool told = false;
-    while (true) {
-      const bool interrupted = interrupt_flag();
-      while (!interrupted && running_.size() < request_.jobs && next_ < sweep_.points.size()) start(next_++);
-      if (interrupted && !std::exchange(told, true)) {
-        for (Running& point : running_) point.process.signal(SIGINT);
-      }
-      std::erase_if(running_, [this](Running& point) { return has_ended(point); });
-      if (running_.empty() && (interrupted || next_ == sweep_.points.size())) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  }
-
- private:
-  struct Running {
-    SweepPoint& point;
-    ChildProcess process;
-  };
-
-  std::filesystem::path log_of(const SweepPoint& point) const { return folder_ / (point.folder + ".log"); }
-
-  void start(size_t index) {
-    SweepPoint& point = sweep_.points[index];
-    std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "simulate", request_.run.config};
-    if (request_.twin) command.push_back("--twin");
-    const auto add_setting = [&](const std::string& setting) { command.insert(command.end(), {"--set", setting}); };
-    std::ranges::for_each(request_.run.settings, add_setting);
-    for (size_t i = 0; i < sweep_.keys.size(); ++i) add_setting(sweep_.keys[i] + "=" + point.values[i]);
-    command.insert(command.end(), {"--quiet", "--out", folder_ / point.folder});
-    std::filesystem::remove_all(folder_ / point.folder);
-    running_.push_back({point, ChildProcess(command, log_of(point))});
-  }
-
-  bool has_ended(Running& running) {
-    if (!running.process.status()) return false;
-    ++ended_;
-    SweepPoint& point = running.point;
-    try {
-      read_sweep_point(point, folder_ / point.folder);
-      std::filesystem::remove(log_of(point));
-    } catch (const Error&) {
-      if (interrupt_flag()) return true;
-      point.verdict = "failed";
-      point.reason = last_words(log_of(point));
-    }
-    return true;
-  }
-
-  const SweepRequest& request_;
-  const std::filesystem::path folder_;
-  Sweep& sweep_;
-  size_t next_ = 0;
-  std::list<Running> running_;
-  std::atomic<uint64_t> ended_ = 0;
-};
-
 /// The points without what comes of them. Settings that no point could run with are errors before the first one runs.
 Sweep plan_sweep(const SweepRequest& request) {
   std::vector<SweepAxis> axes;
@@ -135,9 +52,19 @@ Sweep plan_sweep(const SweepRequest& request) {
     SweepPoint& point = sweep.points.emplace_back();
     point.folder = fmt::format("point-{:0{}}", sweep.points.size(), digits);
     for (size_t i = 0; i < settings.size(); ++i) point.values.push_back(settings[i].substr(sweep.keys[i].size() + 1));
-    point.reason = "the sweep was interrupted";
+    point.reason = "interrupted before it ended";
   }
   return sweep;
+}
+
+std::vector<PointRun> sweep_points(const SweepRequest& request, Sweep& sweep) {
+  std::vector<PointRun> runs;
+  for (SweepPoint& point : sweep.points) {
+    std::vector<std::string> settings = request.run.settings;
+    for (size_t i = 0; i < sweep.keys.size(); ++i) settings.push_back(sweep.keys[i] + "=" + point.values[i]);
+    runs.push_back({request.run.config, std::move(settings), &point});
+  }
+  return runs;
 }
 
 }  // namespace
@@ -182,7 +109,7 @@ int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
   const RunFolder folder(request.run.out.empty() ? std::filesystem::path("runs") / (sweep.name + "-sweep")
                                                  : request.run.out);
-  SweepRunner(request, folder.path(), sweep).run();
+  run_points({folder.path(), request.twin, request.jobs}, sweep_points(request, sweep));
   const nlohmann::ordered_json json = sweep_json(sweep);
   write_file(folder.path() / "sweep.json", json.dump(2) + "\n");
   write_file(folder.path() / "sweep.csv", sweep_csv(sweep));
@@ -193,7 +120,7 @@ int run_sweep(const SweepRequest& request) {
     fmt::print("{}picture  {}\n", sweep_table(sweep), (folder.path() / "sweep.html").string());
   }
   std::fflush(stdout);
-  return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return point.verdict == "ok"; }) ? 0 : 1;
+  return is_ok(sweep) ? 0 : 1;
 }
 
 }  // namespace rankwire

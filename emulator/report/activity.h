@@ -34,12 +34,13 @@ class CoveredTime {
 
 /// How a rank spent its time on one side.
 struct RankActivity {
-  CoveredTime compute;   ///< at least one compute, host or memory node at work
-  CoveredTime anything;  ///< at least one node of any kind at work
+  CoveredTime compute;        ///< at least one compute, host or memory node at work
+  CoveredTime communication;  ///< at least one other node at work, waiting for other ranks included
+  CoveredTime anything;       ///< at least one node of any kind at work
 
   void add(Activity activity, OperationTimes times) {
     anything.add(times);
-    if (activity == Activity::kCompute) compute.add(times);
+    (activity == Activity::kCompute ? compute : communication).add(times);
   }
   /// Communication, waiting for other ranks included, that no compute hides.
   Duration exposed_communication() const { return anything.covered() - compute.covered(); }

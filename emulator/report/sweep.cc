@@ -20,9 +20,10 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
   record.for_each_interval(run, [&](RankId rank, std::string_view kind, OperationTimes times) {
     if (rank.value < ranks.size()) ranks[rank.value].add(activity_of(kind), times);
   });
-  __int128 compute = 0, exposed = 0;
+  __int128 compute = 0, communication = 0, exposed = 0;
   for (const RankActivity& rank : ranks) {
     compute += rank.compute.covered().ps;
+    communication += rank.communication.covered().ps;
     exposed += rank.exposed_communication().ps;
   }
   const auto count = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
@@ -31,6 +32,7 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
           .verdict = run.end.verdict,
           .completion = run.end.completion,
           .compute = Duration(static_cast<int64_t>(compute / count)),
+          .communication = Duration(static_cast<int64_t>(communication / count)),
           .exposed = Duration(static_cast<int64_t>(exposed / count))};
 }
 
@@ -53,7 +55,8 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 /// Keys, then what came of them; a row a point and run.
 std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
   std::vector<std::vector<std::string>> rows(1, sweep.keys);
-  for (const char* title : {"run", "verdict", "completion", "compute", "exposed", "ratio"}) rows[0].push_back(title);
+  for (const char* title : {"run", "verdict", "completion", "compute", "communication", "exposed", "ratio"})
+    rows[0].push_back(title);
   for (const SweepPoint& point : sweep.points) {
     if (point.sides.empty()) {
       rows.push_back(point.values);
@@ -61,8 +64,9 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
     }
     for (const SweepSide& side : point.sides) {
       rows.push_back(point.values);
-      rows.back().insert(rows.back().end(), {side.run, side.verdict, readable(side.completion), readable(side.compute),
-                                             readable(side.exposed), readable_ratio(point.ratio)});
+      rows.back().insert(rows.back().end(),
+                         {side.run, side.verdict, readable(side.completion), readable(side.compute),
+                          readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
     }
   }
   return rows;
@@ -96,22 +100,29 @@ std::string bar(const SweepSide& side, int left, int y, double scale) {
       readable(side.completion), side.run);
 }
 
-std::string picture(const Sweep& sweep) {
-  std::vector<std::string> labels;
+/// The longest bar among the points that have the scale of `point`.
+Duration longest_beside(const SweepPoint& point, const Sweep& sweep, SweepScale scale) {
   Duration longest;
-  for (const SweepPoint& point : sweep.points) {
-    labels.push_back(label_of(point));
-    for (const SweepSide& side : point.sides) longest = std::max(longest, side.compute + side.exposed);
+  for (const SweepPoint& other : sweep.points) {
+    if (scale == SweepScale::kByFirstValue && other.values.front() != point.values.front()) continue;
+    for (const SweepSide& side : other.sides) longest = std::max(longest, side.compute + side.exposed);
   }
-  if (longest <= Duration()) return {};
+  return longest;
+}
+
+}  // namespace
+
+std::string sweep_picture(const Sweep& sweep, SweepScale scale) {
+  std::vector<std::string> labels;
+  for (const SweepPoint& point : sweep.points) labels.push_back(label_of(point));
   const int left = label_width(labels);
-  const double scale = kPlot / static_cast<double>(longest.ps);
   std::string bars;
   int y = kGap;
   for (size_t i = 0; i < sweep.points.size(); ++i) {
     bars += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", y + kBar - 2, html_escaped(labels[i]));
+    const auto longest = static_cast<double>(std::max<int64_t>(1, longest_beside(sweep.points[i], sweep, scale).ps));
     for (const SweepSide& side : sweep.points[i].sides) {
-      bars += bar(side, left, y, scale);
+      bars += bar(side, left, y, kPlot / longest);
       y += kBar + kBetween;
     }
     if (sweep.points[i].sides.empty()) y += kBar;
@@ -124,7 +135,7 @@ std::string picture(const Sweep& sweep) {
          bars + "</svg></div>\n";
 }
 
-std::string html_rows(const Sweep& sweep) {
+std::string sweep_html_table(const Sweep& sweep) {
   std::string html = "<div class=\"wide\"><table>\n";
   const char* cell = "th";
   for (const auto& row : rows_of(sweep)) {
@@ -136,8 +147,6 @@ std::string html_rows(const Sweep& sweep) {
   return html + "</table></div>\n";
 }
 
-}  // namespace
-
 void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   const RunReader record(folder);
   const RecordVerdict verdict = verdict_of(record);
@@ -147,39 +156,59 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   point.ratio = completion_ratio(record);
 }
 
+bool is_ok(const Sweep& sweep) {
+  return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return point.verdict == "ok"; });
+}
+
+Json point_json(const SweepPoint& point) {
+  Json json{{"folder", point.folder}, {"verdict", point.verdict}, {"reason", point.reason}, {"runs", Json::array()}};
+  for (const SweepSide& side : point.sides) {
+    json["runs"].push_back({{"run", side.run},
+                            {"verdict", side.verdict},
+                            {"completion_time_ps", side.completion.ps},
+                            {"compute_ps", side.compute.ps},
+                            {"communication_ps", side.communication.ps},
+                            {"exposed_communication_ps", side.exposed.ps}});
+  }
+  json["ratio"] = point.ratio ? Json(*point.ratio) : Json();
+  return json;
+}
+
 Json sweep_json(const Sweep& sweep) {
   Json json{{"name", sweep.name}, {"keys", sweep.keys}, {"points", Json::array()}};
   for (const SweepPoint& point : sweep.points) {
-    Json item{{"settings", Json::object()}, {"folder", point.folder}, {"verdict", point.verdict}};
+    Json item{{"settings", Json::object()}};
     for (size_t i = 0; i < sweep.keys.size(); ++i) item["settings"][sweep.keys[i]] = point.values[i];
-    item["reason"] = point.reason;
-    item["runs"] = Json::array();
-    for (const SweepSide& side : point.sides) {
-      item["runs"].push_back({{"run", side.run},
-                              {"verdict", side.verdict},
-                              {"completion_time_ps", side.completion.ps},
-                              {"compute_ps", side.compute.ps},
-                              {"exposed_communication_ps", side.exposed.ps}});
-    }
-    item["ratio"] = point.ratio ? Json(*point.ratio) : Json();
+    item.update(point_json(point));
     json["points"].push_back(std::move(item));
   }
   return json;
 }
 
+std::string sweep_csv_columns() {
+  return "folder,run,verdict,completion_ps,compute_ps,communication_ps,exposed_communication_ps,ratio";
+}
+
+std::vector<std::string> sweep_csv_lines(const SweepPoint& point) {
+  const std::string begin = csv_field(point.folder) + ",";
+  if (point.sides.empty()) return {begin + fmt::format(",{},,,,,", csv_field(point.verdict))};
+  std::vector<std::string> lines;
+  for (const SweepSide& side : point.sides) {
+    lines.push_back(begin + fmt::format("{},{},{},{},{},{},{}", side.run, csv_field(side.verdict), side.completion.ps,
+                                        side.compute.ps, side.communication.ps, side.exposed.ps,
+                                        point.ratio ? fmt::to_string(*point.ratio) : ""));
+  }
+  return lines;
+}
+
 std::string sweep_csv(const Sweep& sweep) {
   std::string csv;
   for (const std::string& key : sweep.keys) csv += csv_field(key) + ",";
-  csv += "folder,run,verdict,completion_ps,compute_ps,exposed_communication_ps,ratio\n";
+  csv += sweep_csv_columns() + "\n";
   for (const SweepPoint& point : sweep.points) {
     std::string begin;
     for (const std::string& value : point.values) begin += csv_field(value) + ",";
-    begin += csv_field(point.folder) + ",";
-    if (point.sides.empty()) csv += begin + fmt::format(",{},,,,\n", csv_field(point.verdict));
-    for (const SweepSide& side : point.sides) {
-      csv += begin + fmt::format("{},{},{},{},{},{}\n", side.run, csv_field(side.verdict), side.completion.ps,
-                                 side.compute.ps, side.exposed.ps, point.ratio ? fmt::to_string(*point.ratio) : "");
-    }
+    for (const std::string& line : sweep_csv_lines(point)) csv += begin + line + "\n";
   }
   return csv;
 }
@@ -188,19 +217,20 @@ std::string sweep_table(const Sweep& sweep) {
   return aligned(rows_of(sweep));
 }
 
-std::string sweep_html(const Sweep& sweep) {
-  const std::string name = html_escaped(sweep.name),
-                    keys = html_escaped(fmt::format("{}", fmt::join(sweep.keys, ", ")));
+std::string sweep_page_head(const std::string& title) {
   return fmt::format(
-             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} by {1}</title>\n<style>{2}</style>"
-             "</head>\n<body>\n<h1>{0} by {1}</h1>\n<p class=\"note\"><span class=\"key rc\"></span>compute "
-             "<span class=\"key rx\"></span>exposed communication, means over the ranks; behind each bar the "
-             "completion "
-             "time of the slowest rank</p>\n",
-             name, keys, kReportStyle) +
-         picture(sweep) + html_rows(sweep) + "</body></html>\n";
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}</title>\n<style>{1}</style>"
+      "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\"><span class=\"key rc\"></span>compute "
+      "<span class=\"key rx\"></span>exposed communication, means over the ranks; behind each bar the completion "
+      "time of the slowest rank</p>\n",
+      html_escaped(title), kReportStyle);
+}
+
+std::string sweep_html(const Sweep& sweep) {
+  return sweep_page_head(fmt::format("{} by {}", sweep.name, fmt::join(sweep.keys, ", "))) +
+         sweep_picture(sweep, SweepScale::kCommon) + sweep_html_table(sweep) + "</body></html>\n";
 }
 
 }  // namespace rankwire

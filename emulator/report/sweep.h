@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,7 +19,8 @@ struct SweepSide {
   std::string verdict;
   Duration completion;  ///< of the slowest rank
   Duration compute;     ///< with at least one compute, host or memory node at work
-  Duration exposed;     ///< communication, waiting for other ranks included, that no compute hides
+  Duration communication;
+  Duration exposed;  ///< communication, waiting for other ranks included, that no compute hides
 };
 
 /// One combination of values.
@@ -37,16 +39,31 @@ struct Sweep {
   std::vector<SweepPoint> points;
 };
 
+/// Whether all points ended well.
+bool is_ok(const Sweep& sweep);
+
 /// What the record in `folder` says. Throws Error(kInput) when there is none that can be read.
 void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder);
 
+/// Whether the bars of all points have one scale, or those whose first value is the same.
+enum class SweepScale : uint8_t { kCommon, kByFirstValue };
+
 /// Fields are described in docs/metrics.md, "Sweeps".
 nlohmann::ordered_json sweep_json(const Sweep& sweep);
+/// Verdict, runs and ratio of a point, as they stand in sweep.json.
+nlohmann::ordered_json point_json(const SweepPoint& point);
+/// The columns behind a point's values, and a line of them for each of its runs; of a point without a record one line.
+std::string sweep_csv_columns();
+std::vector<std::string> sweep_csv_lines(const SweepPoint& point);
 /// A row a point and run; of a point without a record one row.
 std::string sweep_csv(const Sweep& sweep);
-/// For people. Ends with a newline.
+/// For people, aligned. Ends with a newline.
 std::string sweep_table(const Sweep& sweep);
 /// A page that opens offline: a bar a point and run, of compute and exposed communication, and the table.
 std::string sweep_html(const Sweep& sweep);
+/// The parts of such a page: what comes before a picture, the picture, and the table.
+std::string sweep_page_head(const std::string& title);
+std::string sweep_picture(const Sweep& sweep, SweepScale scale);
+std::string sweep_html_table(const Sweep& sweep);
 
 }  // namespace rankwire

@@ -1,0 +1,97 @@
+#include "emulator/cli/point_runs.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <list>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "emulator/cli/child_process.h"
+#include "emulator/cli/interrupt.h"
+#include "emulator/cli/progress.h"
+
+namespace rankwire {
+namespace {
+
+/// The last line that a point's process wrote.
+std::string last_words(const std::filesystem::path& log) {
+  std::ifstream file(log);
+  std::string line, last;
+  while (std::getline(file, line)) {
+    if (!line.empty()) last = line;
+  }
+  return last.empty() ? "ended without a word" : last;
+}
+
+/// The points' processes, as many at a time as there are to be.
+class PointRunner {
+ public:
+  PointRunner(const PointRunOptions& options, const std::vector<PointRun>& runs) : options_(options), runs_(runs) {}
+
+  /// Returns when all have ended. After an interrupt those that run are interrupted as well, and no more are begun.
+  void run() {
+    const Progress progress(
+        "simulations", runs_.size(), [this] { return ended_.load(); }, "points");
+    bool told = false;
+    while (true) {
+      const bool interrupted = interrupt_flag();
+      while (!interrupted && running_.size() < options_.jobs && next_ < runs_.size()) start(next_++);
+      if (interrupted && !std::exchange(told, true)) {
+        for (Running& point : running_) point.process.signal(SIGINT);
+      }
+      std::erase_if(running_, [this](Running& point) { return has_ended(point); });
+      if (running_.empty() && (interrupted || next_ == runs_.size())) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+ private:
+  struct Running {
+    SweepPoint& point;
+    ChildProcess process;
+  };
+
+  std::filesystem::path log_of(const SweepPoint& point) const { return options_.folder / (point.folder + ".log"); }
+
+  void start(size_t index) {
+    SweepPoint& point = *runs_[index].point;
+    std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "simulate", runs_[index].config};
+    if (options_.twin) command.push_back("--twin");
+    for (const std::string& setting : runs_[index].settings) command.insert(command.end(), {"--set", setting});
+    command.insert(command.end(), {"--quiet", "--out", options_.folder / point.folder});
+    std::filesystem::remove_all(options_.folder / point.folder);
+    running_.push_back({point, ChildProcess(command, log_of(point))});
+  }
+
+  bool has_ended(Running& running) {
+    if (!running.process.status()) return false;
+    ++ended_;
+    SweepPoint& point = running.point;
+    try {
+      read_sweep_point(point, options_.folder / point.folder);
+      std::filesystem::remove(log_of(point));
+    } catch (const Error&) {
+      if (interrupt_flag()) return true;
+      point.verdict = "failed";
+      point.reason = last_words(log_of(point));
+    }
+    return true;
+  }
+
+  const PointRunOptions& options_;
+  const std::vector<PointRun>& runs_;
+  size_t next_ = 0;
+  std::list<Running> running_;
+  std::atomic<uint64_t> ended_ = 0;
+};
+
+}  // namespace
+
+void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs) {
+  PointRunner(options, runs).run();
+}
+
+}  // namespace rankwire

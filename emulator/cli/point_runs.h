@@ -1,0 +1,30 @@
+// Many simulations at a time, each a process of its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "emulator/report/sweep.h"
+
+namespace rankwire {
+
+/// `rankwire simulate CONFIG --set ...`, whose run folder `point->folder` is.
+struct PointRun {
+  std::string config;
+  std::vector<std::string> settings;  ///< as `--set` takes them
+  SweepPoint* point;                  ///< filled from the record, or told why there is none; not owned
+};
+
+struct PointRunOptions {
+  std::filesystem::path folder;  ///< exists; that of a point is in it, and while it runs POINT.log
+  bool twin = false;
+  uint32_t jobs = 1;  ///< processes at a time, > 0
+};
+
+/// Returns when all have ended, with progress at a terminal. After an interrupt those that run are interrupted as well,
+/// no more are begun, and points without a record stay as they were. Throws Error(kRun) when none can be started.
+void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs);
+
+}  // namespace rankwire
