@@ -23,7 +23,7 @@ constexpr DevicePreset kPresets[] = {
     {"b200", tenths({45'000, 45'000, 22'500, 22'500, 11'000, 750, 370}), gigabytes(7'700)},
     {"mi300x", tenths({26'149, 26'149, 13'074, 13'074, 6'537, 1'634, 1'634}), gigabytes(5'300)},
     {"tpu_v4", tenths({2'750, 0, 0, 2'750, 0, 0, 0}), gigabytes(1'200)},
-    {"tpu_v5p", tenths({9'180, 4'590, 0, 4'590, 0, 0, 0}), gigabytes(2'765)},
+    {"tpu_v5p", tenths({9'180, 0, 0, 4'590, 0, 0, 0}), gigabytes(2'765)},
 };
 
 }  // namespace
