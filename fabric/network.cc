@@ -61,6 +61,38 @@ Duration cut_through_time(const Network& network, const Route& route, Bytes fram
   return end;
 }
 
+/// Whether all frames of a message follow each other over one link a hop.
+bool is_one_pipeline(const Route& route) noexcept {
+  return route.framing.payload.count > 0 && route.framing.parts == 1 &&
+         route.links.size() == route.links.back().hop + 1;
+}
+
+// A frame goes on when all of it is there and the one before it has gone on: the longest way through (frame, hop)
+// counts, each step of which is to the next frame or to the next hop. It goes with the first frame to the slowest hop,
+// there through all frames, and onwards with the last one, or, where that is shorter and so waits for it, with the last
+// but one. The time on the slowest hop is left out.
+Duration pipeline_time(const Network& network, const Route& route, Bytes message) noexcept {
+  const auto rate = [&](size_t hop) { return network.links[route.links[hop].link.value].bandwidth; };
+  size_t slowest = 0;
+  for (size_t hop = 1; hop < route.links.size(); ++hop) {
+    if (rate(hop) <= rate(slowest)) slowest = hop;
+  }
+  const Framing& framing = route.framing;
+  const Bytes whole = framing.payload + framing.overhead_per_frame;
+  const Bytes last = last_frame_size(message, framing);
+  const bool one = message <= framing.payload, two = message.count <= 2 * framing.payload.count;
+  const Bytes first = one ? last : whole + framing.overhead_per_message - framing.overhead_of_last;
+  const Bytes last_but_one = two ? first : whole;
+
+  Duration before, with_last, with_last_but_one = Duration() - serialization_time(last, rate(slowest));
+  for (size_t hop = 0; hop < slowest; ++hop) before += serialization_time(first, rate(hop));
+  for (size_t hop = slowest + 1; hop < route.links.size(); ++hop) {
+    with_last_but_one += serialization_time(last_but_one, rate(hop));
+    with_last = std::max(with_last, with_last_but_one) + serialization_time(last, rate(hop));
+  }
+  return before + with_last;
+}
+
 }  // namespace
 
 Framing rocev2_framing(Bytes mtu) {
@@ -99,6 +131,7 @@ Duration forwarding_time(const Network& network, const Route& route, Bytes messa
   const Bytes frame = last_frame_size(message, route.framing);
   if (route.cut_through && frame > kCutThroughHead) return cut_through_time(network, route, frame);
   Duration time = latency(network, route);
+  if (is_one_pipeline(route)) return time + pipeline_time(network, route, message);
   for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
     if (hop.front().hop > 0) time += serialization_time(frame, slowest(network, hop));
   });

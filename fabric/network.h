@@ -36,8 +36,8 @@ Framing rocev2_framing(Bytes mtu);
 
 /// Bytes that a message occupies on a line. A message of 0 bytes is one frame.
 Bytes line_size(Bytes message, const Framing& framing);
-/// Bytes that the last frame of the message occupies on a line: what every hop after the first still has to send when
-/// it has arrived. The only frame of a message carries its whole overhead. 0 without framing.
+/// Bytes that the last frame of the message occupies on a line. The only frame of a message carries its whole overhead.
+/// 0 without framing.
 Bytes last_frame_size(Bytes message, const Framing& framing);
 
 /// A directed link.
@@ -83,9 +83,9 @@ struct Network {
 
 /// Of all hops of the route; of several links at a hop the longest counts.
 Duration latency(const Network& network, const Route& route) noexcept;
-/// From the time at which a message has left the source until all of it has arrived: the latencies and, on each hop
-/// after the first, the serialisation time of its last frame (store and forward; cut through, only what a slower link
-/// adds).
+/// What a message takes beyond its time on its slowest hop: latencies and, with store and forward, the frames on the
+/// other hops, exact when it is alone. Where it goes over several links at a hop or in parts, the last frame on each
+/// hop after the first; cut through, only what a slower link adds.
 Duration forwarding_time(const Network& network, const Route& route, Bytes message) noexcept;
 /// Of a message that is alone on its route: from the first bit sent to the last received.
 Duration undisturbed_time(const Network& network, const Route& route, Bytes message) noexcept;

@@ -20,12 +20,12 @@ namespace rankwire {
 /// each takes its part at that part of the rate: the most crowded one holds the others back. A message
 ///   - leaves the source when its `line_size` has been sent at that rate, and the next one of the connection begins
 ///   then;
-///   - is delivered after the latencies of all hops and, on each after the first, the serialisation time of its last
-///   frame
-///     (store and forward; cut through, only what a slower link adds), but not before the previous message of the
-///     connection; of several links at a hop the slowest and the longest count;
+///   - is delivered after what its frames take on the other hops, exactly if it is alone (`forwarding_time`), but not
+///     before the previous message of the connection; of several links at a hop the slowest and the longest count;
 ///   - is acknowledged after the latencies of its own route once more: the acknowledgement's way back, whose own
-///     serialisation and queueing are neglected.
+///     serialisation and queueing are neglected, and so is the line time that it takes from messages of that way (86
+///     bytes an acknowledgement over IPv4), which is what packets are slower by in collectives of small messages where
+///     nothing else disturbs them.
 /// Where the network says that connections go another way from a time on, they do, with what they have sent: what is on
 /// the way arrives, and nothing is sent again. While a connection has no way it sends nothing.
 /// A connection alone on its links is exact to the picosecond; with contention every change of rate rounds the shares

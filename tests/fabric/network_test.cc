@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace rankwire {
 namespace {
 
@@ -142,6 +145,55 @@ TEST_F(StarNetwork, LocalRoutesUseNoPortAndNoFraming) {
   EXPECT_EQ(names(1), (std::vector<std::string>{"rank0.out", "rank1.in"}));
   EXPECT_EQ(latency(1), nanoseconds(500));
   EXPECT_EQ(network_.routes[1].framing.payload, Bytes(0));
+}
+
+/// A route over links of these rates, without latency.
+Network chain(const std::vector<int64_t>& gigabits, Bytes mtu) {
+  Network network;
+  Route route{.framing = rocev2_framing(mtu)};
+  for (uint32_t hop = 0; hop < gigabits.size(); ++hop) {
+    network.links.push_back({"", Bandwidth(gigabits[hop] * 1'000'000'000), {}, {}});
+    route.links.push_back({LinkId(hop), hop});
+  }
+  network.routes = {route};
+  return network;
+}
+
+/// Frame by frame: each goes on when all of it is there and the one before it has gone on.
+Duration frame_by_frame(const Network& network, Bytes message) {
+  const Framing& framing = network.routes[0].framing;
+  std::vector<Bytes> frames;
+  for (Bytes left = message; left > framing.payload; left -= framing.payload)
+    frames.push_back(framing.payload + framing.overhead_per_frame + Bytes(frames.empty() ? 16 : 0));
+  frames.push_back(last_frame_size(message, framing));
+  std::vector<Duration> free(network.links.size());
+  for (const Bytes frame : frames) {
+    Duration there;
+    for (size_t hop = 0; hop < free.size(); ++hop)
+      there = free[hop] = std::max(there, free[hop]) + serialization_time(frame, network.links[hop].bandwidth);
+  }
+  return free.back();
+}
+
+// Rates that divide 8 ps a byte x 10^12, so that nothing is rounded; the first, the last, and one in the middle
+// slowest.
+TEST(ForwardingTime, IsThatOfTheFramesOneByOne) {
+  const std::vector<std::vector<int64_t>> chains = {
+      {10}, {10, 10}, {100, 10}, {10, 100}, {100, 25, 50}, {50, 100, 25, 100, 40}, {40, 50, 100, 25, 200, 25, 100}};
+  for (const std::vector<int64_t>& rates : chains) {
+    const Network network = chain(rates, Bytes(1024));
+    for (const int64_t bytes : {0, 1, 1000, 1024, 1025, 1500, 2047, 2048, 2049, 3000, 10'000, 10'240, 10'241}) {
+      EXPECT_EQ(undisturbed_time(network, network.routes[0], Bytes(bytes)), frame_by_frame(network, Bytes(bytes)))
+          << bytes << " bytes over " << rates.size() << " links";
+    }
+  }
+}
+
+// 8390 bytes at MTU 4096: the last frame, of 198 + 2 + 82 + 4 bytes, waits for the one before it, so what store and
+// forward adds is the first frame's 4096 + 82 + 16 bytes at 0.8 ns each.
+TEST(ForwardingTime, AShortLastFrameDoesNotOvertake) {
+  const Network network = chain({10, 10}, Bytes(4096));
+  EXPECT_EQ(forwarding_time(network, network.routes[0], Bytes(8390)).ps, 4194 * 800);
 }
 
 }  // namespace

@@ -18,9 +18,13 @@ namespace rankwire {
 inline Duration line_time(Bytes message) {
   return serialization_time(line_size(message, Star::framing()), kRate);
 }
-/// From the last bit at the source to delivery.
+/// From the last bit at the source to delivery: the last frame of several waits in the switch for the one before it, so
+/// the longest one, the first with its RETH, counts.
 inline Duration tail(Bytes message) {
-  return kOneWay + serialization_time(last_frame_size(message, Star::framing()), kRate);
+  const Framing framing = Star::framing();
+  const Bytes longest = message > framing.payload ? framing.payload + framing.overhead_per_frame + Bytes(16)
+                                                  : last_frame_size(message, framing);
+  return kOneWay + serialization_time(longest, kRate);
 }
 
 /// Of all members.

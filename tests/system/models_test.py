@@ -47,10 +47,11 @@ class Models(RankwireTest):
 
     def test_a_ring_by_hand(self):
         # 16 MiB among 8: 14 messages of 2 MiB, each 512 packets of 4096 + 82 bytes and 20 more in the first and last:
-        # 2,139,156 bytes at 10 Gb/s, 1.2 us of switch and cables, and the last packet (4096 + 82 + 4) again.
+        # 2,139,156 bytes at 10 Gb/s, 1.2 us of switch and cables, and the first packet (4096 + 82 + 16), which the switch
+        # stores before it sends.
         config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, 16 * MIB)],
                              simulation={"fidelity": "alpha_beta"})
-        message = (512 * 4178 + 20) * 800 + 1_200_000 + 4182 * 800
+        message = (512 * 4178 + 20) * 800 + 1_200_000 + 4194 * 800
         self.assertEqual(self.times(self.call("simulate", config)), {"alpha_beta": 14 * message})
 
     def test_uneven_parts_take_what_the_busiest_sends(self):
