@@ -306,8 +306,9 @@ MessageOwners owners(const Plan& plan, StepKind kind) {
   std::vector<uint32_t> next(result.begin.begin(), result.begin.end() - 1);
   for_each_edge(plan, kind, [&](ConnectionId c, const EdgeMessages& edge) { result.edges[next[c.value]++] = edge; });
   for (size_t c = 0; c + 1 < result.begin.size(); ++c) {
-    std::ranges::sort(result.edges.begin() + result.begin[c], result.edges.begin() + result.begin[c + 1], {},
-                      &EdgeMessages::first_index);
+    const std::span edges(result.edges.data() + result.begin[c], result.begin[c + 1] - result.begin[c]);
+    if (!std::ranges::is_sorted(edges, {}, &EdgeMessages::first_index))
+      std::ranges::sort(edges, {}, &EdgeMessages::first_index);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace rankwire {
 namespace {
@@ -96,7 +97,24 @@ void MaxMin::collect_component() noexcept {
   }
 }
 
+// Nobody, or one variable: what is left of its constraints' capacities is its alone.
+bool MaxMin::fill_one() noexcept {
+  const Slot* one = nullptr;
+  int64_t level = std::numeric_limits<int64_t>::max();
+  for (const uint32_t c : component_) {
+    const Constraint& constraint = constraints_[c];
+    if (constraint.active == 0) continue;
+    const Slot& slot = slots_[constraint.begin];
+    if (constraint.active > 1 || (one != nullptr && one->variable != slot.variable)) return false;
+    one = &slot;
+    level = std::min(level, constraint.remaining / constraint.unfixed);
+  }
+  if (one != nullptr) fix(one->variable, level);
+  return true;
+}
+
 void MaxMin::fill() noexcept {
+  if (fill_one()) return;
   levels_.clear();
   for (const uint32_t c : component_)
     if (constraints_[c].unfixed > 0) levels_.emplace_back(constraints_[c].remaining / constraints_[c].unfixed, c);

@@ -78,6 +78,7 @@ class MaxMin {
   void touch(uint32_t constraint) noexcept;
   void visit(uint32_t constraint) noexcept;
   void collect_component() noexcept;
+  bool fill_one() noexcept;  ///< false: there is more than one variable to fill
   void fill() noexcept;
   void fix(uint32_t variable, int64_t level) noexcept;
   bool is_bottleneck(uint32_t constraint, int64_t level) noexcept;

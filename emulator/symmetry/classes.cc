@@ -89,22 +89,25 @@ class Contents {
 
   Words of(uint32_t rank) const {
     const RankTrace& trace = workload_.ranks[rank];
-    Words words{trace.nodes.size()};
+    Words words;
+    words.reserve(12 * trace.nodes.size());
+    words.push_back(trace.nodes.size());
     Numbers groups, slots;
     for (uint32_t n = 0; n < trace.nodes.size(); ++n) {
       const Node& node = trace.nodes[n];
       const NodePlan& planned = plan_.nodes[rank][n];
       const auto successors = trace.successors_of(n);
-      words.insert(words.end(), {uint64_t(node.kind), uint64_t(node.timed_by), static_cast<uint64_t>(node.duration.ps),
-                                 trace.dependencies[n], successors.size()});
-      words.insert(words.end(), successors.begin(), successors.end());
+      words.push_back(two(static_cast<uint32_t>(node.kind), static_cast<uint32_t>(node.timed_by)));
+      words.push_back(static_cast<uint64_t>(node.duration.ps));
+      words.push_back(two(trace.dependencies[n], static_cast<uint32_t>(successors.size())));
+      for (const uint32_t successor : successors) words.push_back(successor);
       if (planned.schedule == NodePlan::kNone) continue;
-      words.insert(words.end(), {planned.schedule, slots.of(planned.slot), node.run_order});
+      words.push_back(two(planned.schedule, slots.of(planned.slot)));
+      words.push_back(node.run_order);
       if (node.kind == NodeKind::kCollective) words.push_back(groups.of(node.group.value));
       for_each_edge(plan_, planned, [&](const Edges::Edge& edge, const EdgePlan& placed) {
         const bool sends = edge.kind == StepKind::kSend;
-        words.push_back((sends ? ends_.out_place : ends_.in_place)[placed.connection.value]);
-        words.push_back(placed.first_index);
+        words.push_back(two((sends ? ends_.out_place : ends_.in_place)[placed.connection.value], placed.first_index));
       });
     }
     append_order(trace, words);
@@ -112,6 +115,8 @@ class Contents {
   }
 
  private:
+  static uint64_t two(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
+
   /// Ready nodes are taken lowest id first: the order of the ids matters, but not what they are.
   static void append_order(const RankTrace& trace, Words& words) {
     if (std::ranges::is_sorted(trace.nodes, {}, &Node::id)) return;
