@@ -50,13 +50,15 @@ RoceOptions options_of(Bandwidth rate) {
 struct Reading {
   Time at;
   uint64_t packets = 0, bytes_on_line = 0, stalls = 0, slips = 0;
+  Duration slipped;  ///< what the schedule has lost for good: the queue pair's, at line rate the port's
 };
 
 /// A source that never runs out of messages, and its destination, on one core.
 class Stream {
  public:
   explicit Stream(Bandwidth rate)
-      : links_(make_memory_link(pool_, 1024, "link")),
+      : paced_(rate < kLine),
+        links_(make_memory_link(pool_, 1024, "link")),
         source_(options_of(rate), {{PortId(0), links_.first.get(), kLine}}),
         destination_(options_of(rate), {{PortId(1), links_.second.get(), kLine}}) {
     const TransportPlan plan = one_connection();
@@ -101,7 +103,10 @@ class Stream {
   }
   Reading read() const {
     const TransportCounters counters = source_.counters();
-    Reading reading{.at = now_, .packets = counters.data_packets_tx, .stalls = counters.stalls};
+    Reading reading{.at = now_,
+                    .packets = counters.data_packets_tx,
+                    .stalls = counters.stalls,
+                    .slipped = paced_ ? counters.pacing_slipped : counters.slipped};
     // The source sends data only.
     reading.bytes_on_line = counters.bytes_tx + kLineOverhead * counters.packets_tx;
     for (const NamedCounter& counter : source_.details())
@@ -109,6 +114,7 @@ class Stream {
     return reading;
   }
 
+  const bool paced_;
   FramePool pool_{4096};
   std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> links_;
   RoceTransport source_, destination_;
@@ -117,19 +123,28 @@ class Stream {
   uint32_t posted_ = 0;
 };
 
+/// How far the mean rate between two readings is off, percent, if the schedule had `lost` less than the time between.
+double error_of(const Reading& before, const Reading& after, Bandwidth rate, Duration lost) {
+  const double bits = 8 * static_cast<double>(after.bytes_on_line - before.bytes_on_line);
+  const double seconds = static_cast<double>((after.at - before.at - lost).ps) / 1e12;
+  return 100 * (bits / seconds / static_cast<double>(rate.bits_per_second) - 1);
+}
+
 void print_precision(Bandwidth rate) {
   Stream stream(rate);
-  std::vector<double> errors;  // of windows without a stall, percent
+  std::vector<double> errors;     // of windows without a stall, percent
+  std::vector<double> scheduled;  // of all, over the time that the schedule has not lost
   Reading before = stream.run(milliseconds(100));
   uint64_t slips = 0;
+  Duration slipped;
   for (uint32_t i = 0; i < kWindows; ++i) {
     const Reading after = stream.run(kWindow);
     slips += after.slips - before.slips;
-    if (after.stalls == before.stalls && after.slips == before.slips) {
-      const double bits = 8 * static_cast<double>(after.bytes_on_line - before.bytes_on_line);
-      const double seconds = static_cast<double>((after.at - before.at).ps) / 1e12;
-      errors.push_back(100 * (bits / seconds / static_cast<double>(rate.bits_per_second) - 1));
-    }
+    const Duration lost = after.slipped - before.slipped;
+    slipped += lost;
+    scheduled.push_back(error_of(before, after, rate, lost));
+    if (after.stalls == before.stalls && after.slips == before.slips)
+      errors.push_back(error_of(before, after, rate, Duration()));
     before = after;
   }
   std::printf("pacing  %7.0f Mb/s, MTU %u, line %.0f Gb/s: ", static_cast<double>(rate.bits_per_second) / 1e6, kMtu,
@@ -139,7 +154,8 @@ void print_precision(Bandwidth rate) {
   } else {
     std::printf("mean rate %+.4f %% off, median of %zu windows of 1 s without a stall", median(errors), errors.size());
   }
-  std::printf(" (of %u; %lu slips)\n", kWindows, slips);
+  std::printf("; %+.4f %% off without the %.3f ms that slipped in %lu slips, median of all %u\n", median(scheduled),
+              static_cast<double>(slipped.ps) / 1e9, slips, kWindows);
   std::fflush(stdout);
 }
 
