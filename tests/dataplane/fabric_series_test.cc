@@ -111,6 +111,7 @@ TEST(FabricSeries, AnotherThreadReadsWhatThereIsInTheEnd) {
     series.drop(static_cast<uint32_t>(i % 3), Time(i * 10));
     if (series.due(Time((i + 1) * 10))) series.sample([&](uint32_t) { return std::pair(Bytes(i), false); });
   }
+  series.sample([](uint32_t) { return std::pair(Bytes(), false); });  // the interval under way
   done = true;
   reader.join();
   ASSERT_EQ(read.size(), series.rows().size());
