@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/sort_unique.h"
+
 namespace rankwire {
 namespace {
 
@@ -31,9 +33,7 @@ uint64_t factor_at(std::span<const SlowDown> slow_downs, Time at) {
 SlowDowns::SlowDowns(std::span<const SlowDown> slow_downs) {
   std::vector<Time> changes;
   for (const SlowDown& s : slow_downs) changes.insert(changes.end(), {s.from, s.until});
-  std::ranges::sort(changes);
-  const auto repeated = std::ranges::unique(changes);
-  changes.erase(repeated.begin(), repeated.end());
+  sort_unique(changes);
   for (size_t i = 0; i + 1 < changes.size(); ++i) {
     const uint64_t factor = factor_at(slow_downs, changes[i]);
     if (factor != kWhole) stretches_.push_back({changes[i], changes[i + 1], factor});

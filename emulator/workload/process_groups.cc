@@ -13,11 +13,17 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// For errors. What is nested may be so deep that printing it would take all of the stack.
+std::string shown(const Json& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::vector<int64_t> parse_ranks(const Json& value, const std::string& name) {
   if (!value.is_array()) fail_input("group \"{}\" is no list of ranks", name);
   std::vector<int64_t> ranks;
   for (const Json& rank : value) {
-    if (!rank.is_number_integer()) fail_input("group \"{}\": {} is no rank", name, rank.dump());
+    if (!rank.is_number_integer()) fail_input("group \"{}\": {} is no rank", name, shown(rank));
     ranks.push_back(rank.get<int64_t>());
   }
   return ranks;
@@ -68,7 +74,7 @@ Json parse_literal(const std::string& text) {
 }
 
 std::string group_name(const Json& name) {
-  return name.is_string() ? name.get<std::string>() : name.dump();
+  return name.is_string() ? name.get<std::string>() : shown(name);
 }
 
 }  // namespace
@@ -100,7 +106,7 @@ std::vector<GroupDefinition> parse_process_groups(const std::string& values) {
   std::vector<GroupDefinition> definitions;
   for (const Json& group : groups) {
     if (!group.is_object() || !group.contains("pg_name") || !group.contains("ranks")) {
-      fail_input("a process group needs pg_name and ranks: {:.80}", group.dump());
+      fail_input("a process group needs pg_name and ranks: {:.80}", values);
     }
     const std::string name = group_name(group["pg_name"]);
     const auto size = group.find("group_size");

@@ -1,36 +1,19 @@
 // Any bytes as the file of a trace: the feeder says what is wrong with it, or hands out every node once, behind those
 // that it depends on.
 #include <google/protobuf/stubs/logging.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <set>
 #include <string>
 
 #include "base/error.h"
 #include "feeder/trace_feeder.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/memory_file.h"
 
 namespace rankwire {
 namespace {
 
 using fuzz::require;
-
-/// A file in memory.
-class MemoryFile {
- public:
-  explicit MemoryFile(const std::vector<uint8_t>& bytes) : fd_(::memfd_create("trace", MFD_CLOEXEC)) {
-    if (fd_ < 0 || ::write(fd_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
-  }
-  ~MemoryFile() { ::close(fd_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
- private:
-  int fd_;
-};
 
 void feed(const std::string& path, const FeederOptions& options, bool gives_back) {
   TraceFeeder feeder(path, options);
@@ -62,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   FeederOptions options{.order = static_cast<FeedOrder>(data[0] % 6), .window = data[1] % 32 + 1u};
   options.missing = data[0] >= 128 ? MissingNodes::kDrop : MissingNodes::kError;
-  const MemoryFile file(fuzz::Input(data + 2, size - 2).rest());
+  const fuzz::MemoryFile file(fuzz::Input(data + 2, size - 2).rest());
   try {
     feed(file.path(), options, data[1] >= 128);
   } catch (const Error& error) {
