@@ -77,7 +77,7 @@ void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& call
       operation.launch = trace_.calls[call->second].begin;
       operation.thread = trace_.calls[call->second].thread;
     }
-    operation.communicates = recorded.call || is_communication(trace_.names[recorded.name]);
+    operation.communicates = recorded.call != nullptr || is_communication(trace_.names[recorded.name]);
     operations_.push_back(std::move(operation));
   }
   std::ranges::stable_sort(operations_, {}, [](const DeviceOperation& operation) {
@@ -125,11 +125,11 @@ bool DeviceQueue::take_own_call(DeviceOperation& operation, const OperatorTree& 
       operation.thread ? tree.innermost(*operation.thread, operation.launch) : OperatorTree::kNone;
   const uint32_t recorder = recorder_around(innermost, tree, calls);
   if (recorder != OperatorTree::kNone) return take(recorder, calls.at(recorder));
-  const std::optional<PytorchCall>& own = operation.recorded->call;
+  const PytorchCall* const own = operation.recorded->call.get();
   const uint32_t other = recorder_around(innermost, tree, trace_.recorded);
   if (own && own->kind != CallKind::kOther) {
     if (other != OperatorTree::kNone) launched_.insert(other);
-    operation.calls = {&*own};
+    operation.calls = {own};
     return true;
   }
   return other != OperatorTree::kNone && take(other, trace_.recorded.at(other));

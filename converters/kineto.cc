@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "converters/json_array_splitter.h"
 #include "converters/json_fields.h"
-#include "proto/json_text.h"
+#include "proto/byte_stream.h"
 
 namespace rankwire {
 namespace {
@@ -125,13 +126,22 @@ std::optional<KinetoSynchronization::Kind> synchronization_kind(std::string_view
   return std::nullopt;
 }
 
+/// simdjson reads a little beyond the end.
+simdjson::padded_string_view padded(std::string& text) {
+  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  return simdjson::padded_string_view(text.data(), text.size(), text.capacity());
+}
+
 class KinetoReader {
  public:
   KinetoReader(const std::string& path, Warnings& warnings) : path_(path), warnings_(warnings) {}
 
-  KinetoTrace read(const simdjson::padded_string& text);
+  /// The next part of the file.
+  void feed(std::string_view text) { events_.feed(text); }
+  KinetoTrace finish();
 
  private:
+  void read_events(ondemand::array events);
   void add(Event&& event, const JsonPlace& place);
   void add_device_operation(Event&& event, const KinetoSpan& span, const JsonPlace& place);
   void read_distribution(ondemand::object info);
@@ -139,6 +149,14 @@ class KinetoReader {
   const std::string& path_;
   Warnings& warnings_;
   KinetoTrace trace_;
+  ondemand::parser parser_;
+  uint64_t events_read_ = 0;
+  JsonArraySplitter events_{"traceEvents", [this](std::string& batch) {
+                              JsonPlace{path_, "the JSON"}.read([&] {
+                                ondemand::document document = parser_.iterate(padded(batch));
+                                read_events(document.get_array());
+                              });
+                            }};
 };
 
 /// Enters how much a call moves.
@@ -156,7 +174,8 @@ void set_sizes(Event& event, const JsonPlace& place) {
 void KinetoReader::add_device_operation(Event&& event, const KinetoSpan& span, const JsonPlace& place) {
   if (event.stream < 0) place.fail("a {} without args.stream", event.category);
   if (event.call) set_sizes(event, place);
-  trace_.device.push_back({span, event.stream, event.correlation, std::move(event.call)});
+  auto call = event.call ? std::make_unique<PytorchCall>(std::move(*event.call)) : nullptr;
+  trace_.device.push_back({span, event.stream, event.correlation, std::move(call)});
 }
 
 void KinetoReader::add(Event&& event, const JsonPlace& place) {
@@ -215,11 +234,19 @@ void KinetoReader::read_distribution(ondemand::object info) {
   }
 }
 
-KinetoTrace KinetoReader::read(const simdjson::padded_string& text) {
-  ondemand::parser parser;
+void KinetoReader::read_events(ondemand::array events) {
+  JsonPlace place{path_, ""};
+  for (auto event : events) {
+    place.path = fmt::format("traceEvents[{}]", events_read_++);
+    place.read([&] { add(read_event(event.get_object()), place); });
+  }
+}
+
+KinetoTrace KinetoReader::finish() {
+  std::string rest = events_.finish();
   bool has_events = false;
   JsonPlace{path_, "the JSON"}.read([&] {
-    ondemand::document document = parser.iterate(text);
+    ondemand::document document = parser_.iterate(padded(rest));
     for (auto field : document.get_object()) {
       const std::string_view key = field.unescaped_key();
       ondemand::value value = field.value();
@@ -227,12 +254,7 @@ KinetoTrace KinetoReader::read(const simdjson::padded_string& text) {
         read_distribution(value.get_object());
       } else if (key == "traceEvents") {
         has_events = true;
-        JsonPlace place{path_, ""};
-        uint64_t index = 0;
-        for (auto event : value.get_array()) {
-          place.path = fmt::format("traceEvents[{}]", index++);
-          place.read([&] { add(read_event(event.get_object()), place); });
-        }
+        read_events(value.get_array());
       }
     }
   });
@@ -249,11 +271,20 @@ uint32_t KinetoNames::index_of(std::string_view name) {
 }
 
 KinetoTrace read_kineto(const std::string& path, Warnings& warnings) {
-  return parse_kineto(read_json_text(path), path, warnings);
+  ByteStream bytes(path);
+  KinetoReader reader(path, warnings);
+  for (std::string_view text = bytes.peek(1); !text.empty(); text = bytes.peek(1)) {
+    reader.feed(text);
+    bytes.skip(text.size());
+  }
+  if (!bytes.problem().empty()) fail_input("{}: {}", path, bytes.problem());
+  return reader.finish();
 }
 
-KinetoTrace parse_kineto(const simdjson::padded_string& text, const std::string& path, Warnings& warnings) {
-  return KinetoReader(path, warnings).read(text);
+KinetoTrace parse_kineto(std::string_view text, const std::string& path, Warnings& warnings) {
+  KinetoReader reader(path, warnings);
+  reader.feed(text);
+  return reader.finish();
 }
 
 }  // namespace rankwire

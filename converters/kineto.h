@@ -3,9 +3,8 @@
 // Source: pytorch/kineto, libkineto/src/output_json.cpp; arguments of events as described there.
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,7 +50,7 @@ struct KinetoRuntimeCall : KinetoSpan {
 struct KinetoDeviceOperation : KinetoSpan {
   int64_t stream = 0;
   int64_t correlation = -1;
-  std::optional<PytorchCall> call;  ///< NCCL's, where its arguments were recorded
+  std::unique_ptr<PytorchCall> call;  ///< NCCL's, where its arguments were recorded
 };
 
 /// cuda_sync.
@@ -76,9 +75,10 @@ struct KinetoTrace {
   std::vector<KinetoSynchronization> synchronizations;
 };
 
-/// Reads one file, plain, gzip or zstd. Throws Error(kInput) that names the file and the place in its JSON.
+/// Reads one file, plain, gzip or zstd, a part at a time. Throws Error(kInput) that names the file and the place in its
+/// JSON.
 KinetoTrace read_kineto(const std::string& path, Warnings& warnings);
 /// The same of the file's text.
-KinetoTrace parse_kineto(const simdjson::padded_string& text, const std::string& path, Warnings& warnings);
+KinetoTrace parse_kineto(std::string_view text, const std::string& path, Warnings& warnings);
 
 }  // namespace rankwire

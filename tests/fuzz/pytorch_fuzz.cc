@@ -2,6 +2,7 @@
 #include <simdjson.h>
 
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "converters/device_queue.h"
@@ -16,7 +17,7 @@ namespace {
 
 using fuzz::require;
 
-void read_device_trace(const simdjson::padded_string& text) {
+void read_device_trace(std::string_view text) {
   Warnings warnings;
   const KinetoTrace trace = parse_kineto(text, "input", warnings);
   const OperatorTree tree(trace.operators);
@@ -39,14 +40,14 @@ void read_device_trace(const simdjson::padded_string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace rankwire;  // NOLINT: this is its main function
-  const simdjson::padded_string text(reinterpret_cast<const char*>(data), size);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     read_device_trace(text);
   } catch (const Error&) {
   }
   try {
     Warnings warnings;
-    parse_pytorch_host(text, "input", warnings);
+    parse_pytorch_host(simdjson::padded_string(text), "input", warnings);
   } catch (const Error&) {
   }
   return 0;
