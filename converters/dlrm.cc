@@ -133,17 +133,17 @@ class DlrmStep {
 
 uint32_t dlrm_ranks(const DlrmModel& model) {
   constexpr const char* kModel = "dlrm";
-  check_positive(kModel, "ranks", model.ranks);
-  check_positive(kModel, "batch", model.batch);
-  check_positive(kModel, "tables", model.tables);
-  check_positive(kModel, "embedding", model.embedding);
-  check_positive(kModel, "lookups", model.lookups);
-  check_positive(kModel, "dense", model.dense);
-  check_positive(kModel, "element", model.element.count);
-  check_positive(kModel, "peak", model.peak_flops);
+  check_positive(kModel, {{"ranks", model.ranks},
+                          {"batch", model.batch},
+                          {"tables", model.tables},
+                          {"embedding", model.embedding},
+                          {"lookups", model.lookups},
+                          {"dense", model.dense},
+                          {"element", model.element.count},
+                          {"peak", model.peak_flops}});
   for (const std::vector<int64_t>* widths : {&model.bottom, &model.top}) {
     if (widths->empty()) fail_input("{}: an MLP without layers", kModel);
-    for (const int64_t width : *widths) check_positive(kModel, "the width of a layer", width);
+    for (const int64_t width : *widths) check_positive(kModel, {{"the width of a layer", width}});
   }
   check_multiple(kModel, "tables", model.tables, "ranks", model.ranks);
   if (model.bottom.back() != model.embedding) {

@@ -22,8 +22,10 @@ void write_group_file(const GroupMembers& groups, const std::string& prefix) {
   if (!file) fail_run("{}: cannot be written", path);
 }
 
-void check_positive(const char* model, const char* key, int64_t value) {
-  if (value < 1) fail_input("{}: {} is {}, must be at least 1", model, key, value);
+void check_positive(const char* model, std::initializer_list<std::pair<const char*, int64_t>> values) {
+  for (const auto& [key, value] : values) {
+    if (value < 1) fail_input("{}: {} is {}, must be at least 1", model, key, value);
+  }
 }
 
 void check_multiple(const char* model, const char* key, int64_t value, const char* parts_key, int64_t parts) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -23,8 +25,8 @@ std::string trace_file(const std::string& prefix, uint32_t rank);
 /// Writes `<prefix>.json`. Throws Error(kRun) when it cannot be written.
 void write_group_file(const GroupMembers& groups, const std::string& prefix);
 
-/// Throws Error(kInput) "MODEL: KEY is VALUE, must be at least 1" unless it is.
-void check_positive(const char* model, const char* key, int64_t value);
+/// Throws Error(kInput) "MODEL: KEY is VALUE, must be at least 1" unless each is.
+void check_positive(const char* model, std::initializer_list<std::pair<const char*, int64_t>> values);
 /// Throws Error(kInput) unless `value` is a multiple of `parts` (> 0), naming both keys.
 void check_multiple(const char* model, const char* key, int64_t value, const char* parts_key, int64_t parts);
 /// The product of the degrees; throws Error(kInput) when there are more ranks than a run may have.

@@ -77,15 +77,10 @@ class LayerGraph {
  public:
   LayerGraph(const LayerText& text, const LayerOptions& options, const Division& division, uint32_t rank,
              NodeWriter& nodes, Groups& groups)
-      : text_(text),
-        options_(options),
-        division_(division),
-        rank_(rank),
-        nodes_(nodes),
-        groups_(groups),
-        weights_(text.layers.size()) {}
+      : text_(text), options_(options), division_(division), rank_(rank), nodes_(nodes), groups_(groups) {}
 
   void write() {
+    weights_.resize(text_.layers.size());
     for (uint32_t pass = 0; pass < options_.passes; ++pass) {
       switch (text_.kind) {
         case kMicro:

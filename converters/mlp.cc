@@ -96,13 +96,13 @@ class MlpStep {
 
 uint32_t mlp_ranks(const MlpModel& model) {
   constexpr const char* kModel = "mlp";
-  check_positive(kModel, "layers", model.layers);
-  check_positive(kModel, "width", model.width);
-  check_positive(kModel, "batch", model.batch);
-  check_positive(kModel, "element", model.element.count);
-  check_positive(kModel, "model_parallel", model.model_parallel);
-  check_positive(kModel, "data_parallel", model.data_parallel);
-  check_positive(kModel, "peak", model.peak_flops);
+  check_positive(kModel, {{"layers", model.layers},
+                          {"width", model.width},
+                          {"batch", model.batch},
+                          {"element", model.element.count},
+                          {"model_parallel", model.model_parallel},
+                          {"data_parallel", model.data_parallel},
+                          {"peak", model.peak_flops}});
   check_multiple(kModel, "width", model.width, "model_parallel", model.model_parallel);
   return checked_ranks(kModel, {model.model_parallel, model.data_parallel});
 }

@@ -251,9 +251,9 @@ void write_groups(const TransformerModel& model, uint32_t ranks, const std::stri
 constexpr const char* kModel = "transformer";
 
 void check_experts(const TransformerModel& model) {
-  check_positive(kModel, "experts", model.experts);
-  check_positive(kModel, "experts_per_token", model.experts_per_token);
-  check_positive(kModel, "expert_parallel", model.expert_parallel);
+  check_positive(kModel, {{"experts", model.experts},
+                          {"experts_per_token", model.experts_per_token},
+                          {"expert_parallel", model.expert_parallel}});
   check_multiple(kModel, "experts", model.experts, "expert_parallel", model.expert_parallel);
   check_multiple(kModel, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
   if (model.experts_per_token > model.experts)
@@ -263,17 +263,17 @@ void check_experts(const TransformerModel& model) {
 }  // namespace
 
 uint32_t transformer_ranks(const TransformerModel& model) {
-  check_positive(kModel, "layers", model.layers);
-  check_positive(kModel, "hidden", model.hidden);
-  check_positive(kModel, "sequence", model.sequence);
-  check_positive(kModel, "vocabulary", model.vocabulary);
-  check_positive(kModel, "micro_batches", model.micro_batches);
-  check_positive(kModel, "micro_batch_size", model.micro_batch_size);
-  check_positive(kModel, "element", model.element.count);
-  check_positive(kModel, "tensor_parallel", model.tensor_parallel);
-  check_positive(kModel, "pipeline_parallel", model.pipeline_parallel);
-  check_positive(kModel, "data_parallel", model.data_parallel);
-  check_positive(kModel, "peak", model.peak_flops);
+  check_positive(kModel, {{"layers", model.layers},
+                          {"hidden", model.hidden},
+                          {"sequence", model.sequence},
+                          {"vocabulary", model.vocabulary},
+                          {"micro_batches", model.micro_batches},
+                          {"micro_batch_size", model.micro_batch_size},
+                          {"element", model.element.count},
+                          {"tensor_parallel", model.tensor_parallel},
+                          {"pipeline_parallel", model.pipeline_parallel},
+                          {"data_parallel", model.data_parallel},
+                          {"peak", model.peak_flops}});
   check_multiple(kModel, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
   check_multiple(kModel, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
   check_multiple(kModel, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
