@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "proto/schema_detector.h"
 #include "proto/wire.h"
 
 namespace rankwire {

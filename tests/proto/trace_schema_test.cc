@@ -1,5 +1,5 @@
 // Nodes as bytes: of the present schema held against protobuf, of older ones written field by field.
-#include "proto/trace_schema.h"
+#include "proto/schema_detector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
