@@ -1,9 +1,30 @@
 #include "converters/json_array_splitter.h"
 
-#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <utility>
 
 namespace rankwire {
+namespace {
+
+/// By letter.
+using LetterSet = std::array<bool, 256>;
+
+constexpr LetterSet set_of(std::string_view letters) {
+  LetterSet set{};
+  for (const char letter : letters) set[static_cast<uint8_t>(letter)] = true;
+  return set;
+}
+
+constexpr LetterSet kOutsideStrings = set_of("\"{}[],:"), kInStrings = set_of("\"\\");
+
+/// The place of the first of these letters from `at` on, or the text's end.
+size_t find_any(const LetterSet& letters, std::string_view text, size_t at) {
+  while (at < text.size() && !letters[static_cast<uint8_t>(text[at])]) ++at;
+  return at;
+}
+
+}  // namespace
 
 void JsonArraySplitter::feed(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
@@ -12,7 +33,7 @@ void JsonArraySplitter::feed(std::string_view text) {
       continue;
     }
     // Up to what changes anything, all at once.
-    const size_t end = std::min(text.find_first_of("\"{}[],:", at), text.size());
+    const size_t end = find_any(kOutsideStrings, text, at);
     add(text.substr(at, end - at));
     if (end < text.size()) look_at(text[end]);
     at = end + 1;
@@ -24,13 +45,9 @@ size_t JsonArraySplitter::pass_string(std::string_view text, size_t at) {
   size_t end = at;
   if (std::exchange(escaped_, false)) ++end;
   for (;; end += 2) {
-    end = text.find_first_of("\"\\", end);
+    end = find_any(kInStrings, text, end);
     if (end >= text.size() || text[end] == '"') break;
-    if (end + 1 == text.size()) {
-      escaped_ = true;
-      end = text.npos;
-      break;
-    }
+    escaped_ = end + 1 == text.size();
   }
   in_string_ = end >= text.size();
   end = in_string_ ? text.size() : end + 1;
