@@ -17,6 +17,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"astra", astra_semantics},
     Benchmark{"engine", engine_nodes},
     Benchmark{"fabric", fabric_hops},
+    Benchmark{"kineto", kineto_reading},
     Benchmark{"pacing", pacing_precision},
     Benchmark{"simulate_large", simulate_large},
     Benchmark{"simulate_small", simulate_small},
