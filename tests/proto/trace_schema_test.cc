@@ -1,6 +1,4 @@
 // Nodes as bytes: of the present schema held against protobuf, of older ones written field by field.
-#include "proto/schema_detector.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "proto/attributes.h"
+#include "proto/schema_detector.h"
 #include "proto/wire.h"
 #include "tests/proto/same_node.h"
 #include "tests/proto/wire_bytes.h"
