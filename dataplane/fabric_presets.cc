@@ -25,8 +25,8 @@ FabricSwitchOptions hpcc_ns3(const PresetPort& port) {
   // rate x latency in bytes: bit/s x ps / 8e12.
   const auto in_flight = static_cast<int64_t>(static_cast<__int128>(rate) * port.line.latency.ps / 8'000'000'000'000);
   const Bytes reserve(4 << 10), headroom(3 * in_flight);
-  const int64_t groups = int64_t{port.ports} * kPriorities;
-  const int64_t shared = 12'000'000 - groups * reserve.count - int64_t{port.ports} * headroom.count;
+  // Its thresholds leave out the reserve and headroom of one priority group a port.
+  const int64_t shared = (12 << 20) - int64_t{port.ports} * (reserve.count + headroom.count);
   FabricSwitchOptions device;
   device.buffer = {.shared = Bytes(std::max<int64_t>(shared, 1 << 20)),
                    .reserve = reserve,

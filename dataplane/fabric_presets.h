@@ -25,7 +25,7 @@ struct PresetPort {
 /// ms. The alpha of lossy queues, 1, is ours.
 ///
 /// "hpcc_ns3": the switch of HPCC's simulator (alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc, run.py):
-/// 12 MB less the groups' reserve of 4 KiB and headroom of 3 x rate x link latency, alpha 1/8, XON 3 KiB below; all
+/// 12 MiB less a reserve of 4 KiB and headroom of 3 x rate x link latency a port, alpha 1/8, XON 3 KiB below; all
 /// priorities but 0 lossless; RED at dequeue with Kmin 100 KB x rate / 25 Gb/s, Kmax 4 x Kmin, 20 %, not of priority 0.
 std::optional<FabricSwitchOptions> find_fabric_preset(std::string_view name, const PresetPort& port);
 
