@@ -75,7 +75,11 @@ class FactsBuilder {
     integer(index, in, "comm_dst", node.destination);
     integer(index, in, "comm_tag", tag);
     integer(index, in, "root", node.root);
-    attempt(index, [&] { node.has_splits = count_list_attribute(in, "comm_splits").has_value(); });
+    attempt(index, [&] {
+      auto splits = count_list_attribute(in, "comm_splits");
+      node.has_splits = splits.has_value();
+      if (splits) facts_.splits.emplace(index, std::move(*splits));
+    });
     node.tag = tag.value_or(0);
     read_inputs(in.inputs.values, node);
   }

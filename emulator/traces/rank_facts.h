@@ -67,6 +67,8 @@ struct RankFacts {
   std::vector<ReadFault> faults;                    ///< values that are not what they must be
   std::string unreadable;                           ///< why reading ended before the end of the file, or ""
   std::unordered_map<uint64_t, uint32_t> index_of;  ///< the first node with an id
+  /// By node that has the attribute `comm_splits`: its numbers.
+  std::unordered_map<uint32_t, std::vector<int64_t>> splits;
   /// The set has no data dependencies at all: control dependencies carry its graph. Set by `choose_carrier`.
   Carrier carrier = Carrier::kData;
 

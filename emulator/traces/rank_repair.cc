@@ -38,6 +38,14 @@ void multiply(chakra::Node& node, const char* name, int64_t value, int64_t facto
   if (value >= 0 && value <= INT64_MAX / factor) set_integer(node, name, value * factor);
 }
 
+void multiply(chakra::Node& node, const char* name, std::vector<int64_t> values, int64_t factor) {
+  for (int64_t& value : values) {
+    if (value > INT64_MAX / factor) return;
+    value *= factor;
+  }
+  set_text(node, name, fmt::format("[{}]", fmt::join(values, ", ")));
+}
+
 void drop_operation_of(chakra::Node& node) {
   node.set_type(chakra::COMP_NODE);
   node.set_duration_micros(0);
@@ -263,6 +271,8 @@ bool RankRepair::apply(uint32_t index, chakra::Node& node) const {
   const auto own = factors_.find(index);
   const int64_t factor = own != factors_.end() ? own->second : factor_;
   if (factor > 1 && facts.size) multiply(node, "comm_size", *facts.size, factor);
+  if (const auto splits = facts_.splits.find(index); factor > 1 && splits != facts_.splits.end())
+    multiply(node, "comm_splits", splits->second, factor);
   if (factor_ > 1) {
     if (facts.tensor) multiply(node, "tensor_size", *facts.tensor, factor_);
     scale_tensor_lists(node, factor_);

@@ -114,6 +114,9 @@ class Replication {
     if (const uint32_t g = set_.group_of[at.place][at.node]; g != RankSet::kNone) {
       const std::string& name = name_of_[g][replica];
       if (!name.empty()) set_text(node, "pg_name", name);
+      if (facts.has_splits && spans_replicas(g))
+        fail_input("{}: comm_splits name the members of one replica, but group \"{}\" would span {}", set_.where(at),
+                   set_.groups[g].name, options_.replicas);
       if (facts.root && !spans_replicas(g)) set_integer(node, "root", *facts.root + first);
     }
     if (facts.kind == NodeKind::kSend || facts.kind == NodeKind::kReceive) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "emulator/collective/cost.h"
+#include "emulator/collective/custom_algorithm.h"
 #include "emulator/collective/turning.h"
 #include "tests/collective/definitions.h"
 #include "tests/collective/named_algorithms.h"
@@ -116,6 +117,18 @@ TEST(UnevenBlocks, ARingPassesEveryBlockButOne) {
       EXPECT_EQ(bytes_sent(schedule), Bytes(420) - kept) << to_string(operation) << " at " << request.position;
     }
   }
+}
+
+TEST(UnevenBlocks, AnAlgorithmFromFilesGivesWayToTheDefault) {
+  const std::vector<Bytes> blocks = begins_of({8, 0, 400, 12});
+  const ScheduleRequest request = with_blocks({.operation = Operation::kAllGather, .members = 4}, blocks);
+  ScheduleOptions options = options_of({Operation::kAllGather, Algorithm::kCustom}, 1, Bytes(4096));
+  CustomAlgorithm nothing{.operation = Operation::kAllGather};
+  nothing.members.resize(4);
+  options.custom[static_cast<size_t>(Operation::kAllGather)] = std::make_shared<CustomAlgorithm>(nothing);
+  const Schedule given = make_schedule(request, options);
+  EXPECT_TRUE(is_turned(make_schedule(request, {}), given, 0, 4));  // the same steps
+  EXPECT_EQ(given.steps.size(), 5u);  // sends blocks 0, 3 and 2, receives 3, 2 and the empty 1
 }
 
 TEST(UnevenBlocks, OneScheduleDoesNotServeAll) {

@@ -109,6 +109,16 @@ TEST(Repair, ElementsBecomeBytesOnce) {
             (std::vector<std::pair<std::string, std::string>>{{kSizeUnit, "bytes"}}));
 }
 
+TEST(Repair, SplitsBecomeBytesWithTheirSum) {
+  const auto exchange = [](const char* splits) {
+    return Nodes{collective(1, "x", CollectiveKind::kAllToAll).size(8).text("comm_splits", splits)};
+  };
+  const CheckOptions options{.element_size = Bytes(4)};
+  const Repaired repaired(TraceSet({exchange("[3, 5]"), exchange("[8, 0]")}), options);
+  EXPECT_EQ(repaired.rank(0)[0].attr(1).int64_val(), 32);
+  EXPECT_EQ(repaired.rank(0)[0].attr(2).string_val(), "[12, 20]");
+}
+
 TEST(Repair, TagsAreUniqueAfterwardsAndMessagesKeepTheirPartners) {
   TraceSet set({{send(1, "a", 1).size(64), send(2, "b", 1).size(128), send(3, "c", 1).size(32).integer("comm_tag", 1)},
                 {receive(1, "a", 0).size(64), receive(2, "b", 0).size(128),

@@ -83,6 +83,12 @@ TEST(Replicate, WhatCannotBe) {
   EXPECT_THAT([] { Replicas(TraceSet(sound()), 2, {"tp"}); }, ThrowsMessage<Error>(HasSubstr("--across tp")));
   EXPECT_THAT([] { Replicas(TraceSet({{send(1, "out", 3).size(8)}}), 2); },
               ThrowsMessage<Error>(HasSubstr("comm_dst is 3, which has no trace")));
+  const Nodes uneven = {collective(1, "x", CollectiveKind::kAllToAll).size(8).text("comm_splits", "[3, 5]")};
+  EXPECT_THAT(
+      [&] {
+        Replicas(TraceSet({uneven, uneven}), 2);
+      },
+      ThrowsMessage<Error>(HasSubstr("comm_splits name the members of one replica")));
 }
 
 }  // namespace
