@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -131,8 +132,8 @@ inline bool is_sealed(const FrameBytes& frame) {
   for (size_t i = 0; i < 20; i += 2) sum += field(frame, kIpAt + i, 2);
   while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
   if (sum != 0xFFFF) return false;
-  FrameBytes covered(8, 0xFF);
-  covered.insert(covered.end(), frame.begin() + kIpAt, frame.end() - 4);
+  FrameBytes covered(frame.begin() + kIpAt - 8, frame.end() - 4);
+  std::fill_n(covered.begin(), 8, 0xFF);
   // Type of service, time to live, checksum; UDP checksum; the reserved byte of BTH.
   for (const size_t masked : {1, 8, 10, 11, 26, 27, 32}) covered[8 + masked] = 0xFF;
   uint32_t crc = 0xFFFFFFFF;
