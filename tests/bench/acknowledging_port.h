@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <vector>
 
-#include "base/spsc_ring.h"
+#include "dataplane/icrc.h"
 #include "dataplane/packet.h"
 #include "dataplane/request_writer.h"
 
@@ -23,12 +24,13 @@ class AcknowledgingPort final : public FramePort {
         capabilities_(port.capabilities()),
         first_queue_pair_(first_queue_pair),
         pattern_icrc_(mtu),
-        headers_(pattern_icrc_.make_template(answers.front())),
-        owed_(1 << 16) {
+        headers_(pattern_icrc_.make_template(answers.front())) {
+    owed_.reserve(answers.size());
+    for (Buffer& buffer : buffers_) write_acknowledgement(pattern_icrc_, headers_, {}, place_in(buffer));
     for (const PacketPath& path : answers)
       answers_.push_back({.icrc = pattern_icrc_.make_template(path).icrc.behind_bth,
-                          .source_port = Be16(path.source_port),
-                          .destination_qp = Be24(path.destination_qp)});
+                          .source_port = std::bit_cast<uint16_t>(Be16(path.source_port)),
+                          .destination = uint64_t{std::bit_cast<uint32_t>(Be32(path.destination_qp))} << 32});
   }
 
   size_t allocate(std::span<Frame> frames) noexcept override { return port_.allocate(frames); }
@@ -56,14 +58,20 @@ class AcknowledgingPort final : public FramePort {
   }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
-    const size_t n = owed_.pop(std::span(taken_).first(std::min(frames.size(), taken_.size())));
+    const size_t n = std::min({frames.size(), buffers_.size(), owed_.size() - answered_});
+    const FrameShape shape = acknowledgement_shape(headers_);
     for (size_t i = 0; i < n; ++i) {
-      write_answer(taken_[i], buffers_[i]);
-      frames[i].head = buffers_[i].data() + kHeaderRoom - acknowledgement_shape(headers_).header_length;
-      frames[i].head_length = acknowledgement_shape(headers_).header_length;
+      write_answer(owed_[answered_ + i], place_in(buffers_[i]));
+      frames[i].head = place_in(buffers_[i]) - shape.header_length;
+      frames[i].head_length = shape.header_length;
       frames[i].payload_length = 0;
       frames[i].tail_length = 0;
       frames[i].arrival = now;
+    }
+    answered_ += n;
+    if (answered_ == owed_.size()) {
+      owed_.clear();
+      answered_ = 0;
     }
     return n;
   }
@@ -82,10 +90,10 @@ class AcknowledgingPort final : public FramePort {
   /// What the acknowledgements of a queue pair have that others have not: so little, because the far end's memory is
   /// not to be measured.
   struct Answers {
-    uint32_t icrc = 0;      ///< IcrcBase::behind_bth
-    uint32_t messages = 0;  ///< completed
-    Be16 source_port;
-    Be24 destination_qp;
+    uint32_t icrc = 0;         ///< IcrcBase::behind_bth
+    uint32_t messages = 0;     ///< completed
+    uint64_t source_port = 0;  ///< as it stands in the first eight bytes of the UDP header
+    uint64_t destination = 0;  ///< the queue pair, in those of BTH
   };
 
   void answer(const uint8_t* head) noexcept {
@@ -96,20 +104,34 @@ class AcknowledgingPort final : public FramePort {
     if (connection >= answers_.size()) return;
     const uint32_t msn = psn_add(answers_[connection].messages, 1);
     answers_[connection].messages = msn;
-    const Owed owed{connection, bth.psn.value(), msn};
-    owed_.push({&owed, 1});
+    owed_.push_back({connection, bth.psn.value(), msn});
   }
 
-  void write_answer(const Owed& owed, Buffer& buffer) noexcept {
+  // The buffer holds an acknowledgement already: what differs is written over it.
+  void write_answer(const Owed& owed, uint8_t* place) noexcept {
     const Answers& own = answers_[owed.connection];
-    headers_.icrc.behind_bth = own.icrc;
-    uint8_t* const place = buffer.data() + kHeaderRoom;
-    write_acknowledgement(pattern_icrc_, headers_, {.psn = owed.psn, .msn = owed.msn}, place);
-    auto* const transport =
-        reinterpret_cast<TransportHeader*>(place - kIcrcBytes - sizeof(Aeth) - sizeof(TransportHeader));
-    transport->udp.source_port = own.source_port;
-    transport->bth.destination_qp = own.destination_qp;
+    const Be32 aeth(uint32_t{Acknowledgement().syndrome} << 24 | owed.msn);
+    const uint32_t behind_bth =
+        pattern_icrc_.behind_bth(own.icrc, headers_.ip_version, {.opcode = Opcode::kAcknowledge, .psn = owed.psn});
+    uint8_t* const end = place - kIcrcBytes - sizeof(Aeth);
+    auto* const transport = reinterpret_cast<TransportHeader*>(end - sizeof(TransportHeader));
+    // In words as wide as those that a receiver reads: it would wait for narrower ones to leave the store buffer.
+    replace(&transport->udp, uint64_t{0xFFFF}, own.source_port);
+    replace(&transport->bth, uint64_t{0xFFFFFFFF} << 32, own.destination);
+    const Be32 psn(owed.psn);
+    std::memcpy(&transport->bth.ack_request, &psn, sizeof psn);
+    std::memcpy(end, &aeth, sizeof aeth);
+    const uint32_t icrc = ~crc32_word(behind_bth, std::bit_cast<uint32_t>(aeth));
+    std::memcpy(end + sizeof aeth, &icrc, sizeof icrc);
   }
+  // The bits of `mask` in the eight bytes at `place`.
+  static void replace(void* place, uint64_t mask, uint64_t bits) noexcept {
+    uint64_t word;
+    std::memcpy(&word, place, sizeof word);
+    word = (word & ~mask) | bits;
+    std::memcpy(place, &word, sizeof word);
+  }
+  static uint8_t* place_in(Buffer& buffer) noexcept { return buffer.data() + kHeaderRoom; }
 
   void check(const uint8_t* place, FrameShape shape) noexcept {
     next_check_ = completed_ + kFramesPerCheck;
@@ -129,10 +151,10 @@ class AcknowledgingPort final : public FramePort {
   const Capabilities capabilities_;
   const uint32_t first_queue_pair_;
   const PatternIcrc pattern_icrc_;
-  HeaderTemplate headers_;        // of the first connection's acknowledgements
-  std::vector<Answers> answers_;  // by connection
-  SpscRing<Owed> owed_;
-  std::array<Owed, 64> taken_;
+  HeaderTemplate headers_;                      // of the first connection's acknowledgements
+  std::vector<Answers> answers_;                // by connection
+  std::vector<Owed> owed_;                      // in the order in which they were asked for
+  size_t answered_ = 0;                         // of them
   alignas(64) std::array<Buffer, 64> buffers_;  // of the frames that are received
   uint64_t completed_ = 0, next_check_ = kFramesPerCheck, checked_ = 0, wrong_ = 0;
 };

@@ -103,13 +103,17 @@ class Stream {
 
   void start(Time now) noexcept {
     for (uint32_t i = 0; i < kMessagesEach; ++i)
-      for (uint32_t connection = 0; connection < next_.size(); ++connection) post(now, ConnectionId(connection));
+      for (uint32_t connection = 0; connection < next_.size(); ++connection) {
+        const Message message = next_message(ConnectionId(connection));
+        transport_.post(now, {&message, 1});
+      }
   }
   void poll(Time now) noexcept {
     const size_t n = transport_.poll(now, events_);
-    for (const Event& event : std::span(events_).first(n)) {
-      if (event.kind == EventKind::kSent) post(now, event.connection);
-    }
+    size_t next = 0;
+    for (const Event& event : std::span(events_).first(n))
+      if (event.kind == EventKind::kSent) messages_[next++] = next_message(event.connection);
+    transport_.post(now, {messages_.data(), next});
   }
   /// Data packets since the last call.
   uint64_t sent() noexcept {
@@ -119,17 +123,18 @@ class Stream {
   }
 
  private:
-  void post(Time now, ConnectionId connection) noexcept {
+  Message next_message(ConnectionId connection) noexcept {
     Message message;
     message.bytes = kMessage;
     message.connection = connection;
     message.index = next_[connection.value]++;
-    transport_.post(now, {&message, 1});
+    return message;
   }
 
   RoceTransport& transport_;
   std::vector<uint32_t> next_;  // by connection
   std::array<Event, 64> events_;
+  std::array<Message, 64> messages_;
   uint64_t sent_ = 0;
 };
 
