@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/error.h"
 #include "dataplane/frame_port.h"
@@ -36,12 +37,16 @@ class PatternInPlace {
   }
 
   /// Makes the first `bytes` of the pattern stand in their place. A trailer may stand behind them already.
-  void provide(rte_mbuf* mbuf, uint16_t bytes) const noexcept {
-    uint16_t& trailer = *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*);
-    if (trailer == bytes + 1) [[likely]]
-      return;
-    restore(place_in(mbuf), trailer, bytes);
-    trailer = static_cast<uint16_t>(bytes + 1);
+  void provide(rte_mbuf* mbuf, uint16_t bytes) const noexcept { provide_up_to(mbuf, mark_of(bytes)); }
+  /// The same in each of the mbufs, and `then(mbuf)` for it.
+  template <class Then>
+  void provide(std::span<void* const> mbufs, uint16_t bytes, Then then) const noexcept {
+    const uint16_t mark = mark_of(bytes);
+    for (void* const buffer : mbufs) {
+      auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+      provide_up_to(mbuf, mark);
+      then(mbuf);
+    }
   }
   /// Something was written up to `end`.
   void overwritten(rte_mbuf* mbuf, const uint8_t* end) const noexcept {
@@ -52,6 +57,15 @@ class PatternInPlace {
   // Of the field: the pattern is not there; otherwise it is, but for kTrailerRoom bytes from one less than the value
   // on.
   static constexpr uint16_t kNothing = 0;
+  static uint16_t mark_of(uint16_t bytes) noexcept { return static_cast<uint16_t>(bytes + 1); }
+
+  [[gnu::always_inline]] void provide_up_to(rte_mbuf* mbuf, uint16_t mark) const noexcept {
+    uint16_t& trailer = *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*);
+    if (trailer == mark) [[likely]]
+      return;
+    restore(place_in(mbuf), trailer, mark - 1u);
+    trailer = mark;
+  }
 
   // All but what the trailer behind the first `bytes` covers.
   [[gnu::noinline]] static void restore(uint8_t* place, uint16_t trailer, uint32_t bytes) noexcept {

@@ -92,11 +92,8 @@ class DpdkPort final : public FramePort {
       const MbufHead head(shape);
       const FrameBuffer* const end = buffer + run.count;
       if (shape.trailer_length > 0) {
-        for (const FrameBuffer* b = buffer; b != end; ++b) {
-          auto* const mbuf = static_cast<rte_mbuf*>(*b);
-          pattern.provide(mbuf, static_cast<uint16_t>(shape.payload_length));
-          head.write(mbuf);
-        }
+        pattern.provide({buffer, end}, static_cast<uint16_t>(shape.payload_length),
+                        [head](rte_mbuf* mbuf) { head.write(mbuf); });
       } else {
         for (const FrameBuffer* b = buffer; b != end; ++b) {
           auto* const mbuf = static_cast<rte_mbuf*>(*b);
