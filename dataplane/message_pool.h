@@ -52,13 +52,18 @@ class MessagePool {
     free_count_ = capacity;
   }
 
-  /// A slot as newly constructed, or kNone when all are taken.
-  uint32_t take() noexcept { return put(OutboundMessage()); }
-  /// A slot with this message, or kNone.
-  uint32_t put(const OutboundMessage& message) noexcept {
+  /// A slot as newly constructed, or kNone when all are taken. It is filled in place: a message that is copied as soon
+  /// as it is written costs as much again.
+  uint32_t take() noexcept {
     if (free_count_ == 0) return OutboundMessage::kNone;
     const uint32_t slot = free_[--free_count_];
-    slots_[slot] = message;
+    slots_[slot] = OutboundMessage();
+    return slot;
+  }
+  /// A slot with this message, or kNone.
+  uint32_t put(const OutboundMessage& message) noexcept {
+    const uint32_t slot = take();
+    if (slot != OutboundMessage::kNone) slots_[slot] = message;
     return slot;
   }
   void give_back(uint32_t slot) noexcept {

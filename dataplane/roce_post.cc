@@ -70,25 +70,26 @@ size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept
 void RoceTransport::take(Time now, const Message& message) noexcept {
   const ConnectionEnds& ends = connections_[message.connection.value];
   assert(ends.source != kNone && "the connection's source is not here");
-  OutboundMessage request;
-  request.posted = now;
-  request.bytes = static_cast<uint32_t>(message.bytes.count);
-  request.immediate = request.index = message.index;
-  request.queue_pair = ends.source;
-  if (options_.payload == PayloadMode::kChecking) request.payload_key = payload_key(message.id);
   const bool split = is_split(ends);
-  if (!split && options_.queue_pairs > 1) request.queue_pair += message.index % options_.queue_pairs;
-
-  if (ends.control) {
-    request.verb = Verb::kWrite;
-    request.context = RequestContext(Purpose::kControl).bits();
-    post_data(request, 0);
-  } else if (!split && has_one_request(options_.verb)) {
-    request.verb = final_verb(options_.verb);
-    request.context = RequestContext(Purpose::kMessage).bits();
-    post_data(request, 0);
+  const auto describe = [&](OutboundMessage& request) {
+    request.posted = now;
+    request.bytes = static_cast<uint32_t>(message.bytes.count);
+    request.immediate = request.index = message.index;
+    request.queue_pair = ends.source;
+    if (options_.payload == PayloadMode::kChecking) request.payload_key = payload_key(message.id);
+    if (!split && options_.queue_pairs > 1) request.queue_pair += message.index % options_.queue_pairs;
+  };
+  if (ends.control || (!split && has_one_request(options_.verb))) {
+    const uint32_t slot = pool_->messages.take();
+    OutboundMessage& request = pool_->messages[slot];
+    describe(request);
+    request.verb = ends.control ? Verb::kWrite : final_verb(options_.verb);
+    request.context = RequestContext(ends.control ? Purpose::kControl : Purpose::kMessage).bits();
+    post_data(slot, 0);
   } else {
-    post_parts(request, split ? options_.queue_pairs : 1);
+    OutboundMessage part;
+    describe(part);
+    post_parts(part, split ? options_.queue_pairs : 1);
   }
 }
 
@@ -113,11 +114,11 @@ void RoceTransport::post_part(OutboundMessage part, uint32_t transfer, uint32_t 
   part.context = RequestContext(Purpose::kPart, transfer).bits();
   if (options_.verb == DataVerb::kWriteThenImm) {
     part.verb = Verb::kWrite;
-    post_data(part, offset);
+    post_data(pool_->messages.put(part), offset);
     part.bytes = 0;
   }
   part.verb = final_verb(options_.verb);
-  post_data(part, offset);
+  post_data(pool_->messages.put(part), offset);
 }
 
 void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept {
@@ -140,14 +141,14 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
-void RoceTransport::post_data(const OutboundMessage& request, uint32_t offset) noexcept {
+void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
+  OutboundMessage& request = pool_->messages[slot];
   const QueuePairEnd& end = ends_[request.queue_pair];
-  const uint32_t slot = pool_->messages.put(request);
-  pool_->messages[slot].remote_address = end.remote_address + offset;
-  pool_->messages[slot].rkey = end.remote_rkey;
+  request.remote_address = end.remote_address + offset;
+  request.rkey = end.remote_rkey;
   if (!remote_slots_.empty()) {
     RemoteSlots& slots = remote_slots_[request.queue_pair];
-    pool_->messages[slot].remote_address += slots.written * slots.bytes;
+    request.remote_address += slots.written * slots.bytes;
     if (!has_following_immediate(request, options_.verb) && ++slots.written == slots.count) slots.written = 0;
   }
   post_slot(slot, request.queue_pair);
@@ -222,6 +223,7 @@ size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
 // Data packets that the request has taken so far.
 uint64_t RoceTransport::packets_of_request(const OutboundMessage& request) const noexcept {
   if (!request.started() || request.verb == Verb::kRead) return 0;
+  if (request.failure == Failure::kNone) return request.packets + uint64_t{request.retransmissions};
   const int32_t sent = psn_distance(request.first_psn, requesters_[request.queue_pair].end_psn());
   return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
 }

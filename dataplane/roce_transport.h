@@ -213,7 +213,7 @@ class RoceTransport final : public Transport {
   void post_parts(OutboundMessage part, uint32_t parts) noexcept;
   void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
   void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
-  void post_data(const OutboundMessage& request, uint32_t offset) noexcept;
+  void post_data(uint32_t slot, uint32_t offset) noexcept;
   void post_request(const OutboundMessage& request) noexcept;
   void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
   size_t report_finished(std::span<Event> events) noexcept;
