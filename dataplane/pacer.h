@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "base/units.h"
@@ -43,7 +44,7 @@ class Pacer {
 
   /// The time of a frame of `length` bytes without FCS on the line.
   Duration line_time(uint32_t length) noexcept {
-    LineTime& known = line_times_[length % line_times_.size()];
+    LineTime& known = line_times_[length * kSpread >> (32 - std::bit_width(kLineTimes - 1))];
     if (length != known.length) known = {length, serialization_time(line_bytes(length), rate_)};
     return known.time;
   }
@@ -57,13 +58,14 @@ class Pacer {
   Time schedule_ = Time::long_ago();
   Bandwidth rate_;
   Duration catch_up_;
-  // Divisions done. Modulo 29 the lengths of full packets of every kind and of acknowledgements differ, at any path
-  // MTU.
+  // Divisions done. The factor keeps the lengths of full packets of every kind and of acknowledgements apart, at any
+  // path MTU.
+  static constexpr uint32_t kLineTimes = 32, kSpread = 0x27D4EB2F;
   struct LineTime {
     uint32_t length = UINT32_MAX;
     Duration time;
   };
-  std::array<LineTime, 29> line_times_;
+  std::array<LineTime, kLineTimes> line_times_;
   uint64_t stalls_ = 0;
   Duration worst_stall_, slipped_;
 };

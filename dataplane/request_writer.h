@@ -65,7 +65,7 @@ class RequestWriter {
   }
   /// The first and the last packet of a message of more than one.
   FrameShape write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
-                         const FramePort::Capabilities& port) const noexcept;
+                         Place place) const noexcept;
   FrameShape write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
                         const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
@@ -117,9 +117,8 @@ void RequestWriter::store(uint8_t* out, Word word) noexcept {
 }
 
 inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
-                                             FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+                                             FrameBuffer buffer, Place place) const noexcept {
   const Opcode opcode = opcodes_of(message.verb).first;
-  const Place place = place_in(port);
   if (opcode == Opcode::kSendFirst) {
     write_middle(path, opcode, psn, buffer, place);
     return middle_shape(path);

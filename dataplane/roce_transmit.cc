@@ -15,11 +15,16 @@ using Purpose = RequestContext::Purpose;
 /// Of an ARP packet. Neighbour solicitations are a little longer; echo replies may be much longer, but are rare.
 constexpr uint32_t kDiscoveryFrame = 60;
 
-/// Two cache lines. A call that is not inlined has no effect that the compiler knows of, and goes away.
+/// The first or the second cache line of two. A call that is not inlined has no effect that the compiler knows of, and
+/// goes away.
 template <class T>
-[[gnu::always_inline]] inline void prefetch_whole(const T& object) noexcept {
+[[gnu::always_inline]] inline void prefetch_first(const T& object) noexcept {
   static_assert(sizeof(T) == 128 && alignof(T) == 64);
   __builtin_prefetch(&object, 1);
+}
+template <class T>
+[[gnu::always_inline]] inline void prefetch_second(const T& object) noexcept {
+  static_assert(sizeof(T) == 128 && alignof(T) == 64);
   __builtin_prefetch(reinterpret_cast<const uint8_t*>(&object) + 64, 1);
 }
 
@@ -175,24 +180,33 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
   writer_->write(templates_[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, buffers, port);
 }
 
-// Thousands of queue pairs that send in turns do not fit into the inner caches. What the one after the next will need
-// is fetched beforehand, and what tells that of the one behind it.
+// Thousands of queue pairs that send in turns do not fit into the inner caches. What each will need is fetched turns
+// beforehand: its headers and the first half of its requester; then, if the first or the last packet of a message will
+// touch them, the other half and the message that the requester names. A turn has just ended.
+template <class Queue>
+[[gnu::always_inline]] inline void RoceTransport::look_ahead(const Queue& senders, const Requester* requesters,
+                                                             const HeaderTemplate* templates,
+                                                             uint32_t turn) const noexcept {
+  if (senders.size() < kTurnsAhead) return;
+  const uint32_t next = senders.at(1), after_next = senders.at(kTurnsAhead - 1);
+  const Requester& requester = requesters[next];
+  if (requester.plain_packets() < turn && requester.next_message() != OutboundMessage::kNone) {
+    prefetch_second(requester);
+    pool_->messages.prefetch(requester.next_message());
+    __builtin_prefetch(&ends_[next], 1);
+  }
+  prefetch_first(requesters[after_next]);
+  prefetch_first(templates[after_next]);
+  prefetch_second(templates[after_next]);
+}
+
 [[gnu::always_inline]] inline void RoceTransport::end_turn(IndexQueue& senders, bool goes_on) const noexcept {
   if (goes_on) {
     senders.rotate();
   } else {
     senders.pop();
   }
-  if (senders.size() < kTurnsAhead) return;
-  const uint32_t next = senders.at(1), after_next = senders.at(kTurnsAhead - 1);
-  // What belongs to the message is touched by its first and its last packet.
-  if (const Requester& requester = requesters_[next]; requester.plain_packets() < options_.turn) {
-    if (const uint32_t message = requester.next_message(); message != OutboundMessage::kNone)
-      pool_->messages.prefetch(message);
-    __builtin_prefetch(&ends_[next], 1);
-  }
-  prefetch_whole(requesters_[after_next]);
-  prefetch_whole(templates_[after_next]);
+  look_ahead(senders, requesters_.data(), templates_.data(), options_.turn);
 }
 
 // Turns of one or several senders, whose packets go into the frames of a burst one behind the other: up to the first
@@ -213,12 +227,15 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   uint32_t done = 0, staged = 0, run = lane.run;
   // Where a turn is one packet, most are these.
   const auto send_plain_packets = [&] {
-    for (; done < buffers.size(); ++done, end_turn(senders, true)) {
-      Requester& requester = requesters[senders.front()];
-      const HeaderTemplate& path = templates[senders.front()];
+    IndexQueue::Rotation turns(senders);
+    for (; done < buffers.size(); ++done) {
+      Requester& requester = requesters[turns.front()];
+      const HeaderTemplate& path = templates[turns.front()];
       if (requester.plain_packets() == 0 || path.header_length != middle.header_length) return;
       writer.write_middle(path, requester.middle_opcode(), requester.next_psn(), buffers[done], place);
       requester.middles_sent(1);
+      turns.rotate();
+      look_ahead(turns, requesters, templates, 1);
     }
   };
   while (done < buffers.size() && !senders.empty()) {
@@ -310,26 +327,34 @@ void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::
                                   Time now) noexcept {
   const HeaderTemplate& path = templates_[queue_pair];
   Requester& requester = requesters_[queue_pair];
-  const FrameShape middle = writer_->middle_shape(path);
+  const RequestWriter& writer = *writer_;
+  const RequestWriter::Place place = writer.place_in(lane.capabilities());
+  const OutboundMessage& message = pool_->messages[requester.next_message()];
+  const FrameShape middle = writer.middle_shape(path);
   const auto count = static_cast<uint32_t>(buffers.size());
   const bool last = count == requester.packets_left();
-  const OutboundMessage& message = pool_->messages[requester.next_message()];
-  // The next begins where this one ends.
-  if (last && message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
   uint32_t psn = requester.next_psn();
+  uint64_t bytes = 0;
   if (requester.at_first()) {
-    const FrameShape shape = writer_->write_first(path, message, psn, buffers.front(), lane.capabilities());
-    stage_data(lane, 1, shape);
+    const FrameShape shape = writer.write_first(path, message, psn, buffers.front(), place);
+    lane.stage(1, shape);
+    bytes += shape.length();
     psn = psn_add(psn, 1);
     buffers = buffers.subspan(1);
   }
   if (const auto middles = static_cast<uint32_t>(buffers.size()) - last; middles > 0) {
-    writer_->write_middles(path, requester.middle_opcode(), psn, buffers.first(middles),
-                           writer_->place_in(lane.capabilities()));
-    stage_data(lane, middles, middle);
+    writer.write_middles(path, requester.middle_opcode(), psn, buffers.first(middles), place);
+    lane.stage(middles, middle);
+    bytes += uint64_t{middle.length()} * middles;
     psn = psn_add(psn, middles);
   }
-  if (last) stage_data(lane, 1, writer_->write_last(path, message, psn, buffers.back(), lane.capabilities()));
+  if (last) {
+    const FrameShape shape = writer.write_last(path, message, psn, buffers.back(), lane.capabilities());
+    lane.stage(1, shape);
+    bytes += shape.length();
+  }
+  counters_.data_packets_tx += count;
+  counters_.bytes_tx += bytes;
   const Time deadline = requester.deadline();
   requester.new_packets_sent(*pool_, count, now);
   if (last) note_deadline(queue_pair, now, deadline);

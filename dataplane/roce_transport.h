@@ -300,6 +300,9 @@ class RoceTransport final : public Transport {
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
                       const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
+  template <class Queue>
+  void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
+                  uint32_t turn) const noexcept;
   void end_turn(IndexQueue& senders, bool goes_on) const noexcept;
   void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
@@ -373,7 +376,8 @@ class RoceTransport final : public Transport {
 };
 
 // A requester has changed: puts it where its deadline and its turn to send are found.
-inline void RoceTransport::after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::after_step(uint32_t queue_pair, Time now,
+                                                             Time deadline_before) noexcept {
   const Requester& requester = requesters_[queue_pair];
   const QueuePairEnd& end = ends_[queue_pair];
   note_deadline(queue_pair, now, deadline_before);

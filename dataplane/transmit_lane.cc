@@ -21,6 +21,7 @@ void TransmitLane::complete() noexcept {
   port_->complete({&frames_[complete_end_], staged_end_ - complete_end_}, {run_.data(), runs_});
   complete_end_ = staged_end_;
   runs_ = 0;
+  open_shape_ = 0;
 }
 
 bool TransmitLane::refill(Time now) noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -85,7 +86,7 @@ class TransmitLane {
   }
   /// The next `count` frames from `next_frames` are complete and take their slots.
   void stage(uint32_t count, FrameShape shape) noexcept {
-    if (runs_ == 0 || shape != run_[runs_ - 1].shape) begin_run(shape);
+    if (std::bit_cast<uint64_t>(shape) != open_shape_) begin_run(shape);
     run_[runs_ - 1].count += count;
     pacer_.start(slot_, count);
     staged_end_ += count;
@@ -105,6 +106,7 @@ class TransmitLane {
   Time control_due() const noexcept;
   void begin_run(FrameShape shape) noexcept {
     run_[runs_++] = {shape, 0};
+    open_shape_ = std::bit_cast<uint64_t>(shape);
     slot_ = pacer_.line_time(shape.length());
   }
   void complete() noexcept;
@@ -131,7 +133,8 @@ class TransmitLane {
   // The last of them, from complete_end_ on, are these runs, and the port does not know yet that they are complete.
   uint32_t complete_end_ = 0;
   uint32_t runs_ = 0;
-  Duration slot_;  // of each frame of the last run
+  uint64_t open_shape_ = 0;  // of the last run, as one word; 0: there is none
+  Duration slot_;            // of each of its frames
   std::array<FrameRun, kBurst> run_;
   std::array<FrameBuffer, 2 * kBurst> frames_;
 };
