@@ -89,8 +89,9 @@ class EmbeddedTestbed final : public Testbed {
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
     testbed->pool_.emplace(frames, frame_bytes(setup, use), use);
-    if (setup.config.fabric) testbed->bells_.emplace(ports);
-    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports);
+    const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
+    if (setup.config.fabric) testbed->bells_.emplace(ports, bell_use);
+    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports, bell_use);
     for (uint32_t p = 0; p < ports; ++p) {
       const Doorbell bell{testbed->bells_ ? &*testbed->bells_ : nullptr, p};
       const Doorbell answer{testbed->arrivals(), p};

@@ -98,8 +98,8 @@ class Twin {
       : hosts_(arity * arity * arity / 4),
         plan_(plan_of(hosts_)),
         pool_(size_t{hosts_} * kFrames, kFrameBytes, PoolUse::kOneThread),
-        bells_(hosts_),
-        arrivals_(hosts_) {
+        bells_(hosts_, BellUse::kOneThread),
+        arrivals_(hosts_, BellUse::kOneThread) {
     std::vector<FramePort*> ends;
     std::vector<PortBinding> bindings;
     std::vector<FabricStation> stations;

@@ -22,8 +22,13 @@ std::vector<uint32_t> answered(Doorbells& bells) {
   return ports;
 }
 
-TEST(Doorbells, AreAnsweredOnceInTheOrderOfPorts) {
-  Doorbells bells(kPorts);
+class DoorbellsOf : public testing::TestWithParam<BellUse> {
+ protected:
+  Doorbells bells{kPorts, GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Use, DoorbellsOf, testing::Values(BellUse::kManyThreads, BellUse::kOneThread));
+
+TEST_P(DoorbellsOf, AreAnsweredOnceInTheOrderOfPorts) {
   for (const uint32_t port : {9'999u, 64u, 0u, 4'096u, 63u, 64u, 4'095u}) bells.ring(port);
   std::vector<uint32_t> seen;
   bells.look([&](uint32_t port) { seen.push_back(port); });
@@ -32,8 +37,7 @@ TEST(Doorbells, AreAnsweredOnceInTheOrderOfPorts) {
   EXPECT_TRUE(answered(bells).empty());
 }
 
-TEST(Doorbells, RungWhileTheyAreAnsweredAreHeardNextTime) {
-  Doorbells bells(kPorts);
+TEST_P(DoorbellsOf, RungWhileTheyAreAnsweredAreHeardNextTime) {
   bells.ring(5'000);
   bells.answer_all([&](uint32_t port) { bells.ring(port); });
   EXPECT_THAT(answered(bells), ElementsAre(5'000));
