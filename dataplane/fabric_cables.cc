@@ -27,6 +27,7 @@ void VirtualFabric::silence(uint32_t number, Time now) noexcept {
   }
   control.pauses.receive(priority_pause(kAllPriorities, 0), now);
   control.asked = 0;
+  note_pauses(number, now);
   port.untold = 0;
 }
 

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -36,26 +34,21 @@ struct FabricEvent {
 };
 static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 16);
 
-/// A calendar (Brown, CACM 31(10), 1988): the events that come first, in order; those of the days behind them, a list a
-/// day as they were pushed; and a heap of what is beyond the calendar, which reaches kDays from the last event popped.
-/// A day is sorted when it is taken to the first events, which happens while a few of these are left, so that who pops
-/// sees some events ahead. Push and pop take constant time as long as days have few events, or many of one time. Events
-/// may be pushed for a time that is past. All memory is reserved at construction and touched as needed; one thread.
+/// Most events are pushed a constant time ahead: a line takes the same time for every full frame, a switch has one
+/// latency. So few different delays make runs, within each of which times ascend in the order of pushing, and the first
+/// event is that of one of the runs. An event joins the run that ends latest of those that end no later than it, as in
+/// patience sorting, so there are no more runs than delays in use; what finds none waits in a heap. Who pops sees the
+/// events behind in the same run. But for the heap's, push and pop take the same time however many events there are.
+/// Events may be pushed for a time that is past. All memory is reserved at construction and touched as needed; one
+/// thread.
 class FabricEventQueue {
  public:
-  static constexpr int kLongestDay = 12;
-  static constexpr int64_t kDays = 1 << 14;
-
-  /// A day has 2^`day_shift` ps, 0 .. 40. Throws std::bad_alloc.
-  explicit FabricEventQueue(uint32_t capacity, int day_shift = kLongestDay)
-      : capacity_(capacity),
-        day_shift_(day_shift),
-        base_(Time::long_ago().ps >> day_shift),
-        near_(capacity + kUsed),
-        scratch_(capacity),
-        nodes_(capacity) {
-    late_.reserve(capacity);
-    days_.assign(kDays, Day());
+  /// Throws std::bad_alloc.
+  explicit FabricEventQueue(uint32_t capacity) : capacity_(capacity), blocks_(capacity / Block::kEvents + 2 * kRuns) {
+    heap_.reserve(capacity);
+    first_.fill(kNever);
+    for (uint32_t group = 0; group < kGroups; ++group) leaders_[group] = group * kGroup;
+    ends_.fill(Time::long_ago().ps);
   }
 
   uint32_t size() const noexcept { return size_; }
@@ -64,231 +57,155 @@ class FabricEventQueue {
   /// Only when size() < capacity().
   void push(Time at, FabricEventKind kind, uint32_t port, uint32_t argument = 0) noexcept {
     assert(size_ < capacity_);
-    const FabricEvent event{at, port, kind, argument};
     ++size_;
-    const int64_t day = day_of(at);
-    if (first_ == end_) {
-      first_ = end_ = 0;
-      last_day_ = day;
-    } else if (day > last_day_) {
-      return store(event, day);
-    } else if (day < last_day_ && end_ - first_ >= kFew) {
-      put_back(day);
-    }
-    insert(event);
+    const Entry entry{{at, port, kind, argument}, sequence_++};
+    const uint32_t run = run_for(at.ps);
+    if (run == kRuns) return push_to_heap(entry);
+    ends_[run] = at.ps;
+    append(runs_[run], entry);
+    if (runs_[run].count++ == 0) offer(run, entry);
   }
 
   /// never() when there is none.
-  Time next() const noexcept { return first_ == end_ ? Time::never() : near_[first_].at; }
+  Time next() const noexcept { return time_of(first_[next_run_]); }
   /// The one that `pop` returns next. Only when not empty.
-  const FabricEvent& front() const noexcept { return near_[first_]; }
-  /// The one that is `n` behind it as far as is known, or null.
-  const FabricEvent* ahead(uint32_t n) const noexcept { return first_ + n < end_ ? &near_[first_ + n] : nullptr; }
+  const FabricEvent& front() const noexcept {
+    return next_run_ == kHeap ? heap_.front().event : front_of(runs_[next_run_]).event;
+  }
   /// Only when not empty.
   FabricEvent pop() noexcept {
-    const FabricEvent event = near_[first_++];
     --size_;
-    base_ = day_of(event.at);
-    while (!late_.empty() && day_of(late_.front().event.at) - base_ < kDays) {
-      const FabricEvent late = pop_late();
-      file(late, day_of(late.at));
+    popped_run_ = next_run_;
+    if (next_run_ == kHeap) return pop_from_heap();
+    Run& run = runs_[next_run_];
+    const FabricEvent event = front_of(run).event;
+    if (++run.begin == Block::kEvents) {
+      const uint32_t used = run.first;
+      run.first = blocks_[used].next;
+      run.begin = 0;
+      blocks_[used].next = free_;
+      free_ = used;
     }
-    if (end_ - first_ < kAhead && size_ > end_ - first_) look_ahead();
+    first_[next_run_] = --run.count == 0 ? kNever : key_of(front_of(run));
+    find_leader(next_run_ / kGroup);
+    find_next();
     return event;
+  }
+  /// The one that is `n` places, 0 < n <= Block::kEvents, behind the one popped last in the same run, or null.
+  const FabricEvent* behind(uint32_t n) const noexcept {
+    const Run& run = runs_[popped_run_];
+    if (run.count < n) return nullptr;
+    const uint32_t place = run.begin + n - 1;
+    if (place < Block::kEvents) return &blocks_[run.first].entries[place].event;
+    return &blocks_[blocks_[run.first].next].entries[place - Block::kEvents].event;
   }
 
  private:
+  static constexpr uint32_t kRuns = 32;  // a power of two
+  static constexpr uint32_t kGroup = 8, kGroups = kRuns / kGroup;
+  static constexpr uint32_t kHeap = kRuns;  // as the number of a run
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kWords = kDays / 64;
-  static constexpr uint32_t kAhead = 12;  // so few first events are left when days are added to them
-  static constexpr uint32_t kFew = 32;    // events that are sorted by insertion
-  static constexpr uint32_t kUsed = 64;   // so many places in front of the first events are worth moving them
 
-  struct Day {
-    uint32_t first = kNone, last = kNone;
-  };
-  /// Some events of one day, in the order of pushing: two cache lines.
-  struct alignas(64) Node {
-    static constexpr uint32_t kEvents = 7;
-    uint32_t next;
-    uint32_t count;
-    std::array<FabricEvent, kEvents> events;
-  };
-  static_assert(sizeof(Node) == 128);
-  struct LateEvent {
+  struct Entry {
     FabricEvent event;
     uint64_t sequence;
   };
+  /// What entries are ordered by: the time, then the sequence. One number, for it is compared more than all else.
+  using Key = __int128;
+  static constexpr Time time_of(Key key) noexcept { return Time(static_cast<int64_t>(key >> 64)); }
+  static constexpr Key kNever = Key{Time::never().ps} << 64 | UINT64_MAX;
   struct Later {
-    bool operator()(const LateEvent& a, const LateEvent& b) const noexcept {
-      return a.event.at != b.event.at ? a.event.at > b.event.at : a.sequence > b.sequence;
-    }
+    bool operator()(const Entry& a, const Entry& b) const noexcept { return key_of(b) < key_of(a); }
+  };
+  /// Some events of a run, one behind the other.
+  struct Block {
+    static constexpr uint32_t kEvents = 42;
+    std::array<Entry, kEvents> entries;
+    uint32_t next;
+  };
+  static_assert(sizeof(Block) <= 1024);
+  /// A list of blocks: events from `begin` in the first to before `end` in the last.
+  struct Run {
+    uint32_t first = kNone, last = kNone;
+    uint32_t begin = 0, end = Block::kEvents;
+    uint32_t count = 0;
   };
 
-  /// What is past is put into the day of the last event popped.
-  int64_t day_of(Time at) const noexcept { return std::max(at.ps >> day_shift_, base_); }
+  static Key key_of(const Entry& entry) noexcept { return Key{entry.event.at.ps} << 64 | entry.sequence; }
+  const Entry& front_of(const Run& run) const noexcept { return blocks_[run.first].entries[run.begin]; }
 
-  void store(const FabricEvent& event, int64_t day) noexcept {
-    if (day - base_ < kDays) return file(event, day);
-    late_.push_back({event, sequence_++});
-    std::push_heap(late_.begin(), late_.end(), Later());
+  /// Of those that end no later the one that ends latest, or kRuns. They end in descending order.
+  uint32_t run_for(int64_t at) const noexcept {
+    uint32_t run = 0;
+    for (uint32_t step = kRuns / 2; step > 0; step /= 2) run += ends_[run + step - 1] > at ? step : 0;
+    return run + (ends_[run] > at ? 1 : 0);
   }
-  FabricEvent pop_late() noexcept {
-    std::pop_heap(late_.begin(), late_.end(), Later());
-    const FabricEvent event = late_.back().event;
-    late_.pop_back();
+  void append(Run& run, const Entry& entry) noexcept {
+    if (run.end == Block::kEvents) add_block(run);
+    blocks_[run.last].entries[run.end++] = entry;
+  }
+  void add_block(Run& run) noexcept {
+    const uint32_t block = free_ == kNone ? touched_++ : free_;
+    if (block == free_) free_ = blocks_[block].next;
+    if (run.count == 0) {
+      run.first = block;
+      run.begin = 0;
+    } else {
+      blocks_[run.last].next = block;
+    }
+    run.last = block;
+    run.end = 0;
+  }
+
+  void push_to_heap(const Entry& entry) noexcept {
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end(), Later());
+    if (heap_.front().sequence == entry.sequence) offer(kHeap, entry);
+  }
+  FabricEvent pop_from_heap() noexcept {
+    std::pop_heap(heap_.begin(), heap_.end(), Later());
+    const FabricEvent event = heap_.back().event;
+    heap_.pop_back();
+    first_[kHeap] = heap_.empty() ? kNever : key_of(heap_.front());
+    find_next();
     return event;
   }
 
-  /// Those of the first events that are behind `day` go back to where other days' are.
-  void put_back(int64_t day) noexcept {
-    uint32_t end = end_;
-    while (end > first_ && day_of(near_[end - 1].at) > day) --end;
-    for (uint32_t i = end; i < end_; ++i) store(near_[i], day_of(near_[i].at));
-    end_ = end;
-    last_day_ = day;
+  /// The entry is the first of its run now.
+  void offer(uint32_t run, const Entry& entry) noexcept {
+    first_[run] = key_of(entry);
+    if (run != kHeap && first_[run] < first_[leaders_[run / kGroup]]) leaders_[run / kGroup] = run;
+    if (first_[run] < first_[next_run_]) next_run_ = run;
   }
-
-  /// Behind those of the first events that are not later.
-  void insert(const FabricEvent& event) noexcept {
-    if (end_ >= capacity_) move_to_front();
-    place(event, first_);
+  void find_leader(uint32_t group) noexcept {
+    uint32_t leader = group * kGroup;
+    Key least = first_[leader];
+    for (uint32_t i = 1; i < kGroup; ++i) take_earlier(group * kGroup + i, leader, least);
+    leaders_[group] = leader;
   }
-  void place(const FabricEvent& event, uint32_t from) noexcept {
-    uint32_t place = end_++;
-    for (; place > from && near_[place - 1].at > event.at; --place) near_[place] = near_[place - 1];
-    near_[place] = event;
+  void find_next() noexcept {
+    next_run_ = kHeap;
+    Key least = first_[kHeap];
+    for (const uint32_t leader : leaders_) take_earlier(leader, next_run_, least);
   }
-  void move_to_front() noexcept {
-    std::copy(near_.data() + first_, near_.data() + end_, near_.data());
-    end_ -= first_;
-    first_ = 0;
-  }
-
-  void file(const FabricEvent& event, int64_t day) noexcept {
-    const auto slot = static_cast<uint32_t>(day & (kDays - 1));
-    Day& list = days_[slot];
-    if (list.first != kNone) {
-      Node& last = nodes_[list.last];
-      if (last.count < Node::kEvents) {
-        last.events[last.count++] = event;
-        return;
-      }
-    }
-    uint32_t place = free_;
-    if (place == kNone) {
-      place = touched_++;
-    } else {
-      free_ = nodes_[place].next;
-    }
-    Node& node = nodes_[place];
-    node.events[0] = event;
-    node.next = kNone;
-    node.count = 1;
-    if (list.first == kNone) {
-      list.first = place;
-      words_[slot / 64] |= uint64_t{1} << slot % 64;
-      summary_[slot / 4096] |= uint64_t{1} << slot / 64 % 64;
-    } else {
-      nodes_[list.last].next = place;
-    }
-    list.last = place;
-  }
-
-  /// Adds days to the first events: the next one with events if none is left, and behind it small ones.
-  void look_ahead() noexcept {
-    if (first_ == end_ || first_ >= kUsed) move_to_front();
-    while (end_ - first_ < kAhead) {
-      const uint32_t from = static_cast<uint32_t>((last_day_ + 1) & (kDays - 1)), slot = first_from(from);
-      if (slot == kNone) {
-        if (first_ == end_) take_late_day();
-        return;
-      }
-      if (first_ != end_ && !is_small(days_[slot])) return;
-      last_day_ += 1 + ((slot - from) & (kDays - 1));
-      take_day(slot);
-      if (size_ == end_ - first_) return;
-    }
-    if (const uint32_t slot = first_from(static_cast<uint32_t>((last_day_ + 1) & (kDays - 1))); slot != kNone)
-      __builtin_prefetch(&nodes_[days_[slot].first], 1);
-  }
-
-  bool is_small(const Day& list) const noexcept {
-    return list.first == list.last || nodes_[list.first].next == list.last;
-  }
-
-  /// Only when all events are beyond the calendar.
-  void take_late_day() noexcept {
-    last_day_ = day_of(late_.front().event.at);
-    while (!late_.empty() && day_of(late_.front().event.at) == last_day_) near_[end_++] = pop_late();
-  }
-
-  /// The first day with events around the calendar, or none.
-  uint32_t first_from(uint32_t slot) const noexcept {
-    const uint32_t word = slot / 64;
-    if (const uint64_t bits = words_[word] >> slot % 64; bits != 0) return slot + std::countr_zero(bits);
-    // Word by word, 64 of them at a look; the first word may be looked at again in the end.
-    uint32_t next = (word + 1) % kWords;
-    for (uint32_t looks = 0; looks <= summary_.size(); ++looks) {
-      if (const uint64_t bits = summary_[next / 64] >> next % 64; bits != 0) {
-        next += std::countr_zero(bits);
-        return next * 64 + std::countr_zero(words_[next]);
-      }
-      next = (next / 64 + 1) * 64 % kWords;
-    }
-    return kNone;
-  }
-
-  /// Its events become the last of the first ones.
-  void take_day(uint32_t slot) noexcept {
-    const uint32_t begin = end_;
-    for (uint32_t next = days_[slot].first; next != kNone;) {
-      Node& node = nodes_[next];
-      for (uint32_t i = 0; i < node.count; ++i) {
-        // A run at a time is sorted.
-        place(node.events[i], end_ - (end_ - begin) % kFew);
-      }
-      const uint32_t behind = node.next;
-      node.next = free_;
-      free_ = next;
-      next = behind;
-    }
-    days_[slot] = Day();
-    words_[slot / 64] &= ~(uint64_t{1} << slot % 64);
-    if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(uint64_t{1} << slot / 64 % 64);
-    if (end_ - begin > kFew) merge_runs({near_.data() + begin, end_ - begin});
-  }
-
-  /// Of kFew events each but for the last; stable.
-  void merge_runs(std::span<FabricEvent> events) noexcept {
-    const auto earlier = [](const FabricEvent& a, const FabricEvent& b) { return a.at < b.at; };
-    for (size_t width = kFew; width < events.size(); width *= 2) {
-      for (size_t begin = 0; begin + width < events.size(); begin += 2 * width) {
-        FabricEvent* to = &events[begin];
-        FabricEvent* right = to + width;
-        if (!earlier(*right, right[-1])) continue;
-        FabricEvent* const right_end = events.data() + std::min(begin + 2 * width, events.size());
-        const FabricEvent* left = scratch_.data();
-        const FabricEvent* const left_end = std::copy(to, right, scratch_.data());
-        while (left != left_end) *to++ = right != right_end && earlier(*right, *left) ? *right++ : *left++;
-      }
-    }
+  /// Without a branch, which nobody could predict.
+  void take_earlier(uint32_t run, uint32_t& earliest, Key& least) const noexcept {
+    const bool earlier = first_[run] < least;
+    least = earlier ? first_[run] : least;
+    earliest = earlier ? run : earliest;
   }
 
   uint32_t capacity_;
-  int day_shift_;
   uint32_t size_ = 0;
-  int64_t base_;                                ///< day of the last event popped
-  int64_t last_day_ = 0;                        ///< of the first events: those of later days are elsewhere
-  UntouchedArray<FabricEvent> near_, scratch_;  ///< the first events, from first_ to end_; what is being sorted
-  uint32_t first_ = 0, end_ = 0;
-  std::vector<LateEvent> late_;
-  uint64_t sequence_ = 0;  ///< of late events
-  UntouchedArray<Node> nodes_;
+  uint64_t sequence_ = 0;
+  uint32_t next_run_ = kHeap, popped_run_ = kHeap;
+  std::array<Key, kRuns + 1> first_;       ///< of each run and the heap
+  std::array<uint32_t, kGroups> leaders_;  ///< by group: the run that has the first event
+  std::array<int64_t, kRuns> ends_;        ///< by run: when its last event is, or was
+  std::array<Run, kRuns + 1> runs_;        ///< the heap's is empty
+  UntouchedArray<Block> blocks_;
   uint32_t free_ = kNone, touched_ = 0;
-  std::vector<Day> days_;
-  std::array<uint64_t, kWords> words_{};
-  std::array<uint64_t, kWords / 64> summary_{};
+  std::vector<Entry> heap_;
 };
 
 }  // namespace rankwire

@@ -14,6 +14,15 @@ PrioritySet VirtualFabric::paused_of_some(uint32_t number, Time now) const noexc
   return set;
 }
 
+/// What is paused has changed.
+void VirtualFabric::note_pauses(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  const PauseTimers& pauses = flow_control_[number].pauses;
+  port.paused_until = pauses.last_expiry();
+  port.pauses_differ = pauses.next_expiry(now) < port.paused_until;
+  port.paused = paused_of_some(number, now);
+}
+
 void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noexcept {
   Port& port = ports_[number];
   FabricFlowControl& control = flow_control_[number];
@@ -24,8 +33,7 @@ void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noe
   if (heeded.priorities == 0 || !port.up) return;
   const PrioritySet before = control.pauses.paused(now);
   control.pauses.receive(heeded, now);
-  const uint16_t longest = *std::max_element(heeded.quanta.begin(), heeded.quanta.end());
-  port.paused_until = std::max(port.paused_until, now + pause_time(longest, line_of(port).times.rate()));
+  note_pauses(number, now);
   const PrioritySet after = control.pauses.paused(now);
   for (uint32_t i = 0; i < kPriorities; ++i) {
     if ((after & ~before & priority_bit(i)) != 0) control.progress[i] = now;
@@ -63,10 +71,10 @@ void VirtualFabric::refresh(uint32_t number, Time now) noexcept {
 }
 
 void VirtualFabric::await_expiry(uint32_t number, Time now) noexcept {
-  FabricFlowControl& control = flow_control_[number];
-  const Time expiry = control.pauses.next_expiry(now);
-  if (control.expiry_due || expiry == Time::never()) return;
-  control.expiry_due = true;
+  if (ports_[number].expiry_due) return;
+  const Time expiry = flow_control_[number].pauses.next_expiry(now);
+  if (expiry == Time::never()) return;
+  ports_[number].expiry_due = true;
   events_.push(expiry, FabricEventKind::kExpire, number);
 }
 
@@ -112,6 +120,7 @@ void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
       begin_storm(number, i, now);
     }
   }
+  note_pauses(number, now);
   serve_or_wake(number, now);
   if ((paused | control.storms) == 0) return;
   control.look_due = true;

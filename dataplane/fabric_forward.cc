@@ -22,12 +22,12 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
     return drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;
-  if (port.is_host) {
+  if (port.is_host && (packet.destination == FabricPacket::kUnread || learned_)) {
     if (const std::optional<PauseFrame> pause = read_pause(packet.frame)) {
       release(handle);
       return obey(number, *pause, now);
     }
-    if (!classify(number, handle)) return drop(handle, FabricDrop::kFiltered, number);
+    if (!classify(number, packet)) return drop(handle, FabricDrop::kFiltered, number);
   }
   if (packet.destination == FabricPacket::kFlooded) return flood(number, handle, now);
   const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
@@ -40,21 +40,37 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
   enqueue(ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now), handle, now);
 }
 
+/// Reads the headers of a host's frame while they are in the caches, unless the frame tells where a station is, is for
+/// others than one host, or stations may have moved before it is in the switch.
+void VirtualFabric::read_early(uint32_t number, FabricPacket& packet) noexcept {
+  packet.destination = FabricPacket::kUnread;
+  if (learned_ || is_runt(packet.frame)) return __builtin_prefetch(packet.frame.head);
+  const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
+  if (is_group(headers.source) || is_group(headers.destination) ||
+      stations_.port_of(headers.source) != static_cast<uint16_t>(number - first_host_port_))
+    return;
+  note_headers(number, headers, packet);
+  packet.destination = stations_.port_of(headers.destination).value_or(FabricPacket::kUnread);
+}
+
 /// Reads a host's frame, once for all switches. False when it goes no further.
-bool VirtualFabric::classify(uint32_t number, uint32_t handle) noexcept {
-  FabricPacket& packet = packets_[handle];
+bool VirtualFabric::classify(uint32_t number, FabricPacket& packet) noexcept {
   if (is_runt(packet.frame)) return false;
   const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
   const auto host = static_cast<uint16_t>(number - first_host_port_);
-  if (!is_group(headers.source)) stations_.learn(headers.source, host);
+  if (!is_group(headers.source)) learned_ |= stations_.learn(headers.source, host);
   if (is_reserved_group(headers.destination)) return false;
+  note_headers(number, headers, packet);
   packet.destination = is_group(headers.destination)
                            ? FabricPacket::kFlooded
                            : stations_.port_of(headers.destination).value_or(FabricPacket::kFlooded);
+  return true;
+}
+
+void VirtualFabric::note_headers(uint32_t number, const FrameHeaders& headers, FabricPacket& packet) noexcept {
   packet.flow = headers.flow;
   packet.priority = priority_of(headers, switches_[ports_[number].device].options.classes);
   packet.ecn_capable = headers.ecn_capable;
-  return true;
 }
 
 bool VirtualFabric::floods_to(uint32_t output) const noexcept {

@@ -12,13 +12,14 @@ namespace rankwire {
 /// A frame with what the switches need to know of it, so that they need not look into it again.
 struct FabricPacket {
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint16_t kFlooded = UINT16_MAX;  ///< as destination: everybody
+  static constexpr uint16_t kFlooded = UINT16_MAX;     ///< as destination: everybody
+  static constexpr uint16_t kUnread = UINT16_MAX - 1;  ///< the same: its headers are to be read by the first switch
 
   Frame frame;           ///< arrival: of the last bit at the switch, or at the host
   uint32_t next;         ///< in a queue
   uint32_t flow;         ///< hash of the flow
   uint32_t ingress;      ///< the port of the present switch by which it came
-  uint16_t destination;  ///< host, or kFlooded
+  uint16_t destination;  ///< host, kFlooded or kUnread
   uint8_t priority;
   bool ecn_capable;
 };

@@ -69,12 +69,12 @@ struct FabricFlowControl {
     calm_since.fill(Time::never());
   }
 
-  PauseTimers pauses;      ///< of this port's output
-  PrioritySet asked = 0;   ///< what this port has told the other end to pause, or is going to
-  PrioritySet storms = 0;  ///< outputs that the watchdog has taken
-  bool refresh_due = false, expiry_due = false, look_due = false;  ///< an event of this kind is waiting
-  std::array<Time, kPriorities> progress;    ///< when the output last sent, began to wait or was paused
-  std::array<Time, kPriorities> calm_since;  ///< in a storm: since when it has not been paused
+  PauseTimers pauses;                          ///< of this port's output
+  PrioritySet asked = 0;                       ///< what this port has told the other end to pause, or is going to
+  PrioritySet storms = 0;                      ///< outputs that the watchdog has taken
+  bool refresh_due = false, look_due = false;  ///< an event of this kind is waiting
+  std::array<Time, kPriorities> progress;      ///< when the output last sent, began to wait or was paused
+  std::array<Time, kPriorities> calm_since;    ///< in a storm: since when it has not been paused
 };
 
 // What every frame touches of a port is small, and apart from what is seldom needed: of thousands of ports it must stay
@@ -101,7 +101,7 @@ struct alignas(32) FabricPort {
       : device(device_number), line(line_number), is_host(leads_to_host) {}
 
   Time free_at = Time::long_ago();       ///< of the output line
-  Time paused_until = Time::long_ago();  ///< no pause lasts longer
+  Time paused_until = Time::long_ago();  ///< when the last pause is over
   uint32_t device;                       ///< its switch
   uint32_t line;                         ///< number
   PrioritySet waiting = 0;               ///< priorities with frames
@@ -109,8 +109,10 @@ struct alignas(32) FabricPort {
   uint8_t settled = kUnsettled;          ///< the priority that the scheduler picked last, from no others
   bool is_host : 1;
   bool up : 1 = true;
-  bool was_down : 1 = false;  ///< FabricPortDetails::down_at tells when last
-  bool wake_due : 1 = false;  ///< an event of this kind is waiting
+  bool was_down : 1 = false;                          ///< FabricPortDetails::down_at tells when last
+  bool wake_due : 1 = false, expiry_due : 1 = false;  ///< an event of this kind is waiting
+  bool pauses_differ : 1 = false;                     ///< not all that are paused go on at `paused_until`
+  PrioritySet paused = 0;                             ///< until `paused_until`, unless `pauses_differ`
 };
 static_assert(sizeof(FabricPort) == 32);
 

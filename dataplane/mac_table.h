@@ -19,14 +19,17 @@ class MacTable {
   explicit MacTable(size_t addresses) : room_(addresses), slots_(std::bit_ceil(2 * addresses)) {}
 
   /// Remembers that the station `mac` (48 bits, wire order read as a big-endian number) is behind `port`. Forgets it
-  /// silently when the table is full, as a bridge does: the station's frames are then flooded.
-  void learn(uint64_t mac, uint16_t port) noexcept {
+  /// silently when the table is full, as a bridge does: the station's frames are then flooded. Whether that was news.
+  bool learn(uint64_t mac, uint16_t port) noexcept {
     const size_t slot = find(mac);
+    const uint64_t entry = mac << 16 | (port + 1u);
+    if (slots_[slot] == entry) return false;
     if (slots_[slot] == 0) {
-      if (room_ == 0) return;
+      if (room_ == 0) return false;
       --room_;
     }
-    slots_[slot] = mac << 16 | (port + 1u);
+    slots_[slot] = entry;
+    return true;
   }
 
   std::optional<uint16_t> port_of(uint64_t mac) const noexcept {

@@ -82,6 +82,8 @@ class PauseTimers {
   PrioritySet paused(Time now) const noexcept { return latest_ <= now ? PrioritySet{0} : paused_of_some(now); }
   /// When the first of the pauses that last at `now` is over; never() when there is none.
   Time next_expiry(Time now) const noexcept;
+  /// When the last of all pauses is, or was, over.
+  Time last_expiry() const noexcept { return latest_; }
 
   /// How long `priority` has been paused up to `now`, which is not before the last arrival.
   Duration time_paused(uint32_t priority, Time now) const noexcept {

@@ -12,10 +12,9 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-// How many events before it is handled memory is fetched for one: what the event names, what that leads to, and what
-// that leads to.
-constexpr uint32_t kFirstFetch = 11, kSecondFetch = 7, kThirdFetch = 3;
-constexpr uint32_t kLargeFrame = 4200;
+// How many events of its run before it is handled memory is fetched for one: what the event names, what that leads to,
+// and what that leads to.
+constexpr uint32_t kFirstFetch = 16, kSecondFetch = 10, kThirdFetch = 4;
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {
@@ -42,9 +41,9 @@ void check_switch(const FabricSwitchOptions& device) {
 void check_options(const Topology& topology, size_t hosts, std::span<const FabricSwitchOptions> devices,
                    const FabricOptions& options) {
   check(topology);
-  if (hosts != topology.hosts.size() || hosts > FabricPacket::kFlooded) {
+  if (hosts != topology.hosts.size() || hosts > FabricPacket::kUnread) {
     fail_input("{} hosts' ports for {} hosts of the fabric, at most {}", hosts, topology.hosts.size(),
-               FabricPacket::kFlooded);
+               FabricPacket::kUnread);
   }
   if (devices.size() != 1 && devices.size() != topology.switches.size()) {
     fail_input("options of {} switches for a fabric of {}", devices.size(), topology.switches.size());
@@ -81,28 +80,6 @@ uint32_t event_capacity(const Topology& topology, const FabricOptions& options, 
          2 * static_cast<uint32_t>(options.schedule.size()) + 1;
 }
 
-/// So long a day of the calendar that with every host's line full of large frames it has a few events, and so long a
-/// calendar that most of what a frame does next is within it.
-int day_shift(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
-  constexpr int64_t kEventsOfFrame = 8, kEventsOfDay = 16, kShortest = 4;
-  Duration latest, frame = Duration::max();
-  for (uint32_t p = 0; p < topology.ports(); ++p) {
-    const Line& line = topology.line_of(p);
-    const Duration time = serialization_time(line_bytes(kLargeFrame), line.rate);
-    latest = std::max(latest, line.latency + time * 2);
-    if (topology.is_host_port(p)) frame = std::min(frame, time);
-  }
-  Duration latency;
-  for (const FabricSwitchOptions& device : devices) latency = std::max(latency, device.latency);
-  const int64_t dense = frame.ps * kEventsOfDay / (kEventsOfFrame * static_cast<int64_t>(topology.hosts.size()));
-  int shift = kShortest;
-  while (shift < FabricEventQueue::kLongestDay &&
-         (dense >> (shift + 1) > 0 || FabricEventQueue::kDays << shift < (latest + latency).ps)) {
-    ++shift;
-  }
-  return shift;
-}
-
 }  // namespace
 
 VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
@@ -113,7 +90,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       cable_in_use_(topology_.cables.size(), 1),
       stations_(options.addresses),
       first_host_port_(topology_.host_port(0)),
-      events_(event_capacity(topology_, options, kPausesOfPort), day_shift(topology_, devices)),
+      events_(event_capacity(topology_, options, kPausesOfPort)),
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()),
@@ -174,8 +151,14 @@ bool VirtualFabric::step(Time now) noexcept {
 }
 
 Time VirtualFabric::run_ahead(Time limit) noexcept {
-  // What the hosts have sent is heard by the next step, before what comes after it.
-  const Time outside = next_outside();
+  Time outside = next_outside();
+  if (outside <= now_) {
+    // What hosts have sent in this turn is a part of it, and needs no turn of its own.
+    const uint64_t before = handled_;
+    listen(now_);
+    told_ += handled_ - before;
+    outside = next_outside();
+  }
   limit = std::min(limit, outside);
   while (events_.next() < limit && events_.front().kind != FabricEventKind::kDeliver) pass(events_.pop());
   return std::min(events_.next(), outside);
@@ -192,7 +175,7 @@ void VirtualFabric::pass(const FabricEvent& event) noexcept {
 /// way on is found, then the next port's; of a port that sends its own, then the first frame's, then what that is
 /// charged to.
 void VirtualFabric::fetch_ahead() noexcept {
-  if (const FabricEvent* const event = events_.ahead(kFirstFetch); event != nullptr) {
+  if (const FabricEvent* const event = events_.behind(kFirstFetch); event != nullptr) {
     __builtin_prefetch(&ports_[event->port], 1);
     if (event->kind == FabricEventKind::kArrive) {
       __builtin_prefetch(&packets_[event->argument], 1);
@@ -201,21 +184,20 @@ void VirtualFabric::fetch_ahead() noexcept {
       __builtin_prefetch(&egress(event->port, recent_priority_), 1);
     }
   }
-  if (const FabricEvent* const event = events_.ahead(kSecondFetch); event != nullptr) {
+  if (const FabricEvent* const event = events_.behind(kSecondFetch); event != nullptr) {
     const Port& port = ports_[event->port];
     if (event->kind == FabricEventKind::kArrive) {
-      if (!port.is_host) routes_.prefetch(SwitchId(port.device), edge_of(packets_[event->argument].destination));
+      routes_.prefetch(SwitchId(port.device), edge_of(packets_[event->argument].destination));
     } else if (event->kind == FabricEventKind::kWake) {
       const uint32_t head = egress(event->port, recent_priority_).packets.head;
       if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
     }
   }
-  if (const FabricEvent* const event = events_.ahead(kThirdFetch); event != nullptr) {
+  if (const FabricEvent* const event = events_.behind(kThirdFetch); event != nullptr) {
     const Port& port = ports_[event->port];
     if (event->kind == FabricEventKind::kArrive) {
-      if (port.is_host) return;
       const FabricPacket& packet = packets_[event->argument];
-      if (packet.destination == FabricPacket::kFlooded) return;
+      if (packet.destination >= FabricPacket::kUnread) return;
       const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
       uint32_t output = first_host_port_ + packet.destination;
       if (!ports.empty()) {
@@ -270,7 +252,7 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       ports_[port].wake_due = false;
       return serve_or_wake(port, event.at);
     case FabricEventKind::kExpire:
-      flow_control_[port].expiry_due = false;
+      ports_[port].expiry_due = false;
       return serve_or_wake(port, event.at);
     case FabricEventKind::kPause: {
       --pauses_on_cables_;
@@ -325,15 +307,15 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
       const Time begun = std::max(frame.arrival + line.latency, host.input_free);
       host.input_free = begun + line.times.of(frame.length());
       const uint32_t handle = packets_.take();
-      packets_[handle].frame = frame;
-      packets_[handle].frame.arrival = host.input_free;
-      if (options_.observer != nullptr) options_.observer->received(number, packets_[handle].frame);
+      FabricPacket& packet = packets_[handle];
+      packet.frame = frame;
+      packet.frame.arrival = host.input_free;
+      read_early(number, packet);
+      if (options_.observer != nullptr) options_.observer->received(number, packet.frame);
       const Time read =
           decides_early && frame.length() > kHeaderBytes ? begun + line.times.of(kHeaderBytes) : host.input_free;
       events_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
       host.rx_bytes += frame.length();
-      // Read when the frame is forwarded, after the whole burst is in.
-      __builtin_prefetch(frame.head);
     }
     host.rx_frames += n;
     handled_ += n;

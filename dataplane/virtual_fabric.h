@@ -21,6 +21,8 @@
 
 namespace rankwire {
 
+struct FrameHeaders;
+
 /// Time is computed from the frames' arrival stamps, so a late `step` delays what it hands out but not what follows,
 /// and virtual and real time agree. A frame that a host began to send at `arrival`
 ///   is in whole at      in = max(arrival + line latency, input line free) + line_bytes / rate,
@@ -97,7 +99,9 @@ class VirtualFabric final : public Device {
 
   // fabric_forward.cc
   void arrive(uint32_t port, uint32_t handle, Time now) noexcept;
-  bool classify(uint32_t port, uint32_t handle) noexcept;
+  void read_early(uint32_t port, FabricPacket& packet) noexcept;
+  bool classify(uint32_t port, FabricPacket& packet) noexcept;
+  void note_headers(uint32_t port, const FrameHeaders& headers, FabricPacket& packet) noexcept;
   void flood(uint32_t port, uint32_t handle, Time now) noexcept;
   void copy_to(uint32_t output, uint32_t handle, Time now) noexcept;
   bool floods_to(uint32_t output) const noexcept;
@@ -126,10 +130,13 @@ class VirtualFabric final : public Device {
   void resume(uint32_t port, uint32_t priority, Time now) noexcept;
 
   // fabric_flow_control.cc
-  PrioritySet paused(uint32_t port, Time now) const noexcept {
-    return ports_[port].paused_until <= now ? PrioritySet{0} : paused_of_some(port, now);
+  PrioritySet paused(uint32_t number, Time now) const noexcept {
+    const Port& port = ports_[number];
+    if (port.paused_until <= now) return 0;
+    return port.pauses_differ ? paused_of_some(number, now) : port.paused;
   }
   PrioritySet paused_of_some(uint32_t port, Time now) const noexcept;
+  void note_pauses(uint32_t port, Time now) noexcept;
   void obey(uint32_t port, const PauseFrame& pause, Time now) noexcept;
   static Duration look_interval(const WatchdogOptions& watchdog) noexcept {
     return Duration(std::max<int64_t>(1, std::min(watchdog.detection, watchdog.restoration).ps / 4));
@@ -172,7 +179,7 @@ class VirtualFabric final : public Device {
   FabricPortCounters counters(uint32_t port) const;
   uint32_t line_number(const FabricLine& line);
   uint32_t edge_of(uint16_t destination) const noexcept {
-    return edges_[destination == FabricPacket::kFlooded ? 0 : destination];
+    return edges_[destination >= FabricPacket::kUnread ? 0 : destination];
   }
   uint32_t queue_number(uint32_t port, uint32_t priority) const noexcept { return port * kPriorities + priority; }
 
@@ -180,7 +187,8 @@ class VirtualFabric final : public Device {
   FabricOptions options_;
   Routes routes_;
   std::vector<uint8_t> cable_in_use_;
-  MacTable stations_;  ///< behind hosts
+  MacTable stations_;     ///< behind hosts
+  bool learned_ = false;  ///< one of them has been learned or moved
   const uint32_t first_host_port_;
   std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
   std::vector<FabricSwitch> switches_;

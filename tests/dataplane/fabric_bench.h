@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct Sent {
   uint8_t dscp = 0;
   uint8_t ecn = 2;  ///< ECT(0)
   uint16_t source_port = 0xC000;
+  std::optional<uint32_t> as = std::nullopt;  ///< the host whose address it bears as its source, if not its own
 };
 
 struct Got {
@@ -61,7 +63,7 @@ class FabricBench {
     Frame frame;
     ASSERT_EQ(hosts_[sent.from]->allocate({&frame, 1}), 1u);
     std::memset(frame.head, 0, 64);
-    const MacAddress to = mac(sent.to), from = mac(sent.from);
+    const MacAddress to = mac(sent.to), from = mac(sent.as.value_or(sent.from));
     std::memcpy(frame.head, &to, 6);
     std::memcpy(frame.head + 6, &from, 6);
     frame.head[12] = 8;

@@ -9,11 +9,11 @@
 namespace rankwire {
 namespace {
 
-/// Against a sorted map, which keeps the order of insertion among equal keys. Delays from none to far beyond the
-/// calendar, and into the past.
+/// Against a sorted map, which keeps the order of insertion among equal keys. Delays at random make more runs than
+/// there are, and some are into the past.
 TEST(FabricEventQueue, KeepsTheOrderOfTimeAndOfPushing) {
   for (const int64_t reach : {1'000LL, 100'000LL, 30'000'000LL, 50'000'000LL, 5'000'000'000LL}) {
-    FabricEventQueue queue(1000, reach < 1'000'000 ? 6 : FabricEventQueue::kLongestDay);
+    FabricEventQueue queue(1000);
     std::multimap<int64_t, uint32_t> model;
     Random random(static_cast<uint64_t>(reach));
     int64_t now = -5'000'000'000'000;
@@ -38,9 +38,9 @@ TEST(FabricEventQueue, KeepsTheOrderOfTimeAndOfPushing) {
   }
 }
 
-/// Whole crowds at a few times, in days of so many that they are merged, with single events before and between them.
+/// Whole crowds at a few times, with single events before and between them.
 TEST(FabricEventQueue, KeepsCrowdsInTheOrderOfPushing) {
-  FabricEventQueue queue(4000, 12);
+  FabricEventQueue queue(4000);
   std::multimap<int64_t, uint32_t> model;
   Random random(11);
   int64_t now = 0;
@@ -63,6 +63,44 @@ TEST(FabricEventQueue, KeepsCrowdsInTheOrderOfPushing) {
     }
     for (; queue.size() > 1000; model.erase(model.begin())) ASSERT_EQ(queue.pop().argument, model.begin()->second);
   }
+}
+
+/// Of 50 delays, more than there are runs, each is used again and again, so that runs begin and end within blocks.
+TEST(FabricEventQueue, KeepsTheOrderOfConstantDelays) {
+  FabricEventQueue queue(5000);
+  std::multimap<int64_t, uint32_t> model;
+  Random random(5);
+  int64_t now = 0;
+  for (uint32_t number = 0; number < 200'000; ++number) {
+    const int64_t at = now + 80 * static_cast<int64_t>(1 + random.below(50) * random.below(50));
+    queue.push(Time(at), FabricEventKind::kArrive, 0, number);
+    model.emplace(at, number);
+    while (model.size() > (number % 1000 < 500 ? 4000u : 100u)) {
+      const FabricEvent event = queue.pop();
+      ASSERT_EQ(event.argument, model.begin()->second);
+      now = event.at.ps;
+      model.erase(model.begin());
+    }
+  }
+}
+
+/// With one delay all are in one run, 42 events a block.
+TEST(FabricEventQueue, ShowsWhatIsBehindInTheRun) {
+  FabricEventQueue queue(1000);
+  uint32_t pushed = 0;
+  while (pushed < 100) queue.push(Time(pushed), FabricEventKind::kArrive, 0, pushed), ++pushed;
+  for (uint32_t popped = 0; popped < 900; ++popped) {
+    ASSERT_EQ(queue.pop().argument, popped);
+    for (const uint32_t n : {1u, 5u, 42u}) {
+      const FabricEvent* const event = queue.behind(n);
+      ASSERT_EQ(event != nullptr, popped + n < pushed);
+      if (event != nullptr) {
+        EXPECT_EQ(event->argument, popped + n);
+      }
+    }
+    if (pushed < 900) queue.push(Time(pushed), FabricEventKind::kArrive, 0, pushed), ++pushed;
+  }
+  EXPECT_EQ(queue.next(), Time::never());
 }
 
 TEST(FabricEventQueue, IsEmptyAtNever) {

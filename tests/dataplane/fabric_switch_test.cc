@@ -295,6 +295,30 @@ TEST(FabricSwitch, CutThroughDoesNotWaitForTheLastBit) {
   EXPECT_EQ(faster.received(1).front().arrival.ps, 100'000 + kFrameTime + 100'000);
 }
 
+/// What a host sends in a turn needs no further step to be heard: the next is when the frame has arrived.
+TEST(FabricSwitch, HearsInRunningAheadWhatWasSentInTheTurn) {
+  FabricBench bench(star_of(2), {FabricSwitchOptions{}});
+  const Time now(1'000'000);
+  bench.fabric().step(now);
+  bench.send({.from = 0, .to = 1}, now);
+  const Time there = bench.fabric().run_ahead(Time::never());
+  EXPECT_GT(there, now);
+  EXPECT_TRUE(bench.fabric().step(there));
+  EXPECT_EQ(bench.received(1).size(), 1u);
+}
+
+/// Host 1's address moves to host 2 while a frame for it is on its way to the switch: the short frame that says so is
+/// there before the long one.
+TEST(FabricSwitch, AFrameGoesWhereItsStationIsWhenItIsInTheSwitch) {
+  FabricBench bench(star_of(3), {FabricSwitchOptions{}});
+  bench.send({.from = 0, .to = 1, .length = 1500}, Time());
+  bench.send({.from = 2, .to = 0, .length = 64, .as = 1}, Time());
+  bench.run();
+  EXPECT_EQ(bench.received(0).size(), 1u);
+  EXPECT_EQ(bench.received(1).size(), 0u);
+  EXPECT_EQ(bench.received(2).size(), 1u);
+}
+
 TEST(FabricSwitch, RefusesOptionsOutOfRange) {
   const auto make = [](auto change) {
     FabricSwitchOptions device;
