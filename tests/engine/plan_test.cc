@@ -109,8 +109,11 @@ TEST(Plan, NcclSchedulesTurnFromHostToHost) {
     builder.collective(r, CollectiveKind::kBroadcast, world, 1 << 20);  // knows its root
   }
   const Workload workload = builder.build();
-  const Placement placement =
-      place_ranks(kRanks, {.hosts = 4, .ports = 4, .addresses = {.first = Ipv4Address{0xC6120001}}});
+  const Placement placement = place_ranks(kRanks, {.policy = PlacementPolicy::kBlock,
+                                                   .hosts = 4,
+                                                   .npus = 2,
+                                                   .ports = 4,
+                                                   .addresses = {.first = Ipv4Address{0xC6120001}}});
   ScheduleOptions options{.nccl = NcclProfile{}};
   options.algorithms[static_cast<size_t>(Operation::kAllReduce)] = Algorithm::kRing;
   const Plan plan = make_plan(workload, placement, options, 1);
