@@ -354,7 +354,7 @@ class NetworkModelReroutes : public ::testing::Test {
   Network network_ = star_.network();
 };
 
-// As TimesASingleMessage: 821280 ps on the line, 1351520 ps beyond. 600000 ps of it are lost.
+// As TimesASingleMessage: 821280 ps on the line, 1535520 ps beyond. 600000 ps of it are lost.
 TEST_F(NetworkModelReroutes, AConnectionWithoutAWayWaits) {
   lose(0, 400'000, 1'000'000);
   NetworkModel model = prepared();
@@ -362,7 +362,7 @@ TEST_F(NetworkModelReroutes, AConnectionWithoutAWayWaits) {
   model.post(Time(), {&message, 1});
   const std::vector<Event> events = drain(model);
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].received.delivered, Time(821'280 + 600'000 + 1'351'520));
+  EXPECT_EQ(events[0].received.delivered, Time(821'280 + 600'000 + 1'535'520));
   EXPECT_EQ(events[1].sent.last_tx, Time(821'280 + 600'000));
 }
 
