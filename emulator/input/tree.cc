@@ -1,5 +1,6 @@
 #include "emulator/input/tree.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 
 namespace rankwire {
 namespace {
@@ -121,6 +123,35 @@ Tree& descend(Tree& tree, const Step& step, const Origin& origin) {
   return tree.entries.back().value;
 }
 
+/// Looks where documents begin, and at nothing else.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  const YAML::Mark& last() const { return last_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { last_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark last_;
+};
+
+/// Where a second document begins. Not `YAML::LoadAll`, which does not end where a document begins with what cannot
+/// begin one, such as a comma.
+std::optional<YAML::Mark> second_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return {};
+  return starts.last();
+}
+
 }  // namespace
 
 Tree* Tree::find(std::string_view key) {
@@ -143,10 +174,10 @@ Tree read_yaml_file(const std::filesystem::path& file) {
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   const Locator locate(file.string(), std::filesystem::absolute(file).parent_path());
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty() || documents[0].IsNull()) fail_input("{}: is empty", file.string());
-    if (documents.size() > 1) fail_at(locate(documents[1].Mark()), "is a second document; a file holds one");
-    Tree tree = to_tree(documents[0], locate, 0);
+    if (const auto second = second_document(text)) fail_at(locate(*second), "is a second document; a file holds one");
+    const YAML::Node document = YAML::Load(text);
+    if (document.IsNull()) fail_input("{}: is empty", file.string());
+    Tree tree = to_tree(document, locate, 0);
     if (tree.kind != Tree::Kind::kMap) fail_at(tree.origin, "must be a map of keys");
     return tree;
   } catch (const YAML::Exception& error) {
