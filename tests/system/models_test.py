@@ -60,8 +60,8 @@ class Models(RankwireTest):
             splits = [0] * RANKS
             splits[(rank + 1) % RANKS] = 7 * MIB if rank == 0 else 1 << 10
             return [chakra.collective(chakra.ALL_TO_ALL, sum(splits), splits=splits)]
-        # 1792 packets of 4096 + 82 bytes and 20 more in the first and last, 1.2 us, the last one (4096 + 82 + 4) again.
-        time = (1792 * 4178 + 20) * 800 + 1_200_000 + 4182 * 800
+        # 1792 packets of 4096 + 82 bytes and 20 more in the first and last, 1.2 us, and the first one (4096 + 82 + 16) before that.
+        time = (1792 * 4178 + 20) * 800 + 1_200_000 + 4194 * 800
         config = self.config(nodes, collectives={"chunk": UNCUT},
                              simulation={"fidelity": ["alpha_beta", "flow", "twin"]})
         for algorithm in ("direct", "bruck", "pairwise", "hierarchical", "pxn"):
