@@ -110,25 +110,36 @@ class OpenVirtualSwitch(RankwireTest):
         self.assertEqual(lost, 0)
         return hit + missed
 
+    def call_past_panic(self, verb, config):
+        """Once more where DPDK's interrupt thread ends the program, as it does when a driver closes a descriptor that is
+        still registered with it; seen with virtio-user as the server."""
+        try:
+            return self.call(verb, config)
+        except AssertionError as error:
+            if "PANIC in eal_intr_thread_main" not in str(error):
+                raise
+            print("DPDK's interrupt thread panicked; once more", flush=True)
+            for port in range(PORTS):
+                (self.folder / f"rw{port}.sock").unlink(missing_ok=True)
+            return self.call(verb, config)
+
     def run_over_switch(self, mtu):
         device = "net_virtio_user{0},path={1}/rw{0}.sock,server=1,queue_size=1024"
-        run = self.call(
-            "run",
-            {
-                "workload": {
-                    "generate": transformer(data_parallel=4, micro_batches=8)
-                },
-                "hosts": {"count": PORTS, "npus": RANKS_A_PORT, "nics": 1},
-                "ports": [
-                    {"name": f"p{port}", "device": device.format(port, self.folder), "rate": "1Gbps"}
-                    for port in range(PORTS)
-                ],
-                "switch": {"latency": "20us"},
-                "transport": {"mtu": f"{mtu}B", "checking": True},
-                "run": {"deadline": "120s"},
-                "dut": {"vendor": "Open vSwitch", "model": "netdev datapath over vhost-user"},
+        config = {
+            "workload": {
+                "generate": transformer(data_parallel=4, micro_batches=8)
             },
-        )
+            "hosts": {"count": PORTS, "npus": RANKS_A_PORT, "nics": 1},
+            "ports": [
+                {"name": f"p{port}", "device": device.format(port, self.folder), "rate": "1Gbps"}
+                for port in range(PORTS)
+            ],
+            "switch": {"latency": "20us"},
+            "transport": {"mtu": f"{mtu}B", "checking": True},
+            "run": {"deadline": "120s"},
+            "dut": {"vendor": "Open vSwitch", "model": "netdev datapath over vhost-user"},
+        }
+        run = self.call_past_panic("run", config)
         self.assert_delivered(run)
         summary = run.summary
         self.assertEqual(summary["ranks"], PORTS * RANKS_A_PORT)
