@@ -9,6 +9,7 @@
 #include "converters/mlp.h"
 #include "converters/transformer.h"
 #include "emulator/cli/commands.h"
+#include "emulator/input/validate_generate.h"
 
 namespace rankwire {
 namespace {
@@ -61,18 +62,6 @@ DlrmModel dlrm_model(const GenerateConfig& c) {
 
 }  // namespace
 
-uint32_t generated_ranks(const GenerateConfig& config) {
-  switch (config.kind) {
-    case GeneratedKind::kTransformer:
-      return transformer_ranks(transformer_model(config));
-    case GeneratedKind::kMlp:
-      return mlp_ranks(mlp_model(config));
-    case GeneratedKind::kDlrm:
-      return dlrm_ranks(dlrm_model(config));
-  }
-  return 0;
-}
-
 GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix) {
   switch (config.kind) {
     case GeneratedKind::kTransformer:
@@ -87,7 +76,7 @@ GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix
 
 int generate_traces(const std::string& specification, const std::string& prefix) {
   const GenerateConfig model = load_generated(specification);
-  const uint32_t ranks = generated_ranks(model);
+  const uint64_t ranks = generated_ranks(model);
   for (const char* suffix : {".et", ".et.gz"}) {
     // Whoever reads the prefix would take it for one more rank.
     const std::string next = fmt::format("{}.{}{}", prefix, ranks, suffix);

@@ -8,8 +8,6 @@
 
 namespace rankwire {
 
-/// How many ranks the description has. Throws Error(kInput) as the generators do.
-uint32_t generated_ranks(const GenerateConfig& config);
 /// Writes `<prefix>.<rank>.et` and `<prefix>.json`. Throws as the generators do.
 GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix);
 

@@ -29,18 +29,6 @@ struct Source {
   }
 };
 
-uint64_t ranks_of(const GenerateConfig& model) {
-  switch (model.kind) {
-    case GeneratedKind::kTransformer:
-      return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
-    case GeneratedKind::kMlp:
-      return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
-    case GeneratedKind::kDlrm:
-      return model.dlrm.ranks;
-  }
-  return 0;
-}
-
 void check_workload(const Source& source) {
   const WorkloadConfig& workload = source.config.workload;
   if (source.root.find("workload") == nullptr) source.fail("workload", "is required");
@@ -165,7 +153,7 @@ void check_hosts(const Source& source) {
     source.fail("hosts", "{} hosts with {} NICs in all leave some of {} ports idle", hosts, nics, config.ports.size());
   }
   if (!config.workload.generate || !config.hosts.npus) return;
-  const uint64_t ranks = ranks_of(*config.workload.generate);
+  const uint64_t ranks = generated_ranks(*config.workload.generate);
   if (ranks > hosts * *config.hosts.npus) {
     source.fail("hosts.npus", "{} hosts of {} NPUs do not hold the {} ranks of workload.generate", hosts,
                 *config.hosts.npus, ranks);
@@ -189,7 +177,7 @@ void check_place(const Source& source, const PlacementEntry& place, const std::s
 
 void check_every_rank(const Source& source, const std::set<uint32_t>& ranks) {
   const auto& model = source.config.workload.generate;
-  const uint64_t expected = model ? ranks_of(*model) : ranks.size();
+  const uint64_t expected = model ? generated_ranks(*model) : ranks.size();
   for (uint32_t rank = 0; rank < expected; ++rank) {
     if (!ranks.contains(rank)) source.fail("mapping.ranks", "rank {} is missing", rank);
   }

@@ -60,6 +60,18 @@ void check_keys_of_kind(const Description& is, const char* kind) {
 
 }  // namespace
 
+uint64_t generated_ranks(const GenerateConfig& model) {
+  switch (model.kind) {
+    case GeneratedKind::kTransformer:
+      return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
+    case GeneratedKind::kMlp:
+      return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
+    case GeneratedKind::kDlrm:
+      return model.dlrm.ranks;
+  }
+  return 0;
+}
+
 void validate_generate(const GenerateConfig& model, const Tree& root, const std::string& prefix) {
   const Description is{model, root, prefix};
   switch (model.kind) {
