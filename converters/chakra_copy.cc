@@ -13,7 +13,7 @@
 namespace rankwire {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Reads the nodes of one trace as messages of the present schema.
 class NodeSequence {
@@ -88,8 +88,8 @@ class NodeSequence {
   uint64_t lists_ = 0;
 };
 
-Json to_json(const chakra::AttributeProto& attribute) {
-  Json json = {{"name", attribute.name()}};
+OrderedJson to_json(const chakra::AttributeProto& attribute) {
+  OrderedJson json = {{"name", attribute.name()}};
   switch (attribute.value_case()) {
     case chakra::AttributeProto::kInt64Val:
       json["int64Val"] = std::to_string(attribute.int64_val());
@@ -109,23 +109,23 @@ Json to_json(const chakra::AttributeProto& attribute) {
     case chakra::AttributeProto::VALUE_NOT_SET:
       break;
     default:
-      return Json::parse(attribute_json(attribute));
+      return OrderedJson::parse(attribute_json(attribute));
   }
   return json;
 }
 
 template <class Ids>
-void set_ids(Json& json, const char* key, const Ids& ids) {
+void set_ids(OrderedJson& json, const char* key, const Ids& ids) {
   for (const uint64_t id : ids) json[key].push_back(std::to_string(id));
 }
 
-void set_tensors(Json& json, const char* key, const chakra::IOInfo& tensors) {
+void set_tensors(OrderedJson& json, const char* key, const chakra::IOInfo& tensors) {
   json[key] = {{"values", tensors.values()}, {"shapes", tensors.shapes()}, {"types", tensors.types()}};
 }
 
 /// 64-bit integers are texts; what is 0 or empty is left out.
-Json to_json(const chakra::Node& node) {
-  Json json = {{"id", std::to_string(node.id())}, {"name", node.name()}};
+OrderedJson to_json(const chakra::Node& node) {
+  OrderedJson json = {{"id", std::to_string(node.id())}, {"name", node.name()}};
   if (chakra::NodeType_IsValid(node.type())) {
     json["type"] = chakra::NodeType_Name(node.type());
   } else {
@@ -171,7 +171,7 @@ Conversion convert_to_json(const std::vector<std::string>& traces, const std::fi
     std::ofstream file(path);
     file << "{\"version\": \"1.0.0\"}\n";
     NodeSequence(traces[rank], conversion).each([&](const chakra::Node& node) {
-      file << to_json(node).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+      file << to_json(node).dump(-1, ' ', false, OrderedJson::error_handler_t::replace) << "\n";
     });
     if (!file.flush()) fail_run("{}: cannot write the trace", path);
     ++progress.done;

@@ -57,8 +57,4 @@ class TraceFolder {
   bool kept_ = false;
 };
 
-inline std::string trace_file(const std::string& prefix, uint32_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
-
 }  // namespace rankwire

@@ -14,15 +14,15 @@ namespace {
 constexpr const char* kGroup = "all";
 
 /// A layer of one of the MLPs.
-struct Layer {
+struct DlrmLayer {
   std::string name;
   int64_t inputs = 0, outputs = 0;
 
   int64_t parameters() const { return size_product({inputs, outputs}); }
 };
 
-std::vector<Layer> layers_of(const char* name, int64_t inputs, const std::vector<int64_t>& outputs) {
-  std::vector<Layer> layers;
+std::vector<DlrmLayer> layers_of(const char* name, int64_t inputs, const std::vector<int64_t>& outputs) {
+  std::vector<DlrmLayer> layers;
   for (const int64_t width : outputs) {
     layers.push_back({fmt::format("{}{}", name, layers.size()), inputs, width});
     inputs = width;
@@ -46,10 +46,10 @@ class DlrmStep {
   uint64_t write() {
     look_up();
     const Id vectors = exchange("embedding.all_to_all");
-    for (const Layer& layer : bottom_) compute(layer.name + ".fwd", work_of(layer));
+    for (const DlrmLayer& layer : bottom_) compute(layer.name + ".fwd", work_of(layer));
     last_.push_back(vectors);
     compute("interaction.fwd", interaction());
-    for (const Layer& layer : top_) compute(layer.name + ".fwd", work_of(layer));
+    for (const DlrmLayer& layer : top_) compute(layer.name + ".fwd", work_of(layer));
 
     backward(top_);
     compute("interaction.bwd", twice(interaction()));
@@ -70,7 +70,7 @@ class DlrmStep {
 
   static Work twice(const Work& work) { return {size_product({2, work.flops}), size_product({2, work.elements})}; }
 
-  Work work_of(const Layer& layer) const {
+  Work work_of(const DlrmLayer& layer) const {
     return {size_product({2, model_.batch, layer.parameters()}),
             size_sum({layer.parameters(), size_product({model_.batch, size_sum({layer.inputs, layer.outputs})})})};
   }
@@ -103,7 +103,7 @@ class DlrmStep {
   }
 
   /// Both gradients of each layer, but of the dense features, which learn nothing.
-  void backward(const std::vector<Layer>& layers) {
+  void backward(const std::vector<DlrmLayer>& layers) {
     for (size_t i = layers.size(); i-- > 0;) {
       const bool first = &layers == &bottom_ && i == 0;
       compute(layers[i].name + ".bwd", first ? work_of(layers[i]) : twice(work_of(layers[i])));
@@ -116,14 +116,14 @@ class DlrmStep {
   /// Plain stochastic gradient descent: two operations a parameter, which is read with its gradient and written.
   void update() {
     int64_t parameters = 0;
-    for (const std::vector<Layer>* layers : {&bottom_, &top_})
-      for (const Layer& layer : *layers) parameters = size_sum({parameters, layer.parameters()});
+    for (const std::vector<DlrmLayer>* layers : {&bottom_, &top_})
+      for (const DlrmLayer& layer : *layers) parameters = size_sum({parameters, layer.parameters()});
     last_.insert(last_.end(), gradients_.begin(), gradients_.end());
     compute("optimizer.step", {size_product({2, parameters}), size_product({3, parameters})});
   }
 
   const DlrmModel& model_;
-  const std::vector<Layer> bottom_, top_;
+  const std::vector<DlrmLayer> bottom_, top_;
   NodeWriter nodes_;
   std::vector<Id> last_;       ///< what the next computation waits for
   std::vector<Id> gradients_;  ///< reductions that the optimizer waits for

@@ -11,14 +11,14 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMostRanks = 1 << 17;
+constexpr uint32_t kMostDevices = 1 << 17;
 constexpr double kMostSeconds = 1e6;
-constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kDotBlanks = " \t";
 
 std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
+  const size_t begin = text.find_first_not_of(kDotBlanks);
   if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+  return text.substr(begin, text.find_last_not_of(kDotBlanks) - begin + 1);
 }
 
 /// A task, as operations of one rank or two.
@@ -100,7 +100,7 @@ class GraphReader {
   }
 
   void add_computation(Task& task) {
-    const uint32_t npu = number<uint32_t>(0, "npu_id", kMostRanks - 1);
+    const uint32_t npu = number<uint32_t>(0, "npu_id", kMostDevices - 1);
     const std::optional<double> seconds = number_in<double>(value(4, "time"));
     if (!seconds || !(*seconds >= 0) || *seconds > kMostSeconds)
       lines_.fail("the time is \"{}\", not 0 to {:.0f} s", value(4, "time"), kMostSeconds);
@@ -109,8 +109,8 @@ class GraphReader {
   }
 
   void add_transfer(Task& task) {
-    const uint32_t source = number<uint32_t>(4, "src", kMostRanks - 1);
-    const uint32_t destination = number<uint32_t>(5, "dst", kMostRanks - 1);
+    const uint32_t source = number<uint32_t>(4, "src", kMostDevices - 1);
+    const uint32_t destination = number<uint32_t>(5, "dst", kMostDevices - 1);
     const uint64_t size = number<uint64_t>(6, "size", uint64_t{1} << 50);
     if (source == destination) lines_.fail("src and dst are both {}", source);
     const uint32_t tag = transfers_++;

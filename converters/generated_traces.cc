@@ -10,10 +10,6 @@
 
 namespace rankwire {
 
-std::string trace_file(const std::string& prefix, uint32_t rank) {
-  return fmt::format("{}.{}.et", prefix, rank);
-}
-
 void write_group_file(const GroupMembers& groups, const std::string& prefix) {
   const std::string path = prefix + ".json";
   std::ofstream file(path, std::ios::binary);

@@ -20,8 +20,6 @@ struct GeneratedTraces {
 /// Ranks by name.
 using GroupMembers = std::map<std::string, std::vector<uint32_t>>;
 
-/// `<prefix>.<rank>.et`.
-std::string trace_file(const std::string& prefix, uint32_t rank);
 /// Writes `<prefix>.json`. Throws Error(kRun) when it cannot be written.
 void write_group_file(const GroupMembers& groups, const std::string& prefix);
 

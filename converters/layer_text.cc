@@ -35,8 +35,8 @@ constexpr std::array<std::pair<std::string_view, chakra::CollectiveCommType>, 5>
 
 /// Columns but for the name and the policy of HYBRID_CUSTOMIZED.
 constexpr size_t kColumns = 12;
-constexpr uint32_t kMostLayers = 10'000'000, kMostRanks = 1u << 20;
-constexpr int64_t kMostBytes = int64_t{1} << 50;
+constexpr uint32_t kMostLayers = 10'000'000, kMostNpus = 1u << 20;
+constexpr int64_t kMostLayerBytes = int64_t{1} << 50;
 
 class LayerReader {
  public:
@@ -79,7 +79,7 @@ Parallelism LayerReader::kind_of(std::string_view word) const {
 
 uint32_t LayerReader::positive(std::string_view key, std::string_view word) const {
   const auto value = number_in<uint32_t>(word);
-  if (!value || *value == 0 || *value > kMostRanks) lines_.fail("{} is \"{}\", not 1 to {}", key, word, kMostRanks);
+  if (!value || *value == 0 || *value > kMostNpus) lines_.fail("{} is \"{}\", not 1 to {}", key, word, kMostNpus);
   return *value;
 }
 
@@ -138,7 +138,8 @@ void LayerReader::read_count(Words words) {
 LayerCollective LayerReader::read_collective(std::string_view word, std::string_view size) const {
   LayerCollective collective{.name = std::string(word)};
   const auto bytes = number_in<int64_t>(size);
-  if (!bytes || *bytes < 0 || *bytes > kMostBytes) lines_.fail("\"{}\" is no size, 0 to {} bytes", size, kMostBytes);
+  if (!bytes || *bytes < 0 || *bytes > kMostLayerBytes)
+    lines_.fail("\"{}\" is no size, 0 to {} bytes", size, kMostLayerBytes);
   collective.size = Bytes(*bytes);
   if (word.ends_with("_DP_EP")) {
     collective.scope = LayerScope::kDataWithExpert;

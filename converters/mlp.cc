@@ -10,11 +10,11 @@
 namespace rankwire {
 namespace {
 
-struct Position {
+struct MlpPosition {
   uint32_t shard, replica;
 };
 
-Position position_of(const MlpModel& model, uint32_t rank) {
+MlpPosition position_of(const MlpModel& model, uint32_t rank) {
   if (model.order == MlpModel::Order::kDataModel) return {rank % model.model_parallel, rank / model.model_parallel};
   return {rank / model.data_parallel, rank % model.data_parallel};
 }
@@ -86,7 +86,7 @@ class MlpStep {
   }
 
   const MlpModel& model_;
-  const Position at_;
+  const MlpPosition at_;
   NodeWriter nodes_;
   std::vector<Id> last_;       ///< what the next computation waits for
   std::vector<Id> gradients_;  ///< reductions that the optimizer waits for
@@ -112,7 +112,7 @@ GeneratedTraces generate_mlp(const MlpModel& model, const std::string& prefix) {
   GroupMembers groups;
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
     traces.nodes += MlpStep(model, rank, trace_file(prefix, rank)).write();
-    const Position at = position_of(model, rank);
+    const MlpPosition at = position_of(model, rank);
     if (model.model_parallel > 1) groups[fmt::format("mp_{}", at.replica)].push_back(rank);
     if (model.data_parallel > 1) groups[fmt::format("dp_{}", at.shard)].push_back(rank);
   }

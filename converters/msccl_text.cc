@@ -25,12 +25,12 @@ struct NamedCollective {
   const char* text;
   MscclCollective collective;
 };
-constexpr std::array<NamedCollective, 6> kCollectives = {{{"allreduce", MscclCollective::kAllReduce},
-                                                          {"allgather", MscclCollective::kAllGather},
-                                                          {"reduce_scatter", MscclCollective::kReduceScatter},
-                                                          {"alltoall", MscclCollective::kAllToAll},
-                                                          {"broadcast", MscclCollective::kBroadcast},
-                                                          {"reduce", MscclCollective::kReduce}}};
+constexpr std::array<NamedCollective, 6> kMscclCollectives = {{{"allreduce", MscclCollective::kAllReduce},
+                                                               {"allgather", MscclCollective::kAllGather},
+                                                               {"reduce_scatter", MscclCollective::kReduceScatter},
+                                                               {"alltoall", MscclCollective::kAllToAll},
+                                                               {"broadcast", MscclCollective::kBroadcast},
+                                                               {"reduce", MscclCollective::kReduce}}};
 
 /// A type of step; what it does is in MscclStep.
 struct StepType {
@@ -122,8 +122,8 @@ class AlgorithmReader {
     algorithm_.name = text("name").value_or("");
     algorithm_.protocol = text("proto").value_or("");
     const std::string_view coll = required("coll");
-    const auto known = std::ranges::find(kCollectives, coll, &NamedCollective::text);
-    if (known == kCollectives.end())
+    const auto known = std::ranges::find(kMscclCollectives, coll, &NamedCollective::text);
+    if (known == kMscclCollectives.end())
       fail("coll is \"{}\", not allreduce, allgather, reduce_scatter, alltoall, broadcast or reduce", coll);
     algorithm_.collective = known->collective;
     algorithm_.gpus.resize(number("ngpus", 2, kMostGpus));

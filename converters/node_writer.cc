@@ -1,8 +1,14 @@
 #include "converters/node_writer.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace rankwire {
+
+std::string trace_file(const std::string& prefix, uint32_t rank) {
+  return fmt::format("{}.{}.et", prefix, rank);
+}
 
 NodeWriter::NodeWriter(const std::string& path, chakra::GlobalMetadata metadata) : file_(path) {
   metadata.set_version("1.0.0");

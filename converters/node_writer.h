@@ -12,6 +12,9 @@
 
 namespace rankwire {
 
+/// `<prefix>.<rank>.et`: where a rank's trace is found by whoever is given the prefix.
+std::string trace_file(const std::string& prefix, uint32_t rank);
+
 /// What has been written.
 struct NodeCounts {
   uint64_t nodes = 0;  ///< of all kinds

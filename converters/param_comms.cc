@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using Ids = CallWriter::Ids;
 
-constexpr int64_t kMostElements = int64_t{1} << 40, kMostRanks = 1 << 20;
+constexpr int64_t kMostElements = int64_t{1} << 40, kMostMembers = 1 << 20;
 
 /// One element of the list, with errors that name it.
 class EntryReader {
@@ -88,11 +88,11 @@ class EntryReader {
 ParamEntry EntryReader::read_call() const {
   ParamEntry entry{.name = text("comms")};
   entry.request = dumped("pg_id") + " " + dumped("req");
-  entry.world_size = integer("world_size", kMostRanks, 0);
+  entry.world_size = integer("world_size", kMostMembers, 0);
   PytorchCall& call = entry.call;
   call.kind = call_kind(entry.name);
   call.group = entry_.contains("pg_id") ? dumped("pg_id") : "";
-  call.ranks = integers("global_ranks", kMostRanks);
+  call.ranks = integers("global_ranks", kMostMembers);
   if (entry.name.find("batch") != entry.name.npos) {
     entry.kind = ParamEntry::Kind::kBatchEnd;
     return entry;
@@ -105,9 +105,9 @@ ParamEntry EntryReader::read_call() const {
   call.output = Bytes(integer("out_msg_size", kMostElements, 0) * size);
   call.input_split = integers("in_split", kMostElements);
   call.output_split = integers("out_split", kMostElements);
-  call.rank = integer("root", kMostRanks, -1);
-  if (call.kind == CallKind::kSend) call.peer = integer("dst_rank", kMostRanks);
-  if (call.kind == CallKind::kReceive) call.peer = integer("src_rank", kMostRanks);
+  call.rank = integer("root", kMostMembers, -1);
+  if (call.kind == CallKind::kSend) call.peer = integer("dst_rank", kMostMembers);
+  if (call.kind == CallKind::kReceive) call.peer = integer("src_rank", kMostMembers);
   const auto batched = entry_.find("use_batch");
   entry.batched = batched != entry_.end() && *batched == true;
   return entry;

@@ -12,7 +12,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 /// What is more is no recording of a real job, and would overflow when it is added up.
-constexpr int64_t kMostRanks = int64_t{1} << 20, kMostBytes = int64_t{1} << 40;
+constexpr int64_t kMostCallRanks = int64_t{1} << 20, kMostCallBytes = int64_t{1} << 40;
 
 /// Lower-case letters of the name alone: "_reduce_scatter_base" becomes "reducescatterbase".
 std::string letters_of(std::string_view name) {
@@ -39,7 +39,7 @@ std::vector<int64_t> integers_of(dom::element element) {
   if (element.get(array) != simdjson::SUCCESS) return integers;
   for (const dom::element part : array) {
     const int64_t value = integer_of(part).value_or(-1);
-    integers.push_back(value > kMostBytes ? -1 : value);
+    integers.push_back(value > kMostCallBytes ? -1 : value);
   }
   return integers;
 }
@@ -47,7 +47,7 @@ std::vector<int64_t> integers_of(dom::element element) {
 /// Ranks, positions and numbers of members; nothing else is in their range.
 int64_t rank_of(dom::element element, int64_t otherwise) {
   const int64_t value = integer_of(element).value_or(otherwise);
-  return value >= 0 && value <= kMostRanks ? value : otherwise;
+  return value >= 0 && value <= kMostCallRanks ? value : otherwise;
 }
 
 /// Bytes of all tensors within, [tensor_id, storage_id, offset, num_elem, elem_bytes, device] each; absent when there
@@ -60,7 +60,7 @@ std::optional<int64_t> tensor_bytes(dom::element element) {
     const auto size = integer_of(array.at(4).value_unsafe());
     int64_t bytes;
     const bool sound = count && size && *count >= 0 && *size >= 0 && !__builtin_mul_overflow(*count, *size, &bytes);
-    if (sound && bytes <= kMostBytes) return bytes;
+    if (sound && bytes <= kMostCallBytes) return bytes;
   }
   std::optional<int64_t> sum;
   for (const dom::element part : array) {

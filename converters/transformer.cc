@@ -248,39 +248,39 @@ void write_groups(const TransformerModel& model, uint32_t ranks, const std::stri
   write_group_file(groups, prefix);
 }
 
-constexpr const char* kModel = "transformer";
+constexpr const char* kTransformer = "transformer";
 
 void check_experts(const TransformerModel& model) {
-  check_positive(kModel, {{"experts", model.experts},
-                          {"experts_per_token", model.experts_per_token},
-                          {"expert_parallel", model.expert_parallel}});
-  check_multiple(kModel, "experts", model.experts, "expert_parallel", model.expert_parallel);
-  check_multiple(kModel, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
+  check_positive(kTransformer, {{"experts", model.experts},
+                                {"experts_per_token", model.experts_per_token},
+                                {"expert_parallel", model.expert_parallel}});
+  check_multiple(kTransformer, "experts", model.experts, "expert_parallel", model.expert_parallel);
+  check_multiple(kTransformer, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
   if (model.experts_per_token > model.experts)
-    fail_input("{}: experts_per_token {} is above experts {}", kModel, model.experts_per_token, model.experts);
+    fail_input("{}: experts_per_token {} is above experts {}", kTransformer, model.experts_per_token, model.experts);
 }
 
 }  // namespace
 
 uint32_t transformer_ranks(const TransformerModel& model) {
-  check_positive(kModel, {{"layers", model.layers},
-                          {"hidden", model.hidden},
-                          {"sequence", model.sequence},
-                          {"vocabulary", model.vocabulary},
-                          {"micro_batches", model.micro_batches},
-                          {"micro_batch_size", model.micro_batch_size},
-                          {"element", model.element.count},
-                          {"tensor_parallel", model.tensor_parallel},
-                          {"pipeline_parallel", model.pipeline_parallel},
-                          {"data_parallel", model.data_parallel},
-                          {"peak", model.peak_flops}});
-  check_multiple(kModel, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kModel, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kModel, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kModel, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kModel, model.zero);
+  check_positive(kTransformer, {{"layers", model.layers},
+                                {"hidden", model.hidden},
+                                {"sequence", model.sequence},
+                                {"vocabulary", model.vocabulary},
+                                {"micro_batches", model.micro_batches},
+                                {"micro_batch_size", model.micro_batch_size},
+                                {"element", model.element.count},
+                                {"tensor_parallel", model.tensor_parallel},
+                                {"pipeline_parallel", model.pipeline_parallel},
+                                {"data_parallel", model.data_parallel},
+                                {"peak", model.peak_flops}});
+  check_multiple(kTransformer, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kTransformer, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kTransformer, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kTransformer, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
+  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kTransformer, model.zero);
   check_experts(model);
-  return checked_ranks(kModel, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
+  return checked_ranks(kTransformer, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
 }
 
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {

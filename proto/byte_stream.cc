@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kBufferSize = 256 * 1024;
 
-const char* system_error(int error) {
-  return error != 0 ? std::strerror(error) : "input/output error";
-}
-
 /// An open file.
 class Descriptor {
  public:
@@ -57,10 +53,6 @@ class PlainSource final : public ByteSource {
   std::string problem_;
 };
 
-struct GzipCloser {
-  void operator()(gzFile_s* file) const noexcept { gzclose(file); }
-};
-
 /// One or several members, one behind the other.
 class GzipSource final : public ByteSource {
  public:
@@ -81,7 +73,7 @@ class GzipSource final : public ByteSource {
   }
 
  private:
-  std::unique_ptr<gzFile_s, GzipCloser> stream_;
+  GzipStream stream_;
 };
 
 struct ZstdFreer {
@@ -134,6 +126,14 @@ std::unique_ptr<ByteSource> open_source(const std::string& path) {
 }
 
 }  // namespace
+
+const char* system_error(int error) noexcept {
+  return error != 0 ? std::strerror(error) : "input/output error";
+}
+
+void GzipCloser::operator()(gzFile_s* file) const noexcept {
+  gzclose(file);
+}
 
 ByteStream::ByteStream(const std::string& path) : source_(open_source(path)), buffer_(kBufferSize) {}
 

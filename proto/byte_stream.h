@@ -8,7 +8,18 @@
 #include <string_view>
 #include <vector>
 
+struct gzFile_s;
+
 namespace rankwire {
+
+/// What a call of the operating system or of zlib has left in errno, as text. Valid until the next error.
+const char* system_error(int error) noexcept;
+
+/// An open file of zlib's, which is closed with its owner.
+struct GzipCloser {
+  void operator()(gzFile_s* file) const noexcept;
+};
+using GzipStream = std::unique_ptr<gzFile_s, GzipCloser>;
 
 /// Where packed or plain bytes come from. Used by one thread.
 class ByteSource {

@@ -15,11 +15,7 @@
 namespace rankwire {
 namespace {
 
-constexpr unsigned kBufferSize = 128 * 1024;
-
-const char* system_error(int error) {
-  return error != 0 ? std::strerror(error) : "input/output error";
-}
+constexpr unsigned kPackedBuffer = 128 * 1024;
 
 constexpr int kFramesToJudgeBy = 400;
 
@@ -41,10 +37,6 @@ std::optional<std::string> as_text(const TraceAttribute& attribute) {
 }
 
 }  // namespace
-
-void GzipCloser::operator()(gzFile_s* file) const noexcept {
-  gzclose(file);
-}
 
 TraceReader::TraceReader(const std::string& path) : path_(path), bytes_(path) {
   if (TraceJson::is_json(bytes_.peek(TraceJson::kMagic))) {
@@ -143,7 +135,7 @@ TraceWriter::TraceWriter(const std::string& path) : path_(path) {
   // "T": written as it is, without compression.
   stream_.reset(gzopen(path.c_str(), path.ends_with(".gz") ? "wb6" : "wbT"));
   if (!stream_) fail_run("{}: cannot create: {}", path_, system_error(errno));
-  gzbuffer(stream_.get(), kBufferSize);
+  gzbuffer(stream_.get(), kPackedBuffer);
 }
 
 void TraceWriter::write(const chakra::GlobalMetadata& metadata) {

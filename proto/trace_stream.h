@@ -15,17 +15,10 @@
 #include "proto/trace_node.h"
 #include "proto/trace_schema.h"
 
-struct gzFile_s;
-
 namespace rankwire {
 
 /// No frame of a trace is longer than this, in bytes. The longest in practice embed a whole input file.
 inline constexpr uint32_t kMaxTraceFrame = 64u << 20;
-
-struct GzipCloser {
-  void operator()(gzFile_s* file) const noexcept;
-};
-using GzipStream = std::unique_ptr<gzFile_s, GzipCloser>;
 
 /// GlobalMetadata.
 struct TraceMetadata {

@@ -21,7 +21,7 @@ constexpr int kUsage = 2;
 const uint32_t kCores = std::max(1u, std::thread::hardware_concurrency());
 
 /// One verb of the command line. CLI11 keeps references to the fields until the verb has run.
-struct Line {
+struct CommandLine {
   CLI::App app{"rankwire: the network traffic of AI jobs on real wires, beside a reference model."};
   RunRequest request;
   PeerRequest peer;
@@ -184,7 +184,7 @@ struct Line {
 int rankwire_main(int argc, char** argv) {
   configure_log(Verbosity::kNormal);
   try {
-    Line line;
+    CommandLine line;
     line.add_verbs();
     line.app.parse_complete_callback([&line] {
       if (line.quiet) configure_log(Verbosity::kQuiet);

@@ -3,15 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "emulator/cli/default_value.h"
 #include "emulator/cli/traffic_names.h"
 
 namespace rankwire {
 namespace {
-
-template <class T, class Value>
-void fill(std::optional<T>& key, Value value) {
-  if (!key) key = static_cast<T>(value);
-}
 
 DcqcnPreset dcqcn_preset_of(PresetName preset) {
   switch (preset) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/cli/congestion_control.h"
+#include "emulator/cli/default_value.h"
 #include "emulator/input/fabric_topology.h"
 
 namespace rankwire {
@@ -20,11 +21,6 @@ std::string_view name_of(ProfileName profile) {
       return "rxe";
   }
   return "rankwire";
-}
-
-template <class T, class Value>
-void fill(std::optional<T>& key, Value value) {
-  if (!key) key = static_cast<T>(value);
 }
 
 DataVerb data_verb(VerbName verb) {

@@ -9,9 +9,9 @@ namespace rankwire {
 namespace {
 
 /// One member of the algorithm.
-class Member {
+class HalvingMember {
  public:
-  Member(ScheduleBuilder& builder, bool eliminate)
+  HalvingMember(ScheduleBuilder& builder, bool eliminate)
       : builder_(builder),
         flow_(builder),
         cube_(builder.members(), builder.operation() == Operation::kReduce ? builder.root() : 0),
@@ -120,11 +120,11 @@ class Member {
 }  // namespace
 
 void halving_doubling(ScheduleBuilder& builder) {
-  Member(builder, false).run();
+  HalvingMember(builder, false).run();
 }
 
 void halving_doubling_elimination(ScheduleBuilder& builder) {
-  Member(builder, true).run();
+  HalvingMember(builder, true).run();
 }
 
 }  // namespace rankwire

@@ -10,9 +10,9 @@ namespace {
 
 /// This member, and the columns of the group: the first members of all hosts, the second ones, and so on, as many
 /// columns as every host has members. Whoever has a higher index is served by a member of his host.
-class Member {
+class HierarchicalMember {
  public:
-  explicit Member(ScheduleBuilder& builder)
+  explicit HierarchicalMember(ScheduleBuilder& builder)
       : flow(builder), map_(builder.request()), columns_(map_.least_members()), me_(builder.position()) {
     for (uint32_t h = 0; h < map_.hosts(); ++h)
       if (in_column()) ring_.push_back(map_.members(h)[column()]);
@@ -82,7 +82,7 @@ class Member {
 }  // namespace
 
 void hierarchical_all_reduce(ScheduleBuilder& builder) {
-  Member member(builder);
+  HierarchicalMember member(builder);
   const Extent input = builder.input();
   const auto part = [&](uint32_t column) {
     return joined({partition(input, column, member.columns(), builder.element())});
@@ -106,7 +106,7 @@ void hierarchical_all_reduce(ScheduleBuilder& builder) {
 }
 
 void hierarchical_reduce_scatter(ScheduleBuilder& builder) {
-  Member member(builder);
+  HierarchicalMember member(builder);
   const std::vector<Extent> parts = builder.parts();
   const uint32_t none = builder.members();
   for (const uint32_t other : member.neighbours()) {
@@ -129,7 +129,7 @@ void hierarchical_reduce_scatter(ScheduleBuilder& builder) {
 }
 
 void hierarchical_all_gather(ScheduleBuilder& builder) {
-  Member member(builder);
+  HierarchicalMember member(builder);
   const std::vector<Extent> inputs = builder.inputs();
   const uint32_t me = builder.position();
   for (const uint32_t other : member.neighbours()) {

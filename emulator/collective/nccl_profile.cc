@@ -9,7 +9,7 @@
 namespace rankwire {
 namespace {
 
-constexpr int64_t kGigabyteASecond = 8'000'000'000;
+constexpr int64_t kGBps = 8'000'000'000;
 
 int64_t in_units_of(Bytes data, int64_t unit) {
   return (data.count + unit - 1) / unit;
@@ -18,11 +18,11 @@ int64_t in_units_of(Bytes data, int64_t unit) {
 }  // namespace
 
 uint32_t nccl_channels(Bandwidth nic) {
-  return nic.bits_per_second > 45 * kGigabyteASecond ? 4 : 2;
+  return nic.bits_per_second > 45 * kGBps ? 4 : 2;
 }
 
 uint32_t nccl_p2p_channels(Bandwidth nic) {
-  const int64_t gigabytes = nic.bits_per_second / kGigabyteASecond;
+  const int64_t gigabytes = nic.bits_per_second / kGBps;
   const int64_t channels = std::clamp<int64_t>((gigabytes + 13) / 14, 1, MessageId::kMaxChannels);
   return std::bit_ceil(static_cast<uint32_t>(channels));
 }

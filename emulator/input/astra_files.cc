@@ -12,7 +12,7 @@
 namespace rankwire {
 namespace {
 
-using Algorithm = AstraImplementation::Algorithm;
+using AstraAlgorithm = AstraImplementation::Algorithm;
 
 /// Beyond this a double does not tell whole numbers apart.
 constexpr double kLargestNumber = 1e15;
@@ -114,14 +114,14 @@ std::optional<uint32_t> window_of(const Tree& value, std::string_view key, std::
 
 AstraImplementation implementation_of(const Tree& value, std::string_view key) {
   const std::string_view text = text_of(value, key);
-  if (text == "ring") return {.algorithm = Algorithm::kRing, .window = {}};
-  if (text == "oneRing") return {.algorithm = Algorithm::kRing, .one = true, .window = {}};
-  if (text == "halvingDoubling") return {.algorithm = Algorithm::kHalvingDoubling, .window = {}};
-  if (text == "oneHalvingDoubling") return {.algorithm = Algorithm::kHalvingDoubling, .one = true, .window = {}};
-  if (text == "doubleBinaryTree") return {.algorithm = Algorithm::kDoubleBinaryTree, .window = {}};
+  if (text == "ring") return {.algorithm = AstraAlgorithm::kRing, .window = {}};
+  if (text == "oneRing") return {.algorithm = AstraAlgorithm::kRing, .one = true, .window = {}};
+  if (text == "halvingDoubling") return {.algorithm = AstraAlgorithm::kHalvingDoubling, .window = {}};
+  if (text == "oneHalvingDoubling") return {.algorithm = AstraAlgorithm::kHalvingDoubling, .one = true, .window = {}};
+  if (text == "doubleBinaryTree") return {.algorithm = AstraAlgorithm::kDoubleBinaryTree, .window = {}};
   for (const std::string_view direct : {"direct", "oneDirect"}) {
     if (text.starts_with(direct)) {
-      return {.algorithm = Algorithm::kDirect,
+      return {.algorithm = AstraAlgorithm::kDirect,
               .one = direct == "oneDirect",
               .window = window_of(value, key, text.substr(direct.size()))};
     }
@@ -150,7 +150,7 @@ void read_implementations(Keys& keys, const AstraNetwork& network, AstraSystem& 
       if (list.size() != 1)
         fail_at(customs->origin, "{}: is honoured with one entry, this has {}", custom, list.size());
       system.custom[c] = text_of(list[0], custom);
-      implementations.push_back({.algorithm = Algorithm::kCustom, .window = {}});
+      implementations.push_back({.algorithm = AstraAlgorithm::kCustom, .window = {}});
     }
     if (natives == nullptr) continue;
     for (const Tree& value : keys.list(native)) implementations.push_back(implementation_of(value, native));

@@ -23,17 +23,17 @@ void skip_sections(Reader& keys, std::initializer_list<const char*> names) {
 }
 
 /// A quantity of a `choice` of units, each a key of its own.
-struct Unit {
+struct QuantityKey {
   const char* key;
   double scale;
 };
 
-std::optional<int64_t> read_quantity(Reader& keys, std::initializer_list<Unit> units) {
+std::optional<int64_t> read_quantity(Reader& keys, std::initializer_list<QuantityKey> units) {
   constexpr double kMost = 1e12;
   std::string choice;
   keys.field("choice", choice, Text{});
   std::optional<int64_t> result;
-  for (const Unit& unit : units) {
+  for (const QuantityKey& unit : units) {
     std::optional<double> value;
     keys.field(unit.key, value, Decimal{0, kMost});
     if (value && unit.scale > 0 && (choice.empty() || choice == unit.key)) result = std::llround(*value * unit.scale);

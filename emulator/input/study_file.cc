@@ -48,7 +48,7 @@ struct Inherited {
   std::vector<std::string> settings;
 };
 
-const std::string& text_of(const Tree& value, std::string_view key) {
+const std::string& required_text(const Tree& value, std::string_view key) {
   if (value.kind != Tree::Kind::kScalar || value.text.empty()) fail_at(value.origin, "{}: a text is expected", key);
   return value.text;
 }
@@ -69,7 +69,7 @@ const Tree& required(const Tree& map, std::string_view what, std::string_view ke
 }
 
 std::string required_text(const Tree& map, std::string_view what, std::string_view key) {
-  return text_of(required(map, what, key), key);
+  return required_text(required(map, what, key), key);
 }
 
 const std::vector<Tree>& list_of(const Tree& map, std::string_view what, std::string_view key) {
@@ -92,7 +92,7 @@ void add_settings(const Tree& map, Inherited& inherited) {
 
 Inherited inherit(Inherited from, const Tree& map) {
   if (const Tree* config = map.find("config"); config != nullptr)
-    from.config = (config->origin.folder / text_of(*config, "config")).lexically_normal();
+    from.config = (config->origin.folder / required_text(*config, "config")).lexically_normal();
   if (const Tree* set = map.find("set"); set != nullptr) add_settings(*set, from);
   return from;
 }
@@ -138,8 +138,8 @@ StudyFigure read_figure(const Tree& tree, const Inherited& from) {
   const std::vector<Tree>& axes = list_of(tree, "a figure", "axes");
   if (axes.size() != 2)
     fail_at(tree.find("axes")->origin, "axes: two texts are expected, what groups and what points are");
-  figure.groups_are = text_of(axes[0], "axes");
-  figure.points_are = text_of(axes[1], "axes");
+  figure.groups_are = required_text(axes[0], "axes");
+  figure.points_are = required_text(axes[1], "axes");
   const Inherited all = inherit(from, tree);
   for (const Tree& group : list_of(tree, "a figure", "groups")) {
     StudyGroup read = read_group(group, tree, all);

@@ -79,7 +79,7 @@ struct Step {
 };
 
 /// Nothing when `path` is not dotted keys and [indexes].
-std::optional<std::vector<Step>> split(std::string_view path) {
+std::optional<std::vector<Step>> steps_of(std::string_view path) {
   std::vector<Step> steps;
   while (!path.empty()) {
     if (path.front() == '[') {
@@ -197,7 +197,7 @@ void apply_setting(Tree& root, std::string_view setting) {
   const Origin origin{fmt::format("--set {}", setting), std::filesystem::current_path()};
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) fail_at(origin, "has no '='; write for example --set transport.window=32");
-  const auto steps = split(setting.substr(0, equals));
+  const auto steps = steps_of(setting.substr(0, equals));
   if (!steps) fail_at(origin, "'{}' is not a key; write for example ports[1].rate", setting.substr(0, equals));
   if (setting.size() == equals + 1) fail_at(origin, "has no value; null removes the key");
 
@@ -214,7 +214,7 @@ void apply_setting(Tree& root, std::string_view setting) {
 
 const Tree& nearest(const Tree& root, std::string_view path) {
   const Tree* node = &root;
-  const auto steps = split(path);
+  const auto steps = steps_of(path);
   if (!steps) return root;
   for (const Step& step : *steps) {
     const Tree* next = nullptr;

@@ -56,4 +56,11 @@ void apply_setting(Tree& root, std::string_view setting);
 /// The node at "dotted.key[index]", or its nearest ancestor that exists: where to send a person who looks for the key.
 const Tree& nearest(const Tree& root, std::string_view path);
 
+/// Fails with "PLACE: PATH: text", the place being that of the nearest node to `path`.
+template <class... Args>
+[[noreturn]] void fail_key(const Tree& root, const std::string& path, fmt::format_string<Args...> format,
+                           Args&&... args) {
+  fail_at(nearest(root, path).origin, "{}: {}", path, fmt::format(format, std::forward<Args>(args)...));
+}
+
 }  // namespace rankwire

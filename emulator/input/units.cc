@@ -36,7 +36,7 @@ std::string suffixes(const UnitScale& scale) {
 }
 
 /// A decimal number as digits / 10^decimals.
-struct Decimal {
+struct ScaledNumber {
   __int128 digits = 0;
   int decimals = 0;
   size_t length = 0;  ///< characters read
@@ -46,9 +46,9 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-Decimal parse_decimal(std::string_view text, std::string_view example_suffix) {
+ScaledNumber parse_decimal(std::string_view text, std::string_view example_suffix) {
   constexpr int kMaxDigits = 24;  // far below 10^38, so that the product with a unit of 10^12 cannot overflow
-  Decimal number;
+  ScaledNumber number;
   int digits = 0;
   size_t point = std::string_view::npos;
   size_t i = 0;
@@ -79,7 +79,7 @@ const UnitScale kRateScale = {kRateUnits, "bits per second", "Gbps"};
 const UnitScale kFlopsScale = {kFlopsUnits, "flop/s", "Tflops"};
 
 int64_t parse_quantity(std::string_view text, const UnitScale& scale) {
-  const Decimal number = parse_decimal(text, scale.usual_suffix);
+  const ScaledNumber number = parse_decimal(text, scale.usual_suffix);
   const std::string_view suffix = text.substr(number.length);
   if (suffix.empty()) {
     throw ValueError(fmt::format("'{0}' has no unit; write for example {0}{1}", text, scale.usual_suffix));

@@ -21,7 +21,7 @@ struct Source {
 
   template <class... Args>
   [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
-    fail_at(nearest(root, key).origin, "{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
+    fail_key(root, key, format, std::forward<Args>(args)...);
   }
   bool has(std::string_view section, std::string_view key) const {
     const Tree* node = root.find(section);

@@ -6,12 +6,6 @@
 namespace rankwire {
 namespace {
 
-template <class... Args>
-[[noreturn]] void fail_key(const Tree& root, const std::string& key, fmt::format_string<Args...> format,
-                           Args&&... args) {
-  fail_at(nearest(root, key).origin, "{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
-}
-
 void check_efficiency(const Tree& root, const ComputeKeys& keys, const std::string& path) {
   for (size_t i = 0; i < keys.efficiency.size(); ++i) {
     const std::string key = fmt::format("{}.efficiency.points[{}]", path, i);

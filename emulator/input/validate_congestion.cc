@@ -11,8 +11,7 @@ constexpr const char* kSection = "transport.congestion_control";
 
 template <class... Args>
 [[noreturn]] void fail(const Tree& root, const std::string& key, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string path = fmt::format("{}.{}", kSection, key);
-  fail_at(nearest(root, path).origin, "{}: {}", path, fmt::format(format, std::forward<Args>(args)...));
+  fail_key(root, fmt::format("{}.{}", kSection, key), format, std::forward<Args>(args)...);
 }
 
 bool follows_marks(AlgorithmName algorithm) {

@@ -9,12 +9,6 @@
 namespace rankwire {
 namespace {
 
-template <class... Args>
-[[noreturn]] void fail_key(const Tree& root, const std::string& key, fmt::format_string<Args...> format,
-                           Args&&... args) {
-  fail_at(nearest(root, key).origin, "{}: {}", key, fmt::format(format, std::forward<Args>(args)...));
-}
-
 /// What belongs to some topologies alone.
 class ShapeCheck {
  public:

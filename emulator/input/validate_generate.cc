@@ -11,8 +11,7 @@ struct Description {
 
   template <class... Args>
   [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
-    fail_at(nearest(root, prefix + key).origin, "{}{}: {}", prefix, key,
-            fmt::format(format, std::forward<Args>(args)...));
+    fail_key(root, prefix + key, format, std::forward<Args>(args)...);
   }
   void check_multiple(const char* key, int64_t value, const char* parts_key, int64_t parts) const {
     if (value % parts != 0) fail(key, "{} is not a multiple of {} {}", value, parts_key, parts);

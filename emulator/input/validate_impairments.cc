@@ -16,8 +16,7 @@ struct Item {
 
   template <class... Args>
   [[noreturn]] void fail(const std::string& name, fmt::format_string<Args...> format, Args&&... args) const {
-    const std::string path = name.empty() ? key : fmt::format("{}.{}", key, name);
-    fail_at(nearest(root, path).origin, "{}: {}", path, fmt::format(format, std::forward<Args>(args)...));
+    fail_key(root, name.empty() ? key : fmt::format("{}.{}", key, name), format, std::forward<Args>(args)...);
   }
   bool has(std::string_view name) const { return nearest(root, key).find(name) != nullptr; }
 };
@@ -110,9 +109,8 @@ void validate_impairments(const RunConfig& config, const Tree& root) {
   if (config.impairments.empty()) return;
   const auto rdma = std::ranges::find_if(config.ports, &PortConfig::is_rdma_device);
   if (rdma != config.ports.end()) {
-    fail_at(nearest(root, "impairments").origin,
-            "impairments: port '{}' is an RDMA device, which sends and receives packets by itself; use DPDK ports",
-            rdma->name);
+    fail_key(root, "impairments",
+             "port '{}' is an RDMA device, which sends and receives packets by itself; use DPDK ports", rdma->name);
   }
   for (size_t i = 0; i < config.impairments.size(); ++i) {
     const Item item{config.impairments[i], root, fmt::format("impairments[{}]", i)};

@@ -115,7 +115,7 @@ std::string compute_text(const RunReader& record) {
 }
 
 std::string html_compute(const RunReader& record) {
-  constexpr auto kText = HtmlColumn::kText;
+  using HtmlColumn::kText;
   HtmlTable models({{"Side", kText}, {"Model", kText}, {"Nodes"}, {"Time"}, {"Jitter"}, {"Noise"}, {"Stragglers"}});
   HtmlTable slow({{"Side", kText}, {"Straggler", kText}, {"The rank computed longer by"}});
   bool any = false, any_slow = false;

@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string name_of(const std::map<PortId, std::string>& names, PortId port) {
-  const auto name = names.find(port);
-  return name == names.end() ? fmt::to_string(port.value) : name->second;
-}
-
 }  // namespace
 
 std::string hardware_csv(const RunReader& record) {
@@ -56,7 +51,7 @@ std::string html_hardware(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   if (run == nullptr) return {};
   const auto names = port_names(record, *run);
-  constexpr auto kText = HtmlColumn::kText;
+  using HtmlColumn::kText;
   std::string html;
   if (const std::vector<PortSettingRow> settings = record.port_settings(*run); !settings.empty()) {
     HtmlTable table({{"Port", kText}, {"Setting", kText}, {"Before the run", kText}, {"After it", kText}});

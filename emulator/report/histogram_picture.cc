@@ -13,7 +13,7 @@
 namespace rankwire {
 namespace {
 
-constexpr int kLeft = 40, kWidth = 800, kTop = 44, kHeight = 140, kLine = 14;
+constexpr int kBarsLeft = 40, kBarsWidth = 800, kBarsTop = 44, kBarsHeight = 140, kLine = 14;
 constexpr int kMostBars = 256;  // from 32 ps on, where buckets are parts of octaves
 constexpr size_t kMostTicks = 12;
 
@@ -39,7 +39,7 @@ struct Range {
   static int octave(int64_t ps) { return std::bit_width(static_cast<uint64_t>(std::max<int64_t>(ps, 1))) - 1; }
   double x(double ps) const {
     const double part = (std::log2(std::max(ps, 1.0)) - first) / (last - first);
-    return kLeft + kWidth * std::clamp(part, 0.0, 1.0);
+    return kBarsLeft + kBarsWidth * std::clamp(part, 0.0, 1.0);
   }
 };
 
@@ -81,15 +81,15 @@ std::vector<int64_t> ticks_of(const Range& range) {
 
 std::string line_at(double x, int top, const char* css) {
   return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{}\" x2=\"{:.1f}\" y2=\"{}\"/>\n", css, x, top, x,
-                     kTop + kHeight);
+                     kBarsTop + kBarsHeight);
 }
 
 std::string axis(const Range& range) {
   std::string svg;
   for (const int64_t tick : ticks_of(range)) {
     const double x = range.x(static_cast<double>(tick));
-    svg += line_at(x, kTop, "scale") + fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x,
-                                                   kTop + kHeight + kLine, readable(Duration(tick)));
+    svg += line_at(x, kBarsTop, "scale") + fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x,
+                                                       kBarsTop + kBarsHeight + kLine, readable(Duration(tick)));
   }
   return svg;
 }
@@ -115,17 +115,17 @@ std::string histogram_svg(const LatencyRow& latency) {
   const Range range(latency.buckets);
   const std::vector<Bar> bars = bars_of(latency.buckets, range);
   const auto height_of = [](const Bar& bar) { return std::log1p(bar.values_per_octave()); };
-  const double scale = kHeight / height_of(std::ranges::max(bars, {}, height_of));
+  const double scale = kBarsHeight / height_of(std::ranges::max(bars, {}, height_of));
   std::string svg = fmt::format(
       "<svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>How many packets took how long, both on logarithmic "
       "scales</title>\n",
-      kLeft + kWidth + 100, kTop + kHeight + kLine + 6);
+      kBarsLeft + kBarsWidth + 100, kBarsTop + kBarsHeight + kLine + 6);
   svg += axis(range);
   for (const Bar& bar : bars) {
     const double from = range.x(static_cast<double>(bar.low)), to = range.x(static_cast<double>(bar.high) + 1);
     const double height = height_of(bar) * scale;
     svg += fmt::format("<rect class=\"ec\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n", from,
-                       kTop + kHeight - height, std::max(to - from, 1.0), height);
+                       kBarsTop + kBarsHeight - height, std::max(to - from, 1.0), height);
   }
   return svg + quantiles(latency, range) + "</svg>\n";
 }

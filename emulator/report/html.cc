@@ -28,7 +28,7 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kMostOperations = 50, kShownAtOnce = 8, kMostRanks = 16;
-constexpr auto kText = HtmlColumn::kText;
+using HtmlColumn::kText;
 
 /// Texts of the result carry this class: how a reader should feel about it.
 const char* tone_of(std::string_view word) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostGroups = 200;
 constexpr uint32_t kMostMessages = 100;
-constexpr auto kText = HtmlColumn::kText;
+using HtmlColumn::kText;
 
 std::string sizes(const OperationGroup& group) {
   if (group.smallest == group.largest) return readable(group.largest);

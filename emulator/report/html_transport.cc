@@ -17,8 +17,8 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostRanks = 64;
-constexpr auto kText = HtmlColumn::kText;
+constexpr size_t kListedRanks = 64;
+using HtmlColumn::kText;
 
 Bytes bytes_of(uint64_t count) {
   return Bytes(static_cast<int64_t>(count));
@@ -109,7 +109,7 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
     return std::pair(s.retransmitted + d.retransmitted, s.bytes + d.bytes);
   };
   std::ranges::stable_sort(order, std::greater<>(), weight);
-  order.resize(std::min(order.size(), kMostRanks));
+  order.resize(std::min(order.size(), kListedRanks));
 
   HtmlTable table({{"Rank"},
                    {"Port", kText},

@@ -30,13 +30,8 @@ std::string csv_ends(const Connection& c) {
   return c.id.valid() ? fmt::format("{},{},{}", c.id.value, c.source.value, c.destination.value) : ",,";
 }
 
-std::string name_of(const std::map<PortId, std::string>& names, PortId port) {
-  const auto name = names.find(port);
-  return name == names.end() ? fmt::to_string(port.value) : name->second;
-}
-
 std::string event_table(const std::vector<ImpairmentRow>& events, const std::map<PortId, std::string>& names) {
-  constexpr auto kText = HtmlColumn::kText;
+  using HtmlColumn::kText;
   HtmlTable table({{"Time us"},
                    {"Rule"},
                    {"Action", kText},

@@ -8,7 +8,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostGroups = 50;
+constexpr size_t kMarkdownGroups = 50;
 
 std::string cell(const std::string& text) {
   std::string escaped;
@@ -47,7 +47,7 @@ std::string report_markdown(const RunReader& record, const OperationStatistics& 
   for (const std::string& warning : all_warnings(record)) text += fmt::format("\n- {}", cell(warning));
   text +=
       "\n\n| Name | Kind | Count | Emulated mean | Reference mean | Ratio | Worst |\n|---|---|--:|--:|--:|--:|--:|\n";
-  for (const OperationGroup* g : operations.groups(kMostGroups)) {
+  for (const OperationGroup* g : operations.groups(kMarkdownGroups)) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(g->name), cell(g->kind), g->count,
                         time(g->emulated.duration()), time(g->reference.duration()), readable_ratio(g->ratio()),
                         readable(g->worst));

@@ -9,7 +9,7 @@
 namespace rankwire {
 namespace {
 
-constexpr int kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kGap = 10, kTop = 8;
+constexpr int kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kRankGap = 10, kFirstRow = 8;
 constexpr int kPlotWidth = TimelineColumns::kWidth;
 
 SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end) {
@@ -29,7 +29,7 @@ void add_side(std::string& svg, const SideActivity& activity, int row, int rows,
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
   const bool reference = std::string_view(name) == to_string(Fidelity::kReference);
   for (size_t rank = 0; rank < activity.columns.size(); ++rank) {
-    const int y = kTop + static_cast<int>(rank) * (rows * kRow + kGap) + row * kRow;
+    const int y = kFirstRow + static_cast<int>(rank) * (rows * kRow + kRankGap) + row * kRow;
     svg += fmt::format("<text x=\"0\" y=\"{}\">rank {} {}</text>\n", y + kBand + 4, rank, name);
     for (size_t band = 0; band < 2; ++band) {
       svg += activity.columns[rank][band].svg(kLabelWidth, y + static_cast<int>(band) * kBand, kBand,
@@ -67,7 +67,7 @@ std::string timeline_svg(const RunReader& record, const RecordActivity& activity
     add_side(bars, *side, row, rows, name);
     ranks = std::max(ranks, side->columns.size());
   }
-  const int height = kTop + static_cast<int>(ranks) * (rows * kRow + kGap);
+  const int height = kFirstRow + static_cast<int>(ranks) * (rows * kRow + kRankGap);
   return fmt::format(
              "<svg role=\"img\" viewBox=\"0 0 {0} {1}\">\n"
              "<title>Compute and communication of each rank over time</title>\n",

@@ -15,4 +15,10 @@ inline std::map<PortId, std::string> port_names(const RunReader& record, const R
   return names;
 }
 
+/// Its number where it has no name.
+inline std::string name_of(const std::map<PortId, std::string>& names, PortId port) {
+  const auto name = names.find(port);
+  return name == names.end() ? std::to_string(port.value) : name->second;
+}
+
 }  // namespace rankwire

@@ -15,9 +15,9 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kDrawn = 8, kListed = 64;
-constexpr int kLabelWidth = 120, kColumnWidth = 2, kPlotHeight = 60, kGap = 12;
-constexpr int kPlotWidth = static_cast<int>(QueueStatistics::kColumns) * kColumnWidth;
+constexpr size_t kDrawn = 8, kListedQueues = 64;
+constexpr int kNameWidth = 120, kColumnWidth = 2, kPlotHeight = 60, kPlotGap = 12;
+constexpr int kSeriesWidth = static_cast<int>(QueueStatistics::kColumns) * kColumnWidth;
 
 /// Columns `from` .. `to` - 1 for which `holds`, as bars of the height that `top` leaves.
 template <class Holds>
@@ -29,7 +29,7 @@ std::string bars(const QueueStatistics& queue, const char* css, int top, int hei
     while (stop < columns.size() && holds(columns[stop])) ++stop;
     if (stop > c)
       svg += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", css,
-                         kLabelWidth + static_cast<int>(c) * kColumnWidth, top,
+                         kNameWidth + static_cast<int>(c) * kColumnWidth, top,
                          static_cast<int>(stop - c) * kColumnWidth, height);
     c = stop + 1;
   }
@@ -50,7 +50,7 @@ std::string plot(const QueueStatistics& queue, Bytes scale, int top) {
     if (height == 0) continue;
     svg +=
         fmt::format("<rect class=\"ec\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-                    kLabelWidth + static_cast<int>(c) * kColumnWidth, top + kPlotHeight - height, kColumnWidth, height);
+                    kNameWidth + static_cast<int>(c) * kColumnWidth, top + kPlotHeight - height, kColumnWidth, height);
   }
   using Column = QueueStatistics::Column;
   svg += bars(queue, "rc", top, 3, [](const Column& column) { return column.paused; });
@@ -63,15 +63,15 @@ std::string picture(const std::vector<QueueStatistics>& queues, Time end) {
   const size_t drawn = std::min(queues.size(), kDrawn);
   const Bytes scale = std::max(queues.front().longest, Bytes(1));
   std::string plots;
-  for (size_t i = 0; i < drawn; ++i) plots += plot(queues[i], scale, static_cast<int>(i) * (kPlotHeight + kGap));
-  const int height = static_cast<int>(drawn) * (kPlotHeight + kGap);
+  for (size_t i = 0; i < drawn; ++i) plots += plot(queues[i], scale, static_cast<int>(i) * (kPlotHeight + kPlotGap));
+  const int height = static_cast<int>(drawn) * (kPlotHeight + kPlotGap);
   return fmt::format(
              "<p class=\"note\"><span class=\"key ec\"></span>bytes that wait, up to {} <span class=\"key "
              "rc\"></span>paused <span class=\"key ex\"></span>marked CE <span class=\"key lost\"></span>dropped</p>\n"
              "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>Lengths of queues over "
              "time</title>\n",
-             readable(scale), kLabelWidth + kPlotWidth + 40, height + 20) +
-         time_axis_svg(end, {.left = kLabelWidth, .width = kPlotWidth, .height = height}) + plots + "</svg></div>\n";
+             readable(scale), kNameWidth + kSeriesWidth + 40, height + 20) +
+         time_axis_svg(end, {.left = kNameWidth, .width = kSeriesWidth, .height = height}) + plots + "</svg></div>\n";
 }
 
 std::string table_of(const std::vector<QueueStatistics>& queues) {
@@ -84,7 +84,7 @@ std::string table_of(const std::vector<QueueStatistics>& queues) {
                    {"XOFF received"},
                    {"XOFF sent"},
                    {"Samples"}});
-  const size_t listed = std::min(queues.size(), kListed);
+  const size_t listed = std::min(queues.size(), kListedQueues);
   for (size_t i = 0; i < listed; ++i) {
     const QueueStatistics& q = queues[i];
     table.add({q.name, uint32_t{q.priority}, q.longest, Bytes(std::llround(q.mean)), q.marks, q.drops, q.xoff_rx,

@@ -11,7 +11,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kPrinted = 4, kListed = 64;
+constexpr size_t kPrinted = 4, kListedStorms = 64;
 
 std::vector<StormRow> storms_of(const RunReader& record) {
   const RecordedRun* run = record.emulated();
@@ -70,7 +70,7 @@ std::string html_storms(const RunReader& record) {
                    {"End"},
                    {"Dropped"},
                    {"Sent against the pause"}});
-  const size_t listed = std::min(storms.size(), kListed);
+  const size_t listed = std::min(storms.size(), kListedStorms);
   for (size_t i = 0; i < listed; ++i) {
     const StormRow& s = storms[i];
     table.add({s.name, uint32_t{s.priority}, readable(s.stuck), readable(s.begin), s.end ? readable(*s.end) : "-",

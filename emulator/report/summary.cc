@@ -224,11 +224,11 @@ void add_longest(std::string& text, const char* side, const std::vector<Operatio
   }
 }
 
-constexpr size_t kPrintedOperations = 5;
+constexpr size_t kSummaryOperations = 5;
 
 void add_operations(std::string& text, const RunReader& record, const OperationStatistics& operations) {
   const auto first = [](std::vector<OperationRow> rows) {
-    rows.resize(std::min(rows.size(), kPrintedOperations));
+    rows.resize(std::min(rows.size(), kSummaryOperations));
     return rows;
   };
   if (record.emulated() != nullptr && record.reference() != nullptr) {
@@ -282,7 +282,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
 }
 
 std::string summary_table(const RunReader& record) {
-  OperationStatistics operations(kPrintedOperations);
+  OperationStatistics operations(kSummaryOperations);
   record.for_each_operation([&](const OperationRow& row) { operations.add(row); });
   return summary_table(record, operations);
 }

@@ -72,7 +72,7 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
   return rows;
 }
 
-constexpr int kBar = 12, kBetween = 2, kGap = 8, kPlot = 760;
+constexpr int kBar = 12, kBetween = 2, kBarGap = 8, kPlot = 760;
 
 /// The longest text of `labels` in units of the view box, at 11 px.
 int label_width(const std::vector<std::string>& labels) {
@@ -117,7 +117,7 @@ std::string sweep_picture(const Sweep& sweep, SweepScale scale) {
   for (const SweepPoint& point : sweep.points) labels.push_back(label_of(point));
   const int left = label_width(labels);
   std::string bars;
-  int y = kGap;
+  int y = kBarGap;
   for (size_t i = 0; i < sweep.points.size(); ++i) {
     bars += fmt::format("<text x=\"0\" y=\"{}\">{}</text>\n", y + kBar - 2, html_escaped(labels[i]));
     const auto longest = static_cast<double>(std::max<int64_t>(1, longest_beside(sweep.points[i], sweep, scale).ps));
@@ -126,7 +126,7 @@ std::string sweep_picture(const Sweep& sweep, SweepScale scale) {
       y += kBar + kBetween;
     }
     if (sweep.points[i].sides.empty()) y += kBar;
-    y += kGap;
+    y += kBarGap;
   }
   return fmt::format(
              "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n"

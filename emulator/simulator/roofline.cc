@@ -5,7 +5,7 @@
 namespace rankwire {
 namespace {
 
-constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
+constexpr int64_t kSecond = 1'000'000'000'000;
 
 using Wide = __int128;
 
@@ -14,12 +14,12 @@ Duration time_of(Wide work, int64_t rate, uint32_t share_ppm) {
   // work x 10^18 / (rate x share), digit by digit: the dividend would not fit, and no remainder exceeds 2^63 x 10^6.
   const Wide scaled_rate = Wide{rate} * share_ppm;
   const Wide whole = work / scaled_rate;
-  constexpr Wide kUnit = Wide{kPicosecondsPerSecond} * kWholeShare;
+  constexpr Wide kUnit = Wide{kSecond} * kWholeShare;
   if (whole > Duration::max().ps / kUnit) return Duration::max();
   const Wide first = work % scaled_rate * kWholeShare;
   const Wide second = first % scaled_rate * kWholeShare;
   const Wide third = second % scaled_rate * kWholeShare;
-  const Wide ps = whole * kUnit + first / scaled_rate * kPicosecondsPerSecond + second / scaled_rate * kWholeShare +
+  const Wide ps = whole * kUnit + first / scaled_rate * kSecond + second / scaled_rate * kWholeShare +
                   (third + scaled_rate - 1) / scaled_rate;
   return ps < Duration::max().ps ? Duration(static_cast<int64_t>(ps)) : Duration::max();
 }

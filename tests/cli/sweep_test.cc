@@ -9,8 +9,8 @@
 namespace rankwire {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string error_of(const std::string& text) {
   try {

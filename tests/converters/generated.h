@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/generated_traces.h"
+#include "converters/node_writer.h"
 #include "emulator/workload/workload.h"
 #include "tests/converters/written_trace.h"
 

@@ -12,8 +12,8 @@
 namespace rankwire {
 namespace {
 
-constexpr int64_t kGbps = 1'000'000'000;
-constexpr Line kStandard{Bandwidth(10 * kGbps), microseconds(1)};
+constexpr int64_t kGigabit = 1'000'000'000;
+constexpr Line kStandard{Bandwidth(10 * kGigabit), microseconds(1)};
 
 using Ways = std::set<std::string>;
 
@@ -119,7 +119,7 @@ TEST_F(InfraGraphFile, LinksHaveTheirRatesAndLatencies) {
   const Topology made = topology(kClos);
   std::set<std::pair<int64_t, int64_t>> lines;
   for (const Cable& cable : made.cables) {
-    lines.insert({cable.line.rate.bits_per_second / kGbps, cable.line.latency.ps / 1'000});
+    lines.insert({cable.line.rate.bits_per_second / kGigabit, cable.line.latency.ps / 1'000});
   }
   EXPECT_EQ(lines, (std::set<std::pair<int64_t, int64_t>>{{3600, 200}, {400, 500}, {800, 1000}}));
 }

@@ -17,7 +17,7 @@ using Kind = PerftestMessage::Kind;
 using ::testing::HasSubstr;
 
 template <size_t Bytes>
-std::string text(const std::array<char, Bytes>& field) {
+std::string text_of(const std::array<char, Bytes>& field) {
   return {field.data(), field.size()};
 }
 
@@ -96,11 +96,11 @@ TEST(PerftestProtocol, AMessageIsTakenOnlyWhole) {
 }
 
 TEST(PerftestProtocol, FormatsItsOwnAsAClientDoes) {
-  EXPECT_EQ(text(format_perftest_keys(read_bw_keys())), kKeys);
-  EXPECT_EQ(text(format_perftest_version()), kVersion);
-  EXPECT_EQ(text(format_perftest_number(4096)), kBufferGranularity);
-  EXPECT_EQ(text(format_perftest_mtu(4096)), kMtu4096);
-  EXPECT_EQ(text(format_perftest_mtu(256)), std::string("1\0", 2));
+  EXPECT_EQ(text_of(format_perftest_keys(read_bw_keys())), kKeys);
+  EXPECT_EQ(text_of(format_perftest_version()), kVersion);
+  EXPECT_EQ(text_of(format_perftest_number(4096)), kBufferGranularity);
+  EXPECT_EQ(text_of(format_perftest_mtu(4096)), kMtu4096);
+  EXPECT_EQ(text_of(format_perftest_mtu(256)), std::string("1\0", 2));
 }
 
 TEST(PerftestProtocol, KeysOfAnIpv6GidKeepEveryField) {
@@ -112,7 +112,7 @@ TEST(PerftestProtocol, KeysOfAnIpv6GidKeepEveryField) {
                     .address = ~uint64_t{0},
                     .gid = *parse_ip("2001:db8:5::1"),
                     .shared_receive_queue = 0x12345678};
-  const std::vector<PerftestMessage> messages = messages_of(kPreamble + text(format_perftest_keys(keys)));
+  const std::vector<PerftestMessage> messages = messages_of(kPreamble + text_of(format_perftest_keys(keys)));
   ASSERT_EQ(messages.size(), 5u);
   EXPECT_EQ(messages.back().keys, keys);
 }
@@ -191,7 +191,7 @@ TEST(PerftestProtocol, WhatIsTakenForKeysSaysNothingElse) {
     try {
       while (const auto message = reader.next(bytes)) {
         if (message->kind == Kind::kKeys) {
-          EXPECT_EQ(text(format_perftest_keys(message->keys)), keys);
+          EXPECT_EQ(text_of(format_perftest_keys(message->keys)), keys);
           ++taken;
         }
         bytes.erase(0, message->bytes);

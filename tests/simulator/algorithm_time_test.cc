@@ -139,7 +139,7 @@ class Fluid {
   size_t delivered_ = 0;
 };
 
-std::vector<Schedule> schedules_of(const NamedAlgorithm& named, uint32_t n, Bytes bytes, Bytes chunk) {
+std::vector<Schedule> schedules_by(const NamedAlgorithm& named, uint32_t n, Bytes bytes, Bytes chunk) {
   ScheduleRequest request{.operation = named.operation, .members = n, .root = n / 2, .bytes = bytes};
   for (uint32_t i = 0; i < n; ++i) request.hosts.push_back(i / 2);
   return schedules_of(request, options_of(named, 1, chunk));
@@ -153,7 +153,7 @@ TEST_P(AlgorithmTime, IsThatOfAnIndependentSimulation) {
       SCOPED_TRACE(::testing::Message() << n << " members, " << bytes << " bytes");
       // Some slices a message, and not so many that large gathers take long.
       const std::vector<Schedule> schedules =
-          schedules_of(GetParam(), n, Bytes(bytes), Bytes(n == 64 ? bytes : bytes / 4));
+          schedules_by(GetParam(), n, Bytes(bytes), Bytes(n == 64 ? bytes : bytes / 4));
       const double expected = Fluid(schedules).run();
       EXPECT_NEAR(static_cast<double>(Walk(schedules).run().ps), expected, expected / 1000);
     }
@@ -172,20 +172,20 @@ Duration in_turn(const std::vector<int64_t>& messages, Duration between = Durati
 // 8 members, 64 KB in one slice: halves of 32, 16, 8 KB there and 8, 16, 32 KB back.
 TEST(AlgorithmTimes, HalvingDoublingTakesItsHalves) {
   EXPECT_EQ(
-      Walk(schedules_of({Operation::kAllReduce, Algorithm::kHalvingDoubling}, 8, Bytes(64'000), Bytes(64'000))).run(),
+      Walk(schedules_by({Operation::kAllReduce, Algorithm::kHalvingDoubling}, 8, Bytes(64'000), Bytes(64'000))).run(),
       in_turn({32'000, 16'000, 8'000, 8'000, 16'000, 32'000}));
 }
 
 // What is being sent may only be added to when it has been acknowledged, one way later than it is delivered.
 TEST(AlgorithmTimes, RecursiveDoublingWaitsForAcknowledgements) {
   EXPECT_EQ(
-      Walk(schedules_of({Operation::kAllReduce, Algorithm::kRecursiveDoubling}, 8, Bytes(64'000), Bytes(64'000))).run(),
+      Walk(schedules_by({Operation::kAllReduce, Algorithm::kRecursiveDoubling}, 8, Bytes(64'000), Bytes(64'000))).run(),
       in_turn({64'000, 64'000, 64'000}, kOneWay));
 }
 
 // Of 8 members, 1, 2 and 4 blocks, each step all that has come before.
 TEST(AlgorithmTimes, BruckGathersInThreeSteps) {
-  EXPECT_EQ(Walk(schedules_of({Operation::kAllGather, Algorithm::kBruck}, 8, Bytes(16'000), Bytes(64'000))).run(),
+  EXPECT_EQ(Walk(schedules_by({Operation::kAllGather, Algorithm::kBruck}, 8, Bytes(16'000), Bytes(64'000))).run(),
             in_turn({16'000, 32'000, 64'000}));
 }
 
@@ -217,7 +217,7 @@ TEST(AlgorithmTimes, DirectTakesWhatTheBusiestSends) {
 
 // Pairs of members exchange an eighth of the input 7 times; the next exchange begins when the last is acknowledged.
 TEST(AlgorithmTimes, PairwiseExchangesOneAfterAnother) {
-  EXPECT_EQ(Walk(schedules_of({Operation::kAllToAll, Algorithm::kPairwise}, 8, Bytes(64'000), Bytes(64'000))).run(),
+  EXPECT_EQ(Walk(schedules_by({Operation::kAllToAll, Algorithm::kPairwise}, 8, Bytes(64'000), Bytes(64'000))).run(),
             in_turn(std::vector<int64_t>(7, 8'000), kOneWay));
 }
 

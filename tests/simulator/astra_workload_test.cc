@@ -13,7 +13,7 @@ using testing::finish_times;
 using testing::one_dimension;
 using testing::run_program;
 
-constexpr Bytes kMiB(1 << 20);
+constexpr Bytes kOneMiB(1 << 20);
 
 /// Two NPUs on a ring of 50 GB/s and 500 ns: 1 MiB takes 500 + 19531.25 -> 20031 ns, 8 KiB 500 + 152.6 -> 652 ns.
 AstraModel pair_of_npus() {
@@ -22,15 +22,15 @@ AstraModel pair_of_npus() {
 
 TEST(AstraWorkload, SendAndReceiveEndWhenTheMessageArrives) {
   AstraProgramBuilder builder(2);
-  builder.send(0, 1, kMiB);
-  builder.receive(1, 0, kMiB);
+  builder.send(0, 1, kOneMiB);
+  builder.receive(1, 0, kOneMiB);
   EXPECT_THAT(finish_times(run_program(pair_of_npus(), builder.build())), Each(20031));
 }
 
 TEST(AstraWorkload, ALateReceiveEndsAtOnce) {
   AstraProgramBuilder builder(2);
-  builder.send(0, 1, kMiB);
-  builder.receive(1, 0, kMiB, {builder.compute(1, microseconds(30))});
+  builder.send(0, 1, kOneMiB);
+  builder.receive(1, 0, kOneMiB, {builder.compute(1, microseconds(30))});
   EXPECT_THAT(finish_times(run_program(pair_of_npus(), builder.build())), ElementsAre(20031, 30000));
 }
 
@@ -39,18 +39,18 @@ TEST(AstraWorkload, ARendezvousAwaitsTheReceiver) {
   model.rendezvous = true;
   AstraProgramBuilder early(2), late(2);
   // The receiver's 8 KiB arrive before the sender is ready: nothing is lost.
-  early.send(0, 1, kMiB, {early.compute(0, microseconds(30))});
-  early.receive(1, 0, kMiB);
+  early.send(0, 1, kOneMiB, {early.compute(0, microseconds(30))});
+  early.receive(1, 0, kOneMiB);
   EXPECT_THAT(finish_times(run_program(model, early.build())), Each(30000 + 20031));
-  late.send(0, 1, kMiB);
-  late.receive(1, 0, kMiB, {late.compute(1, microseconds(30))});
+  late.send(0, 1, kOneMiB);
+  late.receive(1, 0, kOneMiB, {late.compute(1, microseconds(30))});
   EXPECT_THAT(finish_times(run_program(model, late.build())), Each(30000 + 652 + 20031));
 }
 
 TEST(AstraWorkload, ARankSendsOneAfterTheOther) {
   // As printed for a switch of 100 GB/s and 1000 ns: D = 2000 + 9765.6.
   AstraProgramBuilder builder(8);
-  for (uint32_t r = 1; r < 8; ++r) builder.send(0, r, kMiB), builder.receive(r, 0, kMiB);
+  for (uint32_t r = 1; r < 8; ++r) builder.send(0, r, kOneMiB), builder.receive(r, 0, kOneMiB);
   EXPECT_THAT(finish_times(run_program(one_dimension(AstraBlock::kSwitch, 8, 100, 1000), builder.build())),
               ElementsAre(82355, 11765, 23530, 35295, 47060, 58825, 70590, 82355));
 }
@@ -61,7 +61,7 @@ TEST(AstraWorkload, WithCongestionMessagesShareLinks) {
   AstraModel model = one_dimension(AstraBlock::kSwitch, 8, 100, 1000);
   model.congestion_aware = true;
   AstraProgramBuilder builder(8);
-  for (uint32_t r = 1; r < 8; ++r) builder.send(r, 0, kMiB), builder.receive(0, r, kMiB);
+  for (uint32_t r = 1; r < 8; ++r) builder.send(r, 0, kOneMiB), builder.receive(0, r, kOneMiB);
   const std::vector<int64_t> times = finish_times(run_program(model, builder.build()));
   EXPECT_EQ(times[0], 80120);
   for (uint32_t r = 1; r < 8; ++r) EXPECT_EQ(times[r], 10765 + 10765 + (r - 1) * 9765) << "rank " << r;
@@ -73,7 +73,7 @@ TEST(AstraWorkload, WithCongestionARingStoresAndForwards) {
   AstraModel model = one_dimension(AstraBlock::kRing, 8, 50, 500);
   model.congestion_aware = true;
   AstraProgramBuilder builder(8);
-  builder.send(0, 3, kMiB), builder.receive(3, 0, kMiB);
+  builder.send(0, 3, kOneMiB), builder.receive(3, 0, kOneMiB);
   for (const uint32_t r : {1, 2, 4, 5, 6, 7}) builder.compute(r, nanoseconds(1));
   EXPECT_THAT(finish_times(run_program(model, builder.build())), ElementsAre(60093, 1, 1, 60093, 1, 1, 1, 1));
 }
@@ -105,8 +105,8 @@ TEST(AstraWorkload, ReadyNodesBeginByTheirIds) {
   const uint32_t first = builder.compute(0, microseconds(1));
   const uint32_t low = builder.compute(0, microseconds(10), {first});
   builder.compute(0, microseconds(100), {first});
-  builder.send(0, 1, kMiB, {low});
-  builder.receive(1, 0, kMiB);
+  builder.send(0, 1, kOneMiB, {low});
+  builder.receive(1, 0, kOneMiB);
   EXPECT_THAT(finish_times(run_program(pair_of_npus(), builder.build())), ElementsAre(111000, 11000 + 20031));
 }
 
@@ -126,7 +126,7 @@ TEST(AstraMemory, IsServedInTurnWhereItIsShared) {
 TEST(AstraWorkload, IterationsFollowEachOther) {
   AstraProgramBuilder builder(2);
   for (uint32_t r = 0; r < 2; ++r)
-    builder.collective(r, AstraCollective::kAllGather, kMiB, {builder.compute(r, microseconds(5))});
+    builder.collective(r, AstraCollective::kAllGather, kOneMiB, {builder.compute(r, microseconds(5))});
   builder.program().iterations = 3;
   // 5000 + 10 + 20031 + 10 each.
   EXPECT_THAT(finish_times(run_program(pair_of_npus(), builder.build())), Each(3 * 25051));
@@ -134,7 +134,7 @@ TEST(AstraWorkload, IterationsFollowEachOther) {
 
 TEST(AstraWorkload, WhoeverHangsIsNamed) {
   AstraProgramBuilder builder(2);
-  builder.receive(0, 1, kMiB);
+  builder.receive(0, 1, kOneMiB);
   builder.compute(1, nanoseconds(1));
   const AstraResult result = run_program(pair_of_npus(), builder.build());
   EXPECT_EQ(result.verdict, AstraVerdict::kStalled);
