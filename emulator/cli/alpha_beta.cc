@@ -75,6 +75,7 @@ class Formulas {
                             .element = setup_.workload.element};
     if (const auto blocks = setup_.workload.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     for (const RankId member : group.members) request.hosts.push_back(setup_.placement.ranks[member.value].host);
+    request.aggregation = group.aggregation;
     Duration sum;
     for (const CostPhase& phase : cost_phases(request, schedules_)) {
       const Duration each = message_time(paths_[node.group.value], phase) + reduce_time(phase);
@@ -115,6 +116,7 @@ CommunicationTimes alpha_beta_times(const Setup& setup, const Network& network) 
   Formulas formulas(setup, network);
   for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
     const std::vector<Node>& nodes = setup.workload.ranks[rank].nodes;
+    if (setup.workload.ranks[rank].aggregates) continue;
     for (uint32_t n = 0; n < nodes.size(); ++n) {
       const Node& node = nodes[n];
       if (node.kind == NodeKind::kCollective) {

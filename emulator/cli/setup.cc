@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "emulator/cli/aggregators.h"
 #include "emulator/cli/compute_model.h"
 #include "emulator/cli/congestion_control.h"
 #include "emulator/cli/custom_algorithm_files.h"
@@ -16,6 +17,7 @@
 #include "emulator/cli/port_flow_control.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/cli/verbs_options.h"
+#include "emulator/input/aggregators.h"
 
 namespace rankwire {
 namespace {
@@ -68,12 +70,15 @@ PlacementPolicy placement_policy(MappingPolicy policy) {
   return PlacementPolicy::kRoundRobin;
 }
 
+PortId port_named(const RunConfig& config, const std::string& name) {
+  const auto port = std::ranges::find(config.ports, name, &PortConfig::name);
+  return PortId(static_cast<uint32_t>(port - config.ports.begin()));
+}
+
 std::vector<Place> explicit_places(const RunConfig& config) {
   std::vector<Place> places(config.mapping.ranks.size());
   for (const PlacementEntry& entry : config.mapping.ranks) {
-    const auto port = std::find_if(config.ports.begin(), config.ports.end(),
-                                   [&](const PortConfig& p) { return p.name == entry.port; });
-    places[entry.rank] = {entry.host, entry.npu, entry.nic, PortId(static_cast<uint32_t>(port - config.ports.begin()))};
+    places[entry.rank] = {entry.host, entry.npu, entry.nic, port_named(config, entry.port)};
   }
   return places;
 }
@@ -199,6 +204,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     setup.astra->workload =
         make_astra_workload(setup.astra->model, setup.workload, traits, setup.config, setup.warnings);
   if (config.ports.empty()) return;
+  add_aggregators(setup);
   setup.variation = make_variation(setup);
   setup.schedules = schedule_options(config);
   setup.plan = make_plan(setup.workload, setup.placement, setup.schedules, config.workload.iterations);
@@ -212,7 +218,11 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
 }
 
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
-  const uint32_t ports = static_cast<uint32_t>(config.ports.size());
+  std::vector<PortId> for_ranks, further;
+  for (const uint32_t port : rank_ports(config)) for_ranks.push_back(PortId(port));
+  for (const AggregatorConfig& aggregator : config.collectives.aggregators)
+    further.push_back(port_named(config, aggregator.port));
+  const uint32_t ports = static_cast<uint32_t>(for_ranks.size());
   const uint32_t hosts = config.hosts.count.value_or(ports);
   const uint32_t nics = config.hosts.nics.value_or(std::max(1u, ports / hosts));
   return {.policy = placement_policy(config.mapping.policy),
@@ -221,6 +231,8 @@ PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
           .nics = nics,
           .ports = ports,
           .places = explicit_places(config),
+          .rank_ports = std::move(for_ranks),
+          .further = std::move(further),
           .addresses = address_pool(config.addresses.ip, config.addresses.vlan, config.addresses.gateway),
           .port_addresses = port_addresses(config),
           .first_mac = config.addresses.first_mac};

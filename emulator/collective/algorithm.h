@@ -40,7 +40,8 @@ enum class Algorithm : uint8_t {
   kBinomialTree,
   kHierarchical,
   kPxn,
-  kCustom,  ///< a CustomAlgorithm; no word of a configuration
+  kInNetwork,  ///< by aggregation nodes: ScheduleRequest::aggregation
+  kCustom,     ///< a CustomAlgorithm; no word of a configuration
 };
 
 enum class RingOrder : uint8_t {

@@ -110,6 +110,16 @@ void hierarchical_all_to_all(ScheduleBuilder& builder);
 /// goes on as soon as it has come.
 void pxn_all_to_all(ScheduleBuilder& builder);
 
+/// Reduction on its way through a tree of nodes that are no members (ScheduleRequest::aggregation), as by Graham and
+/// others, "Scalable Hierarchical Aggregation Protocol (SHArP)", COM-HPC 2016: each node adds what all its neighbours
+/// but one send and passes the sum on to that one (step 0), and hands results out the other way (step 1), slice by
+/// slice. All-reduce and reduce-scatter add towards the tree's top, reduce towards the root, and a broadcast goes out
+/// from there. Of reduce-scatter, only what members below need goes down. A member sends S once.
+void in_network_all_reduce(ScheduleBuilder& builder);
+void in_network_reduce_scatter(ScheduleBuilder& builder);
+void in_network_reduce(ScheduleBuilder& builder);
+void in_network_broadcast(ScheduleBuilder& builder);
+
 /// Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988): in round k of ceil(log2 n)
 /// each member signals the member 2^k ahead. Messages have no bytes.
 void dissemination_barrier(ScheduleBuilder& builder);

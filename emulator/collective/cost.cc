@@ -40,7 +40,7 @@ class Formula {
         all_gather(algorithm);
         break;
       case Operation::kBroadcast:
-        algorithm == Algorithm::kRing ? pipeline(n_ - 1, size_, false) : add(steps(), size_);
+        broadcast(algorithm);
         break;
       case Operation::kReduce:
         reduce(algorithm);
@@ -114,9 +114,12 @@ class Formula {
 
   /// Slices through `hops` members one after the other.
   void pipeline(int64_t hops, Bytes bytes, bool reduces) {
-    const int64_t slices = std::max<int64_t>(1, (bytes.count + chunk_.count - 1) / std::max<int64_t>(1, chunk_.count));
-    add(hops + slices - 1, part_of(bytes, slices), reduces);
+    add(hops + slices_of(bytes) - 1, part_of(bytes, slices_of(bytes)), reduces);
   }
+  int64_t slices_of(Bytes bytes) const {
+    return std::max<int64_t>(1, (bytes.count + chunk_.count - 1) / std::max<int64_t>(1, chunk_.count));
+  }
+  Bytes slice() const { return part_of(size_, slices_of(size_)); }
   /// 1, 2, 4 ... units, n - 1 in all.
   void doubling(Bytes unit, bool reduces = false) {
     for (int64_t sent = 1; sent < n_; sent *= 2) add(1, unit * std::min(sent, n_ - sent), reduces);
@@ -129,8 +132,22 @@ class Formula {
     for (int64_t sent = 1; sent < power(); sent *= 2) add(1, unit * sent);
   }
 
+  /// Aggregators between a member and the top of their tree.
+  int64_t depth() const {
+    int64_t deepest = 0;
+    for (int64_t member = 0; member < n_; ++member) {
+      int64_t hops = 0;
+      for (auto at = static_cast<size_t>(member); request_.aggregation[at] != at; at = request_.aggregation[at]) ++hops;
+      deepest = std::max(deepest, hops);
+    }
+    return deepest;
+  }
+
   void all_reduce(Algorithm algorithm) {
     switch (algorithm) {
+      case Algorithm::kInNetwork:
+        pipeline(depth(), size_, kReduces);
+        return add(depth(), slice());
       case Algorithm::kDoubleBinaryTree:
         return trees();
       case Algorithm::kHalvingDoubling:
@@ -167,7 +184,7 @@ class Formula {
   /// Both trees of S/2 at once: a member has two children in one of them, and passes on what it gets from both.
   void trees() {
     const Bytes half = part_of(size_, 2);
-    const int64_t slices = std::max<int64_t>(1, (half.count + chunk_.count - 1) / std::max<int64_t>(1, chunk_.count));
+    const int64_t slices = slices_of(half);
     const Bytes both = part_of(half, slices) * 2;
     add(steps(), both, kReduces);
     add(steps(), both);
@@ -183,6 +200,9 @@ class Formula {
 
   void reduce_scatter(Algorithm algorithm) {
     switch (algorithm) {
+      case Algorithm::kInNetwork:
+        pipeline(depth(), size_, kReduces);
+        return add(depth(), std::min(slice(), block()));
       case Algorithm::kRecursiveHalving:
         fold(algorithm);
         halving(kReduces);
@@ -224,8 +244,15 @@ class Formula {
     }
   }
 
+  void broadcast(Algorithm algorithm) {
+    if (algorithm == Algorithm::kInNetwork) return pipeline(2 * depth(), size_, false);
+    algorithm == Algorithm::kRing ? pipeline(n_ - 1, size_, false) : add(steps(), size_);
+  }
+
   void reduce(Algorithm algorithm) {
     switch (algorithm) {
+      case Algorithm::kInNetwork:
+        return pipeline(2 * depth(), size_, kReduces);
       case Algorithm::kBinomialTree:
         return add(steps(), size_, kReduces);
       case Algorithm::kHalvingDoubling:

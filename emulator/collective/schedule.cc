@@ -18,9 +18,10 @@ namespace {
 
 void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
   constexpr int64_t kLargestMessage = std::numeric_limits<int32_t>::max();
-  if (request.position >= request.members || request.root >= request.members)
+  const size_t positions = std::max<size_t>(request.members, request.aggregation.size());
+  if (request.position >= positions || request.root >= request.members)
     fail_input("position {} and root {} must be below the {} members of the group", request.position, request.root,
-               request.members);
+               positions);
   if (request.operation == Operation::kPointToPoint && request.members != 2)
     fail_input("a point-to-point operation has 2 members, not {}", request.members);
   if (request.element.count < 1 || request.bytes.count < 0 || request.bytes.count % request.element.count != 0)
@@ -53,6 +54,8 @@ void check_algorithm(const ScheduleRequest& request, const ScheduleOptions& opti
   const auto known = options.nccl ? nccl_algorithms_for(request.operation) : algorithms_for(request.operation);
   if (std::ranges::find(known, told) == known.end())
     fail_input("{}: the algorithm {} is none of {}", to_string(request.operation), to_string(told), names_of(known));
+  if (told == Algorithm::kInNetwork && request.members > 1 && request.aggregation.size() <= request.members)
+    fail_input("{}: in_network needs aggregators, which collectives.aggregators names", to_string(request.operation));
 }
 
 /// How the operation is carried out: as told, as NCCL would, or by default.

@@ -105,6 +105,9 @@ struct ScheduleRequest {
   std::vector<uint32_t> hosts;
   /// RingOrder::kListed: positions in the order of the ring. Empty: ascending.
   std::vector<uint32_t> ring;
+  /// kInNetwork: a tree of the members, its leaves, and of aggregators, whose positions follow the members': by
+  /// position, that of the aggregator above; of the topmost its own. `position` may be an aggregator's, too.
+  std::vector<uint32_t> aggregation;
   /// Of an operation whose blocks are not equal, where in its buffer each begins and where the last ends, in bytes from
   /// 0 on and whole elements: of an all-to-all n*n blocks, that from member s to member d the (s*n+d)-th; of an
   /// all-gather the n inputs; of a reduce-scatter the n parts of the input. Empty: blocks as `bytes` says; otherwise

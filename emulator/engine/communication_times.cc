@@ -52,6 +52,7 @@ CommunicationTimes recorded_times(const Workload& workload) {
   for (CommunicationTimes::Transfer& transfer : times.transfers) transfer = {true, Duration::max(), Duration::max()};
   for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
     const RankTrace& trace = workload.ranks[r];
+    if (trace.aggregates) continue;
     for (uint32_t n = 0; n < trace.nodes.size(); ++n) {
       const Node& node = trace.nodes[n];
       if (node.kind == NodeKind::kCollective) {

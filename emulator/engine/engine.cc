@@ -180,7 +180,8 @@ Time Engine::end_of(RankId id, uint32_t n, Time start) noexcept {
 
 void Engine::start_collectives(RankId id, Time now) noexcept {
   Rank& rank = ranks_[id.value];
-  while (options_.communication == 0 || rank.collectives_running < options_.communication) {
+  const bool unlimited = options_.communication == 0 || workload_.ranks[id.value].aggregates;
+  while (unlimited || rank.collectives_running < options_.communication) {
     Membership* first = nullptr;
     uint32_t node = kNone;
     for (uint32_t m : rank.memberships) {

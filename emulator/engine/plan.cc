@@ -15,10 +15,11 @@ namespace {
 
 /// Where the other members of a group stand, seen from one of them. What nobody asks for is empty.
 struct Surroundings {
-  uint32_t nodes = 0;           ///< hosts, all together
-  std::vector<bool> local;      ///< by position
-  std::vector<uint32_t> hosts;  ///< by position, numbered as they appear
-  std::vector<uint32_t> ring;   ///< positions in the order of the ring
+  uint32_t nodes = 0;                 ///< hosts, all together
+  std::vector<bool> local;            ///< by position
+  std::vector<uint32_t> hosts;        ///< by position, numbered as they appear
+  std::vector<uint32_t> ring;         ///< positions in the order of the ring
+  std::vector<uint32_t> aggregation;  ///< as Group::aggregation
   /// `local` by distance from the member; equal ones are one object. Null where nobody asks for `local`.
   const std::vector<bool>* local_by_distance = nullptr;
 
@@ -126,18 +127,22 @@ class Planner {
 
   /// Among whom a rank runs a node, and where it and the root stand there.
   struct Role {
-    std::span<const RankId> members;
+    std::span<const RankId> members;  ///< and, behind them, aggregators
+    uint32_t count = 0;               ///< of members
     uint32_t position = 0, root = 0;
   };
 
   Role role_of(RankId rank, const Node& node) {
     Role role;
     if (node.kind == NodeKind::kCollective) {
-      role.members = workload_.groups[node.group.value].members;
+      const Group& group = workload_.groups[node.group.value];
+      role.members = group.positions();
+      role.count = static_cast<uint32_t>(group.members.size());
     } else {
       const bool sends = node.kind == NodeKind::kSend;
       pair_ = {sends ? rank : node.peer, sends ? node.peer : rank};
       role.members = pair_;
+      role.count = 2;
     }
     const auto position_of = [&](RankId r) {
       return static_cast<uint32_t>(std::find(role.members.begin(), role.members.end(), r) - role.members.begin());
@@ -149,16 +154,17 @@ class Planner {
 
   uint32_t schedule_for(RankId rank, const Node& node, const Role& role) {
     ScheduleRequest request{.operation = operation_of(node),
-                            .members = static_cast<uint32_t>(role.members.size()),
+                            .members = role.count,
                             .root = role.root,
                             .bytes = node.bytes,
                             .element = workload_.element};
     if (const auto blocks = workload_.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     const bool asks = asks_for_surroundings(request.operation);
-    const Surroundings& around = asks ? surroundings(node.group, rank, role.members) : nowhere_;
+    const Surroundings& around = asks ? surroundings(node.group, rank, role.members.first(role.count)) : nowhere_;
     request.nodes = around.nodes;
     request.hosts = around.hosts;
     request.ring = around.ring;
+    request.aggregation = around.aggregation;
     const auto [turning, met] =
         turning_schedules_.try_emplace(std::make_tuple(request.operation, request.members, request.root, request.bytes,
                                                        request.blocks.data(), around.nodes, around.local_by_distance),
@@ -193,7 +199,8 @@ class Planner {
   }
 
   bool asks_for_surroundings(Operation operation) const {
-    return options_.nccl || options_.ring_order == RingOrder::kListed || asks_for_hosts(options_.algorithm(operation));
+    return options_.nccl || options_.ring_order == RingOrder::kListed ||
+           asks_for_hosts(options_.algorithm(operation)) || options_.algorithm(operation) == Algorithm::kInNetwork;
   }
 
   /// Members in the order of options_.ring_ranks; those that it does not name follow in their own.
@@ -225,6 +232,7 @@ class Planner {
     around.nodes = static_cast<uint32_t>(hosts.size());
     if (options_.nccl) around.local_by_distance = by_distance(around.local, rank, members);
     if (options_.ring_order == RingOrder::kListed) around.ring = listed_ring(members);
+    if (group.valid()) around.aggregation = workload_.groups[group.value].aggregation;
     const Surroundings& result = *known_surroundings_.insert(std::move(around)).first;
     if (group.valid()) surroundings_of_[{group, rank}] = &result;
     return result;
@@ -312,7 +320,7 @@ Operation operation_of(const Node& node) {
 MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const Step& step, uint32_t iteration) {
   const Node& n = workload.ranks[rank.value].nodes[node];
   const bool collective = n.kind == NodeKind::kCollective;
-  const RankId peer = collective ? workload.groups[n.group.value].members[step.peer] : n.peer;
+  const RankId peer = collective ? workload.groups[n.group.value].positions()[step.peer] : n.peer;
   const bool sends = step.kind == StepKind::kSend;
   MessageId id;
   id.group = collective ? n.group.value : MessageId::kPointToPoint;

@@ -18,6 +18,7 @@ TimedOperations::TimedOperations(const Workload& workload, const CommunicationTi
 void TimedOperations::start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept {
   const Node& what = workload_.ranks[rank.value].nodes[node];
   const Begun begun{rank, node, now, now};
+  if (workload_.ranks[rank.value].aggregates) return end(begun, now);  // a part of what the members take
   if (what.kind == NodeKind::kCollective) {
     start_collective(begun, what, now);
   } else {

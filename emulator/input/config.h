@@ -124,11 +124,19 @@ struct RingConfig {
   RingDirection direction = RingDirection::kForward;
 };
 
+/// A node of the network that reduces, emulated by an end point behind a port of its own.
+struct AggregatorConfig {
+  std::string name, port;
+  std::string parent;              ///< name of the aggregator above; empty: the top
+  std::vector<std::string> ports;  ///< whose ranks it serves itself; empty for the only one: all others
+};
+
 struct CollectivesConfig {
   CollectivesProfile profile = CollectivesProfile::kPlain;
   NcclConfig nccl;
   std::array<AlgorithmChoice, kCollectiveOperations>
-      algorithms;  ///< by Operation; of barriers and point-to-point always kAuto
+      algorithms;                             ///< by Operation; of barriers and point-to-point always kAuto
+  std::vector<AggregatorConfig> aggregators;  ///< with kInNetwork
   RingConfig ring;
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);

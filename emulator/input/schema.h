@@ -171,6 +171,12 @@ void describe_resources(Visitor& visit, RunConfig& config) {
         Choice<CollectivesProfile>{{{"plain", CollectivesProfile::kPlain}, {"nccl", CollectivesProfile::kNccl}}});
     keys.section("nccl", [&](auto& nccl) { describe_nccl(nccl, config.collectives.nccl); });
     keys.section("algorithms", [&](auto& names) { describe_algorithms(names, config.collectives.algorithms); });
+    keys.items("aggregators", config.collectives.aggregators, [](auto& entry, AggregatorConfig& aggregator) {
+      entry.field("name", aggregator.name, Text{});
+      entry.field("port", aggregator.port, Text{});
+      entry.field("parent", aggregator.parent, TextOrNone{});
+      entry.list("ports", aggregator.ports, Text{});
+    });
     keys.section("ring", [&](auto& ring) { describe_ring(ring, config.collectives.ring); });
     keys.field("channels", config.collectives.channels, Integer<uint32_t>{1, 32});
     keys.field("chunk", config.collectives.chunk, Size{Bytes(1), Bytes((1LL << 31) - 1)});

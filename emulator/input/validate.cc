@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/input/aggregators.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
@@ -147,10 +148,11 @@ void check_addresses(const Source& source) {
 
 void check_hosts(const Source& source) {
   const RunConfig& config = source.config;
-  const uint64_t hosts = config.hosts.count.value_or(static_cast<uint32_t>(config.ports.size()));
+  const size_t ports = rank_ports(config).size();
+  const uint64_t hosts = config.hosts.count.value_or(static_cast<uint32_t>(ports));
   const uint64_t nics = hosts * config.hosts.nics.value_or(1);
-  if (config.mapping.policy != MappingPolicy::kExplicit && nics < config.ports.size()) {
-    source.fail("hosts", "{} hosts with {} NICs in all leave some of {} ports idle", hosts, nics, config.ports.size());
+  if (config.mapping.policy != MappingPolicy::kExplicit && nics < ports) {
+    source.fail("hosts", "{} hosts with {} NICs in all leave some of {} ports idle", hosts, nics, ports);
   }
   if (!config.workload.generate || !config.hosts.npus) return;
   const uint64_t ranks = generated_ranks(*config.workload.generate);
@@ -374,6 +376,7 @@ void validate(const RunConfig& config, const Tree& root) {
   if (!config.simulation.needs_ports() && config.ports.empty()) return check_without_ports(source);
   check_ports(source);
   check_addresses(source);
+  validate_aggregators(config, root);
   check_hosts(source);
   check_mapping(source);
   check_collectives(source);

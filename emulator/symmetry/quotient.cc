@@ -45,6 +45,7 @@ class Reduction {
   void add_rank(const RankTrace& trace) {
     RankTrace& copy = result_.workload.ranks.emplace_back();
     copy.file = trace.file;
+    copy.aggregates = trace.aggregates;
     copy.in_order = trace.in_order;
     copy.nodes = trace.nodes;
     copy.dependencies = trace.dependencies;

@@ -71,7 +71,8 @@ Place place_of(uint32_t rank, const PlacementOptions& o) {
   place.host = block ? rank / o.npus : rank % o.hosts;
   place.npu = block ? rank % o.npus : rank / o.hosts;
   place.nic = place.npu * o.nics / o.npus;
-  place.port = PortId((place.host * o.nics + place.nic) % o.ports);
+  const uint32_t port = (place.host * o.nics + place.nic) % o.ports;
+  place.port = o.rank_ports.empty() ? PortId(port) : o.rank_ports[port];
   return place;
 }
 
@@ -90,8 +91,9 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
   Placement placement;
   AddressPlan addresses(options);
   std::map<std::pair<uint32_t, uint32_t>, NicId> known;  // (host, nic)
-  for (uint32_t r = 0; r < ranks; ++r) {
-    const Place place = place_of(r, options);
+  uint32_t hosts = 0;
+  const auto add = [&](const Place& place) {
+    hosts = std::max(hosts, place.host + 1);
     auto [entry, added] = known.try_emplace({place.host, place.nic}, NicId(static_cast<uint32_t>(known.size())));
     if (added) {
       placement.nics.push_back(addresses.next(entry->second, place.port));
@@ -100,7 +102,9 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
     }
     placement.ranks.push_back(place);
     placement.nic.push_back(entry->second);
-  }
+  };
+  for (uint32_t r = 0; r < ranks; ++r) add(place_of(r, options));
+  for (const PortId port : options.further) add({.host = hosts, .npu = 0, .nic = 0, .port = port});
   return placement;
 }
 

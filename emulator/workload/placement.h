@@ -38,13 +38,16 @@ struct PlacementOptions {
   uint32_t nics = 1;          ///< a host; NPU i uses NIC i * nics / npus
   uint32_t ports = 1;         ///< NIC n of the run (host by host) stands behind port n mod ports
   std::vector<Place> places;  ///< kExplicit: by rank
-  AddressPool addresses;      ///< of all NICs but those behind a port that has its own
+  /// Which ports are meant, where not all are for ranks: the n-th of `ports` is rank_ports[n]. Empty: port n.
+  std::vector<PortId> rank_ports;
+  std::vector<PortId> further;  ///< ports of end points beyond the ranks, each a host of its own with one NIC
+  AddressPool addresses;        ///< of all NICs but those behind a port that has its own
   std::vector<std::optional<AddressPool>> port_addresses;  ///< by port; may be shorter
   MacAddress first_mac;
 };
 
 struct Placement {
-  std::vector<Place> ranks;  ///< by RankId
+  std::vector<Place> ranks;  ///< by RankId; those of PlacementOptions::further follow
   std::vector<NicId> nic;    ///< by RankId
   std::vector<Nic> nics;     ///< by NicId; those that have a rank
 

@@ -130,6 +130,7 @@ struct StreamedTrace {
 struct RankTrace {
   std::string file;
   std::optional<StreamedTrace> streamed;
+  bool aggregates = false;    ///< an aggregation node's, beyond the ranks of the trace; see aggregation.h
   bool in_order = false;      ///< as far as is known: no node stands before one that it depends on
   bool ids_count_up = false;  ///< as far as is known: each node's id is one more than that of the node before it
   std::vector<Node> nodes;
@@ -149,6 +150,12 @@ struct Group {
   std::string name;
   JobId job;
   std::vector<RankId> members;
+  /// The members and then the aggregators that serve them; empty where there are none. See aggregation.h.
+  std::vector<RankId> participants;
+  std::vector<uint32_t> aggregation;  ///< by position among the participants, as ScheduleRequest::aggregation has it
+
+  /// Whose traffic an operation of the group is, by position.
+  std::span<const RankId> positions() const { return participants.empty() ? members : participants; }
 };
 
 /// `size` scaled and rounded up to whole elements; 0 stays 0. The one function that scales sizes, so that both ends of

@@ -239,7 +239,7 @@ TEST(Algorithms, AreRefusedForOtherOperations) {
     make_schedule(request, options_of({Operation::kBroadcast, Algorithm::kPat}, 1, Bytes(64)));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "broadcast: the algorithm pat is none of auto, ring, binomial_tree");
+    EXPECT_STREQ(error.what(), "broadcast: the algorithm pat is none of auto, ring, binomial_tree, in_network");
   }
 }
 

@@ -25,7 +25,7 @@ class Executor {
  public:
   Executor(const ScheduleRequest& request, const ScheduleOptions& options) {
     ScheduleRequest own = request;
-    for (own.position = 0; own.position < request.members; ++own.position)
+    for (own.position = 0; own.position < std::max<size_t>(request.members, request.aggregation.size()); ++own.position)
       schedules_.push_back(make_schedule(own, options));
   }
 
