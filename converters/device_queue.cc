@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "converters/batched_calls.h"
 
@@ -53,6 +54,7 @@ struct Launched {
 
 DeviceQueue::DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls)
     : trace_(trace) {
+  call_of_correlation_.reserve(trace.calls.size());
   for (uint32_t i = 0; i < trace.calls.size(); ++i) call_of_correlation_.emplace(trace.calls[i].correlation, i);
   bool events_recorded = false;
   for (const KinetoSynchronization& synchronization : trace.synchronizations) {
@@ -67,6 +69,10 @@ DeviceQueue::DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, con
     wait_as_distributed(calls);
   }
   find_host_waits();
+  streams_ = {};
+  call_of_correlation_ = {};
+  synchronization_of_ = {};
+  launched_ = {};
 }
 
 void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& calls) {
@@ -78,7 +84,7 @@ void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& call
       operation.thread = trace_.calls[call->second].thread;
     }
     operation.communicates = recorded.call != nullptr || is_communication(trace_.names[recorded.name]);
-    operations_.push_back(std::move(operation));
+    operations_.push_back(operation);
   }
   std::ranges::stable_sort(operations_, {}, [](const DeviceOperation& operation) {
     return std::tuple(operation.launch, operation.recorded->begin);
@@ -92,7 +98,7 @@ void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& call
 void DeviceQueue::find_calls(const OperatorTree& tree, const RecordedCalls& calls) {
   std::vector<uint32_t> without;  // kernels of which nothing tells at their place
   for (uint32_t i = 0; i < operations_.size(); ++i) {
-    if (operations_[i].communicates && !take_own_call(operations_[i], tree, calls)) without.push_back(i);
+    if (operations_[i].communicates && !take_own_call(i, tree, calls)) without.push_back(i);
   }
   if (without.empty()) return;
   BatchedCalls batches(trace_, tree, calls, launched_);
@@ -102,20 +108,22 @@ void DeviceQueue::find_calls(const OperatorTree& tree, const RecordedCalls& call
     if (!operation.communicates || !operation.thread) continue;
     Launched& before = last.try_emplace(*operation.thread).first->second;
     const bool in_batch = std::ranges::binary_search(without, i);
-    if (in_batch)
-      operation.calls =
-          batches.between(*operation.thread, before.time, operation.launch, trace_.names[operation.recorded->name]);
-    if (in_batch && operation.calls.empty()) ++(before.ends_batch ? further_kernels_ : unknown_kernels_);
-    before = {operation.launch, in_batch && (before.ends_batch || !operation.calls.empty())};
+    if (in_batch) {
+      calls_.set(
+          i, batches.between(*operation.thread, before.time, operation.launch, trace_.names[operation.recorded->name]));
+    }
+    if (in_batch && calls_[i].empty()) ++(before.ends_batch ? further_kernels_ : unknown_kernels_);
+    before = {operation.launch, in_batch && (before.ends_batch || !calls_[i].empty())};
   }
   for (const uint32_t i : without) unknown_kernels_ += !operations_[i].thread;
 }
 
 /// What the operator around the launch recorded, else what the kernel itself has. False when neither tells.
-bool DeviceQueue::take_own_call(DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls) {
+bool DeviceQueue::take_own_call(uint32_t index, const OperatorTree& tree, const RecordedCalls& calls) {
+  const DeviceOperation& operation = operations_[index];
   const auto take = [&](uint32_t recorder, const PytorchCall& call) {
     if (launched_.insert(recorder).second) {
-      operation.calls = {&call};
+      calls_.add(index, &call);
     } else {
       ++further_kernels_;
     }
@@ -129,7 +137,7 @@ bool DeviceQueue::take_own_call(DeviceOperation& operation, const OperatorTree& 
   const uint32_t other = recorder_around(innermost, tree, trace_.recorded);
   if (own && own->kind != CallKind::kOther) {
     if (other != OperatorTree::kNone) launched_.insert(other);
-    operation.calls = {own};
+    calls_.add(index, own);
     return true;
   }
   return other != OperatorTree::kNone && take(other, trace_.recorded.at(other));
@@ -138,7 +146,7 @@ bool DeviceQueue::take_own_call(DeviceOperation& operation, const OperatorTree& 
 void DeviceQueue::order_streams() {
   for (uint32_t i = 0; i < operations_.size(); ++i) {
     std::vector<uint32_t>& stream = streams_[operations_[i].recorded->stream];
-    if (!stream.empty()) operations_[i].after.push_back(stream.back());
+    if (!stream.empty()) operations_[i].previous = stream.back();
     stream.push_back(i);
   }
 }
@@ -173,7 +181,7 @@ void DeviceQueue::wait_for_events() {
     const auto source = last_before(wait.wait_on_stream, trace_.calls[record->second].begin);
     const auto next = std::ranges::upper_bound(stream->second, trace_.calls[call->second].begin, {},
                                                [&](uint32_t index) { return operations_[index].launch; });
-    if (source && next != stream->second.end() && *source < *next) operations_[*next].after.push_back(*source);
+    if (source && next != stream->second.end() && *source < *next) after_.add(*next, *source);
   }
 }
 
@@ -201,12 +209,11 @@ void DeviceQueue::wait_as_distributed(const RecordedCalls& calls) {
     if (!operation.thread) continue;
     if (operation.communicates) {
       const auto before = last_work.find(*operation.thread);
-      if (before != last_work.end()) operation.after.push_back(before->second);
-      for (const PytorchCall* call : operation.calls) last_of_sequence[call->sequence] = i;
+      if (before != last_work.end()) after_.add(i, before->second);
+      for (const PytorchCall* call : calls_[i]) last_of_sequence[call->sequence] = i;
     } else {
       std::vector<uint32_t>& sources = outstanding[*operation.thread];
-      operation.after.insert(operation.after.end(), sources.begin(), sources.end());
-      sources.clear();
+      after_.set(i, std::exchange(sources, {}));
       last_work[*operation.thread] = i;
     }
   }

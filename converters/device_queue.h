@@ -18,16 +18,18 @@
 #include "converters/kineto.h"
 #include "converters/operator_tree.h"
 #include "converters/pytorch_call.h"
+#include "converters/sparse_lists.h"
 
 namespace rankwire {
 
 struct DeviceOperation {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   const KinetoDeviceOperation* recorded = nullptr;
-  int64_t launch = 0;                     ///< when the host launched it; its own begin where no launch was recorded
-  std::optional<int64_t> thread;          ///< that launched it
-  std::vector<uint32_t> after;            ///< device operations, all launched before
-  std::vector<const PytorchCall*> calls;  ///< what it communicates: one call, or all of a batch
-  bool communicates = false;              ///< a kernel of NCCL's or RCCL's
+  int64_t launch = 0;             ///< when the host launched it; its own begin where no launch was recorded
+  std::optional<int64_t> thread;  ///< that launched it
+  uint32_t previous = kNone;      ///< device operation of the same stream
+  bool communicates = false;      ///< a kernel of NCCL's or RCCL's
 };
 
 /// The host waited in this call.
@@ -40,11 +42,15 @@ struct HostWait {
 
 class DeviceQueue {
  public:
-  /// All must outlive the queue. `calls` are the host trace's; those that `trace` has itself count where they say
-  /// nothing.
+  /// All must outlive the queue, but for the trace's operators and runtime calls. `calls` are the host trace's; those
+  /// that `trace` has itself count where they say nothing.
   DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls);
 
   const std::vector<DeviceOperation>& operations() const { return operations_; }
+  /// The further operations, all launched before, that an operation follows.
+  std::span<const uint32_t> after(uint32_t operation) const { return after_[operation]; }
+  /// What an operation communicates: one call, or all of a batch.
+  std::span<const PytorchCall* const> calls(uint32_t operation) const { return calls_[operation]; }
   /// By begin.
   const std::vector<HostWait>& waits() const { return waits_; }
   /// Communication kernels of which nothing was recorded that says what they move.
@@ -55,7 +61,7 @@ class DeviceQueue {
  private:
   void launch_all(const OperatorTree& tree, const RecordedCalls& calls);
   void find_calls(const OperatorTree& tree, const RecordedCalls& calls);
-  bool take_own_call(DeviceOperation& operation, const OperatorTree& tree, const RecordedCalls& calls);
+  bool take_own_call(uint32_t index, const OperatorTree& tree, const RecordedCalls& calls);
   void order_streams();
   void wait_for_events();
   void wait_as_distributed(const RecordedCalls& calls);
@@ -66,6 +72,8 @@ class DeviceQueue {
 
   const KinetoTrace& trace_;
   std::vector<DeviceOperation> operations_;
+  SparseLists<uint32_t> after_;            ///< by operation
+  SparseLists<const PytorchCall*> calls_;  ///< by operation
   std::vector<HostWait> waits_;
   std::map<int64_t, std::vector<uint32_t>> streams_;
   std::unordered_map<int64_t, uint32_t> call_of_correlation_;

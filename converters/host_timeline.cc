@@ -13,6 +13,7 @@ constexpr int64_t kIdle = 1'000'000;
 
 HostTimeline::HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue) {
   for (const auto& [id, operators] : tree.threads()) {
+    threads_[id].spans.reserve(operators.size());
     for (const uint32_t index : operators) {
       const KinetoOperator& recorded = trace.operators[index];
       threads_[id].spans.push_back({recorded.begin, recorded.end, recorded.name, index, nullptr});
@@ -39,13 +40,20 @@ HostTimeline::HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, c
   }
   find_bursts();
   for (uint32_t i = 0; i < bursts_.size(); ++i) connect_burst(i);
-  for (auto& [id, thread] : threads_) add_steps(id, thread);
+  size_t segments = 0;
+  for (const auto& [id, thread] : threads_) segments += thread.segments.size();
+  steps_.reserve(segments);
+  for (auto& [id, thread] : threads_) {
+    add_steps(id, thread);
+    thread = {.steps = std::move(thread.steps)};
+  }
   connect_threads();
 }
 
 void HostTimeline::divide_time(Thread& thread) {
   std::vector<uint32_t> open;
   std::vector<bool> seen(thread.spans.size(), false);
+  thread.segments.reserve(2 * thread.spans.size());  // a begin and an end each
   int64_t cursor = 0;
   const auto take = [&](int64_t end) {
     if (open.empty()) {
@@ -155,10 +163,10 @@ class HostTimeline::Builder {
     HostStep step{.begin = begin, .name = name, .operation = operation, .thread = id_};
     if (last() != kNone) {
       step.begin = std::max(begin, timeline_.steps_[last()].begin);
-      step.after.push_back(last());
+      step.previous = last();
     }
     thread_.steps.push_back(static_cast<uint32_t>(timeline_.steps_.size()));
-    timeline_.steps_.push_back(std::move(step));
+    timeline_.steps_.push_back(step);
     return last();
   }
 
@@ -190,7 +198,7 @@ void HostTimeline::add_steps(int64_t id, Thread& thread) {
         if (division.burst != kNone) bursts_[division.burst].after_step = builder.last();
         cursor = std::max({cursor, division.at, division.until});
         const uint32_t step = builder.resume(segment.span, cursor);
-        if (division.wait != nullptr) steps_[step].after_device = division.wait->on;
+        if (division.wait != nullptr) after_device_.set(step, division.wait->on);
         if (division.burst != kNone && division.until > division.at) returns_.emplace_back(step, division.burst);
       }
     }
@@ -208,14 +216,15 @@ void HostTimeline::add_steps(int64_t id, Thread& thread) {
 void HostTimeline::connect_threads() {
   for (const Burst& burst : bursts_) {
     if (burst.first == kNone) continue;
-    HostStep& first = steps_[burst.first];
-    if (burst.after_step != kNone) first.after.push_back(burst.after_step);
+    if (burst.after_step != kNone) after_threads_.add(burst.first, burst.after_step);
     if (!burst.after_thread) continue;
     const uint32_t step = step_at(burst.follows, burst.begin - 1);
-    if (step != kNone && steps_[step].begin <= first.begin) first.after.push_back(step);
+    if (step != kNone && steps_[step].begin <= steps_[burst.first].begin) {
+      after_threads_.add(burst.first, step);
+    }
   }
   for (const auto& [step, burst] : returns_) {
-    if (bursts_[burst].last != kNone) steps_[step].after.push_back(bursts_[burst].last);
+    if (bursts_[burst].last != kNone) after_threads_.add(step, bursts_[burst].last);
   }
 }
 

@@ -17,29 +17,35 @@
 #include "converters/device_queue.h"
 #include "converters/kineto.h"
 #include "converters/operator_tree.h"
+#include "converters/sparse_lists.h"
 
 namespace rankwire {
 
 struct HostStep {
   static constexpr uint32_t kGap = UINT32_MAX;
+  static constexpr uint32_t kNoStep = UINT32_MAX;
 
   int64_t begin = 0;     ///< ns, as in Kineto
   int64_t duration = 0;  ///< ns
   uint32_t name = kGap;  ///< of KinetoTrace::names
   uint32_t operation = OperatorTree::kNone;
   int64_t thread = 0;
-  std::vector<uint32_t> after;         ///< steps
-  std::vector<uint32_t> after_device;  ///< operations of the DeviceQueue
+  uint32_t previous = kNoStep;  ///< of the thread
 };
 
 class HostTimeline {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = HostStep::kNoStep;
 
+  /// Keeps nothing of what it is made of.
   HostTimeline(const KinetoTrace& trace, const OperatorTree& tree, const DeviceQueue& queue);
 
   /// Those of a thread are in order, each after the one before.
   const std::vector<HostStep>& steps() const { return steps_; }
+  /// The steps of other threads that a step follows.
+  std::span<const uint32_t> after_threads(uint32_t step) const { return after_threads_[step]; }
+  /// The operations of the DeviceQueue that a step follows.
+  std::span<const uint32_t> after_device(uint32_t step) const { return after_device_[step]; }
   /// The step that the thread was in or had been in last, or kNone.
   uint32_t step_at(int64_t thread, int64_t time) const;
 
@@ -79,7 +85,6 @@ class HostTimeline {
     std::vector<uint32_t> steps;
   };
   class Builder;
-
   static void divide_time(Thread& thread);
   void find_bursts();
   void connect_burst(uint32_t index);
@@ -91,6 +96,7 @@ class HostTimeline {
   std::vector<Burst> bursts_;
   std::vector<std::pair<uint32_t, uint32_t>> returns_;  ///< a step, and the burst that it waits for
   std::vector<HostStep> steps_;
+  SparseLists<uint32_t> after_threads_, after_device_;  ///< by step
 };
 
 }  // namespace rankwire

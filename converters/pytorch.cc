@@ -75,10 +75,13 @@ void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversio
   }
   const uint32_t rank = static_cast<uint32_t>(kineto.rank.value_or(place));
   if (!written.insert(rank).second) fail_input("{}: rank {} has another trace already", pair.kineto, rank);
-  const OperatorTree tree(kineto.operators);
+  std::optional<OperatorTree> tree(kineto.operators);
   const RecordedCalls calls = pair.host.empty() ? RecordedCalls{} : link_calls(pair, host, kineto, conversion.warnings);
-  const DeviceQueue queue(kineto, tree, calls);
-  const HostTimeline timeline(kineto, tree, queue);
+  const DeviceQueue queue(kineto, *tree, calls);
+  kineto.calls = {};
+  const HostTimeline timeline(kineto, *tree, queue);
+  tree.reset();
+  kineto.operators = {};
   if (queue.unknown_kernels() > 0) {
     conversion.warnings.push_back(
         fmt::format("{}: {} communication kernels became computations, because nothing recorded says what they move",

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -13,53 +15,92 @@
 namespace rankwire {
 namespace {
 
+/// For each of many numbers a list, all in one array.
+class Lists {
+ public:
+  std::span<const uint32_t> operator[](uint32_t list) const {
+    return {values_.data() + ends_[list], values_.data() + ends_[list + 1]};
+  }
+  size_t size() const { return ends_.size() - 1; }
+  void reserve(size_t lists) { ends_.reserve(lists + 1); }
+  void add(std::span<const uint32_t> list) {
+    values_.insert(values_.end(), list.begin(), list.end());
+    ends_.push_back(values_.size());
+  }
+
+  /// For each number the lists that it is in, ascending. All numbers are less than size().
+  Lists inverted() const {
+    Lists result;
+    result.ends_.assign(ends_.size() + 1, 0);
+    for (const uint32_t value : values_) ++result.ends_[value + 2];
+    std::partial_sum(result.ends_.begin(), result.ends_.end(), result.ends_.begin());
+    result.values_.resize(values_.size());
+    for (uint32_t list = 0; list < size(); ++list) {
+      for (const uint32_t value : (*this)[list]) result.values_[result.ends_[value + 1]++] = list;
+    }
+    result.ends_.pop_back();
+    return result;
+  }
+
+ private:
+  std::vector<size_t> ends_{0};
+  std::vector<uint32_t> values_;
+};
+
 /// Steps and operations as vertices of one graph, in an order in which each comes after all that it depends on: the
 /// earliest that can be next.
 class Order {
  public:
-  Order(const HostTimeline& timeline, const DeviceQueue& queue) : steps_(timeline.steps().size()) {
-    const auto& operations = queue.operations();
-    after_.resize(steps_ + operations.size());
-    times_.resize(after_.size());
-    for (size_t i = 0; i < steps_; ++i) {
-      const HostStep& step = timeline.steps()[i];
-      times_[i] = step.begin;
-      after_[i] = step.after;
-      for (const uint32_t operation : step.after_device) after_[i].push_back(vertex_of_operation(operation));
+  Order(const HostTimeline& timeline, const DeviceQueue& queue)
+      : steps_(timeline.steps()), operations_(queue.operations()) {
+    after_.reserve(steps_.size() + operations_.size());
+    std::vector<uint32_t> after;
+    const auto add = [&] {
+      sort_unique(after);
+      after_.add(after);
+      after.clear();
+    };
+    for (uint32_t i = 0; i < steps_.size(); ++i) {
+      const auto threads = timeline.after_threads(i);
+      after.assign(threads.begin(), threads.end());
+      if (steps_[i].previous != HostStep::kNoStep) after.push_back(steps_[i].previous);
+      for (const uint32_t operation : timeline.after_device(i)) after.push_back(vertex_of_operation(operation));
+      add();
     }
-    for (uint32_t i = 0; i < operations.size(); ++i) {
-      std::vector<uint32_t>& after = after_[vertex_of_operation(i)];
-      times_[vertex_of_operation(i)] = operations[i].launch;
-      for (const uint32_t other : operations[i].after) after.push_back(vertex_of_operation(other));
-      if (!operations[i].thread) continue;
-      const uint32_t step = timeline.step_at(*operations[i].thread, operations[i].launch);
-      if (step != HostTimeline::kNone) after.push_back(step);
+    for (uint32_t i = 0; i < operations_.size(); ++i) {
+      const DeviceOperation& operation = operations_[i];
+      if (operation.previous != DeviceOperation::kNone) after.push_back(vertex_of_operation(operation.previous));
+      for (const uint32_t other : queue.after(i)) after.push_back(vertex_of_operation(other));
+      if (operation.thread) {
+        const uint32_t step = timeline.step_at(*operation.thread, operation.launch);
+        if (step != HostTimeline::kNone) after.push_back(step);
+      }
+      add();
     }
-    for (std::vector<uint32_t>& after : after_) sort_unique(after);
   }
 
-  uint32_t vertex_of_operation(uint32_t operation) const { return static_cast<uint32_t>(steps_ + operation); }
-  bool is_step(uint32_t vertex) const { return vertex < steps_; }
-  uint32_t operation(uint32_t vertex) const { return static_cast<uint32_t>(vertex - steps_); }
-  const std::vector<uint32_t>& after(uint32_t vertex) const { return after_[vertex]; }
+  uint32_t vertex_of_operation(uint32_t operation) const { return static_cast<uint32_t>(steps_.size() + operation); }
+  bool is_step(uint32_t vertex) const { return vertex < steps_.size(); }
+  uint32_t operation(uint32_t vertex) const { return static_cast<uint32_t>(vertex - steps_.size()); }
+  std::span<const uint32_t> after(uint32_t vertex) const { return after_[vertex]; }
 
   std::vector<uint32_t> sorted() const {
-    std::vector<uint32_t> open(after_.size());
-    std::vector<std::vector<uint32_t>> next(after_.size());
+    std::vector<uint32_t> open(size());
+    const Lists next = after_.inverted();
     using Entry = std::tuple<int64_t, uint32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    for (uint32_t vertex = 0; vertex < after_.size(); ++vertex) {
+    for (uint32_t vertex = 0; vertex < size(); ++vertex) {
       open[vertex] = static_cast<uint32_t>(after_[vertex].size());
-      for (const uint32_t other : after_[vertex]) next[other].push_back(vertex);
-      if (open[vertex] == 0) ready.emplace(times_[vertex], vertex);
+      if (open[vertex] == 0) ready.emplace(time(vertex), vertex);
     }
     std::vector<uint32_t> order;
+    order.reserve(size());
     while (!ready.empty()) {
       const uint32_t vertex = std::get<1>(ready.top());
       ready.pop();
       order.push_back(vertex);
       for (const uint32_t other : next[vertex]) {
-        if (--open[other] == 0) ready.emplace(times_[other], other);
+        if (--open[other] == 0) ready.emplace(time(other), other);
       }
     }
     return order;
@@ -67,17 +108,21 @@ class Order {
   size_t size() const { return after_.size(); }
 
  private:
-  size_t steps_;
-  std::vector<std::vector<uint32_t>> after_;
-  std::vector<int64_t> times_;
+  int64_t time(uint32_t vertex) const {
+    return is_step(vertex) ? steps_[vertex].begin : operations_[operation(vertex)].launch;
+  }
+
+  const std::vector<HostStep>& steps_;
+  const std::vector<DeviceOperation>& operations_;
+  Lists after_;  ///< by vertex
 };
 
 }  // namespace
 
 void PytorchWriter::define_groups(const DeviceQueue& queue) {
   std::set<int64_t> handles;
-  for (const DeviceOperation& operation : queue.operations()) {
-    for (const PytorchCall* call : operation.calls) {
+  for (uint32_t i = 0; i < queue.operations().size(); ++i) {
+    for (const PytorchCall* call : queue.calls(i)) {
       if (call->group.empty()) handles.insert(call->handle);
       calls_.define(*call);
     }
@@ -106,12 +151,12 @@ NodeWriter::Id PytorchWriter::write_step(const HostStep& step, const Ids& after)
   return writer_.on_host().with("tid", step.thread).compute(name, micros, 0, Bytes(0), after);
 }
 
-NodeWriter::Id PytorchWriter::write_operation(const DeviceOperation& operation, const Ids& after) {
+NodeWriter::Id PytorchWriter::write_operation(const DeviceOperation& operation, Calls calls, const Ids& after) {
   const KinetoDeviceOperation& recorded = *operation.recorded;
   const std::string& name = (*names_)[recorded.name];
   const int64_t duration = recorded.end - recorded.begin;
-  if (!operation.calls.empty()) {
-    return calls_.write_batch(operation.calls, name, static_cast<uint64_t>(duration / 1000), recorded.stream, after);
+  if (!calls.empty()) {
+    return calls_.write_batch(calls, name, static_cast<uint64_t>(duration / 1000), recorded.stream, after);
   }
   const uint64_t micros = whole_micros(duration, carried_on_stream_[recorded.stream]);
   return writer_.with("stream", recorded.stream).compute(name, micros, 0, Bytes(0), after);
@@ -131,8 +176,12 @@ void PytorchWriter::write(const KinetoTrace& trace, const HostTimeline& timeline
   for (const uint32_t vertex : sorted) {
     after.clear();
     for (const uint32_t other : order.after(vertex)) after.push_back(ids[other]);
-    ids[vertex] = order.is_step(vertex) ? write_step(timeline.steps()[vertex], after)
-                                        : write_operation(queue.operations()[order.operation(vertex)], after);
+    if (order.is_step(vertex)) {
+      ids[vertex] = write_step(timeline.steps()[vertex], after);
+    } else {
+      const uint32_t operation = order.operation(vertex);
+      ids[vertex] = write_operation(queue.operations()[operation], queue.calls(operation), after);
+    }
   }
 }
 

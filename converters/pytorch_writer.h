@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -27,10 +28,11 @@ class PytorchWriter {
 
  private:
   using Ids = std::vector<NodeWriter::Id>;
+  using Calls = std::span<const PytorchCall* const>;
 
   void define_groups(const DeviceQueue& queue);
   NodeWriter::Id write_step(const HostStep& step, const Ids& after);
-  NodeWriter::Id write_operation(const DeviceOperation& operation, const Ids& after);
+  NodeWriter::Id write_operation(const DeviceOperation& operation, Calls calls, const Ids& after);
   uint64_t whole_micros(int64_t duration, int64_t& carried) const;
 
   const std::string path_;

@@ -15,15 +15,16 @@
 namespace rankwire::bench {
 namespace {
 
-/// About a quarter of a gigabyte; the memory grows with the number.
-constexpr uint64_t kOperators = 400'000;
+// The memory grows with the number of operators.
+constexpr uint64_t kOperators = 400'000;            ///< 0.3 GB
+constexpr uint64_t kGigabyteOperators = 1'400'000;  ///< more than 1 GB
 
 /// Each operator launches a kernel, as PyTorch 2 records them: times, ids and the arguments of a kernel.
-void write_kineto(const std::string& path) {
+void write_kineto(const std::string& path, uint64_t operators) {
   std::ofstream file(path);
   file << R"({"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [)";
   const char* comma = "\n";
-  for (uint64_t i = 0; i < kOperators; ++i, comma = ",\n") {
+  for (uint64_t i = 0; i < operators; ++i, comma = ",\n") {
     const uint64_t at = 1'000'000 + 20 * i;
     file
         << comma
@@ -55,15 +56,13 @@ void measure(const char* what, double megabytes, Work work) {
               most_memory_mib());
 }
 
-}  // namespace
-
-void kineto_reading(Dpdk&) {
+void read_and_convert(uint64_t operators) {
   const testing::TemporaryFolder folder;
   const std::string path = folder / "kineto.json";
-  write_kineto(path);
+  write_kineto(path, operators);
   const double megabytes = static_cast<double>(std::filesystem::file_size(path)) / 1e6;
   std::printf("kineto        %.0f MB, %.1f M events, CPU time; %.0f MiB resident before\n", megabytes,
-              3e-6 * kOperators, most_memory_mib());
+              3e-6 * static_cast<double>(operators), most_memory_mib());
   measure("read", megabytes, [&] {
     Warnings warnings;
     read_kineto(path, warnings);
@@ -72,6 +71,16 @@ void kineto_reading(Dpdk&) {
     ConversionProgress progress;
     convert_pytorch(pair_pytorch_files({path}), folder / "out", progress);
   });
+}
+
+}  // namespace
+
+void kineto_reading(Dpdk&) {
+  read_and_convert(kOperators);
+}
+
+void kineto_gigabyte(Dpdk&) {
+  read_and_convert(kGigabyteOperators);
 }
 
 }  // namespace rankwire::bench

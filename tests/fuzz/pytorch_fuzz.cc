@@ -24,14 +24,19 @@ void read_device_trace(std::string_view text) {
   const DeviceQueue queue(trace, tree, {});
   require(queue.operations().size() == trace.device.size(), "each operation of the device is there once");
   for (uint32_t i = 0; i < queue.operations().size(); ++i) {
-    for (const uint32_t other : queue.operations()[i].after) require(other < i, "it waits for earlier ones alone");
+    const uint32_t previous = queue.operations()[i].previous;
+    require(previous == DeviceOperation::kNone || previous < i, "it follows an earlier one of its stream");
+    for (const uint32_t other : queue.after(i)) require(other < i, "it waits for earlier ones alone");
   }
   const HostTimeline timeline(trace, tree, queue);
   require(timeline.steps().size() >= trace.operators.size(), "each operator has a step");
-  for (const HostStep& step : timeline.steps()) {
+  for (uint32_t i = 0; i < timeline.steps().size(); ++i) {
+    const HostStep& step = timeline.steps()[i];
     require(step.duration >= 0, "no step takes negative time");
-    for (const uint32_t other : step.after) require(other < timeline.steps().size(), "steps follow steps");
-    for (const uint32_t other : step.after_device) require(other < queue.operations().size(), "and operations");
+    require(step.previous == HostStep::kNoStep || step.previous < i, "steps of a thread follow earlier ones");
+    for (const uint32_t other : timeline.after_threads(i))
+      require(other < timeline.steps().size(), "steps follow steps");
+    for (const uint32_t other : timeline.after_device(i)) require(other < queue.operations().size(), "and operations");
   }
 }
 
