@@ -1,6 +1,9 @@
 #include "converters/device_queue.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -44,6 +47,15 @@ uint32_t recorder_around(uint32_t index, const OperatorTree& tree, const Recorde
   return index;
 }
 
+/// Indexes of `items` by what `key` makes of them, equal ones in their order.
+template <class Item, class Key>
+std::vector<uint32_t> sorted_by(const std::vector<Item>& items, Key key) {
+  std::vector<uint32_t> indexes(items.size());
+  std::iota(indexes.begin(), indexes.end(), 0u);
+  std::ranges::stable_sort(indexes, {}, [&](uint32_t index) { return std::invoke(key, items[index]); });
+  return indexes;
+}
+
 /// A kernel of communication of a thread.
 struct Launched {
   int64_t time = INT64_MIN;
@@ -54,8 +66,7 @@ struct Launched {
 
 DeviceQueue::DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, const RecordedCalls& calls)
     : trace_(trace) {
-  call_of_correlation_.reserve(trace.calls.size());
-  for (uint32_t i = 0; i < trace.calls.size(); ++i) call_of_correlation_.emplace(trace.calls[i].correlation, i);
+  calls_by_correlation_ = sorted_by(trace.calls, &KinetoRuntimeCall::correlation);
   bool events_recorded = false;
   for (const KinetoSynchronization& synchronization : trace.synchronizations) {
     synchronization_of_.emplace(synchronization.correlation, &synchronization);
@@ -70,18 +81,26 @@ DeviceQueue::DeviceQueue(const KinetoTrace& trace, const OperatorTree& tree, con
   }
   find_host_waits();
   streams_ = {};
-  call_of_correlation_ = {};
+  calls_by_correlation_ = {};
   synchronization_of_ = {};
   launched_ = {};
+}
+
+/// The first with the correlation; null when there is none.
+const KinetoRuntimeCall* DeviceQueue::call_of(int64_t correlation) const {
+  const auto found = std::ranges::lower_bound(calls_by_correlation_, correlation, {},
+                                              [&](uint32_t index) { return trace_.calls[index].correlation; });
+  if (found == calls_by_correlation_.end() || trace_.calls[*found].correlation != correlation) return nullptr;
+  return &trace_.calls[*found];
 }
 
 void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& calls) {
   operations_.reserve(trace_.device.size());
   for (const KinetoDeviceOperation& recorded : trace_.device) {
     DeviceOperation operation{.recorded = &recorded, .launch = recorded.begin};
-    if (const auto call = call_of_correlation_.find(recorded.correlation); call != call_of_correlation_.end()) {
-      operation.launch = trace_.calls[call->second].begin;
-      operation.thread = trace_.calls[call->second].thread;
+    if (const KinetoRuntimeCall* const call = call_of(recorded.correlation)) {
+      operation.launch = call->begin;
+      operation.thread = call->thread;
     }
     operation.communicates = recorded.call != nullptr || is_communication(trace_.names[recorded.name]);
     operations_.push_back(operation);
@@ -172,14 +191,14 @@ std::vector<uint32_t> DeviceQueue::last_of_all_before(int64_t time) const {
 void DeviceQueue::wait_for_events() {
   for (const KinetoSynchronization& wait : trace_.synchronizations) {
     if (wait.kind != KinetoSynchronization::Kind::kStreamWaitEvent) continue;
-    const auto call = call_of_correlation_.find(wait.correlation);
-    const auto record = call_of_correlation_.find(wait.record_correlation);
+    const KinetoRuntimeCall* const call = call_of(wait.correlation);
+    const KinetoRuntimeCall* const record = call_of(wait.record_correlation);
     const auto stream = streams_.find(wait.stream);
-    if (call == call_of_correlation_.end() || record == call_of_correlation_.end() || stream == streams_.end()) {
+    if (call == nullptr || record == nullptr || stream == streams_.end()) {
       continue;
     }
-    const auto source = last_before(wait.wait_on_stream, trace_.calls[record->second].begin);
-    const auto next = std::ranges::upper_bound(stream->second, trace_.calls[call->second].begin, {},
+    const auto source = last_before(wait.wait_on_stream, record->begin);
+    const auto next = std::ranges::upper_bound(stream->second, call->begin, {},
                                                [&](uint32_t index) { return operations_[index].launch; });
     if (source && next != stream->second.end() && *source < *next) after_.add(*next, *source);
   }
@@ -227,9 +246,9 @@ std::vector<uint32_t> DeviceQueue::waited_for(const KinetoRuntimeCall& call) con
     std::optional<uint32_t> last;
     if (wait.kind == Kind::kStream) last = last_before(wait.stream, call.begin);
     if (wait.kind == Kind::kEvent) {
-      const auto record = call_of_correlation_.find(wait.record_correlation);
-      if (record != call_of_correlation_.end()) {
-        last = last_before(wait.wait_on_stream, trace_.calls[record->second].begin);
+      const KinetoRuntimeCall* const record = call_of(wait.record_correlation);
+      if (record != nullptr) {
+        last = last_before(wait.wait_on_stream, record->begin);
       }
     }
     if (last) return {*last};
@@ -246,8 +265,8 @@ std::vector<uint32_t> DeviceQueue::waited_for(const KinetoRuntimeCall& call) con
 }
 
 void DeviceQueue::find_host_waits() {
-  std::unordered_map<int64_t, uint32_t> by_correlation;
-  for (uint32_t i = 0; i < operations_.size(); ++i) by_correlation[operations_[i].recorded->correlation] = i;
+  const auto correlation = [](const DeviceOperation& operation) { return operation.recorded->correlation; };
+  const std::vector<uint32_t> by_correlation = sorted_by(operations_, correlation);
   for (const KinetoRuntimeCall& call : trace_.calls) {
     const std::string& name = trace_.names[call.name];
     std::vector<uint32_t> on;
@@ -255,8 +274,11 @@ void DeviceQueue::find_host_waits() {
       on = waited_for(call);
     } else if (copies(name)) {
       // A copy from or to pageable memory returns when it is done.
-      const auto own = by_correlation.find(call.correlation);
-      if (own != by_correlation.end()) on.push_back(own->second);
+      const auto behind = std::ranges::upper_bound(by_correlation, call.correlation, {},
+                                                   [&](uint32_t i) { return correlation(operations_[i]); });
+      if (behind != by_correlation.begin() && correlation(operations_[*std::prev(behind)]) == call.correlation) {
+        on.push_back(*std::prev(behind));
+      }
     }
     std::erase_if(on, [&](uint32_t i) { return operations_[i].recorded->end > call.end + kSkew; });
     if (!on.empty()) waits_.push_back({call.name, call.thread, call.begin, call.end, std::move(on)});

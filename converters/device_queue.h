@@ -59,6 +59,7 @@ class DeviceQueue {
   uint64_t further_kernels() const { return further_kernels_; }
 
  private:
+  const KinetoRuntimeCall* call_of(int64_t correlation) const;
   void launch_all(const OperatorTree& tree, const RecordedCalls& calls);
   void find_calls(const OperatorTree& tree, const RecordedCalls& calls);
   bool take_own_call(uint32_t index, const OperatorTree& tree, const RecordedCalls& calls);
@@ -76,7 +77,7 @@ class DeviceQueue {
   SparseLists<const PytorchCall*> calls_;  ///< by operation
   std::vector<HostWait> waits_;
   std::map<int64_t, std::vector<uint32_t>> streams_;
-  std::unordered_map<int64_t, uint32_t> call_of_correlation_;
+  std::vector<uint32_t> calls_by_correlation_;  ///< indexes of the trace's
   std::unordered_map<int64_t, const KinetoSynchronization*> synchronization_of_;
   std::unordered_set<uint32_t> launched_;  ///< the operators that recorded a call whose kernel has been met
   uint64_t unknown_kernels_ = 0, further_kernels_ = 0;
