@@ -78,5 +78,18 @@ TEST(CollectiveTime, BarrierTakesItsRounds) {
   EXPECT_EQ(time_of(Operation::kBarrier, 9, Bytes(0)), round * 4);
 }
 
+// In one slice, n inputs share the aggregator's line, and when all have come n copies of the sum do: each way n S at a
+// member's rate, and on to the next port.
+TEST(CollectiveTime, InNetworkAllReduceInOneSlice) {
+  for (const uint32_t n : {2u, 4u, 8u}) {
+    const Bytes input(48'000);
+    ScheduleRequest request{.operation = Operation::kAllReduce, .members = n, .bytes = input};
+    request.aggregation.assign(n + 1, n);
+    ScheduleOptions options{.chunk = input};
+    options.algorithms[static_cast<size_t>(Operation::kAllReduce)] = Algorithm::kInNetwork;
+    EXPECT_EQ(Walk(schedules_of(request, options)).run(), (line_time(input) * n + tail(input)) * 2) << n;
+  }
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -27,11 +27,12 @@ inline Duration tail(Bytes message) {
   return kOneWay + serialization_time(longest, kRate);
 }
 
-/// Of all members.
+/// Of all members, and of the aggregators behind them.
 inline std::vector<Schedule> schedules_of(const ScheduleRequest& request, const ScheduleOptions& options) {
   std::vector<Schedule> schedules;
   ScheduleRequest own = request;
-  for (own.position = 0; own.position < own.members; ++own.position) schedules.push_back(make_schedule(own, options));
+  for (own.position = 0; own.position < std::max<size_t>(own.members, own.aggregation.size()); ++own.position)
+    schedules.push_back(make_schedule(own, options));
   return schedules;
 }
 
