@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace rankwire {
@@ -44,21 +45,28 @@ Duration longest_latency(const Network& network, std::span<const LinkUse> hop) n
 /// Bytes on the line from which a cut-through switch decides: 64 of the frame, preamble 8, FCS 4 and gap 12.
 constexpr Bytes kCutThroughHead(64 + 24);
 
-// Each hop begins when the frame's head has arrived and been looked at, and ends no earlier than the one before.
+// Each hop begins when the frame's head has arrived and been looked at, and ends no earlier than the one before. Heads
+// go as far as the first of the slowest hops; from its end, after all frames, the last one goes on. The time on that
+// hop is left out.
 Duration cut_through_time(const Network& network, const Route& route, Bytes frame) noexcept {
-  Duration begin, end;
-  bool first = true;
+  Bandwidth bottleneck(std::numeric_limits<int64_t>::max());
+  for_each_hop(route.links,
+               [&](std::span<const LinkUse> hop) { bottleneck = std::min(bottleneck, slowest(network, hop)); });
+  Duration before, begin, end;
+  bool passed = false;
   for_each_hop(route.links, [&](std::span<const LinkUse> hop) {
     const Bandwidth rate = slowest(network, hop);
     const Duration on_line = serialization_time(frame, rate);
-    if (first) begin = Duration() - on_line;
-    first = false;
     const Duration latency = longest_latency(network, hop);
-    const Duration line = latency - network.links[hop.front().link.value].forwarding;
-    end = std::max(begin + on_line, end) + line;
+    if (!passed && rate == bottleneck) {
+      passed = true;
+      before = begin;
+      begin = Duration() - on_line;
+    }
+    if (passed) end = std::max(begin + on_line, end) + latency - network.links[hop.front().link.value].forwarding;
     begin += latency + serialization_time(kCutThroughHead, rate);
   });
-  return end;
+  return before + end;
 }
 
 /// Whether all frames of a message follow each other over one link a hop.

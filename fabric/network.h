@@ -85,7 +85,7 @@ struct Network {
 Duration latency(const Network& network, const Route& route) noexcept;
 /// What a message takes beyond its time on its slowest hop: latencies and, with store and forward, the frames on the
 /// other hops, exact when it is alone. Where it goes over several links at a hop or in parts, the last frame on each
-/// hop after the first; cut through, only what a slower link adds.
+/// hop after the first; cut through, the heads as far as the slowest hop and what the last frame takes from there.
 Duration forwarding_time(const Network& network, const Route& route, Bytes message) noexcept;
 /// Of a message that is alone on its route: from the first bit sent to the last received.
 Duration undisturbed_time(const Network& network, const Route& route, Bytes message) noexcept;
