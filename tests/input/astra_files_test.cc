@@ -86,10 +86,10 @@ TEST_F(AstraFiles, SystemHasWhatItsKeysSay) {
   EXPECT_EQ(s.splits, 4u);
   EXPECT_EQ(s.active_chunks, 2u);
   EXPECT_EQ(s.endpoint_delay, nanoseconds(25));
-  using Algorithm = AstraImplementation::Algorithm;
-  EXPECT_THAT(s.implementations[0], ElementsAre(AstraImplementation{Algorithm::kDirect, false, 4},
-                                                AstraImplementation{Algorithm::kDoubleBinaryTree, false, {}}));
-  EXPECT_THAT(s.implementations[1], ElementsAre(AstraImplementation{Algorithm::kRing, true, {}}));
+  using NamedAstra = AstraImplementation::Algorithm;
+  EXPECT_THAT(s.implementations[0], ElementsAre(AstraImplementation{NamedAstra::kDirect, false, 4},
+                                                AstraImplementation{NamedAstra::kDoubleBinaryTree, false, {}}));
+  EXPECT_THAT(s.implementations[1], ElementsAre(AstraImplementation{NamedAstra::kRing, true, {}}));
   EXPECT_THAT(s.implementations[2], IsEmpty());
   EXPECT_EQ(s.memory_bandwidth, 1600);
   EXPECT_EQ(s.peak, 900);

@@ -6,7 +6,7 @@
 namespace rankwire {
 namespace {
 
-using Algorithm = AstraImplementation::Algorithm;
+using NamedAstra = AstraImplementation::Algorithm;
 using testing::AstraProgramBuilder;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -15,12 +15,12 @@ using testing::one_collective;
 using testing::one_dimension;
 using testing::run_program;
 
-constexpr AstraImplementation kRing{Algorithm::kRing, false, {}};
-constexpr AstraImplementation kHalvingDoubling{Algorithm::kHalvingDoubling, false, {}};
-constexpr AstraImplementation kTree{Algorithm::kDoubleBinaryTree, false, {}};
+constexpr AstraImplementation kRing{NamedAstra::kRing, false, {}};
+constexpr AstraImplementation kHalvingDoubling{NamedAstra::kHalvingDoubling, false, {}};
+constexpr AstraImplementation kTree{NamedAstra::kDoubleBinaryTree, false, {}};
 
 constexpr AstraImplementation direct(std::optional<uint32_t> window = {}) {
-  return {Algorithm::kDirect, false, window};
+  return {NamedAstra::kDirect, false, window};
 }
 
 struct Case {
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"halving_doubling_all_gather", one_dimension(AstraBlock::kSwitch, 8, 100, 1000, kHalvingDoubling),
              AstraCollective::kAllGather, 16 << 20, 1099790},
         // Of a ring of all NPUs.
-        Case{"one_ring", one_dimension(AstraBlock::kRing, 8, 50, 500, {Algorithm::kRing, true, {}}),
+        Case{"one_ring", one_dimension(AstraBlock::kRing, 8, 50, 500, {NamedAstra::kRing, true, {}}),
              AstraCollective::kAllReduce, 16 << 20, 581528}),
     [](const auto& test) { return test.param.name; });
 
@@ -198,7 +198,7 @@ TEST(AstraGroups, AreRingsInTheirOrder) {
 TEST(AstraCustom, TakesItsAlgorithmFromGraphs) {
   // Both of 2 members send 1 MiB (D = 10015 over a full mesh of 100 GB/s and 250 ns), compute 5 us when they have
   // received, and send again.
-  AstraModel model = one_dimension(AstraBlock::kFullyConnected, 2, 100, 250, {Algorithm::kCustom, false, {}});
+  AstraModel model = one_dimension(AstraBlock::kFullyConnected, 2, 100, 250, {NamedAstra::kCustom, false, {}});
   AstraProgramBuilder algorithm(2), builder = one_collective(2, AstraCollective::kAllReduce, Bytes(1 << 20));
   for (uint32_t member = 0; member < 2; ++member) {
     algorithm.send(member, 1 - member, Bytes(1 << 20));
@@ -236,7 +236,7 @@ TEST(AstraMessages, OfNoBytesAreRefused) {
   // A chunk of 16 bytes, of which the first dimension leaves 4, goes round all 16 NPUs.
   AstraModel model = torus();
   model.system.local_bandwidth_aware = true;
-  model.system.implementations.fill({kRing, {Algorithm::kRing, true, {}}});
+  model.system.implementations.fill({kRing, {NamedAstra::kRing, true, {}}});
   AstraProgramBuilder builder = one_collective(16, AstraCollective::kAllReduce, Bytes(16));
   for (const bool event_by_event : {false, true}) {
     const AstraResult result = run_program(model, builder.build(), event_by_event);
