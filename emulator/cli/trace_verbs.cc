@@ -93,8 +93,10 @@ void TraceVerbs::add_check(CLI::App& trace, int& status) {
           "end; default: they stay")
       ->check(CLI::IsMember({"drop", "complete"}))
       ->needs(repair);
-  verb.add_option("--absurd", check_.absurd,
-                  "in the copy, operations of absurd sizes: drop, at all members of a collective; default: they stay")
+  verb.add_option(
+          "--absurd", check_.absurd,
+          "in the copy, operations of absurd sizes, at all members of a collective, and absurd durations: drop; "
+          "default: they stay")
       ->check(CLI::IsMember({"drop"}))
       ->needs(repair);
   verb.footer("Example: rankwire trace check traces/gpt --json");

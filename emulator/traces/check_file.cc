@@ -37,7 +37,10 @@ class FileCheck {
   }
 
   void check_reading() {
-    if (!facts_.unreadable.empty()) add(facts_.truncated() ? "truncated" : "unreadable", facts_.unreadable);
+    if (!facts_.unreadable.empty()) {
+      const std::string last = facts_.nodes.empty() ? "" : "; the last node is " + node_text(facts_.nodes.back());
+      add(facts_.truncated() ? "truncated" : "unreadable", facts_.unreadable + last);
+    }
     const bool untyped = std::ranges::all_of(facts_.nodes, [](const NodeFacts& node) { return node.type == 0; });
     if (facts_.unreadable.empty() && untyped) {
       add("no-nodes", fmt::format("the trace has {} nodes, none of which has a type", facts_.nodes.size()));
@@ -96,12 +99,10 @@ class FileCheck {
   }
 
   void check_duration(const NodeFacts& node) {
-    const char* unit = node.unit == nanoseconds(1) ? "ns" : "us";
-    const std::string what = fmt::format("node {} takes {} {}", node_text(node), node.duration, unit);
-    if (node.recorded() == Duration::max()) {
-      add("absurd-duration", node, what);
+    if (has_absurd_duration(node)) {
+      add("absurd-duration", node, duration_text(node));
     } else if (node.recorded() >= kHugeDuration) {
-      add("huge-duration", node, what);
+      add("huge-duration", node, duration_text(node));
     }
   }
 
@@ -145,12 +146,13 @@ class FileCheck {
 
   void check_compute() {
     uint64_t nodes = 0;
+    const NodeFacts* first = nullptr;
     for (const NodeFacts& node : facts_.nodes) {
       if (node.kind != NodeKind::kCompute && node.kind != NodeKind::kHost) continue;
       if (node.duration > 0 || node.operations.value_or(0) > 0) return;
-      ++nodes;
+      if (nodes++ == 0) first = &node;
     }
-    if (nodes > 0) add("zero-duration", fmt::format("{} compute nodes", nodes));
+    if (nodes > 0) add("zero-duration", fmt::format("{} compute nodes, the first is {}", nodes, node_text(*first)));
   }
 
   void check_elements() {
@@ -209,11 +211,13 @@ class FileCheck {
     }
     if (lost_stream_order(facts_, graph)) {
       uint64_t kernels = 0, leaves = 0;
+      const NodeFacts* first = nullptr;
       for (uint32_t i = 0; i < facts_.nodes.size(); ++i) {
         kernels += facts_.nodes[i].is_kernel();
-        leaves += facts_.nodes[i].is_kernel() && graph.next_of(i).empty();
+        if (facts_.nodes[i].is_kernel() && graph.next_of(i).empty() && leaves++ == 0) first = &facts_.nodes[i];
       }
-      add("kernels-without-successors", fmt::format("no node depends on {} of {} kernels", leaves, kernels));
+      add("kernels-without-successors",
+          fmt::format("no node depends on {} of {} kernels, the first is {}", leaves, kernels, node_text(*first)));
     }
     for (const auto& [collective, kernel] : collectives_before_inputs(facts_, graph)) {
       add("collective-before-inputs", facts_.nodes[collective],
@@ -326,6 +330,14 @@ std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts
   const auto repeated = std::ranges::unique(pairs);
   pairs.erase(repeated.begin(), repeated.end());
   return pairs;
+}
+
+std::string duration_text(const NodeFacts& node) {
+  return fmt::format("node {} takes {} {}", node_text(node), node.duration, node.unit == nanoseconds(1) ? "ns" : "us");
+}
+
+bool has_absurd_duration(const NodeFacts& node) {
+  return node.duration > 0 && node.recorded() == Duration::max();
 }
 
 bool has_absurd_size(const NodeFacts& node, Bytes element) {

@@ -30,8 +30,12 @@ std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts
 
 /// `12 "name"`.
 std::string node_text(const NodeFacts& node);
+/// `node 12 "name" takes 5 us`, in the unit of its file.
+std::string duration_text(const NodeFacts& node);
 
 /// Whether the node's comm_size, which counts elements of this size, is more than any operation moves, or negative.
 bool has_absurd_size(const NodeFacts& node, Bytes element);
+/// Whether the recorded duration is more than 64 bits of picoseconds, which is 106 days.
+bool has_absurd_duration(const NodeFacts& node);
 
 }  // namespace rankwire

@@ -36,7 +36,7 @@ Duration median(std::vector<Duration> values) {
 
 std::vector<Duration> clock_offsets(const RankSet& set, const Matches& matches, Findings& findings) {
   std::vector<std::vector<Duration>> offsets(set.ranks.size());
-  bool contradiction = false;
+  std::string contradiction;  // the first one in words
   for (const auto& numbered : matches.collectives) {
     for (const std::vector<NodeRef>& members : numbered) {
       if (members.size() < 2 || !waits_for_all(set.node(members.front()))) continue;
@@ -44,28 +44,27 @@ std::vector<Duration> clock_offsets(const RankSet& set, const Matches& matches, 
           members, [&](NodeRef at) { return set.node(at).started() && set.node(at).recorded() != Duration::max(); });
       if (!recorded) continue;
       std::vector<Duration> ends;
-      Time last_start = Time::long_ago(), first_end = Time::never();
-      for (const NodeRef at : members) {
-        const Time start = *set.node(at).started(), end = start + set.node(at).recorded();
-        last_start = std::max(last_start, start);
-        first_end = std::min(first_end, end);
-        ends.push_back(end - Time(0));
+      const auto start_of = [&](NodeRef at) { return *set.node(at).started(); };
+      const auto end_of = [&](NodeRef at) { return start_of(at) + set.node(at).recorded(); };
+      for (const NodeRef at : members) ends.push_back(end_of(at) - Time(0));
+      const NodeRef last = std::ranges::max(members, {}, start_of), first = std::ranges::min(members, {}, end_of);
+      if (contradiction.empty() && end_of(first) < start_of(last)) {
+        contradiction = fmt::format("{} ends before {} begins", set.where(first), set.where(last));
       }
-      contradiction = contradiction || first_end < last_start;
       const Duration middle = median(ends);
       for (size_t m = 0; m < members.size(); ++m) offsets[members[m].place].push_back(ends[m] - middle);
     }
   }
-  if (!contradiction) return {};
+  if (contradiction.empty()) return {};
   std::vector<Duration> result;
   for (uint32_t place = 0; place < set.ranks.size(); ++place) {
     result.push_back(offsets[place].empty() ? Duration() : median(offsets[place]));
     if (result.back() == Duration()) continue;
     const RankFacts& facts = set.ranks[place];
     findings.add("clock-skew", facts.path, facts.rank, std::nullopt,
-                 fmt::format("its clock shows {} us {} than those of the ranks with which it shares {} collectives",
+                 fmt::format("its clock shows {} us {} than those of the ranks with which it shares {} collectives: {}",
                              std::abs(result.back().ps) / microseconds(1).ps,
-                             result.back() > Duration() ? "more" : "less", offsets[place].size()));
+                             result.back() > Duration() ? "more" : "less", offsets[place].size(), contradiction));
   }
   return result;
 }

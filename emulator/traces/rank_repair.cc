@@ -230,6 +230,12 @@ void RankRepair::drop_operation(uint32_t node, const char* code, const std::stri
   change(code, facts_.nodes[node], what, "the operation was dropped, dependencies through its node remain");
 }
 
+void RankRepair::drop_absurd_duration(uint32_t node) {
+  no_duration_.insert(node);
+  const NodeFacts& facts = facts_.nodes[node];
+  change("absurd-duration", facts, duration_text(facts), "the duration was dropped, the node takes no time");
+}
+
 void RankRepair::add_counterpart(const RankRepair& other, uint32_t node) {
   const NodeFacts& end = other.facts_.nodes[node];
   const bool sends = end.kind == NodeKind::kSend;
@@ -265,6 +271,7 @@ bool RankRepair::apply(uint32_t index, chakra::Node& node) const {
   if (const auto tag = tags_.find(index); tag != tags_.end()) set_integer(node, "comm_tag", tag->second);
   if (to_compute_.contains(index)) node.set_type(chakra::COMP_NODE);
   if (no_operation_.contains(index)) return drop_operation_of(node), true;
+  if (no_duration_.contains(index)) node.set_duration_micros(0);
   if (node.start_time_micros() > 0) {
     node.set_start_time_micros(node.start_time_micros() + static_cast<uint64_t>(clock_shift_.ps / microseconds(1).ps));
   }

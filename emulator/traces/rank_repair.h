@@ -26,6 +26,8 @@ class RankRepair {
   /// The node communicates no more and takes no time, and dependencies through it remain. A second time is nothing.
   void drop_operation(uint32_t node, const char* code, const std::string& what);
   bool drops(uint32_t node) const { return no_operation_.contains(node); }
+  /// The node keeps its place and takes no time, where its duration cannot be one.
+  void drop_absurd_duration(uint32_t node);
   /// Adds the other end of a SEND or RECV of another rank, which depends on nothing.
   void add_counterpart(const RankRepair& other, uint32_t node);
   const std::vector<chakra::Node>& added() const { return added_; }
@@ -58,7 +60,7 @@ class RankRepair {
   std::map<uint32_t, uint64_t> ids_;
   std::map<uint32_t, int64_t> tags_;
   std::map<uint32_t, int64_t> factors_;  ///< of single nodes
-  std::unordered_set<uint32_t> to_compute_, no_operation_;
+  std::unordered_set<uint32_t> to_compute_, no_operation_, no_duration_;
   std::vector<chakra::Node> added_;
   uint64_t last_id_ = 0;  ///< of those in use
   int64_t factor_ = 1;

@@ -45,7 +45,7 @@ void number_tags(const CheckedSet& checked, std::vector<RankRepair>& ranks) {
   }
 }
 
-void drop_absurd(const CheckedSet& checked, Bytes element, std::vector<RankRepair>& ranks) {
+void drop_absurd_sizes(const CheckedSet& checked, Bytes element, std::vector<RankRepair>& ranks) {
   const RankSet& set = checked.set;
   const auto drop = [&](NodeRef at, NodeRef absurd) {
     ranks[at.place].drop_operation(at.node, "absurd-size",
@@ -66,6 +66,12 @@ void drop_absurd(const CheckedSet& checked, Bytes element, std::vector<RankRepai
   }
   for (const NodeRef at : checked.matches.unmatched) {
     if (is_absurd(at)) drop(at, at);
+  }
+}
+
+void drop_absurd_durations(const RankFacts& facts, RankRepair& rank) {
+  for (uint32_t i = 0; i < facts.nodes.size(); ++i) {
+    if (has_absurd_duration(facts.nodes[i])) rank.drop_absurd_duration(i);
   }
 }
 
@@ -108,8 +114,9 @@ std::vector<RepairChange> repair_set(const CheckedSet& checked, const CheckOptio
   for (const RankFacts& facts : checked.set.ranks) {
     ranks.emplace_back(facts).repair_file();
     if (options.element_size > Bytes(1)) ranks.back().scale_sizes(options.element_size.count);
+    if (further.drop_absurd) drop_absurd_durations(facts, ranks.back());
   }
-  if (further.drop_absurd) drop_absurd(checked, options.element_size, ranks);
+  if (further.drop_absurd) drop_absurd_sizes(checked, options.element_size, ranks);
   if (further.unmatched != RepairOptions::Unmatched::kKeep) match_ends(checked, further.unmatched, ranks);
   number_tags(checked, ranks);
   align_clocks(checked, ranks);

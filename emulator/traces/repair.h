@@ -25,7 +25,7 @@ struct RepairOptions {
   };
   Unmatched unmatched = Unmatched::kKeep;
   /// Operations with an absurd size become nodes that do nothing, and with them the other end of a message, and the
-  /// call of every member of a collective.
+  /// call of every member of a collective. Nodes with an absurd duration take no time.
   bool drop_absurd = false;
 };
 

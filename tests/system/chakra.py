@@ -13,12 +13,12 @@ ALL_REDUCE, REDUCE, ALL_GATHER, GATHER, SCATTER, BROADCAST, ALL_TO_ALL, REDUCE_S
 REDUCE_SCATTER_BLOCK, BARRIER = 8, 9
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
-_STRING_VALUE, _INT64_VALUE = 29, 9
+_STRING_VALUE, _INT64_VALUE, _BOOL_VALUE = 29, 9, 27
 
 
 @dataclasses.dataclass
 class Node:
-    """One node; `attributes` maps a name to an integer or text, or to None where the value is of another kind."""
+    """One node; `attributes` maps a name to an integer, truth value or text, or to None where it is of another kind."""
 
     id: int = 0
     name: str = ""
@@ -26,6 +26,8 @@ class Node:
     dependencies: list = dataclasses.field(default_factory=list)  # data_deps
     duration_us: int = 0
     attributes: dict = dataclasses.field(default_factory=dict)
+    start_us: int = 0
+    inputs: str = ""  # values of the inputs, only written
 
 
 def _varint(data, at):
@@ -90,6 +92,8 @@ def _node(frame):
             node.type = value
         elif number == 5:
             node.dependencies += [value] if wire == _VARINT else _packed(value)
+        elif number == 6:
+            node.start_us = value
         elif number == 7:
             node.duration_us = value
         elif number == 10:
@@ -129,6 +133,7 @@ def read_ranks(prefix):
 
 def _encoded(value):
     encoded = bytearray()
+    value &= 2**64 - 1  # of a negative number, its two's complement
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
@@ -143,15 +148,20 @@ def _field(number, value):
 
 
 def _encoded_attribute(name, value):
-    return _field(1, name) + _field(_STRING_VALUE if isinstance(value, str) else _INT64_VALUE, value)
+    number = _BOOL_VALUE if isinstance(value, bool) else _STRING_VALUE if isinstance(value, str) else _INT64_VALUE
+    return _field(1, name) + _field(number, value)
 
 
 def _encoded_node(node):
     message = _field(1, node.id) + _field(2, node.name) + _field(3, node.type)
     if node.dependencies:
         message += _field(5, b"".join(_encoded(dependency) for dependency in node.dependencies))
+    if node.start_us:
+        message += _field(6, node.start_us)
     if node.duration_us:
         message += _field(7, node.duration_us)
+    if node.inputs:
+        message += _field(8, _field(1, node.inputs))
     for name, value in node.attributes.items():
         message += _field(10, _encoded_attribute(name, value))
     return message

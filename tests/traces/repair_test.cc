@@ -201,6 +201,19 @@ TEST(Repair, AbsurdOperationsAreDroppedAtAllWhoTakePart) {
   }
 }
 
+TEST(Repair, AnAbsurdDurationIsDroppedAndTheOperationStays) {
+  const Nodes nodes = {step(1).micros(UINT64_MAX), all_reduce(2, {1}).micros(UINT64_MAX), step(3, {2})};
+  const Repaired repaired(TraceSet({nodes, sound()[1]}), {}, {.drop_absurd = true});
+  EXPECT_THAT(errors_of(repaired), IsEmpty());
+  ASSERT_EQ(repaired.changes.size(), 1u);
+  EXPECT_EQ(repaired.changes[0].finding.count, 2u);
+  const Nodes copy = repaired.rank(0);
+  EXPECT_EQ(copy[0].duration_micros(), 0u);
+  EXPECT_EQ(copy[1].type(), chakra::COMM_COLL_NODE);
+  EXPECT_EQ(copy[1].duration_micros(), 0u);
+  EXPECT_EQ(copy[2].duration_micros(), 10u);
+}
+
 // Rank 0's clock shows 5,000 us less than rank 1's, so its times move.
 TEST(Repair, ClocksAgreeAfterwards) {
   const auto rank = [](uint64_t start) {
