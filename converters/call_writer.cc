@@ -1,5 +1,7 @@
 #include "converters/call_writer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -31,6 +33,8 @@ std::optional<chakra::CollectiveCommType> collective_of(CallKind kind) {
       return std::nullopt;
   }
 }
+
+constexpr int64_t kMostRows = int64_t{1} << 40;  // of a tensor; the sum of a group's is far below 2^63
 
 /// The same at both ends, so that messages of different groups between two ranks are told apart.
 uint32_t tag_of(const std::string& group) {
@@ -75,7 +79,6 @@ std::vector<int64_t> CallWriter::members(const PytorchCall& call) const {
 
 NodeWriter::Id CallWriter::write(const PytorchCall& call, std::string_view name, uint64_t micros,
                                  std::optional<int64_t> stream, const Ids& after) {
-  if (call.kind == CallKind::kAllToAll && !call.input_split.empty()) return write_exchange(call, name, stream, after);
   if (stream) writer_.with("stream", *stream);
   writer_.lasting(micros);
   const bool pair = call.kind == CallKind::kSend || call.kind == CallKind::kReceive;
@@ -86,10 +89,8 @@ NodeWriter::Id CallWriter::write_batch(std::span<const PytorchCall* const> calls
                                        uint64_t micros, std::optional<int64_t> stream, const Ids& after) {
   Ids parts;
   for (const PytorchCall* call : calls) parts.push_back(write(*call, name, micros, stream, after));
-  return parts.size() == 1 ? parts.front() : write_end(name, stream, parts);
-}
-
-NodeWriter::Id CallWriter::write_end(std::string_view name, std::optional<int64_t> stream, const Ids& parts) {
+  if (parts.size() == 1) return parts.front();
+  // A node without work that stands for all parts.
   if (stream) writer_.with("stream", *stream);
   return writer_.compute(name, 0, 0, Bytes(0), parts);
 }
@@ -108,6 +109,10 @@ NodeWriter::Id CallWriter::write_collective(const PytorchCall& call, std::string
     writer_.with("root", ranks[static_cast<size_t>(call.rank)]);
     // Only the root of a scatter has an input: the outputs of all.
     if (call.kind == CallKind::kScatter) size = Bytes(call.output.count * static_cast<int64_t>(ranks.size()));
+  }
+  if (call.kind == CallKind::kAllToAll && !call.output_split.empty()) splits(call, call.output_split, call.output);
+  if (call.kind == CallKind::kAllToAll && !call.input_split.empty()) {
+    writer_.with("comm_splits", splits(call, call.input_split, call.input));
   }
   return writer_.collective(name, *kind, group_name(call), size, after);
 }
@@ -132,30 +137,17 @@ NodeWriter::Id CallWriter::write_point_to_point(const PytorchCall& call, std::st
                : writer_.receive(name, peer(call), rank_.rank, tag, size, after);
 }
 
-NodeWriter::Id CallWriter::write_exchange(const PytorchCall& call, std::string_view name, std::optional<int64_t> stream,
-                                          const Ids& after) {
-  const std::vector<int64_t> ranks = members(call);
-  const auto row = [&](const std::vector<int64_t>& split, Bytes all) {
-    if (split.size() != ranks.size()) fail(call, "{} splits in a group of {}", split.size(), ranks.size());
-    const int64_t rows = std::accumulate(split.begin(), split.end(), int64_t{0});
-    const bool negative = std::ranges::any_of(split, [](int64_t part) { return part < 0; });
-    if (negative || (rows == 0 ? all.count != 0 : all.count % rows != 0)) {
-      fail(call, "{} bytes in {} rows", all.count, rows);
-    }
-    return rows == 0 ? 0 : all.count / rows;
-  };
-  const int64_t sent = row(call.input_split, call.input), received = row(call.output_split, call.output);
-  const uint32_t tag = tag_of(group_name(call));
-  const auto on_stream = [&]() -> NodeWriter& { return stream ? writer_.with("stream", *stream) : writer_; };
-  Ids parts;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const auto other = static_cast<uint32_t>(ranks[i]);
-    if (other == rank_.rank) continue;
-    const Bytes out(call.input_split[i] * sent), in(call.output_split[i] * received);
-    if (out.count > 0) parts.push_back(on_stream().send(name, rank_.rank, other, tag, out, after));
-    if (in.count > 0) parts.push_back(on_stream().receive(name, other, rank_.rank, tag, in, after));
+std::string CallWriter::splits(const PytorchCall& call, const std::vector<int64_t>& rows, Bytes all) const {
+  const size_t parts = members(call).size();
+  if (rows.size() != parts) fail(call, "{} splits in a group of {}", rows.size(), parts);
+  for (const int64_t part : rows) {
+    if (part < 0 || part > kMostRows) fail(call, "a split of {}", part);
   }
-  return write_end(name, stream, parts.empty() ? after : parts);
+  const int64_t sum = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  if (sum == 0 ? all.count != 0 : all.count % sum != 0) fail(call, "{} bytes in {} rows", all.count, sum);
+  std::vector<int64_t> bytes = rows;
+  for (int64_t& part : bytes) part *= sum == 0 ? 0 : all.count / sum;
+  return fmt::format("[{}]", fmt::join(bytes, ", "));
 }
 
 }  // namespace rankwire

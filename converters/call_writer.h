@@ -36,9 +36,8 @@ class CallWriter {
   /// Writes the groups; nothing may have been written before.
   void write_groups();
 
-  /// Writes what the call communicates and returns the node that is done when all of it is. An all-to-all of unequal
-  /// parts becomes a message to each member and one from each, as NCCL does it. Throws Error(kInput) for what Chakra
-  /// has no node for.
+  /// Writes what the call communicates and returns its node. An all-to-all of unequal parts gets `comm_splits`: how
+  /// many bytes go to each member. Throws Error(kInput) for what Chakra has no node for.
   NodeWriter::Id write(const PytorchCall& call, std::string_view name, uint64_t micros, std::optional<int64_t> stream,
                        const Ids& after);
   /// The same of calls that one kernel carries out together: none waits for another.
@@ -49,11 +48,9 @@ class CallWriter {
   const std::string& group_name(const PytorchCall& call) const;
   std::vector<int64_t> members(const PytorchCall& call) const;
   NodeWriter::Id write_collective(const PytorchCall& call, std::string_view name, const Ids& after);
-  NodeWriter::Id write_exchange(const PytorchCall& call, std::string_view name, std::optional<int64_t> stream,
-                                const Ids& after);
   NodeWriter::Id write_point_to_point(const PytorchCall& call, std::string_view name, const Ids& after);
-  /// A node without work that stands for all `parts`.
-  NodeWriter::Id write_end(std::string_view name, std::optional<int64_t> stream, const Ids& parts);
+  /// The bytes of an all-to-all's parts, one for each member, as a list in text. `rows` divide `all` evenly.
+  std::string splits(const PytorchCall& call, const std::vector<int64_t>& rows, Bytes all) const;
   uint32_t peer(const PytorchCall& call) const;
   template <class... Args>
   [[noreturn]] void fail(const PytorchCall& call, fmt::format_string<Args...> format, Args&&... args) const {

@@ -22,6 +22,13 @@ NodeWriter& NodeWriter::with(const char* attribute, int64_t value) {
   return *this;
 }
 
+NodeWriter& NodeWriter::with(const char* attribute, const std::string& text) {
+  chakra::AttributeProto& further = *next_node_.add_attr();
+  further.set_name(attribute);
+  further.set_string_val(text);
+  return *this;
+}
+
 NodeWriter& NodeWriter::with_flag(const char* attribute, bool value) {
   chakra::AttributeProto& further = *next_node_.add_attr();
   further.set_name(attribute);

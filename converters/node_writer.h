@@ -42,6 +42,7 @@ class NodeWriter {
 
   /// Of the next node alone: a further attribute, how long it took when it was recorded, or that the host does it.
   NodeWriter& with(const char* attribute, int64_t value);
+  NodeWriter& with(const char* attribute, const std::string& text);
   NodeWriter& with_flag(const char* attribute, bool value);
   NodeWriter& lasting(uint64_t micros);
   NodeWriter& on_host();

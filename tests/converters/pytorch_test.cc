@@ -237,18 +237,40 @@ TEST_F(PytorchPairs, AReceiveHasTheSizeOfItsTensor) {
   EXPECT_EQ(node.size, 24);
 }
 
-TEST_F(PytorchPairs, UnequalPartsBecomeMessages) {
-  // 6 rows of 8 bytes: 1 to rank 2, 2 to itself, 3 to rank 1; 4 rows come: none of rank 2, 2 of itself, 2 of rank 1.
+TEST_F(PytorchPairs, UnequalPartsAreSplitsInBytes) {
+  // 6 rows of 8 bytes: 1 to rank 2, 2 to itself, 3 to rank 1.
   const auto nodes =
       convert_call(R"([9, 9, 0, 12, 4, "cuda:0"], 7, ["5", ""], 1, "all_to_allv", [1, 2, 3], [0, 2, 2], -1, -1, 3)",
                    R"([[9, 9, 0, 8, 4, "cuda:0"]])");
-  std::vector<std::tuple<uint32_t, int64_t, int64_t, int64_t>> messages;
-  for (const WrittenNode& node : nodes) {
-    if (node.size >= 0) messages.emplace_back(node.type, node.source, node.destination, node.size);
-  }
-  EXPECT_THAT(messages, UnorderedElementsAre(std::tuple(uint32_t{chakra::COMM_SEND_NODE}, 0, 2, 8),
-                                             std::tuple(uint32_t{chakra::COMM_SEND_NODE}, 0, 1, 24),
-                                             std::tuple(uint32_t{chakra::COMM_RECV_NODE}, 1, 0, 16)));
+  const WrittenNode& node = node_named(nodes, "ncclDevKernel_SendRecv");
+  EXPECT_EQ(node.kind, chakra::ALL_TO_ALL);
+  EXPECT_EQ(node.group, "5");
+  EXPECT_EQ(node.size, 48);
+  EXPECT_EQ(node.splits, "[8, 16, 24]");
+}
+
+TEST_F(PytorchPairs, AnUnequalExchangeOfNothing) {
+  const auto nodes =
+      convert_call(R"([9, 9, 0, 0, 4, "cuda:0"], 7, ["5", ""], 1, "all_to_allv", [0, 0, 0], [0, 2, 2], -1, -1, 3)",
+                   R"([[9, 9, 0, 8, 4, "cuda:0"]])");
+  EXPECT_EQ(node_named(nodes, "ncclDevKernel_SendRecv").splits, "[0, 0, 0]");
+}
+
+TEST_F(PytorchPairs, SplitsThatCannotBe) {
+  const auto error = [&](const std::string& input, const std::string& output) {
+    try {
+      convert_call(fmt::format(R"([9, 9, 0, 12, 4, "cuda:0"], 7, ["5", ""], 1, "all_to_allv", {}, {}, -1, -1, 3)",
+                               input, output),
+                   R"([[9, 9, 0, 8, 4, "cuda:0"]])");
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(error("[1, 2]", "[]"), HasSubstr("call 7 of group \"5\": 2 splits in a group of 3"));
+  EXPECT_THAT(error("[1, -2, 7]", "[]"), HasSubstr("a split of -2"));
+  EXPECT_THAT(error("[1, 2, 4]", "[]"), HasSubstr("48 bytes in 7 rows"));
+  EXPECT_THAT(error("[1, 2, 3]", "[0, 0, 0]"), HasSubstr("32 bytes in 0 rows"));
 }
 
 TEST_F(PytorchPairs, ARootIsARankOfTheRun) {

@@ -22,7 +22,7 @@ struct WrittenNode {
   std::vector<uint64_t> after;
   bool on_host = false;
   int64_t kind = -1, size = -1, source = -1, destination = -1, tag = -1, stream = -1, root = -1;
-  std::string group, metadata;
+  std::string group, splits, metadata;
 };
 
 inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) {
@@ -46,6 +46,7 @@ inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) 
                      .stream = integer(node, "stream"),
                      .root = integer(node, "root"),
                      .group = string_attribute(node, "pg_name").value_or(""),
+                     .splits = string_attribute(node, "comm_splits").value_or(""),
                      .metadata = std::string(node.inputs.values)});
   }
   return nodes;

@@ -1,5 +1,6 @@
 """Other descriptions of a job become traces that run."""
 
+import collections
 import json
 import unittest
 
@@ -37,16 +38,35 @@ class Pytorch(Convert):
         host = self.unpack("traces/param/dlrm_pytorch_et.tar.gz") / "dlrm_pytorch_et"
         kineto = self.unpack("traces/param/dlrm_kineto.tar.gz") / "dlrm_kineto"
         made = self.convert("pytorch", *host.glob("*.json"), *kineto.glob("*.json"))
-        # A rank: 3 all-reduces and 1 all-to-all of equal parts; 4 of unequal parts are 7 messages to the others each.
-        self.assertEqual((made["ranks"], made["collectives"], made["sends"], made["receives"]), (8, 32, 224, 224))
+        # A rank: 3 all-reduces, 1 all-to-all of equal parts and 4 of unequal ones.
+        self.assertEqual((made["ranks"], made["collectives"], made["sends"], made["receives"]), (8, 8 * 8, 0, 0))
+        exchanged = []  # by rank, the parts of the exchange that is uneven
         for rank in range(8):
-            nodes = chakra.read(f"{made['traces']}.{rank}.et")
-            sizes = [n.attributes["comm_size"] for n in nodes if n.type == chakra.COLLECTIVE]
+            nodes = [n.attributes for n in chakra.read(f"{made['traces']}.{rank}.et") if n.type == chakra.COLLECTIVE]
+            sizes = [node["comm_size"] for node in nodes if "comm_splits" not in node]
             # Floats: 394,241 and 112 and 226,960; 24 64-bit integers.
             self.assertEqual(sorted(sizes), [192, 4 * 112, 4 * 226960, 4 * 394241])
+            splits = [json.loads(node["comm_splits"]) for node in nodes if "comm_splits" in node]
+            self.assertEqual([sum(parts) for parts in splits], [n["comm_size"] for n in nodes if "comm_splits" in n])
+            exchanged.append(next(parts for parts in splits if len(set(parts)) > 1))
+        # 4-byte integers to each rank.
+        self.assertEqual(exchanged[0], [4 * n for n in (96, 224, 288, 1664, 592, 96, 192, 240)])
         run = self.simulate(made)
         self.assertEqual(run.summary["ranks"], 8)
         self.assertEqual(run.summary["bytes"], self.bytes_of(made, {"0": 8}))
+        # In real time, too, each collective is one operation of the record, and 7 messages of a rank for each exchange.
+        config = {
+            "workload": {"traces": made["traces"]},
+            "hosts": {"count": 8, "npus": 1},
+            "ports": {"count": 8, "device": "ring", "rate": "10Gbps"},
+        }
+        run = self.call("run", config, out="run-in-real-time")
+        self.assert_delivered(run)
+        self.assertEqual(run.summary["bytes"], self.bytes_of(made, {"0": 8}))
+        operations = collections.Counter(row["kind"] for row in run.rows("operations") if row["kind"].startswith("all_"))
+        self.assertEqual(operations, {"all_reduce": 8 * 3, "all_to_all": 8 * 5})
+        # Of a ring of 8 each rank sends in 2 x 7 steps.
+        self.assertEqual(run.summary["messages"], 8 * (3 * 14 + 5 * 7))
 
 
 class Layers(Convert):

@@ -45,6 +45,14 @@ def sent_by_group(kind, size, members, element, root=0):
     raise ValueError(f"collective {kind}")
 
 
+def sent_in_parts(node, rank, scale, element):
+    """Bytes that a rank sends in an all-to-all of unequal parts over all ranks; its own part stays."""
+    if node.attributes["comm_type"] != chakra.ALL_TO_ALL:
+        raise ValueError(f"comm_splits of collective {node.attributes['comm_type']}")
+    parts = [scaled(part * element, scale, element) for part in json.loads(node.attributes["comm_splits"])]
+    return sum(parts) - parts[rank]
+
+
 def read_groups(path):
     with open(path, encoding="utf-8") as file:
         return {name: len(members) for name, members in json.load(file).items()}
@@ -53,13 +61,16 @@ def read_groups(path):
 def bytes_of(ranks, groups, element, scale):
     """Bytes that the traces of all ranks move. A collective is in the trace of each member, and counts once in all."""
     total = fractions.Fraction(0)
-    for nodes in ranks:
+    for rank, nodes in enumerate(ranks):
         for node in nodes:
             if node.type not in (chakra.SEND, chakra.COLLECTIVE):
                 continue
             size = scaled(node.attributes["comm_size"] * element, scale, element)
             if node.type == chakra.SEND:
                 total += size
+                continue
+            if "comm_splits" in node.attributes:
+                total += sent_in_parts(node, rank, scale, element)
                 continue
             members = groups[node.attributes["pg_name"]] if "pg_name" in node.attributes else len(ranks)
             kind = node.attributes.get("comm_type", chakra.ALL_REDUCE)
