@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -60,9 +59,8 @@ class FabricStorms {
     const auto is_it = [&](const FabricStorm& s) {
       return s.port == port && s.priority == priority && s.end == Time::never();
     };
-    const auto newest_first = std::views::reverse(rows_);
-    const auto found = std::ranges::find_if(newest_first, is_it);
-    return found == newest_first.end() ? nullptr : &*found;
+    const auto found = std::find_if(rows_.rbegin(), rows_.rend(), is_it);
+    return found == rows_.rend() ? nullptr : &*found;
   }
 
   std::vector<FabricStorm> rows_;
