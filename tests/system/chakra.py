@@ -123,6 +123,15 @@ def read(path):
     return [_node(frame) for frame in frames]
 
 
+def read_oldest_collectives(path):
+    """(kind, size) of each collective of a file of schema 0.0.1, which has nodes alone (chakra, eg_def.proto of df405e8)."""
+    kinds = {1: "all_reduce", 2: "all_to_all", 3: "all_gather", 4: "reduce_scatter"}
+    for frame in _frames(pathlib.Path(path).read_bytes()):
+        values = {number: value for number, wire, value in _fields(frame) if wire == _VARINT}
+        if values[3] == 6:  # the type of collectives
+            yield kinds[values[13]], values[18]
+
+
 def read_ranks(prefix):
     """The nodes of PREFIX.0.et, PREFIX.1.et, ... as a list by rank."""
     ranks = []

@@ -1,46 +1,42 @@
-"""`rankwire trace` over the public traces: every file reads, and counts and bytes are those that are known of them."""
+"""`rankwire trace` and `convert` over the public traces: every file reads, and each figure that MANIFEST.md states is that
+of the program.
 
+A test takes the figures of its row from the manifest's text, and all of them: a figure that changes, or a row that nobody
+looks at, is a failure.
+"""
+
+import collections
+import functools
+import gzip
 import json
 import unittest
 
+import chakra
 import corpus
+import manifest
 from rankwire import FAILED, OK, TEST_DATA, RankwireTest, rankwire
 
-# Archive, groups within it, exit status of the check, and what its description says of all ranks together. STAGE's
-# sizes count elements.
-STAGE = {
-    "llama8b_8r_tp8": {"compute": 10336, "all_gather": 1536, "reduce_scatter": 1024, "all_reduce": 16},
-    "gpt3_8r_tp2pp2dp2": {
-        "compute": 5808,
-        "all_gather": (1152, 9663676416),
-        "reduce_scatter": (768, 12884901888),
-        "all_reduce": (208, 22682796032),
-        "send": (32, 268435456),
-        "receive": (32, 268435456),
-    },
-    "moe_8r_ep4dp2": {
-        "compute": 4192,
-        "all_gather": (192, 2147614720),
-        "all_to_all": (256, 8589934592),
-        "all_reduce": (80, 19814023168),
-    },
-    "llama70b_64r_tp8pp2dp4": {
-        "compute": 80000,
-        "all_gather": 12288,
-        "reduce_scatter": 8192,
-        "all_reduce": 2176,
-        "send": 256,
-        "receive": 256,
-    },
-    "gpt_256r_tp8pp8dp4": {
-        "compute": 121984,
-        "all_gather": 24576,
-        "reduce_scatter": 16384,
-        "all_reduce": 4224,
-        "send": 3584,
-        "receive": 3584,
-    },
-}
+HELD = set()  # the rows that some test looks at
+
+
+def holds(*names):
+    """A test that is called with each of these rows of the manifest, and must take all that is a figure in it."""
+    HELD.update(names)
+
+    def decorate(test):
+        @functools.wraps(test)
+        def run(self):
+            rows = manifest.read()
+            if not rows:
+                self.skipTest("no traces/MANIFEST.md under RANKWIRE_TEST_DATA")
+            for name in names:
+                with self.subTest(name):
+                    test(self, rows[name])
+                    self.assertNotRegex(rows[name].text, r"\d", "figures that no test compares")
+
+        return run
+
+    return decorate
 
 
 class CorpusTest(RankwireTest):
@@ -49,87 +45,306 @@ class CorpusTest(RankwireTest):
         self.assertEqual(process.returncode, status, process.stdout[-2000:] + process.stderr)
         return json.loads(process.stdout)
 
-    def kinds(self, path, *arguments, sets=1):
-        """Nodes and bytes by kind, of all sets of the folder."""
-        report = self.trace("inspect", path, *arguments)["sets"]
-        self.assertEqual(len(report), sets)
-        for one in report:
-            self.assertEqual(one["problem"], "", one["name"])
-        return {kind: (tally["nodes"], tally["bytes"]) for one in report for kind, tally in one["kinds"].items()}
+    def inspect(self, path, *arguments):
+        """What is said of the one set of the path."""
+        (report,) = self.trace("inspect", path, *arguments)["sets"]
+        self.assertEqual(report["problem"], "")
+        return report
 
-    def assert_kinds(self, kinds, expected):
-        self.assertEqual(set(kinds), set(expected))
-        for kind, value in expected.items():
-            self.assertEqual(kinds[kind] if isinstance(value, tuple) else kinds[kind][0], value, kind)
+    def kinds(self, path, *arguments):
+        """Nodes and bytes by kind."""
+        return {kind: (tally["nodes"], tally["bytes"]) for kind, tally in self.inspect(path, *arguments)["kinds"].items()}
 
     def codes(self, report, severity):
         return {f["code"] for one in report["sets"] for f in one["findings"] if f["severity"] == severity}
 
+    def counts(self, report):
+        """How many nodes each code is about."""
+        counts = collections.Counter()
+        for one in report["sets"]:
+            for finding in one["findings"]:
+                counts[finding["code"]] += finding["count"]
+        return counts
 
-class PublicTraces(CorpusTest):
-    def test_stage(self):
-        for name, expected in STAGE.items():
-            with self.subTest(name):
-                folder = self.unpack(f"traces/stage/{name}.tar.xz") / name
-                report = self.trace("check", folder)
-                self.assertEqual(self.codes(report, "warning"), {"element-counts"})
-                self.assertEqual(self.trace("check", folder, "--element-size", "2B")["warnings"], 0)
-                self.assert_kinds(self.kinds(folder), expected)
+    def convert(self, kind, *inputs):
+        process = rankwire("convert", kind, *inputs, "--out", self.folder / "converted", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        return json.loads(process.stdout)
 
-    def test_mlsynth(self):
-        folder = self.unpack(corpus.MLSYNTH.archive)
-        groups = ("--groups", folder / corpus.MLSYNTH.groups)
-        report = self.trace("check", folder / corpus.MLSYNTH.traces, *groups)
+    def unpack_row(self, row):
+        """The archives of the row."""
+        for name in row.named():
+            for path in TEST_DATA.glob(f"traces/{name}*"):
+                if ".tar." in path.name or path.suffix == ".tgz":
+                    self.unpack(path.relative_to(TEST_DATA))
+        return self.folder
+
+
+class Manifest(CorpusTest):
+    def test_every_file_is_in_a_row_and_every_row_in_a_test(self):
+        rows = manifest.read()
+        if not rows:
+            self.skipTest("no traces/MANIFEST.md under RANKWIRE_TEST_DATA")
+        self.assertEqual(set(rows), HELD)
+        names = [name for row in rows.values() for name in row.named()]
+        for path in (TEST_DATA / "traces").glob("*/*"):
+            file = str(path.relative_to(TEST_DATA / "traces"))
+            self.assertEqual(sum(file.startswith(name) for name in names), 1, file)
+
+    def assert_totals(self, row, path, *arguments):
+        """Takes counts and bytes of all ranks. Returns what is said of the set."""
+        counts, sizes, collectives = manifest.totals(row)
+        report = self.inspect(path, *arguments)
+        self.assertEqual(report["ranks"] and len(report["ranks"]), row.world())
+        kinds = report["kinds"]
+        self.assertEqual({kind: tally["nodes"] for kind, tally in kinds.items()}, counts)
+        for kind, size in sizes.items():
+            self.assertTrue(manifest.rounds_to(kinds[kind]["bytes"], size), f"{kind}: {kinds[kind]['bytes']}, not {size}")
+        self.assertEqual(sum(n for kind, n in counts.items() if kind not in ("compute", "send", "receive")), collectives)
+        self.assertEqual(kinds.get("send"), kinds.get("receive"))
+
+    @holds(
+        "stage/llama8b_8r_tp8",
+        "stage/gpt3_8r_tp2pp2dp2",
+        "stage/moe_8r_ep4dp2",
+        "stage/llama70b_64r_tp8pp2dp4",
+        "stage/gpt_256r_tp8pp8dp4",
+    )
+    def test_stage(self, row):
+        folder = self.unpack_row(row) / row.named()[0].partition("/")[2]
+        report = self.trace("check", folder)
+        self.assertEqual(self.codes(report, "warning"), {"element-counts"})
+        self.assertEqual(self.trace("check", folder, "--element-size", "2B")["warnings"], 0)
+        self.assert_totals(row, folder)
+
+    @holds("mlsynth/mlsynth_c8")
+    def test_mlsynth(self, row):
+        traces = self.unpack_row(row) / corpus.MLSYNTH.traces
+        groups = ("--groups", self.folder / corpus.MLSYNTH.groups)
+        report = self.trace("check", traces, *groups)
+        # "tag always 0": all are told apart by their order. FIFO matching is what finds every SEND its RECV.
+        row.take("tag always (0) ")
         self.assertEqual(self.codes(report, "note"), {"repeated-tag"})
-        expected = {"compute": 512, "all_reduce": (520, 41674817536), "send": (32, 2147483648)}
-        expected["receive"] = expected["send"]
-        self.assert_kinds(self.kinds(folder / corpus.MLSYNTH.traces, *groups), expected)
+        self.assert_totals(row, traces, *groups)
         # Without the file that defines them the groups are not known.
-        report = self.trace("check", folder / corpus.MLSYNTH.traces, status=FAILED)
+        report = self.trace("check", traces, status=FAILED)
         self.assertEqual(self.codes(report, "error"), {"unknown-group"})
 
-    def test_resnet50_with_control_dependencies(self):
-        folder = self.unpack(corpus.RESNET50.archive)
+    def assert_data_parallel(self, folder, world, compute, collectives, size):
+        """Figures of a rank."""
+        all_reduce = (world * collectives, world * size)
+        self.assertEqual(self.kinds(folder), {"compute": (world * compute, 0), "all_reduce": all_reduce})
+
+    @holds("astra-sim/f5d4ddd_resnet50_DataParallel_64r_v004_nometa_ctrldeps")
+    def test_resnet50_with_control_dependencies(self, row):
+        folder = self.unpack_row(row)
         self.assertEqual(self.trace("check", folder)["sets"][0]["findings"], [])
-        kinds = self.kinds(folder)
-        self.assert_kinds(kinds, {"compute": 64 * 161, "all_reduce": (64 * 54, 64 * 102011648)})
+        figures = row.take(r"a rank COMP (\d+), COLL (\d+) ALL_REDUCE ([\d,]+) B")
+        self.assert_data_parallel(folder, row.world(), *figures)
 
-    def test_transformer_of_the_oldest_schema(self):
-        folder = self.unpack("traces/astra-sim/768a491_transformer_2stack_64r_v001.tar.xz")
+    @holds("astra-sim/768a491_transformer_2stack_64r_v001")
+    def test_transformer_of_the_oldest_schema(self, row):
+        folder = self.unpack_row(row)
         self.assertEqual(self.trace("check", folder)["warnings"], 0)
+        compute, collectives = row.take(r"a rank COMP (\d+), COLL (\d+); ")
+        row.skip(r"schema 0\.0\.1 \(proto2, `\.eg`\)")
         kinds = self.kinds(folder)
-        self.assertEqual(kinds.pop("compute")[0], 64 * 102)
-        self.assertEqual(sum(nodes for nodes, _ in kinds.values()), 64 * 40)
+        self.assertEqual(kinds.pop("compute")[0], row.world() * compute)
+        self.assertEqual(sum(nodes for nodes, _ in kinds.values()), row.world() * collectives)
+        # Kinds and bytes are not in the manifest: they are read here by the numbers of that schema's fields.
+        counts, sizes = collections.Counter(), collections.Counter()
+        for path in folder.rglob("*.eg"):
+            for kind, size in chakra.read_oldest_collectives(path):
+                counts[kind] += 1
+                sizes[kind] += size
+        self.assertEqual(kinds, {kind: (counts[kind], sizes[kind]) for kind in counts})
 
-    def test_examples(self):
-        folder = self.unpack("traces/astra-sim/examples_workload_and_custom_collectives.tar.xz")
+    @holds("astra-sim/examples_workload_and_custom_collectives")
+    def test_examples(self, row):
+        folder = self.unpack_row(row)
         report = self.trace("check", folder)
-        self.assertEqual((len(report["sets"]), report["warnings"]), (13, 0))
-        ring = folder / "examples/system/custom_collectives/custom_ring_allreduce_8npus_1MB"
-        steps = (8 * 14, 8 * 14 * 131072)
-        self.assert_kinds(self.kinds(ring), {"compute": 8 * 7, "send": steps, "receive": steps})
+        self.assertEqual(report["warnings"], 0)
+        worlds = [int(world) for world in row.ranks.split(", ")]
+        each = row.take(r"one (\d+) MiB COLL a rank x {AG, AR, A2A, RS}")
+        names = {f"{kind}/{world}npus_{each}MB": world for world in worlds
+                 for kind in ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")}
+        for name, world in names.items():
+            kind = name.partition("/")[0]
+            kinds = self.kinds(folder / "examples/workload/microbenchmarks" / name)
+            self.assertEqual(kinds, {kind: (world, world * each << 20)}, name)
+        world, compute, sends, receives = row.take(r"(\d+) ranks: a rank (\d+) COMP, (\d+) SEND, (\d+) RECV")
+        ring = f"custom_ring_allreduce_{world}npus_1MB"
+        # Each step of a ring sends one part of a mebibyte.
+        steps = (world * sends, world * sends * ((1 << 20) // world))
+        self.assertEqual(sends, receives)
+        self.assertEqual(self.kinds(folder / "examples/system/custom_collectives" / ring),
+                         {"compute": (world * compute, 0), "send": steps, "receive": steps})
+        self.assertEqual(len(report["sets"]), len(names) + 1)
 
-    def test_text_converter_outputs(self):
-        folder = self.unpack("traces/text/astra1_text_inputs_and_chakra_text_converter_outputs_4npus.tar.xz")
-        self.assertEqual(len(self.trace("check", folder)["sets"]), 12)
-        resnet = folder / "textw/out_Resnet50_DataParallel"
-        self.assert_kinds(self.kinds(resnet), {"compute": 4 * 161, "all_reduce": (4 * 54, 4 * 102011648)})
+    @holds("text/astra1_text_inputs_and_")
+    def test_text_converter_outputs(self, row):
+        folder = self.unpack_row(row)
+        row.skip("ASTRA-sim v1")
+        sets = self.trace("check", folder)["sets"]
+        self.assertEqual([one["ranks"] for one in sets], [row.world()] * 12)
+        self.assertEqual({finding["severity"] for one in sets for finding in one["findings"]} - {"note"}, set())
+        figures = row.take(r"Resnet50 a rank: COMP (\d+), COLL (\d+) \(([\d,]+) B\)")
+        self.assert_data_parallel(folder / "textw/out_Resnet50_DataParallel", row.world(), *figures)
 
-    def test_generator_outputs(self):
-        folder = self.unpack("traces/chakra/generator_outputs_4npus.tar.xz")
-        report = self.trace("check", folder, status=FAILED)
-        self.assertEqual(len(report["sets"]), 14)
+    @holds("chakra/generator_outputs_4npus.tar.xz")
+    def test_generator_outputs(self, row):
+        report = self.trace("check", self.unpack_row(row), status=FAILED)
+        self.assertEqual(len(report["sets"]), row.take(r"(\d+) micro traces"))
+        row.skip('version "1.0.0"')
         # Only the two with a SEND or a RECV that names no peer.
         self.assertEqual(self.codes(report, "error"), {"missing-size", "bad-peer"})
         wrong = [one["name"].rsplit("/", 1)[1] for one in report["sets"] if one["errors"]]
         self.assertEqual(wrong, ["one_comm_recv_node", "one_comm_send_node"])
+        self.assertEqual({one["ranks"] for one in report["sets"]}, {row.world()})
+        kinds = collections.Counter()
+        for one in self.trace("inspect", self.folder)["sets"]:
+            kinds.update(one["kinds"].keys())
+        # Every kind of the row is there; MEM_LOAD and MEM_STORE are memory.
+        self.assertGreaterEqual(set(kinds), {"broadcast", "barrier", "memory", "send", "receive"})
+        self.assertEqual(kinds["memory"], 2)
 
-    def test_capture_in_json(self):
-        folder = self.unpack("traces/chakra/json_trace.tar.gz")
-        report = self.trace("check", folder / "jsonData/chakra.0.json", status=FAILED)
-        self.assertIn("missing-size", self.codes(report, "error"))
-        self.assertEqual(self.kinds(folder / "jsonData/chakra.0.json")["none"][0], 14)
+    @holds("chakra/feeder_tests_trace.tar.gz")
+    def test_capture(self, row):
+        trace = self.unpack_row(row) / "tests/data/chakra.0.et"
+        nodes, compute, collectives, kernels = row.take(r"(\d+) nodes: COMP (\d+), COLL (\d+) = (\d+) NCCL kernels")
+        report = self.inspect(trace)
+        self.assertEqual(report["nodes"], nodes)
+        kinds = {kind: (tally["nodes"], tally["bytes"]) for kind, tally in report["kinds"].items()}
+        self.assertEqual(kinds["all_reduce"], tuple(row.take(r"ALL_REDUCE (\d+), ([\d,]+) B")))
+        self.assertEqual(kinds["broadcast"], tuple(row.take(r"BROADCAST (\d+), ([\d,]+) B")))
+        self.assertEqual(kinds["all_reduce"][0] + kinds["broadcast"][0], kernels)
+        self.assertEqual(kinds["compute"][0] + kinds["host"][0], compute)
+        on_host = row.take(r"(\d+) CPU c10d::")
+        row.skip("c10d::|ops typed")
+        self.assertEqual((kinds["none"][0], kernels + on_host), (on_host, collectives))
+        dependencies, forward = row.take(r"([\d,]+) data deps \((\d+) forward\)")
+        self.assertEqual(report["dependencies"], dependencies)
+        missing, of_itself = row.take(r"ctrl deps unusable \((\d+) missing, (\d+) self\)")
+        counts = self.counts(self.trace("check", trace, "--notes", status=FAILED))
+        found = {"forward-dependency": forward, "dangling-control": missing, "self-control": of_itself,
+                 "host-duplicate": on_host}
+        self.assertEqual({code: counts[code] for code in found}, found)
 
+    @holds("chakra/json_trace.tar.gz")
+    def test_capture_in_json(self, row):
+        traces = self.unpack_row(row) / "jsonData"
+        self.assertIn("the same trace as", row.text)
+        same = manifest.read()["chakra/feeder_tests_trace.tar.gz"]
+        report = self.inspect(traces / "chakra.0.json")
+        self.assertEqual(report["nodes"], same.take(r"(\d+) nodes"))
+        self.assertEqual(report["dependencies"], same.take(r"([\d,]+) data deps"))
+        self.assertEqual(report["kinds"]["none"]["nodes"], same.take(r"(\d+) CPU c10d::"))
+        # This form of JSON has no sizes.
+        self.assertIn("missing-size", self.codes(self.trace("check", traces / "chakra.0.json", status=FAILED), "error"))
+
+    @holds("pytorch/oracle_resnet_ddp_rank0_host103_kineto_linked_et.tar.xz")
+    def test_what_the_converters_make_of_one_capture(self, row):
+        folder = self.unpack_row(row)
+        host = json.loads((folder / "host.json").read_text(encoding="utf-8"))["nodes"]
+        device = json.loads((folder / "device.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual(len(host), row.take(r"host ET ([\d,]+) nodes"))
+        self.assertEqual(len(device), row.take(r"Kineto ([\d,]+) events"))
+        names = {attribute["value"]: node["name"] for node in host for attribute in node["attrs"]
+                 if attribute["name"] == "rf_id"}
+        agree = sum(names.get(event.get("args", {}).get("Record function id")) == event["name"] for event in device)
+        self.assertEqual(agree, row.take(r"([\d,]+) rf_ids agree by name"))
+        row.skip("Chakra 21585d8's")
+        row.skip(r"chakra\.0\.et")
+        row.skip(r"chakra\.md 2\.5")
+
+        nodes, collectives = row.take(r"([\d,]+) nodes, COLL (\d+)")
+        expected = {"broadcast": tuple(row.take(r"BROADCAST (\d+), ([\d,]+) B")),
+                    "all_reduce": tuple(row.take(r"ALL_REDUCE (\d+), ([\d,]+) B"))}
+        theirs = self.inspect(folder / "chakra.0.et")
+        self.assertEqual(theirs["nodes"], nodes)
+        made = self.convert("pytorch", folder / "host.json", folder / "device.json")
+        self.assertEqual(made["collectives"], collectives)
+        for kinds in (theirs["kinds"], self.inspect(made["traces"])["kinds"]):
+            self.assertEqual({kind: (kinds[kind]["nodes"], kinds[kind]["bytes"]) for kind in expected}, expected)
+
+    @holds("param/dlrm_pytorch_et.tar.gz")
+    def test_dlrm(self, row):
+        self.unpack_row(row)
+        hosts, kineto = list(self.folder.glob("dlrm_pytorch_et/*.json")), list(self.folder.glob("dlrm_kineto/*.json"))
+        each, waits = row.take(r"(\d+) host nodes a rank"), row.take(r"wait (\d+)")
+        row.skip(r"host schema 1\.0\.1, Kineto 2023")
+        for path in hosts:
+            nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+            self.assertEqual(len(nodes), each)
+            calls = [node["inputs"] for node in nodes if node["name"] == "record_param_comms"]
+            self.assertEqual(sum("wait" in values for values in calls), waits)
+        made = self.convert("pytorch", *hosts, *kineto)
+        self.assertEqual(made["ranks"], row.world())
+        uneven = row.take(r"all_to_allv (\d+) \(([\d,]+) B\)")
+        even = row.take(r"all_to_all (\d+) \(([\d,]+) B\)")
+        reduced = row.take(r"allreduce (\d+) \(([\d,]+) B\)")
+        for rank in range(row.world()):
+            with self.subTest(rank=rank):
+                found = {name: [0, 0] for name in ("uneven", "even", "reduced")}
+                for node in chakra.read(f"{made['traces']}.{rank}.et"):
+                    if node.type == chakra.COLLECTIVE:
+                        exchange = "uneven" if "comm_splits" in node.attributes else "even"
+                        name = exchange if node.attributes["comm_type"] == chakra.ALL_TO_ALL else "reduced"
+                        found[name] = [found[name][0] + 1, found[name][1] + node.attributes["comm_size"]]
+                self.assertEqual(found, {"uneven": uneven, "even": even, "reduced": reduced})
+
+    @holds("chakra/1.0.2-chakra.0.0.4.tgz")
+    def test_host_trace(self, row):
+        path = self.unpack_row(row) / "1.0.2-chakra.0.0.4.json"
+        nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+        self.assertEqual(len(nodes), row.take(r"PyTorch host ET, (\d+) nodes"))
+
+    @holds("param/1.1.0-chakra.0.0.4__resnet_2gpu_et.json.gz")
+    def test_schemas_of_host_traces(self, row):
+        self.unpack_row(row)
+        schemas = []
+        for name in row.named():
+            path = TEST_DATA / "traces" / name
+            unpacked = self.folder / path.name.removesuffix(".tar.gz")
+            text = unpacked.read_bytes() if unpacked.exists() else gzip.decompress(path.read_bytes())
+            schemas.append(json.loads(text)["schema"].partition("-")[0])
+        row.skip("host ET of schemas " + ", ".join(schemas).replace(".", r"\.") + "$")
+
+    @holds("kineto/")
+    def test_kineto_alone(self, row):
+        worlds, collectives = [], []
+        for path in sorted((TEST_DATA / "traces/kineto").glob("*.gz")):
+            document = json.loads(gzip.decompress(path.read_bytes()))
+            if "traceEvents" not in document:
+                continue
+            worlds.append(document["distributedInfo"].get("world_size"))
+            out = self.folder / path.name
+            process = rankwire("convert", "pytorch", path, "--out", out, "--json")
+            self.assertEqual(process.returncode, OK, process.stderr)
+            made = json.loads(process.stdout)
+            self.assertEqual(made["ranks"], row.world())
+            self.assertEqual(self.inspect(out / "trace")["nodes"], made["nodes"])
+            collectives.append(made["collectives"])
+        self.assertEqual(max(filter(None, worlds)), row.take(r"a rank of (\d+)"))
+        self.assertEqual(sorted(collectives)[-2:], [0, 21])  # one of them has NCCL's arguments
+
+    @holds("simai/aicb_simai_workloads")
+    def test_texts_of_simai(self, row):
+        folder = self.unpack_row(row) / "aicb"
+        ranks, layers = row.take(r"a (\d+)-GPU MoE \((\d+) layers\)")
+        lines = (folder / "SimAI_workload_analytical_9216gpu.txt").read_text(encoding="utf-8").splitlines()
+        self.assertIn(f"all_gpus: {ranks} ", lines[0])
+        self.assertEqual((int(lines[1]), len(lines) - 2), (layers, layers))
+        for name, files in (("GPT-13B", "G13B-M1-C01*.txt"), ("GPT-175B", "G175B*.txt"), ("Llama-65B", "L65B_D1*.txt")):
+            row.skip(name)
+            (text,) = folder.glob(files)
+            process = rankwire("convert", "simai", text, "--ranks", "8", "--out", self.folder / name, "--json")
+            self.assertEqual(process.returncode, OK, process.stderr)
+            made = json.loads(process.stdout)
+            self.assertEqual(self.inspect(made["traces"])["nodes"], made["nodes"])
+
+
+class OtherFiles(CorpusTest):
     def test_files_of_other_kinds_are_told(self):
         """Host traces, Kineto's, text: nothing but traces is taken for one, and all says what is the matter."""
         for archive in sorted((TEST_DATA / "traces").glob("*/*.t*z")):
@@ -153,14 +368,13 @@ class Captures(CorpusTest):
 
     BROKEN = {"absent-rank", "kernels-without-successors", "collective-before-inputs"}
 
-    def run_replicas(self, traces, nodes, all_reduce, broadcast):
+    def run_replicas(self, traces):
         report = self.trace("check", traces, status=FAILED)
         self.assertEqual(self.codes(report, "error"), self.BROKEN)
         absent = next(f for f in report["sets"][0]["findings"] if f["code"] == "absent-rank")
         self.assertTrue(absent["what"].startswith("rank 1 is missing: "), absent["what"])
         kinds = self.kinds(traces)
-        self.assertEqual((kinds["all_reduce"], kinds["broadcast"]), (all_reduce, broadcast))
-        self.assertEqual(sum(count for count, _ in kinds.values()), nodes)
+        nodes, all_reduce, broadcast = sum(count for count, _ in kinds.values()), kinds["all_reduce"], kinds["broadcast"]
 
         repaired, replicas = self.folder / "repaired", self.folder / "replicas/r"
         copy = self.trace("check", traces, "--repair", repaired, status=FAILED)["copy"]
@@ -184,11 +398,11 @@ class Captures(CorpusTest):
 
     def test_linked_capture(self):
         folder = self.unpack("traces/pytorch/oracle_resnet_ddp_rank0_host103_kineto_linked_et.tar.xz")
-        self.run_replicas(folder / "chakra.0.et", 18050, (15, 306684384), (6, 638712))
+        self.run_replicas(folder / "chakra.0.et")
 
     def test_feeder_trace(self):
         folder = self.unpack("traces/chakra/feeder_tests_trace.tar.gz")
-        self.run_replicas(folder / "tests/data/chakra.0.et", 3664, (5, 102228128), (2, 212904))
+        self.run_replicas(folder / "tests/data/chakra.0.et")
 
 
 if __name__ == "__main__":
