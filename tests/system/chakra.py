@@ -13,7 +13,7 @@ ALL_REDUCE, REDUCE, ALL_GATHER, GATHER, SCATTER, BROADCAST, ALL_TO_ALL, REDUCE_S
 REDUCE_SCATTER_BLOCK, BARRIER = 8, 9
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
-_STRING_VALUE, _INT64_VALUE, _BOOL_VALUE = 29, 9, 27
+_STRING_VALUE, _STRING_LIST, _INT64_VALUE, _BOOL_VALUE = 29, 30, 9, 27
 
 
 @dataclasses.dataclass
@@ -157,6 +157,8 @@ def _field(number, value):
 
 
 def _encoded_attribute(name, value):
+    if isinstance(value, list):
+        return _field(1, name) + _field(_STRING_LIST, b"".join(_field(1, text) for text in value))
     number = _BOOL_VALUE if isinstance(value, bool) else _STRING_VALUE if isinstance(value, str) else _INT64_VALUE
     return _field(1, name) + _field(number, value)
 
