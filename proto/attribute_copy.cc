@@ -1,8 +1,10 @@
 #include "proto/attribute_copy.h"
 
+#include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/json_util.h>
 
 #include "base/error.h"
+#include "proto/wire.h"
 
 namespace rankwire {
 namespace {
@@ -14,11 +16,27 @@ bool is_list(const FieldDescriptor* field) {
   return field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
+/// The message of the list alone, whose values are its fields 1.
+std::string list_message(const TraceAttribute& list) {
+  if (list.values == 1) return std::string(list.text);
+  google::protobuf::UnknownFieldSet values;
+  WireFields fields(list.text);
+  while (fields.next()) {
+    if (fields.number() != list.values) continue;
+    if (fields.type() == WireType::kVarint) values.AddVarint(1, fields.value());
+    if (fields.type() == WireType::kFixed32) values.AddFixed32(1, static_cast<uint32_t>(fields.value()));
+    if (fields.type() == WireType::kBytes) values.AddLengthDelimited(1, std::string(fields.bytes()));
+  }
+  std::string message;
+  values.SerializeToString(&message);
+  return message;
+}
+
 bool copy_list(const TraceAttribute& from, chakra::AttributeProto& to) {
   const FieldDescriptor* field = to.GetDescriptor()->FindFieldByNumber(static_cast<int>(from.bits));
   if (!is_list(field)) return false;
   Message* list = to.GetReflection()->MutableMessage(&to, field);
-  if (list->ParseFromArray(from.text.data(), static_cast<int>(from.text.size()))) return true;
+  if (list->ParseFromString(list_message(from))) return true;
   to.GetReflection()->ClearField(&to, field);
   return false;
 }

@@ -96,9 +96,10 @@ std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std
     values.push_back(value == 1);
   };
   while (known && fields.next()) {
-    if (fields.is(chakra::BoolList::kValuesFieldNumber, WireType::kVarint)) {
+    if (fields.number() != attribute->values) continue;
+    if (fields.type() == WireType::kVarint) {
       add(fields.value());
-    } else if (fields.is(chakra::BoolList::kValuesFieldNumber, WireType::kBytes)) {
+    } else if (fields.type() == WireType::kBytes) {
       for (const char value : fields.bytes()) add(static_cast<uint8_t>(value));
     } else {
       known = false;
@@ -141,17 +142,18 @@ bool is_varint_list(uint64_t field) {
          field == Attribute::kUint32ListFieldNumber || field == Attribute::kUint64ListFieldNumber;
 }
 
-bool read_counts(std::string_view list, std::vector<int64_t>& values) {
-  WireFields fields(list);
+bool read_counts(const TraceAttribute& list, std::vector<int64_t>& values) {
+  WireFields fields(list.text);
   bool known = true;
   const auto add = [&](uint64_t value) {
     known = known && value <= static_cast<uint64_t>(INT64_MAX);
     values.push_back(static_cast<int64_t>(value));
   };
   while (known && fields.next()) {
-    if (fields.is(chakra::Int64List::kValuesFieldNumber, WireType::kVarint)) {
+    if (fields.number() != list.values) continue;
+    if (fields.type() == WireType::kVarint) {
       add(fields.value());
-    } else if (fields.is(chakra::Int64List::kValuesFieldNumber, WireType::kBytes)) {
+    } else if (fields.type() == WireType::kBytes) {
       std::string_view packed = fields.bytes();
       uint64_t value;
       while (known && !packed.empty()) (known = take_varint(packed, value)) ? add(value) : void();
@@ -170,7 +172,7 @@ std::optional<std::vector<int64_t>> count_list_attribute(const TraceNode& node, 
   std::vector<int64_t> values;
   bool known = false;
   if (attribute->form == Form::kText) known = parse_counts(attribute->text, values);
-  if (attribute->form == Form::kList) known = is_varint_list(attribute->bits) && read_counts(attribute->text, values);
+  if (attribute->form == Form::kList) known = is_varint_list(attribute->bits) && read_counts(*attribute, values);
   if (!known)
     fail_input("node {} \"{}\": attribute {} is no list of integers from 0 on but {}", node.id, node.name, name,
                described(*attribute));

@@ -19,12 +19,11 @@ std::optional<int64_t> integer_attribute(const TraceNode& node, std::string_view
 /// The same as a truth value: everything but 0 is true.
 std::optional<bool> bool_attribute(const TraceNode& node, std::string_view name);
 
-/// The truth values of a `bool_list`, where that is what the attribute has in schema 0.0.4 or later. Throws
-/// Error(kInput) when it has another type, or stands in a trace in JSON, whose lists are not looked into.
+/// The truth values of a `bool_list`. Throws Error(kInput) when the attribute has another type.
 std::optional<std::vector<bool>> truth_list_attribute(const TraceNode& node, std::string_view name);
 
-/// The numbers of a list of integers that are not negative: an `int64_list` or another list of plain varints of schema
-/// 0.0.4 or later, or a text such as "[3, 0, 5]", which a trace in JSON must have. Throws Error(kInput) when it is
+/// The numbers of a list of integers that are not negative: an `int64_list` or another list of plain varints,
+/// or a text such as "[3, 0, 5]", which a trace in JSON must have. Throws Error(kInput) when it is
 /// neither or a number is beyond int64.
 std::optional<std::vector<int64_t>> count_list_attribute(const TraceNode& node, std::string_view name);
 

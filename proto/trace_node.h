@@ -19,14 +19,15 @@ struct TraceAttribute {
     kUnsigned,  ///< `bits` is a uint64, or a truth value
     kReal,      ///< `bits` is a double
     kText,      ///< string or bytes
-    kList,      ///< several values: `text` is the message of the list, and `bits` the number of its field in
-                ///< AttributeProto; or 0, where the schema is older than 0.0.4, or the values are of no one type
+    kList,  ///< several values: the fields `values` of the message `text`, of which other fields say nothing; `bits`
+            ///< is the number of such a list in AttributeProto, or 0 where the values are of no one type
   };
 
   std::string_view name;
   std::string_view text;
   uint64_t bits = 0;
   Form form = Form::kNone;
+  uint32_t values = 1;  ///< kList: another number than 1 before schema 0.0.4, where values stand beside other things
 
   double real() const noexcept { return std::bit_cast<double>(bits); }
 };

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "proto/wire.h"
 
@@ -50,11 +51,34 @@ void set_text(TraceAttribute& attribute, std::string_view text) noexcept {
   attribute.text = text;
 }
 
-/// Whose layouts differ, and tell nothing of the type of the values.
-void set_unknown_list(TraceAttribute& attribute) noexcept {
+/// A list of the type of this number in AttributeProto, or 0, whose values are these fields of the message.
+void set_list(TraceAttribute& attribute, uint32_t type, std::string_view message, uint32_t values) noexcept {
   attribute.form = Form::kList;
-  attribute.bits = 0;
-  attribute.text = {};
+  attribute.bits = type;
+  attribute.text = message;
+  attribute.values = values;
+}
+
+/// The list in AttributeProto that corresponds to one of 0.0.2 or 0.0.3, or 0. Of 0.0.3 there are two layouts, with and
+/// without unsigned integers: bools, floats, integers and texts begin at 8, or bools, floats, unsigned, integers and
+/// texts at 9. What of two things stands in a field tells how it is encoded.
+uint32_t list_before_004(TraceSchema schema, uint32_t number, WireType type) noexcept {
+  using Attribute = chakra::AttributeProto;
+  const bool v002 = schema == TraceSchema::k002;
+  switch (type) {
+    case WireType::kVarint:
+      if (v002) return number == 8 ? Attribute::kInt64ListFieldNumber : 0;
+      if (number == 8 || number == 9) return Attribute::kBoolListFieldNumber;
+      if (number == 11) return Attribute::kUint64ListFieldNumber;
+      return number == 10 || number == 12 ? Attribute::kInt64ListFieldNumber : 0;
+    case WireType::kFixed32:
+      return number == 7 || (!v002 && (number == 9 || number == 10)) ? Attribute::kFloatListFieldNumber : 0;
+    case WireType::kBytes:
+      return number == (v002 ? 9 : 11) || (!v002 && number == 13) ? Attribute::kStringListFieldNumber : 0;
+    case WireType::kFixed64:
+      break;
+  }
+  return 0;
 }
 
 double as_float(uint64_t bits) noexcept {
@@ -233,10 +257,17 @@ void add_001_number(uint32_t number, uint64_t value, TraceNode& node) {
 
 // ASTRA-sim, for which this schema was made, took the run time for its own clock's ticks, which are 1 ns.
 bool parse_001(std::string_view frame, TraceNode& node) {
+  constexpr uint32_t kInvolvedDimensions = 14;  // repeated
   node.unit = nanoseconds(1);
+  bool has_dimensions = false;
   WireFields fields(frame);
   while (fields.next()) {
-    if (fields.type() == WireType::kVarint) {
+    if (fields.is(kInvolvedDimensions, WireType::kVarint)) {
+      if (std::exchange(has_dimensions, true)) continue;
+      TraceAttribute& attribute = node.attributes.emplace_back();
+      attribute.name = "involved_dim";
+      set_list(attribute, chakra::AttributeProto::kBoolListFieldNumber, frame, kInvolvedDimensions);
+    } else if (fields.type() == WireType::kVarint) {
       add_001_number(fields.number(), fields.value(), node);
     } else if (fields.is(2, WireType::kBytes)) {
       node.name = fields.bytes();
@@ -256,10 +287,10 @@ void translate_attributes(TraceNode& node) noexcept {
   }
 }
 
-bool parse_002_bytes(const WireFields& field, TraceNode& node) {
+bool parse_002_bytes(const WireFields& field, TraceSchema schema, TraceNode& node) {
   static constexpr std::array<std::string_view TraceTensors::*, 3> kTexts = {
       &TraceTensors::values, &TraceTensors::shapes, &TraceTensors::types};
-  if (field.number() == 11) return parse_old_attribute(field.bytes(), node.attributes.emplace_back());
+  if (field.number() == 11) return parse_old_attribute(field.bytes(), schema, node.attributes.emplace_back());
   if (field.number() > 10 || field.number() == 1) return true;
   if (!is_text(field.bytes())) return false;
   if (field.number() == 2) node.name = field.bytes();
@@ -277,7 +308,7 @@ bool parse_002_or_003(std::string_view frame, TraceSchema schema, TraceNode& nod
       node.id = fields.value();
     } else if (fields.is(3, WireType::kVarint)) {
       node.type = schema == TraceSchema::k002 ? type_before_003(fields.value()) : static_cast<uint32_t>(fields.value());
-    } else if (fields.type() == WireType::kBytes && !parse_002_bytes(fields, node)) {
+    } else if (fields.type() == WireType::kBytes && !parse_002_bytes(fields, schema, node)) {
       return false;
     }
   }
@@ -317,8 +348,11 @@ bool parse_attribute(std::string_view message, TraceAttribute& attribute) {
 
 // Field 2 is the type, an enumeration that was renumbered with the fields. Which field a value stands in and how it is
 // encoded is enough: of all layouts, 0.0.2's single values are in 4 to 6 and 0.0.3's in 4 to 8, and lists above.
-bool parse_old_attribute(std::string_view message, TraceAttribute& attribute) {
+bool parse_old_attribute(std::string_view message, TraceSchema schema, TraceAttribute& attribute) {
   constexpr uint32_t kFirstValue = 4;
+  const auto add_to_list = [&](uint32_t number, WireType type) {
+    set_list(attribute, list_before_004(schema, number, type), message, number);
+  };
   WireFields fields(message);
   while (fields.next()) {
     const uint32_t number = fields.number();
@@ -330,18 +364,18 @@ bool parse_old_attribute(std::string_view message, TraceAttribute& attribute) {
     switch (fields.type()) {
       case WireType::kVarint:
         set_signed(attribute, static_cast<int64_t>(fields.value()));
-        if (number >= 8) set_unknown_list(attribute);
+        if (number >= 8) add_to_list(number, WireType::kVarint);
         break;
       case WireType::kFixed32:
         set_real(attribute, as_float(fields.value()));
-        if (number >= 7) set_unknown_list(attribute);
+        if (number >= 7) add_to_list(number, WireType::kFixed32);
         break;
       case WireType::kFixed64:
         set_real(attribute, std::bit_cast<double>(fields.value()));
         break;
       case WireType::kBytes:
         set_text(attribute, fields.bytes());
-        if (number >= 9) set_unknown_list(attribute);
+        if (number >= 9) add_to_list(number, WireType::kBytes);
         break;
     }
   }

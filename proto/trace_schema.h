@@ -30,6 +30,6 @@ bool parse_node(std::string_view frame, TraceSchema schema, TraceNode& node);
 /// Reads one attribute of schema 0.0.4, with the same result.
 bool parse_attribute(std::string_view message, TraceAttribute& attribute);
 /// The same of 0.0.2 and 0.0.3.
-bool parse_old_attribute(std::string_view message, TraceAttribute& attribute);
+bool parse_old_attribute(std::string_view message, TraceSchema schema, TraceAttribute& attribute);
 
 }  // namespace rankwire

@@ -81,7 +81,7 @@ bool TraceReader::take_metadata() {
     if (fields.number() == 2) {
       parse_attribute(fields.bytes(), attribute);
     } else if (schema_ != TraceSchema::k004) {
-      parse_old_attribute(fields.bytes(), attribute);
+      parse_old_attribute(fields.bytes(), schema_, attribute);
     } else {
       metadata_->version = fields.bytes();
     }

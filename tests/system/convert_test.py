@@ -166,6 +166,7 @@ class Chakra(Convert):
         self.assertEqual((made["ranks"], made["collectives"], made["nodes"]), (64, 64 * 40, 64 * 142))
         new = chakra.read_ranks(made["traces"])
         self.assertEqual(len(new), 64)
+        self.assertTrue(all("involved_dim" in n.attributes for nodes in new for n in nodes if n.type == 7))
         self.assertEqual(sum(n.attributes["comm_size"] for nodes in new for n in nodes if n.type == 7), made["bytes"])
 
         process = rankwire("convert", "to-json", made["traces"], "--out", self.folder / "json")
