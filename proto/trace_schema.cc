@@ -52,7 +52,7 @@ void set_text(TraceAttribute& attribute, std::string_view text) noexcept {
 }
 
 /// A list of the type of this number in AttributeProto, or 0, whose values are these fields of the message.
-void set_list(TraceAttribute& attribute, uint32_t type, std::string_view message, uint32_t values) noexcept {
+void set_old_list(TraceAttribute& attribute, uint32_t type, std::string_view message, uint32_t values) noexcept {
   attribute.form = Form::kList;
   attribute.bits = type;
   attribute.text = message;
@@ -266,7 +266,7 @@ bool parse_001(std::string_view frame, TraceNode& node) {
       if (std::exchange(has_dimensions, true)) continue;
       TraceAttribute& attribute = node.attributes.emplace_back();
       attribute.name = "involved_dim";
-      set_list(attribute, chakra::AttributeProto::kBoolListFieldNumber, frame, kInvolvedDimensions);
+      set_old_list(attribute, chakra::AttributeProto::kBoolListFieldNumber, frame, kInvolvedDimensions);
     } else if (fields.type() == WireType::kVarint) {
       add_001_number(fields.number(), fields.value(), node);
     } else if (fields.is(2, WireType::kBytes)) {
@@ -351,7 +351,7 @@ bool parse_attribute(std::string_view message, TraceAttribute& attribute) {
 bool parse_old_attribute(std::string_view message, TraceSchema schema, TraceAttribute& attribute) {
   constexpr uint32_t kFirstValue = 4;
   const auto add_to_list = [&](uint32_t number, WireType type) {
-    set_list(attribute, list_before_004(schema, number, type), message, number);
+    set_old_list(attribute, list_before_004(schema, number, type), message, number);
   };
   WireFields fields(message);
   while (fields.next()) {
