@@ -20,7 +20,7 @@ enum class FabricEventKind : uint8_t {
   kPause,     ///< flow control from the next switch; argument: priorities | those to be paused << 8
   kRefresh,   ///< priorities that are paused must be told so again
   kWatchdog,  ///< look for pause storms
-  kDeliver,   ///< the first frame on the line is at the host
+  kDeliver,   ///< the first frame on the line is at the host; argument: its handle
   kCable,     ///< argument: which entry of the schedule
   kReroute,   ///< routes follow the state of the cables
 };
@@ -117,11 +117,11 @@ class FabricEventQueue {
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const noexcept { return key_of(b) < key_of(a); }
   };
-  /// Some events of a run, one behind the other.
+  /// Some events of a run, one behind the other. `next` is beside the first, which was read shortly before.
   struct Block {
     static constexpr uint32_t kEvents = 42;
-    std::array<Entry, kEvents> entries;
     uint32_t next;
+    std::array<Entry, kEvents> entries;
   };
   static_assert(sizeof(Block) <= 1024);
   /// A list of blocks: events from `begin` in the first to before `end` in the last.

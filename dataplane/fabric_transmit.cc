@@ -96,7 +96,7 @@ void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) no
   packets_.append(host.line, handle);
   if (!first || host.delivery_due) return;
   host.delivery_due = true;
-  events_.push(whole, FabricEventKind::kDeliver, number);
+  events_.push(whole, FabricEventKind::kDeliver, number, handle);
 }
 
 /// Says what is untold; false when there is no memory for it. The line is free.

@@ -120,6 +120,12 @@ class FramePort {
   /// only an arrival can tell. Ports of the real world return never(); the loop polls them anyway.
   virtual Time next_event() const noexcept = 0;
 
+  /// Frames are going to be given to `transmit` soon: fetches memory that this takes here and with whoever receives
+  /// them, in two steps that lie apart.
+  virtual void expect() const noexcept {}
+  /// `frame` is the first of them.
+  virtual void expect(const Frame& frame) const noexcept { static_cast<void>(frame); }
+
   virtual Capabilities capabilities() const noexcept = 0;
   virtual PortCounters counters() const = 0;
 };

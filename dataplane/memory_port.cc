@@ -63,6 +63,19 @@ class MemoryPort final : public FramePort {
     return oldest == nullptr ? Time::never() : oldest->arrival;
   }
 
+  void expect() const noexcept override {
+    __builtin_prefetch(out_.get(), 1);
+    __builtin_prefetch(in_.get(), 1);
+    if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port);
+  }
+  void expect(const Frame& frame) const noexcept override {
+    if constexpr (requires { out_->fetch(); }) {
+      out_->fetch();
+      in_->fetch();
+    }
+    if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port, frame);
+  }
+
   Capabilities capabilities() const noexcept override {
     return {.frame_capacity = pool_.frame_capacity(),
             .payload_by_reference = true,

@@ -28,8 +28,9 @@ bool carries_data(Opcode opcode) noexcept {
 
 }  // namespace
 
-// What a packet of this frame would need of its queue pair, which is returned, or kNone.
-inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept {
+// What a packet of this frame would need of its queue pair, which is returned, or kNone. Like others that only fetch,
+// it would go away if it were called instead of inlined: the compiler knows of no effect.
+[[gnu::always_inline]] inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept {
   if (frame.head_length < kMinBaseHeaderBytes) return kNone;
   const uint32_t bth_offset = bth_offset_of(frame.head);
   if (frame.head_length < bth_offset + sizeof(Bth)) return kNone;
@@ -47,6 +48,42 @@ inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept
     __builtin_prefetch(&inboxes_[i], 1);
   }
   return i;
+}
+
+[[gnu::always_inline]] inline void RoceTransport::fetch_lane(uint32_t lane) const noexcept {
+  lanes_[lane].fetch();
+  // What every transmission looks at.
+  const auto* const port = reinterpret_cast<const uint8_t*>(ports_[port_of_lane_[lane]].get());
+  for (size_t line = 0; line < 3; ++line) __builtin_prefetch(port + 64 * line);
+  __builtin_prefetch(bindings_[lane].port, 1);
+}
+
+// The requester that a lane would turn to.
+[[gnu::always_inline]] inline void RoceTransport::fetch_sender(uint32_t lane) const noexcept {
+  const IndexQueue& senders = lanes_[lane].senders;
+  if (senders.empty()) return;
+  const uint32_t next = senders.front();
+  for (size_t line = 0; line < 2; ++line) {
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[next]) + 64 * line, 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&templates_[next]) + 64 * line);
+  }
+  __builtin_prefetch(&ends_[next], 1);
+}
+
+void RoceTransport::expect(uint32_t lane) const noexcept {
+  if (lane < lanes_.size()) fetch_lane(lane);
+}
+
+void RoceTransport::expect(uint32_t lane, const Frame& frame) const noexcept {
+  if (lane >= lanes_.size()) return;
+  prefetch_state(frame);
+  fetch_sender(lane);
+}
+
+// Of lanes that act by themselves.
+void RoceTransport::expect_turns() const noexcept {
+  asm volatile("");  // an effect, for the compiler
+  agenda_->look_ahead([&](uint32_t lane) { fetch_lane(lane); });
 }
 
 // Queue pairs send several packets in a row, so what is the same of neighbours is looked at once.

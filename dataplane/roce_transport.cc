@@ -22,9 +22,12 @@ RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding
       responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
       delivered_(kDeliveries),
-      bells_(bells) {}
+      bells_(bells) {
+  if (bells_ != nullptr) bells_->tell(this);
+}
 
 RoceTransport::~RoceTransport() {
+  if (bells_ != nullptr) bells_->tell(nullptr);
   close();
 }
 
@@ -58,6 +61,7 @@ void RoceTransport::poll_ports(Time now) noexcept {
     transmit(lane, now);
     agenda_->wake_at(lane, wake_of(lane));
   });
+  expect_turns();
 }
 
 // When the lane has something to send, as far as it is known now.

@@ -49,7 +49,7 @@ namespace rankwire {
 /// refuses a request it cannot name the message, and only `describe` says so. A queue pair that fails in one direction
 /// is in the error state in both (IBTA 10.3.1). Messages posted to a queue pair in the error state, or never connected,
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
-class RoceTransport final : public Transport {
+class RoceTransport final : public Transport, private BellListener {
  public:
   static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
 
@@ -229,6 +229,11 @@ class RoceTransport final : public Transport {
   void receive(uint32_t lane, Time now) noexcept;
   uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
   uint32_t prefetch_state(const Frame& frame) const noexcept;
+  void fetch_lane(uint32_t lane) const noexcept;
+  void fetch_sender(uint32_t lane) const noexcept;
+  void expect(uint32_t lane) const noexcept override;
+  void expect(uint32_t lane, const Frame& frame) const noexcept override;
+  void expect_turns() const noexcept;
   size_t accept_image(Port& port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;

@@ -12,9 +12,9 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-// How many events of its run before it is handled memory is fetched for one: what the event names, what that leads to,
-// and what that leads to.
-constexpr uint32_t kFirstFetch = 16, kSecondFetch = 10, kThirdFetch = 4;
+// How many events of its run before it is handled memory is fetched for one: the event, what it names, what that leads
+// to, and what that leads to.
+constexpr uint32_t kEventFetch = 32, kFirstFetch = 16, kSecondFetch = 10, kThirdFetch = 4;
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {
@@ -41,9 +41,11 @@ void check_switch(const FabricSwitchOptions& device) {
 void check_options(const Topology& topology, size_t hosts, std::span<const FabricSwitchOptions> devices,
                    const FabricOptions& options) {
   check(topology);
-  if (hosts != topology.hosts.size() || hosts > FabricPacket::kUnread) {
-    fail_input("{} hosts' ports for {} hosts of the fabric, at most {}", hosts, topology.hosts.size(),
-               FabricPacket::kUnread);
+  if (topology.hosts.size() > FabricPacket::kUnread) {
+    fail_input("a fabric of {} hosts is too large, the most are {}", topology.hosts.size(), FabricPacket::kUnread);
+  }
+  if (hosts != topology.hosts.size()) {
+    fail_input("{} hosts' ports for {} hosts of the fabric", hosts, topology.hosts.size());
   }
   if (devices.size() != 1 && devices.size() != topology.switches.size()) {
     fail_input("options of {} switches for a fabric of {}", devices.size(), topology.switches.size());
@@ -112,6 +114,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
     const uint32_t device = topology_.switch_of(p).value;
     FabricLine line{LineTimes(cable.rate), cable.latency, Duration(), false};
     if (topology_.is_host_port(p)) {
+      links_.push_back(hosts[hosts_.size()]);
       hosts_.push_back({.port = hosts[hosts_.size()], .line = {}});
       edges_.push_back(routes_.destination(SwitchId(device)));
     } else {
@@ -145,6 +148,7 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 /// way on is found, then the next port's; of a port that sends its own, then the first frame's, then what that is
 /// charged to. A call that is not inlined has no effect that the compiler knows of, and goes away.
 [[gnu::always_inline]] inline void VirtualFabric::fetch_ahead() noexcept {
+  if (const FabricEvent* const event = events_.behind(kEventFetch); event != nullptr) __builtin_prefetch(event);
   if (const FabricEvent* const event = events_.behind(kFirstFetch); event != nullptr) {
     __builtin_prefetch(&ports_[event->port], 1);
     if (event->kind == FabricEventKind::kArrive) {
@@ -152,6 +156,10 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
       __builtin_prefetch(&ingress(event->port, recent_priority_), 1);
     } else if (event->kind == FabricEventKind::kWake) {
       __builtin_prefetch(&egress(event->port, recent_priority_), 1);
+    } else if (event->kind == FabricEventKind::kDeliver) {
+      __builtin_prefetch(&host_of(event->port), 1);
+      __builtin_prefetch(&packets_[event->argument], 1);
+      __builtin_prefetch(links_[event->port - first_host_port_], 1);
     }
   }
   if (const FabricEvent* const event = events_.behind(kSecondFetch); event != nullptr) {
@@ -161,6 +169,9 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
     } else if (event->kind == FabricEventKind::kWake) {
       const uint32_t head = egress(event->port, recent_priority_).packets.head;
       if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
+    } else if (event->kind == FabricEventKind::kDeliver) {
+      __builtin_prefetch(packets_[event->argument].frame.head, 1);
+      links_[event->port - first_host_port_]->expect();
     }
   }
   if (const FabricEvent* const event = events_.behind(kThirdFetch); event != nullptr) {
@@ -178,6 +189,8 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
     } else if (event->kind == FabricEventKind::kWake) {
       const uint32_t head = egress(event->port, recent_priority_).packets.head;
       if (head != FabricPacket::kNone) __builtin_prefetch(&ingress(packets_[head].ingress, recent_priority_), 1);
+    } else if (event->kind == FabricEventKind::kDeliver) {
+      links_[event->port - first_host_port_]->expect(packets_[event->argument].frame);
     }
   }
 }
@@ -270,7 +283,6 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       return look_for_storms(port, event.at);
     case FabricEventKind::kDeliver:
       host_of(port).delivery_due = false;
-      __builtin_prefetch(&packets_[host_of(port).line.head], 1);
       return due_.push(port);
     case FabricEventKind::kCable:
       return change_cable(options_.schedule[event.argument], event.at);
@@ -348,7 +360,7 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
   if (taken < n) return refused_.push(number);
   if (host.line.empty() || host.delivery_due) return;
   host.delivery_due = true;
-  events_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number);
+  events_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number, host.line.head);
 }
 
 void VirtualFabric::release(uint32_t handle) noexcept {

@@ -197,6 +197,7 @@ class VirtualFabric final : public Device {
   std::vector<FabricIngress> ingresses_;  ///< by priority and port
   std::vector<FabricEgress> egresses_;    ///< the same
   std::vector<FabricHost> hosts_;
+  std::vector<FramePort*> links_;                ///< of the hosts, close together
   std::vector<FabricPortDetails> details_;       ///< by port
   std::vector<FabricFlowControl> flow_control_;  ///< by port
   FabricEventQueue events_;
