@@ -85,15 +85,17 @@ Bandwidth bus_bandwidth(const ScheduleRequest& request, const NcclProfile& profi
   }
   if (protocol == NcclProtocol::kLl128) {
     const int64_t most = profile.channels * 367 * kGigabyteASecond / 10;  // perChMaxRingLL128Bws
-    return Bandwidth(std::min(most, rate / 100 * (request.members < 2 * nodes ? 70 : 92)));
+    return Bandwidth(std::min(most, rate / 100 * 92));
   }
   return profile.network;
 }
 
 Duration latency(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol) {
-  const Latencies l = latencies(protocol);
+  Latencies l = latencies(protocol);
   const int64_t nodes = nodes_of(request);
   if (is_pipeline(request.operation)) return l.base + (nodes > 1 ? l.between : l.inside);
+  // One rank a node: "latencies are fully exposed, use the Tree network latency".
+  if (request.members == nodes) l.between = tree_latencies(protocol).between;
   // Every step of a ring between nodes posts to the network: 1 us, and three posts a step in protocol Simple.
   const Duration post = nodes == 1 ? Duration() : microseconds(protocol == NcclProtocol::kSimple ? 3 : 1);
   const int64_t between = rounds(request.operation) * (nodes - 1);

@@ -6,9 +6,10 @@
 
 namespace rankwire {
 
-/// NCCL 2.30.7, graph/tuning.cc (ncclTopoTuneModel, ncclTopoGetAlgoTime) for rings over an Intel host, Hopper GPUs with
-/// NVLink inside a node and one NIC a rank between nodes: base and hop latencies, and the NIC's rate discounted by
-/// protocol. `protocol` is not kAuto.
+/// NCCL 2.28.3, graph/tuning.cc (ncclTunerConstantsDefaults, ncclTopoTuneModel, ncclTopoGetAlgoTime) for rings over an
+/// Intel host, Hopper GPUs with NVLink inside a node and one NIC a rank between nodes: base and hop latencies, and the
+/// NIC's rate discounted by protocol. With one rank a node, hops take a tree's latency of the network, where NCCL once
+/// discounted the rate of LL128. `protocol` is not kAuto.
 Duration nccl_ring_time(const ScheduleRequest& request, const NcclProfile& profile, NcclProtocol protocol);
 
 /// The same of an all-reduce over a double binary tree, with NCCL's correction of its bandwidth for medium sizes. The
