@@ -393,6 +393,79 @@ const Mistake kMistakes[] = {
      ":3: collectives.ring.ranks: needs 'order: listed'"},
     {"RankTwiceOnTheRing", "GOODcollectives: {ring: {order: listed, ranks: [1, 0, 1]}}",
      ":3: collectives.ring.ranks: names rank 1 twice"},
+    {"NobodyReduces", "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n",
+     ":4: collectives.algorithms.all_reduce: 'in_network' needs collectives.aggregators, which says behind which ports "
+     "the network reduces"},
+    {"NothingToReduce", "GOODcollectives:\n  aggregators:\n    - {name: a, port: p0}\n",
+     ":4: collectives.aggregators: no operation of collectives.algorithms is 'in_network'"},
+    {"AggregatorOfNoPort",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p9}\n",
+     ":6: collectives.aggregators[0].port: 'p9' is not the name of a port"},
+    {"AggregatorTwice",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p2]}\n"
+     "    - {name: a, port: p1, ports: [p3]}\n",
+     ":7: collectives.aggregators[1].name: 'a' is there twice"},
+    {"AggregatorsBehindOnePort",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p2]}\n"
+     "    - {name: b, port: p0, ports: [p3]}\n",
+     ":7: collectives.aggregators[1].port: port 'p0' has an aggregator already; each needs a port of its own"},
+    {"NoPortLeftForRanks",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0}\n"
+     "    - {name: b, port: p1, parent: a}\n"
+     "    - {name: c, port: p2, parent: a}\n"
+     "    - {name: d, port: p3, parent: a}\n",
+     ":5: collectives.aggregators: no port is left for ranks"},
+    {"AggregatorBelowNobody",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, parent: b, ports: [p1, p2, p3]}\n",
+     ":6: collectives.aggregators[0].parent: 'b' is not the name of an aggregator"},
+    {"AggregatorAboveItself",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, parent: b, ports: [p2]}\n"
+     "    - {name: b, port: p1, parent: a, ports: [p3]}\n",
+     ":6: collectives.aggregators[0].parent: 'b' stands above itself"},
+    {"AggregatorsOfTwoTrees",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p2]}\n"
+     "    - {name: b, port: p1, ports: [p3]}\n",
+     ":7: collectives.aggregators[1]: needs 'parent': aggregators are one tree, and 'a' has none above it either"},
+    {"AggregatorOfAStranger",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p1, p2, p7]}\n",
+     ":6: collectives.aggregators[0].ports: 'p7' is not the name of a port"},
+    {"AggregatorOfAnAggregator",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p1, p2, p3]}\n"
+     "    - {name: b, port: p1, parent: a}\n",
+     ":6: collectives.aggregators[0].ports: port 'p1' is an aggregator's; see 'parent'"},
+    {"PortServedTwice",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p2, p3]}\n"
+     "    - {name: b, port: p1, parent: a, ports: [p3]}\n",
+     ":7: collectives.aggregators[1].ports: port 'p3' is served by 'a' already"},
+    {"AggregatorThatServesNobody",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p2, p3]}\n"
+     "    - {name: b, port: p1, parent: a}\n",
+     ":7: collectives.aggregators[1]: serves nobody: it needs 'ports', or another aggregator that names it as "
+     "'parent'"},
+    {"PortServedByNobody",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n"
+     "    - {name: a, port: p0, ports: [p1, p2]}\n",
+     ":5: collectives.aggregators: port 'p3' is in no 'ports'; every port with ranks needs an aggregator"},
+    {"AggregatorsOfAstra",
+     "GOODcollectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n    - {name: a, port: p0}\n"
+     "simulation: {fidelity: astra, astra: {network: n, system: s}}\n",
+     ":5: collectives.aggregators: 'fidelity: astra' knows no aggregators; take alpha_beta, flow or the twin"},
+    {"AggregatorAtARanksPort",
+     "workload: {generate: {layers: 2}}\nports: {count: 3}\nmapping:\n  policy: explicit\n  ranks:\n"
+     "    - {rank: 0, host: 0, npu: 0, port: p0}\n    - {rank: 1, host: 1, npu: 0, port: p1}\n"
+     "collectives:\n  algorithms: {all_reduce: in_network}\n  aggregators:\n    - {name: a, port: p1}\n",
+     ":11: collectives.aggregators[0].port: port 'p1' has rank 1; an aggregator needs a port of its own"},
     {"NcclWithoutItsProfile", "GOODcollectives: {nccl: {channels: 2}}", ":3: collectives.nccl: needs 'profile: nccl'"},
     {"P2pChannels", "GOODcollectives: {profile: nccl, nccl: {p2p_channels: 3}}",
      ":3: collectives.nccl.p2p_channels: 3 is no power of 2"},
