@@ -137,7 +137,9 @@ class NodeMaker {
     const std::optional<AstraCollective> collective = collective_of(node.collective);
     if (!collective) fail_node(trace, node, "ASTRA-sim has no {}", to_string(node.collective));
     if (!workload_.blocks_of(node).empty())
-      fail_node(trace, node, "ASTRA-sim has no {} of unequal parts (comm_splits)", to_string(node.collective));
+      fail_node(trace, node,
+                "ASTRA-sim has no {} of unequal parts (comm_splits); take simulation.fidelity flow, alpha_beta or twin",
+                to_string(node.collective));
     out.work = Work::kCollective;
     out.collective = *collective;
     out.group = node.group.value;

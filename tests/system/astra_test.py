@@ -110,6 +110,13 @@ class Astra(RankwireTest):
         config = self.write([[chakra.Node(1, "pg", chakra.METADATA), all_reduce([1])] for _ in range(2)])
         self.refuse(config, USAGE, 'w.0.et: node 1 "pg": a METADATA node')
 
+    def test_a_collective_of_unequal_parts(self):
+        splits = [MIB, 3 * MIB]
+        uneven = chakra.collective(chakra.ALL_TO_ALL, sum(splits), 7, name="dispatch", splits=splits)
+        config = self.write([[uneven]] * 2)
+        self.refuse(config, USAGE, 'w.0.et: node 7 "dispatch": ASTRA-sim has no all_to_all of unequal parts (comm_splits); '
+                    "take simulation.fidelity flow, alpha_beta or twin")
+
     def test_a_collective_that_it_does_not_have(self):
         config = self.write([[chakra.collective(chakra.REDUCE, MIB, 2)] for _ in range(2)])
         self.refuse(config, USAGE, "ASTRA-sim has no reduce")
