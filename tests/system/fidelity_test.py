@@ -50,19 +50,39 @@ class Fidelity(RankwireTest):
 class WithoutCollisions(Fidelity):
     """The bound is 5 %, and what is measured is below 2 %."""
 
-    def test_star(self):
-        for name in TRACES:
-            with self.subTest(name=name):
-                self.assertLess(abs(self.ratio(self.corpus(name), name, topology="star") - 1), 0.05)
+    # Messages of tens of KiB and more, and of few packets, where what each hop stores and forwards counts. Small ones run
+    # alone at each NIC; see `test_turns_of_small_messages`.
+    SCALES = (("1/50", ()), ("1/1000", ("--set", "concurrency.communication=1")))
 
-    def test_small_messages(self):
-        # Messages of few packets: what each hop stores and forwards counts. Collectives that overlap at a NIC are left out,
-        # since packets take their turns where flows share.
+    def test_star(self):
+        rows = []
         for name in TRACES:
-            with self.subTest(name=name):
-                alone = ("--set", "concurrency.communication=1")
-                ratio = self.ratio(self.corpus(name, "1/1000"), name, *alone, topology="star")
-                self.assertLess(abs(ratio - 1), 0.02)
+            workload = self.corpus(name)
+            for scale, alone in self.SCALES:
+                workload["scale"]["bytes"] = scale
+                config = self.config(workload, topology="star")
+                summary = self.call("simulate", config, "--twin", *alone).summary
+                times = [summary[side]["completion_time_ps"] for side in ("reference", "emulated")]
+                rows.append((name, scale, *times, times[1] / times[0]))
+        print(f"{'trace':20} {'scale':6} {'flow, us':>12} {'twin, us':>12} {'ratio':>7}")
+        for name, scale, flow, twin, ratio in rows:
+            print(f"{name:20} {scale:6} {flow / 1e6:12.1f} {twin / 1e6:12.1f} {ratio:7.4f}")
+        self.assertEqual(len(rows), len(TRACES) * len(self.SCALES))
+        for name, scale, _, _, ratio in rows:
+            with self.subTest(name=name, scale=scale):
+                self.assertLess(abs(ratio - 1), 0.05)
+
+    def test_turns_of_small_messages(self):
+        # A queue pair sends up to 16 packets before the next has its turn. A ring's message of 5 packets that is posted
+        # while another ring's of 25 leaves the same NIC waits for a run of up to 16, then goes out at once; as a flow it
+        # has half of the line from the start. Where collectives do not overlap at a NIC the difference is gone, so it is
+        # nothing else. Both bounds are wide of what is measured: 1.108 and 1.003.
+        name = "gpt3_8r_tp2pp2dp2"
+        workload = self.corpus(name, "1/1000")
+        alone = ("--set", "concurrency.communication=1")
+        overlapping = self.ratio(workload, f"{name}, overlapping", topology="star")
+        self.assertLess(overlapping, 1.15)
+        self.assertLess(self.ratio(workload, f"{name}, one at a time", *alone, topology="star"), overlapping - 0.05)
 
     def test_fat_tree(self):
         # Cables that carry what all ports send: flows that meet in one do not slow each other down.
