@@ -48,8 +48,9 @@ class InNetwork(RankwireTest):
         self.assertAlmostEqual(times["flow"], time + 1_200_000, delta=10_000)
         self.assertAlmostEqual(times["twin"] / times["flow"], 1, delta=0.01)
 
-    def test_alike_ranks_and_aggregators_tell_the_same_when_run_once(self):
-        # Messages are recorded of whole runs only; without them what cannot be told apart is simulated once.
+    def test_looking_for_alike_ranks_changes_nothing(self):
+        # Runs that record messages are made as a whole. Without, alike ranks are looked for; an aggregator serves its
+        # members one after the other, which tells them apart, so this run must be made as a whole, too.
         runs = [self.call("simulate", SOURCE / "configs/in_network.yaml", "--set", f"record.messages={which}", out=which)
                 for which in ("none", "all")]
         for table in ("operations", "ranks"):
