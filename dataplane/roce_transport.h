@@ -290,10 +290,6 @@ class RoceTransport final : public Transport, private BellListener {
   // roce_transmit.cc
   void transmit(uint32_t lane, Time now) noexcept;
   void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
-  bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
-  bool owes_response(uint32_t queue_pair) const noexcept;
-  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
   bool transmit_turns(TransmitLane& lane, Time now) noexcept;
   bool transmit_turn(TransmitLane& lane, Time now) noexcept;
@@ -302,17 +298,23 @@ class RoceTransport final : public Transport, private BellListener {
   bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
-                      const FramePort::Capabilities& port) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
   template <class Queue>
   void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
                   uint32_t turn) const noexcept;
   void end_turn(IndexQueue& senders, bool goes_on) const noexcept;
-  void count_answer(uint8_t syndrome) noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
   void count_data(uint32_t packets, uint32_t length) noexcept;
   void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
+
+  // roce_answer.cc
+  bool transmit_reply(TransmitLane& lane, Time now) noexcept;
+  void count_answer(uint8_t syndrome) noexcept;
+  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
+  bool owes_response(uint32_t queue_pair) const noexcept;
+  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
+                      const FramePort::Capabilities& port) noexcept;
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
@@ -400,6 +402,16 @@ inline void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time bef
   } else {
     deadlines_.arm(queue_pair, deadline - now);
   }
+}
+
+inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
+  lane.stage(packets, shape);
+  count_data(packets, shape.length());
+}
+
+inline void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
+  counters_.data_packets_tx += packets;
+  counters_.bytes_tx += uint64_t{length} * packets;
 }
 
 }  // namespace rankwire
