@@ -127,7 +127,7 @@ enum class PauseMode : uint8_t {
 /// A port of the plan, or one of several queues of a port: these share its `id`. It must outlive the transport. `rate`
 /// is the line rate at which it is paced; of a port's queues the sum is the line rate, by which quanta count. The first
 /// queue says what holds for the port: `pause`, and how slow a receiver it is (absent: as fast as the line). Up to
-/// 2 x TransmitLane::kBurst frames of the port's pool are in the transport's hands.
+/// 2 x TransmitLane::kHandful frames of the port's pool are in the transport's hands.
 struct PortBinding {
   PortId id;
   FramePort* port = nullptr;

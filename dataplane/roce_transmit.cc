@@ -132,7 +132,7 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   const RequestWriter& writer = *writer_;
   const FrameShape middle = writer.middle_shape(templates_[senders.front()]);
   const std::span<const FrameBuffer> buffers =
-      lane.next_frames(now, middle.length() + sizeof(Reth), TransmitLane::kBurst);
+      lane.next_frames(now, middle.length() + sizeof(Reth), TransmitLane::kHandful);
   if (buffers.empty()) return false;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
   Requester* const requesters = requesters_.data();

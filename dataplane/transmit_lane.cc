@@ -6,6 +6,7 @@ namespace rankwire {
 
 bool TransmitLane::begin(Time now) noexcept {
   if (!flush(now)) return false;
+  handed_ = 0;
   if (is_idle(now)) {
     was_busy_ = false;
   } else if (was_busy_) {
@@ -25,12 +26,15 @@ void TransmitLane::complete() noexcept {
 }
 
 bool TransmitLane::refill(Time now) noexcept {
-  if (staged_end_ - staged_begin_ == kBurst) return false;
+  if (staged_end_ - staged_begin_ == kHandful) {
+    if (handed_ == kBurst - kHandful || !flush(now)) return false;
+    handed_ += kHandful;
+  }
   if (staged_end_ == spare_end_) {
-    const std::span room(&frames_[spare_end_], std::min<size_t>(kBurst, frames_.size() - spare_end_));
+    const std::span room(&frames_[spare_end_], std::min<size_t>(kHandful, frames_.size() - spare_end_));
     spare_end_ += static_cast<uint32_t>(port_->reserve(room));
   }
-  usable_end_ = std::min(spare_end_, staged_begin_ + kBurst);
+  usable_end_ = std::min(spare_end_, staged_begin_ + kHandful);
   if (staged_end_ < usable_end_) return true;
   block(now, 0);
   return false;
@@ -38,7 +42,7 @@ bool TransmitLane::refill(Time now) noexcept {
 
 void TransmitLane::finish(Time now) noexcept {
   was_busy_ = has_work() && blocked_until_ <= now;
-  flush(now);
+  if (!refused_) flush(now);
 }
 
 bool TransmitLane::flush(Time now) noexcept {
@@ -69,17 +73,17 @@ Duration TransmitLane::line_time_of(std::span<const FrameBuffer> frames) noexcep
   return sum;
 }
 
-// Nothing is staged: makes room for a whole burst.
+// Nothing is staged: makes room for a whole handful.
 void TransmitLane::recycle() noexcept {
   if (staged_end_ == spare_end_) {
     staged_end_ = spare_end_ = 0;
-  } else if (staged_end_ > kBurst) {
+  } else if (staged_end_ > kHandful) {
     spare_end_ =
         static_cast<uint32_t>(std::copy(&frames_[staged_end_], &frames_[spare_end_], &frames_[0]) - &frames_[0]);
     staged_end_ = 0;
   }
   staged_begin_ = complete_end_ = staged_end_;
-  usable_end_ = std::min(spare_end_, staged_begin_ + kBurst);
+  usable_end_ = std::min(spare_end_, staged_begin_ + kHandful);
 }
 
 // The port is the limit now, not this loop: try again one frame time later, and let the schedule start afresh.

@@ -29,7 +29,12 @@ struct LanePriorities {
 /// here and is offered again before any other, so order is kept and nothing is lost.
 class TransmitLane {
  public:
-  static constexpr uint32_t kBurst = 64;
+  /// Frames of a turn of the loop, at most.
+  static constexpr uint32_t kBurst = 128;
+  /// As many are handed to the port at once: so few that what was written of them still is in the innermost cache when
+  /// the port reads it, and that those taken next are the same buffers.
+  static constexpr uint32_t kHandful = 32;
+  static_assert(kBurst % kHandful == 0);
 
   /// `queue_pairs` may send, `readable` of them, or none, may be read from.
   TransmitLane(PortId id, FramePort& port, const Pacer& pacer, const LanePriorities& priorities, uint32_t queue_pairs,
@@ -134,8 +139,9 @@ class TransmitLane {
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_
   Time blocked_until_ = Time::long_ago();
+  uint32_t handed_ = 0;  // frames of this burst that the port has taken
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
-  // allocated and empty. Those up to usable_end_ fit into this burst.
+  // allocated and empty. Those up to usable_end_ fit into this handful.
   uint32_t staged_begin_ = 0, staged_end_ = 0, usable_end_ = 0, spare_end_ = 0;
   // The last of them, from complete_end_ on, are these runs, and the port does not know yet that they are complete.
   uint32_t complete_end_ = 0;
@@ -143,8 +149,8 @@ class TransmitLane {
   uint64_t open_shape_ = 0;  // of the last run, as one word; 0: there is none
   Duration slot_;            // of each of its frames
   Pacer pacer_;
-  std::array<FrameBuffer, 2 * kBurst> frames_;
-  std::array<FrameRun, kBurst> run_;
+  std::array<FrameBuffer, 2 * kHandful> frames_;
+  std::array<FrameRun, kHandful> run_;
 
  public:
   AnswerQueue answers;  ///< answers that were decided before; sent before those of `repliers`

@@ -279,7 +279,7 @@ void transport_loop(Dpdk& dpdk) {
   for (const ReceiveCheck check : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
     for (const uint32_t mtu : {1024u, 4096u}) print_loop(*near, *far, {.mtu = mtu, .check = check});
     print_loop(*near, *far, {.connections = 64, .check = check});
-    print_loop(*near, *far, {.check = check, .lead = 15});
+    print_loop(*near, *far, {.check = check, .lead = 7});
   }
 }
 

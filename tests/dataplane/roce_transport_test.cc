@@ -116,10 +116,10 @@ TEST(RoceTransport, AcknowledgementsGoBeforeData) {
 
 TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
   RoceOptions options = checking_options();
-  options.profile.window = 128;
+  options.profile.window = 256;
   RocePair pair(options, {});
   pair.connect();
-  for (uint32_t i = 0; i < 128; ++i) pair.post(RocePair::message(0, i, 1024));
+  for (uint32_t i = 0; i < 256; ++i) pair.post(RocePair::message(0, i, 1024));
   Event events[8];
   // Nobody polls for 250 us; the first slot was at 0, where the frame started in time.
   pair.a().poll(Time(), events);
@@ -129,7 +129,7 @@ TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
   EXPECT_EQ(counters.stalls, 1u);
   EXPECT_EQ(counters.worst_stall, microseconds(250) - only_time(1024));
   EXPECT_EQ(counters.slipped, counters.worst_stall - microseconds(100));
-  // A burst went out, all within the 100 us that may be made good: 64 x 90.08 ns.
+  // A burst went out, all within the 100 us that may be made good: 128 x 90.08 ns.
   EXPECT_EQ(counters.data_packets_tx, 1u + TransmitLane::kBurst);
   // A port without frames to send is not late.
   RocePair idle(checking_options(), {});
@@ -139,6 +139,26 @@ TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
   idle.post(RocePair::message(0, 0, 10));
   idle.a().poll(late, events);
   EXPECT_EQ(idle.a().counters().stalls, 0u);
+}
+
+TEST(RoceTransport, BurstEndsWithTheHandfulThatThePortRefuses) {
+  RoceOptions options = checking_options();
+  options.profile.window = 256;
+  RocePair pair(options, {});
+  pair.connect();
+  for (uint32_t i = 0; i < 256; ++i) pair.post(RocePair::message(0, i, 1024));
+  Event events[8];
+  // The first frame in its slot; then a handful is taken, and of the next one half.
+  pair.port_a().refuse_every(3);
+  pair.a().poll(Time(), events);
+  pair.set_now(Time() + microseconds(50));
+  pair.a().poll(Time() + microseconds(50), events);
+  EXPECT_EQ(pair.a().counters().data_packets_tx, 1u + 2 * TransmitLane::kHandful);
+  pair.port_a().refuse_every(0);
+  pair.run_until();
+  EXPECT_EQ(pair.events(EventKind::kReceived).size(), 256u);
+  EXPECT_EQ(pair.a().counters().retransmitted, 0u);
+  EXPECT_EQ(pair.b().counters().out_of_sequence, 0u);
 }
 
 TEST(RoceTransport, LostTailIsRepairedByTheTimeOut) {
