@@ -244,6 +244,8 @@ void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::
   const RequestWriter& writer = *writer_;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
   const OutboundMessage& message = pool_->messages[requester.next_message()];
+  // The requester will look at it when this one has ended.
+  if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
   const FrameShape middle = writer.middle_shape(path);
   const auto count = static_cast<uint32_t>(buffers.size());
   const bool last = count == requester.packets_left();
