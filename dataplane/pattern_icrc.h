@@ -19,6 +19,14 @@ struct BthChange {
   uint32_t psn = 0;
 };
 
+/// Memory of the peer that WRITEs go to, and what the two fields contribute to the ICRC of a full packet with a RETH
+/// that names them: `PatternIcrc::region`.
+struct RemoteRegion {
+  uint64_t address = 0;
+  uint32_t key = 0;
+  uint32_t icrc_change = 0;
+};
+
 /// The CRC is linear: the ICRCs of two packets of the same queue pair differ by a sum of contributions of the fields in
 /// which they differ, each a function of the field's change and of its distance from the packet's end. So does the
 /// register at any place behind them. Of packets with a full payload, whose distances are those of their kind, the
@@ -53,6 +61,15 @@ class PatternIcrc {
   uint32_t full_with_reth(const HeaderTemplate& path, const BthChange& bth, uint64_t first,
                           uint64_t second) const noexcept {
     return full(path.icrc.full[kReth], path.ip_version, kReth, bth) ^ reth_change(first, second);
+  }
+  /// The same where the RETH names `region` and this DMA length: what is known of the region is not looked up again.
+  uint32_t full_with_reth(const HeaderTemplate& path, const BthChange& bth, const RemoteRegion& region,
+                          uint32_t length) const noexcept {
+    return full(path.icrc.full[kReth], path.ip_version, kReth, bth) ^ region.icrc_change ^ reth_[12][length >> 24] ^
+           reth_[13][(length >> 16) & 0xFF] ^ reth_[14][(length >> 8) & 0xFF] ^ reth_[15][length & 0xFF];
+  }
+  RemoteRegion region(uint64_t address, uint32_t key) const noexcept {
+    return {address, key, reth_change(byte_swapped(address), byte_swapped(uint64_t{key} << 32))};
   }
 
   /// For runs of full packets without extended headers: the ICRC with a last PSN byte of 0, and its change by that

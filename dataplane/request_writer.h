@@ -63,9 +63,9 @@ class RequestWriter {
   FrameShape middle_shape(const HeaderTemplate& path) const noexcept {
     return {mtu_, path.header_length, uint16_t{kIcrcBytes}};
   }
-  /// The first and the last packet of a message of more than one.
-  FrameShape write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
-                         Place place) const noexcept;
+  /// The first and the last packet of a message of more than one. A WRITE goes to `region`, as most do, or elsewhere.
+  FrameShape write_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
+                         uint32_t psn, FrameBuffer buffer, Place place) const noexcept;
   FrameShape write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
                         const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
@@ -116,8 +116,9 @@ void RequestWriter::store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
 }
 
-inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
-                                             FrameBuffer buffer, Place place) const noexcept {
+inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message,
+                                             const RemoteRegion& region, uint32_t psn, FrameBuffer buffer,
+                                             Place place) const noexcept {
   const Opcode opcode = opcodes_of(message.verb).first;
   if (opcode == Opcode::kSendFirst) {
     write_middle(path, opcode, psn, buffer, place);
@@ -129,13 +130,15 @@ inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const O
   line.lengthen(sizeof(Reth));
   line.write(end);
   // RETH in two words, as it stands in memory.
-  const uint64_t address = byte_swapped(message.remote_address);
-  const uint64_t key_and_length = byte_swapped(uint64_t{message.rkey} << 32 | message.bytes);
   store(end - sizeof(uint32_t), byte_swapped(psn));
-  store(end, address);
-  store(end + sizeof address, key_and_length);
+  store(end, byte_swapped(message.remote_address));
+  store(end + sizeof(uint64_t), byte_swapped(uint64_t{message.rkey} << 32 | message.bytes));
+  const BthChange bth{.opcode = opcode, .psn = psn};
+  const bool is_region = message.remote_address == region.address && message.rkey == region.key;
   store(frame + place.trailer,
-        pattern_icrc_.full_with_reth(path, {.opcode = opcode, .psn = psn}, address, key_and_length));
+        is_region ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
+                  : pattern_icrc_.full_with_reth(path, bth, pattern_icrc_.region(message.remote_address, message.rkey),
+                                                 message.bytes));
   return {mtu_, static_cast<uint16_t>(path.header_length + sizeof(Reth)), uint16_t{kIcrcBytes}};
 }
 

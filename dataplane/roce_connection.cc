@@ -256,8 +256,7 @@ std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoin
   if (std::string reason = check_peer(peer, nic_of(end), peer_nic_of(end), options_.neighbours); !reason.empty())
     return reason;
   const EndPoint local = end_point(queue_pair);
-  end.remote_address = peer->address;
-  end.remote_rkey = peer->rkey;
+  end.remote = pattern_icrc_->region(peer->address, peer->rkey);
   if (peer->slots > 1) {
     if (remote_slots_.empty()) remote_slots_.assign(ends_.size(), RemoteSlots());
     remote_slots_[queue_pair] = {.bytes = peer->slot_bytes, .count = peer->slots};

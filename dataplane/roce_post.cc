@@ -144,8 +144,8 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
 void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
   OutboundMessage& request = pool_->messages[slot];
   const QueuePairEnd& end = ends_[request.queue_pair];
-  request.remote_address = end.remote_address + offset;
-  request.rkey = end.remote_rkey;
+  request.remote_address = end.remote.address + offset;
+  request.rkey = end.remote.key;
   if (!remote_slots_.empty()) {
     RemoteSlots& slots = remote_slots_[request.queue_pair];
     request.remote_address += slots.written * slots.bytes;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "dataplane/message_parts.h"
 #include "dataplane/message_pool.h"
+#include "dataplane/pattern_icrc.h"
 #include "dataplane/payload.h"
 
 namespace rankwire {
@@ -34,9 +35,7 @@ struct alignas(64) QueuePairEnd {
   bool answered = false;  ///< its last paced turn was one of READ responses
   uint32_t peer = kNone;  ///< the other end, when it stands here too
 
-  // The memory that the peer lets this end write to.
-  uint32_t remote_rkey = 0;
-  uint64_t remote_address = 0;
+  RemoteRegion remote;  ///< what the peer lets this end write to
 
   // Of the messages that it sent and that have ended. Packets sent again count each time, READ responses at once.
   uint64_t messages = 0, bytes = 0, packets = 0;

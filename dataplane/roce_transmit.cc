@@ -246,31 +246,21 @@ void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::
   const OutboundMessage& message = pool_->messages[requester.next_message()];
   // The requester will look at it when this one has ended.
   if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
-  const FrameShape middle = writer.middle_shape(path);
   const auto count = static_cast<uint32_t>(buffers.size());
-  const bool last = count == requester.packets_left();
-  uint32_t psn = requester.next_psn();
-  uint64_t bytes = 0;
-  if (requester.at_first()) {
-    const FrameShape shape = writer.write_first(path, message, psn, buffers.front(), place);
-    lane.stage(1, shape);
-    bytes += shape.length();
-    psn = psn_add(psn, 1);
-    buffers = buffers.subspan(1);
-  }
-  if (const auto middles = static_cast<uint32_t>(buffers.size()) - last; middles > 0) {
-    writer.write_middles(path, requester.middle_opcode(), psn, buffers.first(middles), place);
-    lane.stage(middles, middle);
-    bytes += uint64_t{middle.length()} * middles;
-    psn = psn_add(psn, middles);
-  }
-  if (last) {
-    const FrameShape shape = writer.write_last(path, message, psn, buffers.back(), lane.capabilities());
-    lane.stage(1, shape);
-    bytes += shape.length();
-  }
-  counters_.data_packets_tx += count;
-  counters_.bytes_tx += bytes;
+  const uint32_t first = requester.at_first() ? 1 : 0;
+  const uint32_t last = count == requester.packets_left() ? 1 : 0;
+  const uint32_t middles = count - first - last;
+  const uint32_t psn = requester.next_psn();
+  FrameShape first_shape, last_shape;
+  if (first > 0) first_shape = writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
+  if (middles > 0)
+    writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
+  if (last > 0)
+    last_shape = writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
+  // Only now that no frame is written to, which might be anything to the compiler, the lane's state.
+  if (first > 0) stage_data(lane, 1, first_shape);
+  if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
+  if (last > 0) stage_data(lane, 1, last_shape);
   const Time deadline = requester.deadline();
   requester.new_packets_sent(*pool_, count, now);
   if (last) note_deadline(queue_pair, now, deadline);

@@ -196,8 +196,10 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
         message.rkey = 0xDEADBEEF;
         const VerbOpcodes& opcodes = opcodes_of(verb);
         Buffers quick(3), plain(3);
+        // Its own region, or another, to whose address or key that packet does not go.
+        const RemoteRegion region = pattern_icrc.region(message.remote_address - (i == 1), message.rkey + (i == 2));
         const FrameShape first =
-            writer.write_first(path, message, 0xFFFFFE, quick.buffers[0], writer.place_in(Buffers::kPort));
+            writer.write_first(path, message, region, 0xFFFFFE, quick.buffers[0], writer.place_in(Buffers::kPort));
         writer.write_middle(path, opcodes.middle, 0xFFFFFF, quick.buffers[1], writer.place_in(Buffers::kPort));
         const FrameShape last = writer.write_last(path, message, 0, quick.buffers[2], Buffers::kPort);
         const RequestRun runs[] = {{.opcode = opcodes.first, .psn = 0xFFFFFE, .length = kMtu, .dma_length = bytes},
