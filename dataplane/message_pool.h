@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/event.h"
@@ -57,7 +58,7 @@ class MessagePool {
   uint32_t take() noexcept {
     if (free_count_ == 0) return OutboundMessage::kNone;
     const uint32_t slot = free_[--free_count_];
-    slots_[slot] = OutboundMessage();
+    std::construct_at(&slots_[slot]);
     return slot;
   }
   /// A slot with this message, or kNone.

@@ -37,18 +37,18 @@ bool has_following_immediate(const OutboundMessage& request, DataVerb verb) {
          RequestContext(request).purpose() == Purpose::kPart;
 }
 
-// Either of one message, or of its transfer, which has the same fields.
+// Either of one message, or of its transfer, which has the same fields. Written where it is reported: what is copied as
+// soon as it is written waits for the writing.
 template <class Sent>
-Event sent_event(const Sent& message, ConnectionId connection, uint32_t index) {
-  Event event;
+void write_sent_event(const Sent& message, ConnectionId connection, uint32_t index, Event& event) {
   event.kind = message.failure == Failure::kNone ? EventKind::kSent : EventKind::kFailed;
   event.failure = message.failure;
+  event.at_source = true;
   event.connection = connection;
   event.index = index;
   event.retransmissions = message.retransmissions;
   event.bytes = Bytes(message.bytes);
   event.sent = {message.posted, message.first_tx, message.last_tx, message.acked};
-  return event;
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
       Transfer& whole = transfers_[transfer];
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
-      events[n] = sent_event(whole, whole.connection, whole.index);
+      write_sent_event(whole, whole.connection, whole.index, events[n]);
       count_end(events[n++]);
       transfers_.give_back(transfer);
     } else if (!pool_->finished.empty()) {
@@ -196,7 +196,7 @@ size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
     case Purpose::kMessage:
     case Purpose::kControl:
       count_sent(request);
-      events[n] = sent_event(request, ends_[request.queue_pair].outbound, request.index);
+      write_sent_event(request, ends_[request.queue_pair].outbound, request.index, events[n]);
       count_end(events[n++]);
       break;
     case Purpose::kPart:
