@@ -84,7 +84,7 @@ class AcknowledgingPort final : public FramePort {
  private:
   static constexpr uint64_t kFramesPerCheck = 1'000'000;
   struct Owed {
-    uint32_t connection, psn, msn;
+    uint32_t connection, psn;
   };
   using Buffer = std::array<uint8_t, 192>;
   /// What the acknowledgements of a queue pair have that others have not: so little, because the far end's memory is
@@ -102,15 +102,15 @@ class AcknowledgingPort final : public FramePort {
     if ((bth.ack_request & Bth::kAckRequest) == 0) return;
     const uint32_t connection = bth.destination_qp.value() - first_queue_pair_;
     if (connection >= answers_.size()) return;
-    const uint32_t msn = psn_add(answers_[connection].messages, 1);
-    answers_[connection].messages = msn;
-    owed_.push_back({connection, bth.psn.value(), msn});
+    __builtin_prefetch(&answers_[connection], 1);
+    owed_.push_back({connection, bth.psn.value()});
   }
 
   // The buffer holds an acknowledgement already: what differs is written over it.
   void write_answer(const Owed& owed, uint8_t* place) noexcept {
-    const Answers& own = answers_[owed.connection];
-    const Be32 aeth(uint32_t{Acknowledgement().syndrome} << 24 | owed.msn);
+    Answers& own = answers_[owed.connection];
+    own.messages = psn_add(own.messages, 1);
+    const Be32 aeth(uint32_t{Acknowledgement().syndrome} << 24 | own.messages);
     const uint32_t behind_bth =
         pattern_icrc_.behind_bth(own.icrc, headers_.ip_version, {.opcode = Opcode::kAcknowledge, .psn = owed.psn});
     uint8_t* const end = place - kIcrcBytes - sizeof(Aeth);

@@ -104,7 +104,8 @@ class Stream {
   void start(Time now) noexcept {
     for (uint32_t i = 0; i < kMessagesEach; ++i)
       for (uint32_t connection = 0; connection < next_.size(); ++connection) {
-        const Message message = next_message(ConnectionId(connection));
+        Message message;
+        make_next(ConnectionId(connection), message);
         transport_.post(now, {&message, 1});
       }
   }
@@ -112,7 +113,7 @@ class Stream {
     const size_t n = transport_.poll(now, events_);
     size_t next = 0;
     for (const Event& event : std::span(events_).first(n))
-      if (event.kind == EventKind::kSent) messages_[next++] = next_message(event.connection);
+      if (event.kind == EventKind::kSent) make_next(event.connection, messages_[next++]);
     transport_.post(now, {messages_.data(), next});
   }
   /// Data packets since the last call.
@@ -123,12 +124,11 @@ class Stream {
   }
 
  private:
-  Message next_message(ConnectionId connection) noexcept {
-    Message message;
+  // In its place: what is copied as soon as it is written waits for the writing.
+  void make_next(ConnectionId connection, Message& message) noexcept {
     message.bytes = kMessage;
     message.connection = connection;
     message.index = next_[connection.value]++;
-    return message;
   }
 
   RoceTransport& transport_;
