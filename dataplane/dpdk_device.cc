@@ -1,18 +1,39 @@
 #include "dataplane/dpdk_device.h"
 
 #include <rte_dev.h>
+#include <rte_devargs.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
 #include "base/error.h"
 #include "dataplane/dpdk_environment.h"
+#include "dataplane/dpdk_vdev.h"
 
 namespace rankwire {
+
+namespace {
+
+/// Where vhost-user's back ends connect to the device; empty where it is no server.
+std::string server_path(uint16_t id, const std::string& name) {
+  rte_eth_dev_info info{};
+  if (::rte_eth_dev_info_get(id, &info) != 0 || info.device == nullptr) return {};
+  const rte_devargs* const arguments = ::rte_dev_devargs(info.device);
+  if (arguments == nullptr || arguments->args == nullptr) return {};
+  const std::string device = name + "," + arguments->args;
+  return vdev_value(device, "server") == "1" ? vdev_value(device, "path") : std::string();
+}
+
+}  // namespace
 
 DpdkDevice::~DpdkDevice() {
   char name[RTE_ETH_NAME_MAX_LEN] = "";
   ::rte_eth_dev_get_name_by_port(id_, name);
+  // A back end connects again as soon as the device lets go of it, and a device that hears of that while it is closed
+  // ends the program: DPDK's interrupt thread finds a closed descriptor among its own. So it finds nobody to connect
+  // to.
+  if (const std::string path = server_path(id_, name); !path.empty()) ::unlink(path.c_str());
   ::rte_eth_dev_stop(id_);
   ::rte_eth_dev_close(id_);
   // Closing leaves a virtual device on its bus, and its name taken.

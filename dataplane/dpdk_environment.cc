@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -113,6 +114,8 @@ int initialise(std::vector<std::string> arguments, std::FILE* log) {
 
 DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile()) {
   if (!log_) fail_run("no temporary file for the log of DPDK: {}", std::strerror(errno));
+  // DPDK writes to the sockets of vhost-user peers, who may be gone: an error of theirs, not the end of this program.
+  std::signal(SIGPIPE, SIG_IGN);
   ::fcntl(::fileno(log_.get()), F_SETFL, O_APPEND);
   for (const std::string& device : options.devices) {
     if (!is_pci_address(device)) continue;

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -49,6 +51,17 @@ TEST_F(Dpdk, StartsOnceInAProcess) {
     EXPECT_EQ(error.kind(), ErrorKind::kRun);
     EXPECT_THAT(error.what(), HasSubstr("only once"));
   }
+}
+
+/// As vhost-user's drivers write, to a peer that has gone.
+TEST_F(Dpdk, OutlivesAPeerThatGoesAway) {
+  environment();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  ::close(ends[1]);
+  EXPECT_EQ(::write(ends[0], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  ::close(ends[0]);
 }
 
 TEST_F(Dpdk, RingLinkCarriesAFrameWithABorrowedPayload) {
