@@ -30,11 +30,13 @@ std::string server_path(uint16_t id, const std::string& name) {
 DpdkDevice::~DpdkDevice() {
   char name[RTE_ETH_NAME_MAX_LEN] = "";
   ::rte_eth_dev_get_name_by_port(id_, name);
-  // A back end connects again as soon as the device lets go of it, and a device that hears of that while it is closed
-  // ends the program: DPDK's interrupt thread finds a closed descriptor among its own. So it finds nobody to connect
-  // to.
-  if (const std::string path = server_path(id_, name); !path.empty()) ::unlink(path.c_str());
   ::rte_eth_dev_stop(id_);
+  if (const std::string path = server_path(id_, name); !path.empty()) {
+    // To close it is a race with DPDK's interrupt thread, which then finds a closed descriptor among its own and ends
+    // the program. So it stays open until the program ends.
+    ::unlink(path.c_str());
+    return;
+  }
   ::rte_eth_dev_close(id_);
   // Closing leaves a virtual device on its bus, and its name taken.
   if (!is_pci_address(name)) ::rte_eal_hotplug_remove("vdev", name);

@@ -10,7 +10,8 @@
 
 namespace rankwire {
 
-/// Stops and closes the device when it goes, and removes a virtual one from its bus, so that its name is free again.
+/// Stops and closes the device when it goes, and removes a virtual one from its bus, so that its name is free again. A
+/// virtio-user server it stops only: no other can have its name in this process.
 class DpdkDevice {
  public:
   explicit DpdkDevice(uint16_t id) : id_(id) {}

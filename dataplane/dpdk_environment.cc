@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <sched.h>
@@ -138,7 +139,8 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile
 
 DpdkEnvironment::~DpdkEnvironment() {
   const OutputDiverted output(log_.get());
-  ::rte_eal_cleanup();
+  // Cleaning up would close what DpdkDevice has left open.
+  if (::rte_eth_dev_count_avail() == 0) ::rte_eal_cleanup();
   ::rte_openlog_stream(nullptr);
 }
 
