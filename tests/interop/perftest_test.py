@@ -114,6 +114,13 @@ class Perftest(unittest.TestCase):
         self.assertEqual([client["verdict"] for client in results["clients"]], ["ok"] * len(commands))
         return zip(commands, outputs, results["clients"])
 
+    def run_bandwidths(self, network, *commands):
+        """The same, and once more where perftest says 0 MiB/s: it has gauged its clock while the guest stood still."""
+        for result in self.run_clients(network, *commands):
+            if last_row(result[1])[3] == 0:
+                (result,) = self.run_clients(network, result[0])
+            yield result
+
     def compare_bandwidth(self, command, output, client, verb):
         size, iterations, _, average, _ = last_row(output)
         transfer = client["throughput"][-1]
@@ -130,7 +137,7 @@ class Perftest(unittest.TestCase):
         commands = {"ib_write_bw -n 400": "WRITE", "ib_send_bw -n 400": "SEND", "ib_read_bw -n 200": "READ"}
         commands |= {"ib_write_bw -n 100 -q 4": "WRITE", "ib_send_bw -n 100 -q 4": "SEND"}
         commands |= {"ib_read_bw -n 50 -q 4 -o 1": "READ", "ib_write_bw -n 200 -m 1024": "WRITE"}
-        for command, output, client in self.run_clients(IPV4, *commands):
+        for command, output, client in self.run_bandwidths(IPV4, *commands):
             self.compare_bandwidth(command, output, client, commands[command])
             self.assertEqual(client["queue_pairs"], 4 if "-q" in command else 1)
             self.assertEqual(client["mtu"], 1024 if "-m" in command else 4096)
@@ -144,7 +151,7 @@ class Perftest(unittest.TestCase):
 
     def test_ipv6_and_vlan(self):
         for network in (IPV6, VLAN_IPV4):
-            for command, output, client in self.run_clients(network, "ib_write_bw -n 300"):
+            for command, output, client in self.run_bandwidths(network, "ib_write_bw -n 300"):
                 self.assertEqual(client["address"], network.guest_ip)
                 self.compare_bandwidth(f"{command} ({network.name})", output, client, "WRITE")
 
