@@ -1,7 +1,29 @@
 // Cables that fail and come back.
+#include <algorithm>
+
 #include "dataplane/virtual_fabric.h"
 
 namespace rankwire {
+
+/// Of a cable, or of the routes that follow one.
+void VirtualFabric::find_next_change() noexcept {
+  const std::vector<CableEvent>& schedule = options_.schedule;
+  next_change_ = Time::never();
+  if (changes_ < schedule.size()) next_change_ = schedule[changes_].at;
+  if (reroutes_ < changes_) next_change_ = std::min(next_change_, schedule[reroutes_].at + options_.convergence);
+}
+
+void VirtualFabric::change_next() noexcept {
+  const std::vector<CableEvent>& schedule = options_.schedule;
+  if (changes_ < schedule.size() && schedule[changes_].at == next_change_) {
+    change_cable(schedule[changes_++], next_change_);
+  } else {
+    ++reroutes_;
+    routes_.compute(cable_in_use_);
+  }
+  ++handled_;
+  find_next_change();
+}
 
 void VirtualFabric::change_cable(const CableEvent& change, Time now) noexcept {
   const bool up = change.state == CableState::kUp;
@@ -10,7 +32,6 @@ void VirtualFabric::change_cable(const CableEvent& change, Time now) noexcept {
     if (ports_[port].up && !up) silence(port, now);
     ports_[port].up = up;
   }
-  events_.push(now + options_.convergence, FabricEventKind::kReroute, 0);
 }
 
 /// What waits for the cable is lost, and no pause survives it.

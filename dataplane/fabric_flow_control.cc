@@ -43,7 +43,7 @@ void VirtualFabric::obey(uint32_t number, const PauseFrame& pause, Time now) noe
   }
   if (options.watchdog && after != 0 && !control.look_due) {
     control.look_due = true;
-    events_.push(now + look_interval(*options.watchdog), FabricEventKind::kWatchdog, number);
+    agenda_.push(now + look_interval(*options.watchdog), FabricEventKind::kWatchdog, number);
   }
   serve_or_wake(number, now);
 }
@@ -75,7 +75,7 @@ void VirtualFabric::await_expiry(uint32_t number, Time now) noexcept {
   const Time expiry = flow_control_[number].pauses.next_expiry(now);
   if (expiry == Time::never()) return;
   ports_[number].expiry_due = true;
-  events_.push(expiry, FabricEventKind::kExpire, number);
+  agenda_.push(expiry, FabricEventKind::kExpire, number);
 }
 
 /// A frame of the queue leaves.
@@ -124,7 +124,7 @@ void VirtualFabric::look_for_storms(uint32_t number, Time now) noexcept {
   serve_or_wake(number, now);
   if ((paused | control.storms) == 0) return;
   control.look_due = true;
-  events_.push(now + look_interval(options), FabricEventKind::kWatchdog, number);
+  agenda_.push(now + look_interval(options), FabricEventKind::kWatchdog, number);
 }
 
 }  // namespace rankwire

@@ -138,7 +138,8 @@ struct SeriesOptions {
   uint32_t rows = 65536;  ///< >= 2
 };
 
-/// Told of frames while they pass, in the order of the fabric's events. Looks at them during the call alone.
+/// Told of frames while they pass: of a switch in the order of time, of several in that order up to a window (see
+/// VirtualFabric). Looks at them during the call alone.
 class FabricObserver {
  public:
   virtual ~FabricObserver() = default;

@@ -87,6 +87,11 @@ class FabricSeries {
   bool due(Time now) const noexcept { return !touched_.empty() && now >= end_; }
   /// Of the interval with something in it.
   Time end() const noexcept { return end_; }
+  /// The first multiple of the interval after `now`.
+  Time end_of_interval(Time now) const noexcept {
+    const int64_t whole = now.ps / interval_.ps - (now.ps % interval_.ps < 0 ? 1 : 0);
+    return Time((whole + 1) * interval_.ps);
+  }
   /// Writes the rows of that interval. `state(queue)` returns the queue's bytes and whether it is paused.
   template <class State>
   void sample(State state) noexcept {
@@ -117,11 +122,6 @@ class FabricSeries {
   SeriesPart read(SeriesCursor& cursor, std::span<FabricSample> out) const noexcept;
 
  private:
-  /// The first multiple of the interval after `now`.
-  Time end_of_interval(Time now) const noexcept {
-    const int64_t whole = now.ps / interval_.ps - (now.ps % interval_.ps < 0 ? 1 : 0);
-    return Time((whole + 1) * interval_.ps);
-  }
   bool coarsen() noexcept;
 
   uint32_t capacity_;

@@ -42,7 +42,7 @@ void VirtualFabric::serve_or_wake(uint32_t number, Time now) noexcept {
   port.wake_due = true;
   // A free line has refused a PFC frame for want of memory.
   const Time next = port.free_at > now ? port.free_at : now + line_of(port).times.of(kPauseFrameBytes);
-  events_.push(next, FabricEventKind::kWake, number);
+  agenda_.push(next, FabricEventKind::kWake, number);
 }
 
 void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept {
@@ -85,7 +85,7 @@ void VirtualFabric::depart(uint32_t number, uint32_t handle, Bytes length, Time 
   packet.frame.arrival = whole;
   const bool decides_early = line.next_cuts_through && bytes > kHeaderBytes;
   const Time read = decides_early ? now + line.latency + line.times.of(kHeaderBytes) : whole;
-  events_.push(read + line.next_latency, FabricEventKind::kArrive, number ^ 1, handle);
+  agenda_.push(read + line.next_latency, FabricEventKind::kArrive, number ^ 1, handle);
 }
 
 /// Towards the host, where the last bit is at `whole`.
@@ -96,7 +96,7 @@ void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) no
   packets_.append(host.line, handle);
   if (!first || host.delivery_due) return;
   host.delivery_due = true;
-  events_.push(whole, FabricEventKind::kDeliver, number, handle);
+  deliveries_.push(whole, FabricEventKind::kDeliver, number, handle);
 }
 
 /// Says what is untold; false when there is no memory for it. The line is free.
@@ -112,7 +112,7 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
   if (!port.is_host) {
     if (pauses_on_cables_ == kPausesOfPort * ports_.size()) return ++counters.pause_failures, false;
     ++pauses_on_cables_;
-    events_.push(now + time + line.latency + line.next_latency, FabricEventKind::kPause, number ^ 1,
+    agenda_.push(now + time + line.latency + line.next_latency, FabricEventKind::kPause, number ^ 1,
                  port.untold | uint32_t{paused} << 8);
   } else {
     if (packets_.room() == 0 || host_of(number).port->allocate({&frame, 1}) == 0)
@@ -132,7 +132,7 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
   if (control.asked != 0 && !control.refresh_due) {
     control.refresh_due = true;
     const Duration pause = pause_time(quanta, line.times.rate());
-    events_.push(now + Duration(pause.ps / 2), FabricEventKind::kRefresh, number);
+    agenda_.push(now + Duration(pause.ps / 2), FabricEventKind::kRefresh, number);
   }
   return true;
 }

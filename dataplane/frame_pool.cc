@@ -12,12 +12,22 @@ constexpr uint32_t aligned(uint32_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+/// Of an odd number, modulo 2^64. It is right in 3 bits to begin with, and Newton's step doubles them.
+constexpr uint64_t inverse(uint64_t odd) {
+  uint64_t x = odd;
+  for (int bits = 3; bits < 64; bits *= 2) x *= 2 - odd * x;
+  return x;
+}
+static_assert(inverse(17) * 17 == 1 && inverse(UINT64_MAX) == UINT64_MAX);
+
 }  // namespace
 
 FramePool::FramePool(size_t frames, uint32_t frame_capacity, PoolUse use)
     : use_(use),
       size_(frames),
       frame_capacity_(aligned(frame_capacity)),
+      capacity_shift_(static_cast<uint32_t>(std::countr_zero(frame_capacity_))),
+      capacity_inverse_(inverse(frame_capacity_ >> capacity_shift_)),
       memory_(frames * frame_capacity_),
       shapes_(frames),
       mask_(use == PoolUse::kManyThreads ? std::bit_ceil(frames) - 1 : 0),

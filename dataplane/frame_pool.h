@@ -41,7 +41,7 @@ class FramePool {
   void release(std::span<const Frame> frames) noexcept;
   void release(std::span<const FrameBuffer> buffers) noexcept;
 
-  /// Room for whoever holds the frame with this memory to note its shape.
+  /// Room for whoever holds the frame with this memory, as it was allocated, to note its shape.
   FrameShape& shape(const void* memory) noexcept { return shapes_[index_of(memory)]; }
 
   PoolUse use() const { return use_; }
@@ -56,9 +56,11 @@ class FramePool {
     uint8_t* memory;
   };
 
+  /// The division leaves no rest, so it is one by a power of two and a multiplication by the inverse of what else is in
+  /// the capacity, modulo 2^64 (Warren, Hacker's Delight, section 10-16).
   uint32_t index_of(const void* memory) const noexcept {
-    return static_cast<uint32_t>(static_cast<size_t>(static_cast<const uint8_t*>(memory) - memory_.data()) /
-                                 frame_capacity_);
+    const auto offset = static_cast<uint64_t>(static_cast<const uint8_t*>(memory) - memory_.data());
+    return static_cast<uint32_t>((offset >> capacity_shift_) * capacity_inverse_);
   }
   template <class Item, class Put>
   size_t take(std::span<Item> items, Put put) noexcept;
@@ -68,6 +70,8 @@ class FramePool {
   const PoolUse use_;
   const size_t size_;
   const uint32_t frame_capacity_;
+  const uint32_t capacity_shift_;    ///< the power of two in it
+  const uint64_t capacity_inverse_;  ///< of its odd factor, modulo 2^64
   UntouchedArray<uint8_t> memory_;
   UntouchedArray<FrameShape> shapes_;
   // Of many threads.

@@ -12,9 +12,9 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kBurst = 32;
-// How many events of its run before it is handled memory is fetched for one: the event, what it names, what that leads
-// to, and what that leads to.
-constexpr uint32_t kEventFetch = 32, kFirstFetch = 16, kSecondFetch = 10, kThirdFetch = 4;
+// How many events before it is handled memory is fetched for one: what it names, what that leads to, and what that
+// leads to.
+constexpr uint32_t kFirstFetch = 16, kSecondFetch = 10, kThirdFetch = 4;
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {
@@ -75,11 +75,28 @@ uint64_t mac_number(const MacAddress& mac) {
                          [](uint64_t number, uint8_t byte) { return number << 8 | byte; });
 }
 
-/// Every frame has one event at most, a port one of each other kind and its share of pauses, a change of a cable two.
+/// Every frame has one event at most, a port one of each other kind and its share of pauses.
 uint32_t event_capacity(const Topology& topology, const FabricOptions& options, uint32_t pauses_of_port) {
-  constexpr uint32_t kEventsOfPort = 5;
-  return options.frames + (kEventsOfPort + pauses_of_port) * topology.ports() +
-         2 * static_cast<uint32_t>(options.schedule.size()) + 1;
+  constexpr uint32_t kEventsOfPort = 4;
+  return options.frames + (kEventsOfPort + pauses_of_port) * topology.ports();
+}
+
+std::vector<uint32_t> switches_of_ports(const Topology& topology) {
+  std::vector<uint32_t> switches(topology.ports());
+  for (uint32_t p = 0; p < topology.ports(); ++p) switches[p] = topology.switch_of(p).value;
+  return switches;
+}
+
+/// From when a port or a host begins to send until the switch at the other end has to do with it, at least: the
+/// shortest that can be sent is as long as a pause, and a cut-through switch reads no less of a longer one.
+Duration shortest_reach(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t p = 0; p < topology.ports(); ++p) {
+    const Line& line = topology.line_of(p);
+    const FabricSwitchOptions& device = devices[devices.size() == 1 ? 0 : topology.switch_of(p).value];
+    shortest = std::min(shortest, line.latency + device.latency + LineTimes(line.rate).of(kPauseFrameBytes));
+  }
+  return shortest;
 }
 
 }  // namespace
@@ -92,7 +109,10 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       cable_in_use_(topology_.cables.size(), 1),
       stations_(options.addresses),
       first_host_port_(topology_.host_port(0)),
-      events_(event_capacity(topology_, options, kPausesOfPort)),
+      agenda_(switches_of_ports(topology_), shortest_reach(topology_, devices),
+              event_capacity(topology_, options, kPausesOfPort)),
+      deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices),
+                  static_cast<uint32_t>(topology_.hosts.size())),
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()),
@@ -131,9 +151,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
     stations_.learn(mac_number(station.mac), static_cast<uint16_t>(station.host));
   }
   options_.stations = {};
-  for (uint32_t i = 0; i < options_.schedule.size(); ++i) {
-    events_.push(options_.schedule[i].at, FabricEventKind::kCable, 0, i);
-  }
+  find_next_change();
 }
 
 /// Of a known line that is like it, or it becomes known.
@@ -147,36 +165,27 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 /// Memory is fetched for events that are handled soon: of a frame that arrives its own and its port's, then where the
 /// way on is found, then the next port's; of a port that sends its own, then the first frame's, then what that is
 /// charged to. A call that is not inlined has no effect that the compiler knows of, and goes away.
-[[gnu::always_inline]] inline void VirtualFabric::fetch_ahead() noexcept {
-  if (const FabricEvent* const event = events_.behind(kEventFetch); event != nullptr) __builtin_prefetch(event);
-  if (const FabricEvent* const event = events_.behind(kFirstFetch); event != nullptr) {
+[[gnu::always_inline]] inline void VirtualFabric::fetch_events() noexcept {
+  if (const FabricEvent* const event = agenda_.behind(kFirstFetch); event != nullptr) {
     __builtin_prefetch(&ports_[event->port], 1);
     if (event->kind == FabricEventKind::kArrive) {
       __builtin_prefetch(&packets_[event->argument], 1);
       __builtin_prefetch(&ingress(event->port, recent_priority_), 1);
-    } else if (event->kind == FabricEventKind::kWake) {
+    } else {
       __builtin_prefetch(&egress(event->port, recent_priority_), 1);
-    } else if (event->kind == FabricEventKind::kDeliver) {
-      __builtin_prefetch(&host_of(event->port), 1);
-      __builtin_prefetch(&packets_[event->argument], 1);
-      __builtin_prefetch(links_[event->port - first_host_port_], 1);
     }
   }
-  if (const FabricEvent* const event = events_.behind(kSecondFetch); event != nullptr) {
-    const Port& port = ports_[event->port];
+  if (const FabricEvent* const event = agenda_.behind(kSecondFetch); event != nullptr) {
     if (event->kind == FabricEventKind::kArrive) {
-      routes_.prefetch(SwitchId(port.device), edge_of(packets_[event->argument].destination));
-    } else if (event->kind == FabricEventKind::kWake) {
+      routes_.prefetch(SwitchId(ports_[event->port].device), edge_of(packets_[event->argument].destination));
+    } else {
       const uint32_t head = egress(event->port, recent_priority_).packets.head;
       if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
-    } else if (event->kind == FabricEventKind::kDeliver) {
-      __builtin_prefetch(packets_[event->argument].frame.head, 1);
-      links_[event->port - first_host_port_]->expect();
     }
   }
-  if (const FabricEvent* const event = events_.behind(kThirdFetch); event != nullptr) {
-    const Port& port = ports_[event->port];
+  if (const FabricEvent* const event = agenda_.behind(kThirdFetch); event != nullptr) {
     if (event->kind == FabricEventKind::kArrive) {
+      const Port& port = ports_[event->port];
       const FabricPacket& packet = packets_[event->argument];
       if (packet.destination >= FabricPacket::kUnread) return;
       const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
@@ -186,20 +195,43 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
       }
       __builtin_prefetch(&ports_[output], 1);
       __builtin_prefetch(&egress(output, packet.priority), 1);
-    } else if (event->kind == FabricEventKind::kWake) {
+    } else {
       const uint32_t head = egress(event->port, recent_priority_).packets.head;
       if (head != FabricPacket::kNone) __builtin_prefetch(&ingress(packets_[head].ingress, recent_priority_), 1);
-    } else if (event->kind == FabricEventKind::kDeliver) {
-      links_[event->port - first_host_port_]->expect(packets_[event->argument].frame);
     }
   }
+}
+
+/// The same for frames that hosts get soon: the host's, then the frame's and the link's, then what the NIC needs.
+[[gnu::always_inline]] inline void VirtualFabric::fetch_deliveries() noexcept {
+  if (const FabricEvent* const event = deliveries_.behind(kFirstFetch); event != nullptr) {
+    __builtin_prefetch(&host_of(event->port), 1);
+    __builtin_prefetch(&packets_[event->argument], 1);
+    __builtin_prefetch(links_[event->port - first_host_port_], 1);
+  }
+  if (const FabricEvent* const event = deliveries_.behind(kSecondFetch); event != nullptr) {
+    __builtin_prefetch(packets_[event->argument].frame.head, 1);
+    links_[event->port - first_host_port_]->expect();
+  }
+  if (const FabricEvent* const event = deliveries_.behind(kThirdFetch); event != nullptr)
+    links_[event->port - first_host_port_]->expect(packets_[event->argument].frame);
 }
 
 bool VirtualFabric::step(Time now) noexcept {
   now_ = std::max(now_, now);
   listen(now);
+  const Time after = now + Duration(1);
+  while (handle_window(after)) {
+  }
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
-  while (events_.next() <= now) pass(events_.pop());
+  while (deliveries_.next() <= now) {
+    if (!deliveries_.is_open()) deliveries_.open(Time::never());
+    fetch_deliveries();
+    const uint32_t port = deliveries_.take().port;
+    host_of(port).delivery_due = false;
+    due_.push(port);
+    ++handled_;
+  }
   while (!due_.empty()) deliver(due_.pop(), now);
   return std::exchange(told_, handled_) != handled_;
 }
@@ -214,19 +246,35 @@ Time VirtualFabric::run_ahead(Time limit) noexcept {
     outside = next_outside();
   }
   limit = std::min(limit, outside);
-  while (events_.next() < limit && events_.front().kind != FabricEventKind::kDeliver) pass(events_.pop());
-  return std::min(events_.next(), outside);
+  // What a host does in a window concerns no switch before the window is over.
+  while (handle_window(agenda_.end_of_window(std::min(limit, deliveries_.next())))) {
+  }
+  return std::min(next_inside(), outside);
 }
 
-void VirtualFabric::pass(const FabricEvent& event) noexcept {
-  if (series_ && series_->due(event.at)) sample(event.at);
-  fetch_ahead();
-  handle(event);
-  ++handled_;
+/// Handles what is next in switches and to cables: a change, or what a window has before `limit`. False when nothing is
+/// before it. Between two windows the state of the fabric is that of one time.
+bool VirtualFabric::handle_window(Time limit) noexcept {
+  const Time next = agenda_.next();
+  if (std::min(next, next_change_) >= limit) return false;
+  if (next_change_ <= next) return change_next(), true;
+  limit = std::min(limit, next_change_);
+  if (series_) {
+    if (series_->due(next)) sample(next);
+    limit = std::min(limit, series_->end_of_interval(next));
+  }
+  agenda_.open(limit);
+  while (agenda_.is_open()) {
+    fetch_events();
+    handle(agenda_.take());
+    ++handled_;
+  }
+  agenda_.close();
+  return true;
 }
 
 Time VirtualFabric::next_event() const noexcept {
-  return std::min(events_.next(), next_outside());
+  return std::min(next_inside(), next_outside());
 }
 
 /// When a host has something for the fabric, or is offered again what it has refused.
@@ -282,12 +330,7 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       flow_control_[port].look_due = false;
       return look_for_storms(port, event.at);
     case FabricEventKind::kDeliver:
-      host_of(port).delivery_due = false;
-      return due_.push(port);
-    case FabricEventKind::kCable:
-      return change_cable(options_.schedule[event.argument], event.at);
-    case FabricEventKind::kReroute:
-      return routes_.compute(cable_in_use_);
+      break;  // not of a switch
   }
 }
 
@@ -326,7 +369,7 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
       if (options_.observer != nullptr) options_.observer->received(number, packet.frame);
       const Time read =
           decides_early && frame.length() > kHeaderBytes ? begun + line.times.of(kHeaderBytes) : host.input_free;
-      events_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
+      agenda_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
       host.rx_bytes += frame.length();
     }
     host.rx_frames += n;
@@ -360,7 +403,7 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
   if (taken < n) return refused_.push(number);
   if (host.line.empty() || host.delivery_due) return;
   host.delivery_due = true;
-  events_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number, host.line.head);
+  deliveries_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number, host.line.head);
 }
 
 void VirtualFabric::release(uint32_t handle) noexcept {

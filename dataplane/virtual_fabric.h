@@ -10,7 +10,7 @@
 
 #include "base/device.h"
 #include "base/units.h"
-#include "dataplane/fabric_events.h"
+#include "dataplane/fabric_agenda.h"
 #include "dataplane/fabric_series.h"
 #include "dataplane/fabric_state.h"
 #include "dataplane/fabric_storms.h"
@@ -32,11 +32,15 @@ struct FrameHeaders;
 ///   and is handed to the host's port when it has arrived there in whole.
 /// A frame occupies its queue and the buffer until its first bit leaves.
 ///
+/// Switches are handled one after the other, each for a window of time: the shortest in which nothing that one of them,
+/// or a host, does can be noticed by another. What happens to one switch at one time happens in an order that is drawn
+/// by lot, always alike.
+///
 /// Stations are known from the options or learned from the source of the frames that hosts send; all switches know them
-/// at once. What is for a station that is not known, or for a group, follows a spanning tree to all other hosts.
-/// Frames to a reserved group address end here; PAUSE is obeyed, PFC in lossless priorities (IEEE 802.1Qbb). PFC frames
-/// of the fabric wait for the frame on the line, pass all others and take 84 bytes of line; between switches they are
-/// no frames but events with the same times. A pause takes effect a switch latency after the last bit.
+/// within a window. What is for a station that is not known, or for a group, follows a spanning tree to all other
+/// hosts. Frames to a reserved group address end here; PAUSE is obeyed, PFC in lossless priorities (IEEE 802.1Qbb). PFC
+/// frames of the fabric wait for the frame on the line, pass all others and take 84 bytes of line; between switches
+/// they are no frames but events with the same times. A pause takes effect a switch latency after the last bit.
 ///
 /// One thread calls everything. All memory is taken by the constructor.
 class VirtualFabric final : public Device {
@@ -87,11 +91,13 @@ class VirtualFabric final : public Device {
 
   // virtual_fabric.cc
   Time next_outside() const noexcept;
+  Time next_inside() const noexcept { return std::min({agenda_.next(), deliveries_.next(), next_change_}); }
+  bool handle_window(Time limit) noexcept;
   void listen(Time now) noexcept;
   void receive(uint32_t port, Time now) noexcept;
   void deliver(uint32_t port, Time now) noexcept;
-  void pass(const FabricEvent& event) noexcept;
-  void fetch_ahead() noexcept;
+  void fetch_events() noexcept;
+  void fetch_deliveries() noexcept;
   void handle(const FabricEvent& event) noexcept;
   void sample(Time now) noexcept;
   void release(uint32_t handle) noexcept;
@@ -158,6 +164,8 @@ class VirtualFabric final : public Device {
   void await_expiry(uint32_t port, Time now) noexcept;
 
   // fabric_cables.cc
+  void find_next_change() noexcept;
+  void change_next() noexcept;
   void change_cable(const CableEvent& change, Time now) noexcept;
   void silence(uint32_t port, Time now) noexcept;
 
@@ -200,7 +208,11 @@ class VirtualFabric final : public Device {
   std::vector<FramePort*> links_;                ///< of the hosts, close together
   std::vector<FabricPortDetails> details_;       ///< by port
   std::vector<FabricFlowControl> flow_control_;  ///< by port
-  FabricEventQueue events_;
+  FabricAgenda agenda_;                          ///< of the switches
+  FabricAgenda deliveries_;                      ///< kDeliver alone
+  uint32_t changes_ = 0;                         ///< of cables, made so far: entries of the schedule
+  uint32_t reroutes_ = 0;                        ///< of them those that routes follow
+  Time next_change_ = Time::never();
   PacketStore packets_;
   IndexQueue due_, refused_;  ///< hosts' ports with frames to be handed out: now, and again
   std::unique_ptr<FabricSeries> series_;

@@ -1,0 +1,265 @@
+// What is going to happen in a fabric.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "base/untouched_array.h"
+
+namespace rankwire {
+
+enum class FabricEventKind : uint8_t {
+  kArrive,    ///< a frame can go to an output queue; argument: its handle
+  kWake,      ///< the line is free and frames wait
+  kExpire,    ///< a pause may be over
+  kPause,     ///< flow control from the next switch; argument: priorities | those to be paused << 8
+  kRefresh,   ///< priorities that are paused must be told so again
+  kWatchdog,  ///< look for pause storms
+  kDeliver,   ///< the first frame on the line is at the host; argument: its handle
+};
+
+struct FabricEvent {
+  Time at;
+  uint32_t port : 28;
+  FabricEventKind kind : 4;
+  uint32_t argument;
+
+  /// Orders what happens at one time: as if drawn by lot, so that no port is preferred, but always alike, whatever was
+  /// pushed first. No two ports or kinds draw the same.
+  uint32_t turn() const noexcept {
+    return ((static_cast<uint32_t>(kind) << 28 | port) + static_cast<uint32_t>(at.ps) * 0x85EBCA6Bu) * 0x9E3779B1u;
+  }
+};
+static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 16);
+
+/// Events by windows of time, and within a window by groups of ports, each of which is a switch: one after the other
+/// has all that happens to it in the window, in the order of time and turn, while what it works with is in the caches.
+/// That is right as long as no group pushes an event of another for the window that is open (conservative windows:
+/// Lubachevsky, "Efficient distributed event-driven simulations of multiple-loop networks", CACM 1989).
+///
+/// A window's events wait in the order of pushing until it is opened, and are then sorted, digit by digit when they are
+/// many; those that are many windows ahead wait in a heap. So push and take need a time that does not depend on how
+/// many events there are. All memory is reserved at construction and touched as needed; one thread.
+class FabricAgenda {
+ public:
+  /// `groups`: of each port. A window is the greatest power of two of picoseconds that is not above `reach` (> 0).
+  /// Throws std::bad_alloc.
+  FabricAgenda(std::vector<uint32_t> groups, Duration reach, uint32_t capacity)
+      : groups_(std::move(groups)),
+        shift_(std::min(kWidest, static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(reach.ps)) - 1))),
+        group_bits_(static_cast<uint32_t>(
+            groups_.empty() ? 0 : std::bit_width(*std::max_element(groups_.begin(), groups_.end())))),
+        capacity_(capacity),
+        current_(Time::long_ago().ps >> shift_),
+        blocks_(capacity / Block::kEvents + kWindows + 2),
+        batch_(capacity),
+        sorting_(capacity) {
+    far_.reserve(capacity);
+    own_.reserve(capacity);
+    earliest_.fill(Time::never());
+  }
+
+  uint32_t size() const noexcept { return size_; }
+
+  /// Only when there is room. Events may be pushed for a time that is past.
+  void push(Time at, FabricEventKind kind, uint32_t port, uint32_t argument = 0) noexcept {
+    assert(size_ < capacity_);
+    ++size_;
+    const FabricEvent event{at, port, kind, argument};
+    if (at < end_) return push_to(own_, event);
+    waiting_ = std::min(waiting_, at);
+    if (window_of(at) >= current_ + kWindows) return push_to(far_, event);
+    put(event);
+  }
+
+  /// When the first event is, or never(): of those in the open window that of the group whose turn it is.
+  Time next() const noexcept {
+    Time next = waiting_;
+    if (position_ < count_) next = std::min(next, batch_[position_].at);
+    if (!own_.empty()) next = std::min(next, own_.front().at);
+    return next;
+  }
+  /// Of the window that the time is in.
+  Time end_of_window(Time at) const noexcept { return at == Time::never() ? at : Time((window_of(at) + 1) << shift_); }
+
+  /// Opens the window of the first event, for what is before `limit`. No window is open, and next() < limit.
+  void open(Time limit) noexcept {
+    assert(!is_open() && waiting_ < limit);
+    current_ = std::max(current_, window_of(waiting_));
+    end_ = std::min(limit, Time((current_ + 1) << shift_));
+    while (!far_.empty() && window_of(far_.front().at) <= current_) put(pop_from(far_));
+    gather();
+    sort();
+    find_waiting();
+  }
+  /// Whether something is left of the window that was opened last.
+  bool is_open() const noexcept { return position_ < count_ || !own_.empty(); }
+  /// What is pushed from now on waits for the next window. None is open.
+  void close() noexcept { end_ = Time::long_ago(); }
+
+  /// The next event of the open window, which has one.
+  FabricEvent take() noexcept {
+    --size_;
+    if (own_.empty() || (position_ < count_ && group_of(batch_[position_]) == group_of(own_.front()) &&
+                         is_before(batch_[position_], own_.front())))
+      return batch_[position_++];
+    return pop_from(own_);
+  }
+  /// The event that is `n` places behind the next one of those that were there when the window was opened, or null.
+  const FabricEvent* behind(uint32_t n) const noexcept {
+    return position_ + n < count_ ? &batch_[position_ + n] : nullptr;
+  }
+
+ private:
+  static constexpr int64_t kWindows = 512;  // a power of two
+  static constexpr uint32_t kWidest = 24;   // bits: 16.8 us
+  static constexpr uint32_t kDigit = 10;    // bits
+  static constexpr uint32_t kFew = 128;     // events that are sooner compared than counted
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Block {
+    static constexpr uint32_t kEvents = 63;
+    uint32_t next;
+    std::array<FabricEvent, kEvents> events;
+  };
+  static_assert(sizeof(Block) == 1024 - 8);
+  /// Events of a window: all blocks are full but the first.
+  struct Waiting {
+    uint32_t first = kNone;
+    uint32_t used = Block::kEvents;  ///< of the first block
+  };
+  using Counts = std::array<uint32_t, 1u << kDigit>;
+
+  uint32_t group_of(const FabricEvent& event) const noexcept { return groups_[event.port]; }
+  int64_t window_of(Time at) const noexcept { return at.ps >> shift_; }
+  static uint32_t slot_of(int64_t window) noexcept { return static_cast<uint32_t>(window & (kWindows - 1)); }
+  static bool is_before(const FabricEvent& a, const FabricEvent& b) noexcept {
+    return a.at != b.at ? a.at < b.at : a.turn() < b.turn();
+  }
+  static bool is_after(const FabricEvent& a, const FabricEvent& b) noexcept { return is_before(b, a); }
+  bool is_taken_before(const FabricEvent& a, const FabricEvent& b) const noexcept {
+    const uint32_t group = group_of(a), other = group_of(b);
+    return group != other ? group < other : is_before(a, b);
+  }
+
+  static void push_to(std::vector<FabricEvent>& heap, const FabricEvent& event) noexcept {
+    heap.push_back(event);
+    std::push_heap(heap.begin(), heap.end(), is_after);
+  }
+  static FabricEvent pop_from(std::vector<FabricEvent>& heap) noexcept {
+    std::pop_heap(heap.begin(), heap.end(), is_after);
+    const FabricEvent event = heap.back();
+    heap.pop_back();
+    return event;
+  }
+
+  /// What is late is put into the first window that can still be opened.
+  void put(const FabricEvent& event) noexcept {
+    const uint32_t slot = slot_of(std::max(current_, window_of(event.at)));
+    Waiting& waiting = waiting_events_[slot];
+    if (waiting.used == Block::kEvents) {
+      const uint32_t block = free_ == kNone ? touched_++ : free_;
+      if (block == free_) free_ = blocks_[block].next;
+      blocks_[block].next = waiting.first;
+      waiting = {block, 0};
+    }
+    blocks_[waiting.first].events[waiting.used++] = event;
+    earliest_[slot] = std::min(earliest_[slot], event.at);
+    occupied_[slot / 64] |= uint64_t{1} << slot % 64;
+  }
+
+  /// Into the batch goes what waits for the current window; what is not before its end waits on.
+  void gather() noexcept {
+    const uint32_t slot = slot_of(current_);
+    Waiting waiting = std::exchange(waiting_events_[slot], {});
+    earliest_[slot] = Time::never();
+    occupied_[slot / 64] &= ~(uint64_t{1} << slot % 64);
+    position_ = count_ = 0;
+    while (waiting.first != kNone) {
+      const Block& block = blocks_[waiting.first];
+      for (uint32_t i = 0; i < waiting.used; ++i) {
+        if (block.events[i].at < end_) {
+          batch_[count_++] = block.events[i];
+        } else {
+          put(block.events[i]);
+        }
+      }
+      const uint32_t next = block.next;
+      blocks_[waiting.first].next = free_;
+      free_ = waiting.first;
+      waiting = {next, Block::kEvents};
+    }
+  }
+
+  void sort() noexcept {
+    const auto is_first = [this](const FabricEvent& a, const FabricEvent& b) { return is_taken_before(a, b); };
+    if (count_ <= kFew) return std::sort(batch_.data(), batch_.data() + count_, is_first);
+    const int64_t begin = current_ << shift_;
+    const auto offset = [begin](const FabricEvent& event) {
+      return static_cast<uint32_t>(std::max<int64_t>(0, event.at.ps - begin));
+    };
+    for (uint32_t bit = 0; bit < shift_; bit += kDigit) sort_by([=](const FabricEvent& e) { return offset(e) >> bit; });
+    for (uint32_t bit = 0; bit < group_bits_; bit += kDigit)
+      sort_by([this, bit](const FabricEvent& e) { return group_of(e) >> bit; });
+    // Left are those that are at one time, or late.
+    for (uint32_t i = 1; i < count_; ++i) {
+      for (uint32_t k = i; k > 0 && batch_[k].at <= batch_[k - 1].at && is_first(batch_[k], batch_[k - 1]); --k)
+        std::swap(batch_[k], batch_[k - 1]);
+    }
+  }
+  /// Stably, by the low digit.
+  template <class DigitOf>
+  void sort_by(DigitOf digit_of) noexcept {
+    constexpr uint32_t kMask = (1u << kDigit) - 1;
+    Counts places{};
+    for (uint32_t i = 0; i < count_; ++i) ++places[digit_of(batch_[i]) & kMask];
+    uint32_t sum = 0;
+    for (uint32_t& place : places) sum += std::exchange(place, sum);
+    for (uint32_t i = 0; i < count_; ++i) sorting_[places[digit_of(batch_[i]) & kMask]++] = batch_[i];
+    std::swap(batch_, sorting_);
+  }
+
+  /// Of what is not in the open window.
+  void find_waiting() noexcept {
+    waiting_ = far_.empty() ? Time::never() : far_.front().at;
+    const uint32_t first = slot_of(current_);
+    for (uint32_t word = 0; word <= kWindows / 64; ++word) {
+      uint64_t bits = occupied_[(first / 64 + word) % (kWindows / 64)];
+      if (word == 0) bits &= ~uint64_t{0} << first % 64;
+      if (word == kWindows / 64) bits &= ~(~uint64_t{0} << first % 64);
+      if (bits == 0) continue;
+      const uint32_t slot = (first / 64 + word) % (kWindows / 64) * 64 + static_cast<uint32_t>(std::countr_zero(bits));
+      waiting_ = std::min(waiting_, earliest_[slot]);
+      return;
+    }
+  }
+
+  const std::vector<uint32_t> groups_;
+  const uint32_t shift_, group_bits_;
+  const uint32_t capacity_;
+  uint32_t size_ = 0;
+  // The open window.
+  int64_t current_;              ///< its number, or that of the last one
+  Time end_ = Time::long_ago();  ///< what is pushed for before belongs to it
+  uint32_t position_ = 0, count_ = 0;
+  std::vector<FabricEvent> own_;  ///< pushed since it was opened; a heap
+  // What waits for a window.
+  Time waiting_ = Time::never();  ///< the first of it
+  std::array<Waiting, kWindows> waiting_events_{};
+  std::array<Time, kWindows> earliest_;
+  std::array<uint64_t, kWindows / 64> occupied_{};  ///< a bit a window
+  std::vector<FabricEvent> far_;                    ///< a heap
+  UntouchedArray<Block> blocks_;
+  uint32_t free_ = kNone, touched_ = 0;
+  UntouchedArray<FabricEvent> batch_, sorting_;
+};
+
+}  // namespace rankwire
