@@ -26,8 +26,13 @@ class OneThreadRing {
 
   /// Appends the leading items that fit and returns their number.
   size_t push(std::span<const T> items) noexcept {
-    const size_t n = std::min(items.size(), capacity() - size());
-    for (size_t i = 0; i < n; ++i) items_[(tail_ + i) & mask_] = items[i];
+    return push_made(items.size(), [items](size_t i, T& place) { place = items[i]; });
+  }
+  /// The same with items that are made where they are to stand: `make(i, place)` writes the whole of item i.
+  template <class Make>
+  size_t push_made(size_t count, Make make) noexcept {
+    const size_t n = std::min(count, capacity() - size());
+    for (size_t i = 0; i < n; ++i) make(i, items_[(tail_ + i) & mask_]);
     tail_ += n;
     return n;
   }

@@ -24,11 +24,16 @@ class SpscRing {
 
   /// Appends the leading items that fit and returns their number. Producer only.
   size_t push(std::span<const T> items) noexcept {
+    return push_made(items.size(), [items](size_t i, T& place) { place = items[i]; });
+  }
+  /// The same with items that are made where they are to stand: `make(i, place)` writes the whole of item i.
+  template <class Make>
+  size_t push_made(size_t count, Make make) noexcept {
     const size_t tail = tail_.load(std::memory_order_relaxed);
-    if (capacity() - (tail - cached_head_) < items.size()) cached_head_ = head_.load(std::memory_order_acquire);
+    if (capacity() - (tail - cached_head_) < count) cached_head_ = head_.load(std::memory_order_acquire);
     const size_t room = capacity() - (tail - cached_head_);
-    const size_t n = items.size() < room ? items.size() : room;
-    for (size_t i = 0; i < n; ++i) items_[(tail + i) & mask_] = items[i];
+    const size_t n = count < room ? count : room;
+    for (size_t i = 0; i < n; ++i) make(i, items_[(tail + i) & mask_]);
     tail_.store(tail + n, std::memory_order_release);
     return n;
   }

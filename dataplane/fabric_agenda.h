@@ -125,12 +125,12 @@ class FabricAgenda {
   static constexpr uint32_t kFew = 128;     // events that are sooner compared than counted
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  struct Block {
+  struct alignas(64) Block {
     static constexpr uint32_t kEvents = 63;
-    uint32_t next;
     std::array<FabricEvent, kEvents> events;
+    uint32_t next;
   };
-  static_assert(sizeof(Block) == 1024 - 8);
+  static_assert(sizeof(Block) == 1024);
   /// Events of a window: all blocks are full but the first.
   struct Waiting {
     uint32_t first = kNone;
@@ -150,11 +150,12 @@ class FabricAgenda {
     return group != other ? group < other : is_before(a, b);
   }
 
-  static void push_to(std::vector<FabricEvent>& heap, const FabricEvent& event) noexcept {
+  // Not inline: what they need is not to weigh on the way that most events take.
+  [[gnu::noinline]] static void push_to(std::vector<FabricEvent>& heap, const FabricEvent& event) noexcept {
     heap.push_back(event);
     std::push_heap(heap.begin(), heap.end(), is_after);
   }
-  static FabricEvent pop_from(std::vector<FabricEvent>& heap) noexcept {
+  [[gnu::noinline]] static FabricEvent pop_from(std::vector<FabricEvent>& heap) noexcept {
     std::pop_heap(heap.begin(), heap.end(), is_after);
     const FabricEvent event = heap.back();
     heap.pop_back();
@@ -165,15 +166,17 @@ class FabricAgenda {
   void put(const FabricEvent& event) noexcept {
     const uint32_t slot = slot_of(std::max(current_, window_of(event.at)));
     Waiting& waiting = waiting_events_[slot];
-    if (waiting.used == Block::kEvents) {
-      const uint32_t block = free_ == kNone ? touched_++ : free_;
-      if (block == free_) free_ = blocks_[block].next;
-      blocks_[block].next = waiting.first;
-      waiting = {block, 0};
-    }
+    if (waiting.used == Block::kEvents) add_block(waiting);
     blocks_[waiting.first].events[waiting.used++] = event;
     earliest_[slot] = std::min(earliest_[slot], event.at);
     occupied_[slot / 64] |= uint64_t{1} << slot % 64;
+  }
+
+  [[gnu::noinline]] void add_block(Waiting& waiting) noexcept {
+    const uint32_t block = free_ == kNone ? touched_++ : free_;
+    if (block == free_) free_ = blocks_[block].next;
+    blocks_[block].next = waiting.first;
+    waiting = {block, 0};
   }
 
   /// Into the batch goes what waits for the current window; what is not before its end waits on.
@@ -202,14 +205,14 @@ class FabricAgenda {
   void sort() noexcept {
     const auto is_first = [this](const FabricEvent& a, const FabricEvent& b) { return is_taken_before(a, b); };
     if (count_ <= kFew) return std::sort(batch_.data(), batch_.data() + count_, is_first);
+    // Where few events fall into one of the parts that the high digit tells apart, comparing does the rest.
+    const uint32_t lowest = count_ >> (kDigit + group_bits_) == 0 && shift_ > kDigit ? shift_ - kDigit : 0;
     const int64_t begin = current_ << shift_;
-    const auto offset = [begin](const FabricEvent& event) {
-      return static_cast<uint32_t>(std::max<int64_t>(0, event.at.ps - begin));
-    };
-    for (uint32_t bit = 0; bit < shift_; bit += kDigit) sort_by([=](const FabricEvent& e) { return offset(e) >> bit; });
+    for (uint32_t bit = lowest; bit < shift_; bit += kDigit)
+      sort_by(
+          [=](const FabricEvent& e) { return static_cast<uint32_t>(std::max<int64_t>(0, e.at.ps - begin)) >> bit; });
     for (uint32_t bit = 0; bit < group_bits_; bit += kDigit)
       sort_by([this, bit](const FabricEvent& e) { return group_of(e) >> bit; });
-    // Left are those that are at one time, or late.
     for (uint32_t i = 1; i < count_; ++i) {
       for (uint32_t k = i; k > 0 && batch_[k].at <= batch_[k - 1].at && is_first(batch_[k], batch_[k - 1]); --k)
         std::swap(batch_[k], batch_[k - 1]);

@@ -23,7 +23,7 @@ class MemoryPort final : public FramePort {
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
 
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
-    return pass_on(now, frames.size(), [frames](size_t i) { return frames[i]; });
+    return pass_on(now, frames.size(), [frames](size_t i, Frame& frame) { frame = frames[i]; });
   }
 
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override {
@@ -40,7 +40,7 @@ class MemoryPort final : public FramePort {
   }
 
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
-    return pass_on(now, buffers.size(), [this, buffers](size_t i) { return describe(buffers[i]); });
+    return pass_on(now, buffers.size(), [this, buffers](size_t i, Frame& frame) { describe(buffers[i], frame); });
   }
 
   void cancel(std::span<const FrameBuffer> buffers) noexcept override { pool_.release(buffers); }
@@ -86,36 +86,25 @@ class MemoryPort final : public FramePort {
   PortCounters counters() const override { return counters_; }
 
  private:
-  static constexpr size_t kChunk = 32;
   static constexpr size_t kReserved = 4;
 
-  /// Sends the frames `frame_at(0)`, `frame_at(1)` and so on.
-  template <class FrameAt>
-  size_t pass_on(Time now, size_t count, FrameAt frame_at) noexcept {
-    FrameRoom<kChunk> room;
-    const std::span<Frame> stamped = room.frames();
-    size_t sent = 0;
-    while (sent < count) {
-      const size_t n = std::min(kChunk, count - sent);
-      for (size_t i = 0; i < n; ++i) {
-        stamped[i] = frame_at(sent + i);
-        stamped[i].arrival = now;
-      }
-      const size_t taken = out_->push(stamped.first(n));
-      for (size_t i = 0; i < taken; ++i) counters_.tx_bytes += stamped[i].length();
-      sent += taken;
-      if (taken < n) break;
-    }
+  /// Sends `count` frames: `describe(i, frame)` writes all of frame i but its arrival.
+  template <class Describe>
+  size_t pass_on(Time now, size_t count, Describe describe) noexcept {
+    const size_t sent = out_->push_made(count, [&](size_t i, Frame& frame) {
+      describe(i, frame);
+      frame.arrival = now;
+      counters_.tx_bytes += frame.length();
+    });
     if (sent > 0) bell_.ring();
     counters_.tx_frames += sent;
     counters_.tx_refused += count - sent;
     return sent;
   }
 
-  Frame describe(FrameBuffer buffer) noexcept {
+  void describe(FrameBuffer buffer, Frame& frame) noexcept {
     const FrameShape shape = pool_.shape(buffer);
     uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
-    Frame frame;
     frame.handle = buffer;
     frame.head = place - shape.header_length;
     frame.head_length = shape.header_length;
@@ -126,8 +115,10 @@ class MemoryPort final : public FramePort {
       std::memcpy(frame.tail, place, sizeof frame.tail);
     } else {
       frame.head_length = static_cast<uint16_t>(frame.head_length + shape.payload_length);
+      frame.payload = nullptr;
+      frame.payload_length = 0;
+      frame.tail_length = 0;
     }
-    return frame;
   }
 
   FramePool& pool_;
