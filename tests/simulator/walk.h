@@ -1,4 +1,4 @@
-// Collectives over the model on a star, in virtual time.
+// Collectives over the model, in virtual time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,14 +62,20 @@ class Receivers {
 /// at most two. What becomes possible at one time is posted in the order of members and steps.
 class Walk {
  public:
+  static constexpr uint32_t kChannels = 2;
+
+  /// On a star.
   explicit Walk(const std::vector<Schedule>& schedules)
-      : schedules_(schedules),
-        star_(static_cast<uint32_t>(schedules.size()), Path::kWire, 1 << 16, 2),
-        model_(star_.network()),
-        receivers_(schedules) {
+      : Walk(schedules, pairs(static_cast<uint32_t>(schedules.size()))) {}
+  /// On a network between the star's ranks, with routes for its connections.
+  Walk(const std::vector<Schedule>& schedules, const Star& star, const Network& network)
+      : schedules_(schedules), star_(star), model_(network), receivers_(schedules) {
     model_.prepare(star_.plan());
     for (const Schedule& schedule : schedules) missing_.push_back(schedule.predecessors);
   }
+
+  /// Connections enough for all that members send one another at once.
+  static Star pairs(uint32_t ranks) { return Star(ranks, Path::kWire, 1 << 16, kChannels); }
 
   /// When the last delivery happens.
   Duration run() {
@@ -104,6 +110,8 @@ class Walk {
   struct Message {
     uint32_t member, step, peer, received;
   };
+
+  Walk(const std::vector<Schedule>& schedules, const Star& star) : Walk(schedules, star, star.network()) {}
 
   void start(uint32_t m, uint32_t s) {
     const Step& step = schedules_[m].steps[s];
