@@ -173,6 +173,7 @@ RoceOptions roce_options(const Setup& setup) {
   RoceOptions options;
   options.mtu = *t.mtu;
   options.profile = nic_profile(t, t.timeout ? *t.timeout : default_timeout(setup));
+  options.turn = t.turn;
   options.queue_pairs = t.queue_pairs;
   options.spread = t.spread == SpreadName::kSplit ? Spread::kSplit : Spread::kDeal;
   options.verb = data_verb(t.verb);

@@ -255,6 +255,7 @@ struct TransportConfig {
   uint32_t queue_pairs = 1;  ///< a connection, 1 .. 256
   SpreadName spread = SpreadName::kSplit;
   SourcePortConfig source_port;
+  uint32_t turn = 16;                   ///< packets that a queue pair sends before the next has its turn, 1 .. 1024
   std::optional<uint32_t> window;       ///< unacknowledged packets a queue pair, 1 .. 2^22
   std::optional<uint32_t> timeout;      ///< exponent t of 4.096 us x 2^t; absent: follows from the ports
   std::optional<uint32_t> retry_count;  ///< 1 .. 7

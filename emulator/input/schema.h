@@ -307,6 +307,7 @@ void describe_transport(Visitor& visit, TransportConfig& transport) {
   visit.field("spread", transport.spread,
               Choice<SpreadName>{{{"split", SpreadName::kSplit}, {"deal", SpreadName::kDeal}}});
   visit.field("source_port", transport.source_port, SourcePort{});
+  visit.field("turn", transport.turn, Integer<uint32_t>{1, 1024});
   describe_reliability(visit, transport);
   visit.field("dscp", transport.dscp, Integer<uint32_t>{0, 63});
   visit.field("ecn", transport.ecn, Or{"profile", on_or_off()});

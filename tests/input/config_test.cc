@@ -105,8 +105,8 @@ ports:
   - {name: left, device: "0000:01:00.0", rate: 100Gbps}
   - {name: right, device: "0000:01:00.1", rate: 400Gbps, queues: 4, ip: 10.2.0.2/24, vlan: 7, gateway: 10.2.0.1}
 switch: {latency: 2us, link_latency: 5ns, buffer: 1MB, ecn_threshold: 100KB, loss: 0.1%, core: own}
-transport: {profile: mlx5, mtu: 1024B, verb: read, queue_pairs: 4, spread: deal, source_port: 50000, window: 16,
-            timeout: 14, retry_count: 3, ack_every: 8, acks: per_request, rnr_retry: 2, rnr_timer: 14,
+transport: {profile: mlx5, mtu: 1024B, verb: read, queue_pairs: 4, spread: deal, source_port: 50000, turn: 4,
+            window: 16, timeout: 14, retry_count: 3, ack_every: 8, acks: per_request, rnr_retry: 2, rnr_timer: 14,
             receive_queue: 8, out_of_order: 96, read_depth: 2, dscp: 46, ecn: true, ttl: 7, neighbours: resolve, resolve_interval: 10ms,
             resolve_deadline: 1s, checking: on, catch_up: 50us,
             markings: {ack: {dscp: 48, ecn: off, priority: 6}, cnp: {dscp: 47}},
@@ -197,6 +197,7 @@ dut: {vendor: nobody, ports: 2}
   EXPECT_EQ(config.transport.queue_pairs, 4u);
   EXPECT_EQ(config.transport.spread, SpreadName::kDeal);
   EXPECT_EQ(config.transport.source_port.fixed, 50'000);
+  EXPECT_EQ(config.transport.turn, 4u);
   EXPECT_EQ(config.transport.window, 16u);
   EXPECT_EQ(config.transport.acks, AckPolicy::kPerRequest);
   EXPECT_EQ(config.transport.rnr_retry, 2u);

@@ -41,6 +41,7 @@ const Mistake kMistakes[] = {
     {"NotANumber", "GOODseed: many", ":3: seed: 'many' is not a whole number"},
     {"NegativeNumber", "GOODtransport: {window: -1}", ":3: transport.window: '-1' is not a whole number"},
     {"WindowZero", "GOODtransport: {window: 0}", ":3: transport.window: 0 is outside 1 .. 4194304"},
+    {"TurnZero", "GOODtransport: {turn: 0}", ":3: transport.turn: 0 is outside 1 .. 1024"},
     {"RetryCount", "GOODtransport: {retry_count: 8}", ":3: transport.retry_count: 8 is outside 1 .. 7"},
     {"TimeoutExponent", "GOODtransport:\n  timeout: 32", ":4: transport.timeout: 32 is outside 1 .. 31"},
     {"Mtu", "GOODtransport: {mtu: 1500B}", ":3: transport.mtu: '1500B' is not one of 256B, 512B, 1024B, 2048B, 4096B"},
