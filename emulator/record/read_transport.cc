@@ -49,11 +49,16 @@ bool find(Statement& rows, const RecordedRun& run, const FlowCounters& flow) {
   return rows.step();
 }
 
+/// Its first columns.
+TimeByCause causes_at(const Statement& row) {
+  TimeByCause time;
+  for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(row, static_cast<int>(i));
+  return time;
+}
+
 std::optional<TimeByCause> causes_of(Statement& causes, const RecordedRun& run, const FlowCounters& flow) {
   if (!find(causes, run, flow)) return std::nullopt;
-  TimeByCause time;
-  for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(causes, static_cast<int>(i));
-  return time;
+  return causes_at(causes);
 }
 
 }  // namespace
@@ -87,6 +92,25 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
     }
     visit(row);
   }
+}
+
+std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) const {
+  if (!has_table("flow_causes")) return {};
+  Statement rows = database_.prepare(
+      "SELECT transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, "
+      "acknowledgement_ps, \"group\" FROM flow_causes JOIN flows USING (run, connection, member) WHERE run=?");
+  rows.bind(run.run);
+  std::map<std::string, GroupCauses> groups;
+  while (rows.step()) {
+    std::string name = rows.text(kCauses);
+    GroupCauses& of_group = groups[name];
+    of_group.group = std::move(name);
+    ++of_group.queue_pairs;
+    of_group.causes += causes_at(rows);
+  }
+  std::vector<GroupCauses> list;
+  for (auto& [name, of_group] : groups) list.push_back(std::move(of_group));
+  return list;
 }
 
 Statement RunReader::prepare_causes() const {

@@ -46,6 +46,13 @@ struct RecordedFlow {
   std::optional<MessageLatency> latency;  ///< of the whole connection
 };
 
+/// Where the time of the queue pairs of one group went.
+struct GroupCauses {
+  std::string group;  ///< its name; empty: point-to-point
+  uint64_t queue_pairs = 0;
+  TimeByCause causes;  ///< their sum
+};
+
 /// A consistent view of one record. Throws Error(kInput), naming the file, for anything that it cannot read.
 class RunReader {
  public:
@@ -71,6 +78,8 @@ class RunReader {
   /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
   /// only.
   void for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const;
+  /// By name. Empty where causes were not recorded.
+  std::vector<GroupCauses> causes_of_groups(const RecordedRun& run) const;
   /// Those of the generator before those of the switch.
   std::vector<PortCounters> ports(const RecordedRun& run) const;
   /// By RankId; empty when the record does not say.

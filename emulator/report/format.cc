@@ -47,6 +47,16 @@ std::string exact_microseconds(int64_t ps) {
   return fmt::format("{}{}.{:06}", ps < 0 ? "-" : "", magnitude / 1'000'000, magnitude % 1'000'000);
 }
 
+void append_pattern(std::string& key, std::string_view text) {
+  bool in_number = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) key += c;
+    if (digit && !in_number) key += '#';
+    in_number = digit;
+  }
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string field = "\"";

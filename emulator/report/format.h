@@ -18,6 +18,9 @@ std::string readable_ratio(std::optional<double> ratio);
 /// Microseconds as an exact decimal, "-1.000001": a `double` would lose picoseconds after two hours.
 std::string exact_microseconds(int64_t ps);
 
+/// Appends the text with '#' for each run of digits: "layer#.grads".
+void append_pattern(std::string& key, std::string_view text);
+
 /// A field of RFC 4180: quoted only where it must be.
 std::string csv_field(std::string_view text);
 /// For element content and quoted attributes.

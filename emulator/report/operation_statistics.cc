@@ -12,17 +12,6 @@ namespace {
 // A NUL cannot be part of a name that SQLite gave back as text.
 constexpr char kSeparator = '\0';
 
-/// Appends the text with '#' for each run of digits.
-void append_pattern(std::string& key, std::string_view text) {
-  bool in_number = false;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) key += c;
-    if (digit && !in_number) key += '#';
-    in_number = digit;
-  }
-}
-
 double total_time(const OperationGroup& group) {
   return group.emulated.value() ? group.emulated.sum() : group.reference.sum();
 }

@@ -12,6 +12,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/storms.h"
+#include "emulator/report/time_shares.h"
 
 namespace rankwire {
 namespace {
@@ -270,6 +271,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["generator"] = generator_json(record.emulated());
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
+  json["time_by_cause"] = time_by_cause_json(record);
   json["compute"] = compute_json(record);
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
@@ -305,6 +307,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   add_failures(text, record);
   text += storms_text(record);
   add_round_trip(text, record);
+  text += time_by_cause_text(record);
   add_operations(text, record, operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());
   return text;

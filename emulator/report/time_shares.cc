@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <vector>
+
+#include "emulator/report/format.h"
 
 namespace rankwire {
 namespace {
@@ -30,6 +34,49 @@ const char* phrase_of(Cause cause) {
   return "unknown";
 }
 
+constexpr size_t kPrintedPatterns = 4, kListedPatterns = 64;
+
+/// By the pattern of the group's name, the most time first; beyond kListedPatterns "(other)", the last.
+std::vector<GroupCauses> causes_of_patterns(const RunReader& record) {
+  const RecordedRun* run = record.emulated();
+  if (run == nullptr) return {};
+  std::map<std::string, GroupCauses> patterns;
+  for (const GroupCauses& of_group : record.causes_of_groups(*run)) {
+    std::string pattern;
+    append_pattern(pattern, of_group.group);
+    GroupCauses& sum = patterns[pattern];
+    sum.group = pattern.empty() ? "point-to-point" : pattern;
+    sum.queue_pairs += of_group.queue_pairs;
+    sum.causes += of_group.causes;
+  }
+  std::vector<GroupCauses> list;
+  for (auto& [pattern, sum] : patterns) list.push_back(std::move(sum));
+  std::ranges::stable_sort(list, std::greater<>(), [](const GroupCauses& sum) { return sum.causes.total(); });
+  for (; list.size() > kListedPatterns; list.pop_back()) {
+    GroupCauses& other = list[kListedPatterns - 1];
+    other.group = "(other)";
+    other.queue_pairs += list.back().queue_pairs;
+    other.causes += list.back().causes;
+  }
+  return list;
+}
+
+GroupCauses sum_of(const std::vector<GroupCauses>& list) {
+  GroupCauses all;
+  for (const GroupCauses& sum : list) {
+    all.queue_pairs += sum.queue_pairs;
+    all.causes += sum.causes;
+  }
+  return all;
+}
+
+nlohmann::ordered_json sums_json(const GroupCauses& sum) {
+  nlohmann::ordered_json json = {{"queue_pairs", sum.queue_pairs}};
+  for (size_t i = 0; i < kCauses; ++i)
+    json[fmt::format("{}_ps", to_string(static_cast<Cause>(i)))] = sum.causes.spent[i].ps;
+  return json;
+}
+
 }  // namespace
 
 std::string shares_text(const TimeByCause& causes) {
@@ -44,6 +91,33 @@ std::string shares_text(const TimeByCause& causes) {
     text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", phrase_of(cause), percent);
   }
   return text.empty() ? "-" : text;
+}
+
+nlohmann::ordered_json time_by_cause_json(const RunReader& record) {
+  const std::vector<GroupCauses> patterns = causes_of_patterns(record);
+  if (patterns.empty()) return nullptr;
+  nlohmann::ordered_json json = sums_json(sum_of(patterns));
+  json["groups"] = nlohmann::ordered_json::array();
+  for (const GroupCauses& sum : patterns) {
+    nlohmann::ordered_json& of_pattern = json["groups"].emplace_back(nlohmann::ordered_json{{"group", sum.group}});
+    of_pattern.update(sums_json(sum));
+  }
+  return json;
+}
+
+std::string time_by_cause_text(const RunReader& record) {
+  const std::vector<GroupCauses> patterns = causes_of_patterns(record);
+  if (patterns.empty()) return {};
+  std::string text = fmt::format("{:<14}{}\n", "queue pairs", shares_text(sum_of(patterns).causes));
+  if (patterns.size() == 1) return text;
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    if (i == kPrintedPatterns) {
+      text += fmt::format("  and {} more groups, in summary.json\n", patterns.size() - i);
+      break;
+    }
+    text += fmt::format("  of {}: {}\n", patterns[i].group, shares_text(patterns[i].causes));
+  }
+  return text;
 }
 
 }  // namespace rankwire

@@ -162,6 +162,41 @@ TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
                     HasSubstr(",0,0,0,0,0,,,,,,,,\nemulated,0,switch.left,0,"), EndsWith(",0,0,0,0,0,,,,,,,,\n")));
 }
 
+// Two groups of one pattern, 3 us and 1 us of full window; 2 us of pauses point-to-point; 1 us
+// transmitting each.
+TEST(TransportReportOfCauses, TheSummaryHasTheSumsByPatternOfGroup) {
+  const auto row = [](uint32_t connection, const char* group, Cause cause, Duration time) {
+    FlowRow result = flow(connection, 0, 0, 1, 0).flow;
+    result.group = group;
+    result.counters.causes.emplace();
+    (*result.counters.causes)[Cause::kTransmitting] = microseconds(1);
+    (*result.counters.causes)[cause] = time;
+    return result;
+  };
+  RunEnd end = testing::sample_end(microseconds(50));
+  EXPECT_TRUE(SampleReport(end).summary()["time_by_cause"].is_null());
+  EXPECT_THAT(SampleReport(end).table(), Not(HasSubstr("queue pairs")));
+  end.flows = {row(0, "tp0", Cause::kWindow, microseconds(3)), row(1, "tp1", Cause::kWindow, microseconds(1)),
+               row(2, "", Cause::kPaused, microseconds(2))};
+  const SampleReport report(end);
+  const auto json = report.summary()["time_by_cause"];
+  EXPECT_EQ(json["queue_pairs"], 3);
+  EXPECT_EQ(json["transmitting_ps"], 3'000'000);
+  EXPECT_EQ(json["window_ps"], 4'000'000);
+  EXPECT_EQ(json["paused_ps"], 2'000'000);
+  EXPECT_EQ(json["recovering_ps"], 0);
+  ASSERT_EQ(json["groups"].size(), 2u);
+  EXPECT_EQ(json["groups"][0]["group"], "tp#");
+  EXPECT_EQ(json["groups"][0]["queue_pairs"], 2);
+  EXPECT_EQ(json["groups"][0]["window_ps"], 4'000'000);
+  EXPECT_EQ(json["groups"][1]["group"], "point-to-point");
+  EXPECT_EQ(json["groups"][1]["paused_ps"], 2'000'000);
+  // 4, 3 and 2 us of 9; 4 and 2 of 6; 2 and 1 of 3.
+  EXPECT_THAT(report.table(), HasSubstr("queue pairs   window full 44.4 %, transmitting 33.3 %, paused 22.2 %\n"
+                                        "  of tp#: window full 66.7 %, transmitting 33.3 %\n"
+                                        "  of point-to-point: paused 66.7 %, transmitting 33.3 %\n"));
+}
+
 TEST(TransportReport, TheSummaryHasLatencyAndDetails) {
   const auto json = SampleReport(end_with_latency()).summary();
   EXPECT_EQ(json["latency"]["round_trip"]["count"], 3);

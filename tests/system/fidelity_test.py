@@ -42,7 +42,8 @@ class Fidelity(RankwireTest):
     def causes(self, run):
         """Where the time of all queue pairs' sources went, the largest parts first."""
         rows = run.rows("flows", fidelity="twin")
-        sums = {cause: sum(int(row[f"{cause}_ps"]) for row in rows) for cause in CAUSES}
+        sums = {cause: sum(int(row[f"{cause}_ps"] or 0) for row in rows) for cause in CAUSES}
+        self.assertEqual(sums, {cause: run.summary["time_by_cause"][f"{cause}_ps"] for cause in CAUSES})
         largest = sorted(CAUSES, key=sums.get, reverse=True)[:4]
         return ", ".join(f"{cause} {100 * sums[cause] / sum(sums.values()):.0f} %" for cause in largest)
 
