@@ -12,12 +12,42 @@ MODELS = ("MLP-MP", "MLP-DP-MP", "MLP-MP-DP", "DLRM", "Transformer")
 NPUS = ("4", "16", "64")
 
 
+def text_of(picoseconds):
+    """As in reports: the largest unit that leaves at least 1, four digits."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3)):
+        if picoseconds >= size:
+            return f"{picoseconds / size:.4g} {unit}"
+    return f"{picoseconds} ps"
+
+
+def exposed_over_compute(run):
+    return run["exposed_communication_ps"] / run["compute_ps"]
+
+
 class Study(RankwireTest):
     def study(self, path, *arguments, status=OK):
         """Every point's reference, by figure, group and point."""
         process = rankwire("study", path, "--out", self.folder / "study", "--json", *arguments)
         self.assertEqual(process.returncode, status, process.stderr)
         return self.points(json.loads(process.stdout))
+
+    def table(self, first_cell, *columns):
+        """The rows of the table of docs/studies.md with this head, by their first cells."""
+        lines = (SOURCE / "docs/studies.md").read_text(encoding="utf-8").splitlines()
+        at = lines.index(f"| {' | '.join([first_cell, *columns])} |") + 2
+        rows = {}
+        while at < len(lines) and lines[at].startswith("|"):
+            name, *cells = [cell.strip() for cell in lines[at].strip("|").split("|")]
+            rows[name] = cells
+            at += 1
+        return rows
+
+    def assert_documented(self, rows, expected):
+        """What the tables of docs/studies.md say is what comes of the configurations."""
+        self.assertEqual(list(rows), list(expected))
+        for name, cells in expected.items():
+            with self.subTest(row=name):
+                self.assertEqual(rows[name], cells, f"docs/studies.md should say | {name} | {' | '.join(cells)} |")
 
     def points(self, study):
         return {
@@ -67,12 +97,55 @@ class Chakra(Study):
                     points[figure, model, high]["completion_time_ps"] for model in models}
             self.assertGreater(gain["MLP-MP"], max(gain["DLRM"], gain["Transformer"]))
         lowest = points["bandwidth_dgx2", "MLP-MP", "150 / 18.75"]
-        self.assertAlmostEqual(lowest["exposed_communication_ps"] / lowest["compute_ps"], 128, delta=128 * 0.03)
+        self.assertAlmostEqual(exposed_over_compute(lowest), 128, delta=128 * 0.03)
+
+    def test_tables(self):
+        points = self.study(STUDIES / "chakra.yaml")
+
+        def time(figure, model, point):
+            return points[figure, model, point]["completion_time_ps"]
+
+        networks = ("npus_torus", "npus_dgx2")
+        self.assert_documented(self.table("model", "torus 4", "16", "64", "hierarchy 4", "16", "64"), {
+            model: [f"{text_of(time(network, model, npus))}, {exposed_over_compute(points[network, model, npus]):.3g}"
+                    for network in networks for npus in NPUS] for model in MODELS})
+        sweeps = {"bandwidth_torus": ("31", "62", "128"), "bandwidth_dgx2": ("150 / 18.75", "300 / 37.5", "600 / 75")}
+        self.assert_documented(
+            self.table("model", "torus 31", "62", "128", "hierarchy 150 / 18.75", "300 / 37.5", "600 / 75"),
+            {model: [text_of(time(figure, model, point)) for figure, of_figure in sweeps.items() for point in of_figure]
+             for model in MODELS})
+
+        mp = [[f"{exposed_over_compute(points[network, 'MLP-MP', npus]):.3g}" for npus in NPUS] for network in networks]
+        gains = [sorted(((time(figure, model, point[0]) / time(figure, model, point[-1]), model) for model in MODELS),
+                        reverse=True) for figure, point in sweeps.items()]
+        self.assertEqual([gain[0][1] for gain in gains], ["MLP-MP", "MLP-MP"])
+        lowest = [exposed_over_compute(points[figure, "MLP-MP", point[0]]) for figure, point in sweeps.items()]
+        few = points["npus_torus", "Transformer", "4"]
+        ratios = [time("npus_dgx2", model, npus) / time("npus_torus", model, npus) for model in MODELS for npus in NPUS]
+        self.assert_documented(self.table("stated", "here"), {stated: [here] for stated, here in {
+            "the transformer on the torus keeps improving with NPUs":
+                ", ".join(text_of(time("npus_torus", "Transformer", npus)) for npus in NPUS),
+            "its compute is 25 times its communication at 4 NPUs":
+                f"{few['compute_ps'] / few['communication_ps']:.2f} times",
+            "MLP-MP becomes dominated by exposed communication":
+                f"{', '.join(mp[0])} times its compute on the torus, {', '.join(mp[1])} on the hierarchy; so it is slower "
+                "with 64 NPUs than with 4",
+            "MLP-MP is the most sensitive to bandwidth":
+                f"from the lowest to the highest it becomes {gains[0][0][0]:.2f} times as fast on the torus and "
+                f"{gains[1][0][0]:.2f} on the hierarchy, the next model {gains[0][1][0]:.2f} and {gains[1][1][0]:.2f}",
+            "at the lowest bandwidths its exposed communication is 128 times its compute":
+                f"{lowest[1]:.1f} times with 150 and 18.75 GB/s; {lowest[0]:.1f} on the torus with 31 GB/s",
+            "the torus is generally faster":
+                f"for {sum(ratio > 1 for ratio in ratios)} of the {len(ratios)} pairs of model and size; the hierarchy "
+                f"takes {math.prod(ratios) ** (1 / len(ratios)):.2f} times as long in the geometric mean",
+        }.items()})
 
 
 class Mixtral(Study):
+    PARALLELISMS = ("experts 8", "experts 4 x data 2", "experts 4 x tensor 2", "tensor 8")
+
     def test_networks(self):
-        points = self.study(STUDIES / "mixtral.yaml", "--figure", "networks", "--group", "experts 8", "--group", "tensor 8")
+        points = self.study(STUDIES / "mixtral.yaml", "--figure", "networks")
         times = {key[1:]: run["completion_time_ps"] for key, run in points.items()}
         for parallelism in ("experts 8", "tensor 8"):
             own = {network: time for (group, network), time in times.items() if group == parallelism}
@@ -80,6 +153,12 @@ class Mixtral(Study):
             # Whatever the network, all-to-all of two experts' tokens is less than two all-reduces a layer.
             for network, time in own.items():
                 self.assertGreaterEqual(times["tensor 8", network], times["experts 8", network])
+        expected = {}
+        for (_, parallelism, network), run in points.items():
+            cells = expected.setdefault(network, [""] * len(self.PARALLELISMS))
+            cells[self.PARALLELISMS.index(parallelism)] = (
+                f"{run['completion_time_ps'] / 1e9:.1f} ({run['exposed_communication_ps'] / 1e9:.1f})")
+        self.assert_documented(self.table("network", *self.PARALLELISMS), expected)
 
 
 class Format(Study):
