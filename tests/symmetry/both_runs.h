@@ -1,4 +1,4 @@
-// One planned run, whole and folded.
+// One planned run on a star, whole and folded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,5 +68,38 @@ struct BothRuns {
     return told(rows, folded.rank_times(), folded.flows(), folded.messages(), folded.result());
   }
 };
+
+inline constexpr Bandwidth kRate(100'000'000'000);
+
+inline std::vector<uint32_t> members(uint32_t first, uint32_t count, uint32_t stride) {
+  std::vector<uint32_t> result(count);
+  for (uint32_t i = 0; i < count; ++i) result[i] = first + i * stride;
+  return result;
+}
+
+/// Ranks fill `hosts` with a NIC for every `a_nic` of them; ports[0] may have another rate.
+inline BothRuns on_star(Workload workload, const ScheduleOptions& schedule, const EngineOptions& options,
+                        uint32_t hosts, uint32_t a_nic, Bandwidth first_port) {
+  const auto ranks = static_cast<uint32_t>(workload.ranks.size());
+  const uint32_t nics = ranks / a_nic;
+  const Placement placement = place_ranks(ranks, {.policy = PlacementPolicy::kBlock,
+                                                  .hosts = hosts,
+                                                  .npus = ranks / hosts,
+                                                  .nics = nics / hosts,
+                                                  .ports = nics,
+                                                  .addresses = {.first = Ipv4Address{0xC6120001}}});
+  BothRuns runs{.workload = std::move(workload), .plan = {}, .network = {}, .options = options};
+  runs.plan = make_plan(runs.workload, placement, schedule, options.iterations);
+  std::vector<Bandwidth> ports(nics, kRate);
+  ports[0] = first_port;
+  runs.network = star_network({.port_bandwidth = ports,
+                               .port_latency = nanoseconds(100),
+                               .switch_latency = nanoseconds(300),
+                               .framing = rocev2_framing(Bytes(1024)),
+                               .local_bandwidth = Bandwidth(800'000'000'000),
+                               .local_latency = nanoseconds(200)},
+                              runs.plan.transport);
+  return runs;
+}
 
 }  // namespace rankwire

@@ -3,46 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <numeric>
 
 #include "base/random.h"
 #include "tests/symmetry/both_runs.h"
 
 namespace rankwire {
 namespace {
-
-constexpr Bandwidth kRate(100'000'000'000);
-
-std::vector<uint32_t> members(uint32_t first, uint32_t count, uint32_t stride) {
-  std::vector<uint32_t> result(count);
-  for (uint32_t i = 0; i < count; ++i) result[i] = first + i * stride;
-  return result;
-}
-
-/// Ranks fill `hosts` with a NIC for every `a_nic` of them; ports[0] may have another rate.
-BothRuns on_star(Workload workload, const ScheduleOptions& schedule, const EngineOptions& options, uint32_t hosts,
-                 uint32_t a_nic, Bandwidth first_port) {
-  const auto ranks = static_cast<uint32_t>(workload.ranks.size());
-  const uint32_t nics = ranks / a_nic;
-  const Placement placement = place_ranks(ranks, {.policy = PlacementPolicy::kBlock,
-                                                  .hosts = hosts,
-                                                  .npus = ranks / hosts,
-                                                  .nics = nics / hosts,
-                                                  .ports = nics,
-                                                  .addresses = {.first = Ipv4Address{0xC6120001}}});
-  BothRuns runs{.workload = std::move(workload), .plan = {}, .network = {}, .options = options};
-  runs.plan = make_plan(runs.workload, placement, schedule, options.iterations);
-  std::vector<Bandwidth> ports(nics, kRate);
-  ports[0] = first_port;
-  runs.network = star_network({.port_bandwidth = ports,
-                               .port_latency = nanoseconds(100),
-                               .switch_latency = nanoseconds(300),
-                               .framing = rocev2_framing(Bytes(1024)),
-                               .local_bandwidth = Bandwidth(800'000'000'000),
-                               .local_latency = nanoseconds(200)},
-                              runs.plan.transport);
-  return runs;
-}
 
 BothRuns one_collective(CollectiveKind kind, uint32_t ranks, int64_t bytes, ScheduleOptions schedule = {}) {
   testing::WorkloadBuilder builder(ranks);
