@@ -8,6 +8,7 @@ import csv
 import hashlib
 import os
 import pathlib
+import shutil
 import sqlite3
 import unittest
 
@@ -130,15 +131,37 @@ class Predictions(RankwireTest):
                 with self.subTest(case=name, table=table):
                     self.assertEqual(rows, records[1][table])
 
+    def files(self, run):
+        """The bytes of the run folder's files, of the record the statements that would make it again, in its order. When it
+        was made is left out."""
+        paths = [path for path in run.folder.rglob("*") if path.is_file() and path.name != "run.sqlite"]
+        files = {str(path.relative_to(run.folder)): path.read_bytes() for path in paths}
+        with sqlite3.connect(f"file:{run.folder / 'run.sqlite'}?mode=ro", uri=True) as record:
+            (created,) = record.execute("SELECT value FROM record WHERE key = 'created'").fetchone()
+            files["run.sqlite"] = [line for line in record.iterdump() if "'created'" not in line]
+        return {
+            name: content.replace(created.encode(), b"") if isinstance(content, bytes) else content
+            for name, content in files.items()
+        }
+
     def test_the_same_input_gives_the_same_record(self):
-        config = generated()["three_kinds_in_hosts"] | {"record": {"messages": "all"}}
-        records = []
-        for _ in range(2):
-            run = self.call("simulate", config)
-            with sqlite3.connect(f"file:{run.folder / 'run.sqlite'}?mode=ro", uri=True) as record:
-                records.append([line for line in record.iterdump() if "'created'" not in line])
-        self.assertGreater(len(records[0]), 1000)
-        self.assertTrue(records[0] == records[1], "two records of the same input differ")
+        recorded = {"record": {"messages": "all", "causes": True}}
+        for how, name, changes, arguments in (
+            ("every rank", "three_kinds_in_hosts", recorded, ()),
+            ("ranks that behave alike once", "data_parallel", {"record": {"messages": "none"}}, ()),
+            ("packets, too", "three_kinds_in_hosts", recorded, ("--twin",)),
+            ("packets over a fabric", "ecmp", recorded, ("--twin",)),
+        ):
+            with self.subTest(how=how):
+                config = generated()[name] | changes
+                # The same path, which some of the files name.
+                first = self.files(self.call("simulate", config, *arguments, out="same"))
+                shutil.rmtree(self.folder / "same")
+                second = self.files(self.call("simulate", config, *arguments, out="same"))
+                self.assertGreater(len(first["run.sqlite"]), 700)
+                self.assertEqual(set(first), set(second))
+                for file, content in first.items():
+                    self.assertTrue(content == second[file], f"two runs of the same input differ in {file}")
 
 
 if __name__ == "__main__":
