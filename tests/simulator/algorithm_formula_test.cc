@@ -10,12 +10,12 @@
 namespace rankwire {
 namespace {
 
-/// The time of an operation, phase after phase. `n` members, two a host, and `S` bytes of input. `p` is the largest
+/// The time of an operation, phase after phase. n members, two a host, and S bytes of input. p is the largest
 /// power of two up to n: of what takes a power of two of members, the others hand their data to one that takes part.
 class Formula {
  public:
   Formula(const NamedAlgorithm& named, uint32_t n, Bytes input)
-      : algorithm_(named.algorithm), n_(n), p_(std::bit_floor(n)), S(input.count) {
+      : algorithm_(named.algorithm), n_(n), p_(std::bit_floor(n)), size_(input.count) {
     write(named.operation);
   }
 
@@ -32,13 +32,13 @@ class Formula {
       case Operation::kAllGather:
         return all_gather();
       case Operation::kBroadcast:
-        return algorithm_ == Algorithm::kRing ? messages(n_ - 1, S) : spread_from(0, false);
+        return algorithm_ == Algorithm::kRing ? messages(n_ - 1, size_) : spread_from(0, false);
       case Operation::kReduce:
         return reduce();
       case Operation::kAllToAll:
         return all_to_all();
       case Operation::kGather:
-        return algorithm_ == Algorithm::kDirect ? together(n_ - 1, S) : gather_by_tree();
+        return algorithm_ == Algorithm::kDirect ? together(n_ - 1, size_) : gather_by_tree();
       case Operation::kScatter:
         return algorithm_ == Algorithm::kDirect ? together(n_ - 1, blocks(1)) : spread_from(0, true);
       default:
@@ -47,7 +47,7 @@ class Formula {
   }
 
   /// Of the n that the input has.
-  int64_t blocks(int64_t count) const { return part(S * count, n_); }
+  int64_t blocks(int64_t count) const { return part(size_ * count, n_); }
   static int64_t part(int64_t bytes, int64_t parts) { return (bytes + parts - 1) / parts; }
   bool folds() const { return p_ != n_; }
   int64_t hosts() const { return n_ / 2; }
@@ -58,22 +58,22 @@ class Formula {
   void together(int64_t count, int64_t bytes) { time_ += line_time(Bytes(bytes)) * count + tail(Bytes(bytes)); }
   /// Messages of S/2, S/4 .. S/p, or back.
   void halves() {
-    for (int64_t parts = 2; parts <= p_; parts *= 2) messages(1, part(S, parts));
+    for (int64_t parts = 2; parts <= p_; parts *= 2) messages(1, part(size_, parts));
   }
   /// Of 6, the hypercube's two extra members hand over their input, and get the result in the end.
   void fold() {
-    if (folds()) messages(1, S);
+    if (folds()) messages(1, size_);
   }
   void unfold() {
-    if (folds()) messages(1, S);
+    if (folds()) messages(1, size_);
   }
 
   /// There. Of 6, those who wait for no input are an exchange ahead: unless it takes them longer than the others' input
   /// is on the line, their S/4 goes beside that.
   void halving() {
     if (folds() && algorithm_ == Algorithm::kHalvingDoublingElimination) known_ = false;  // shares of many sizes
-    if (folds() && line_time(Bytes(part(S, 2))) + tail(Bytes(part(S, 2))) < line_time(Bytes(S)))
-      time_ += line_time(Bytes(part(S, 4)));
+    if (folds() && line_time(Bytes(part(size_, 2))) + tail(Bytes(part(size_, 2))) < line_time(Bytes(size_)))
+      time_ += line_time(Bytes(part(size_, 4)));
     fold();
     halves();
   }
@@ -91,7 +91,7 @@ class Formula {
       case Algorithm::kRecursiveDoubling:
         // All that is sent is added to, when it has been acknowledged.
         if (!folds()) {
-          messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, S);
+          messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, size_);
           time_ += kOneWay * (std::bit_width(static_cast<uint64_t>(n_)) - 2);
           return;
         }
@@ -99,17 +99,17 @@ class Formula {
         // and send them the next already, an acknowledgement later: what is first then ends that much before what both
         // take.
         fold();
-        together(2, S);
-        messages(1, S);
+        together(2, size_);
+        messages(1, size_);
         time_ += kOneWay;
         return unfold();
       case Algorithm::kDirect:
         together(n_ - 1, blocks(1));
         return together(n_ - 1, blocks(1));
       case Algorithm::kHierarchical:
-        messages(1, part(S, 2));
-        messages(2 * (hosts() - 1), part(part(S, 2), hosts()));
-        return messages(1, part(S, 2));
+        messages(1, part(size_, 2));
+        messages(2 * (hosts() - 1), part(part(size_, 2), hosts()));
+        return messages(1, part(size_, 2));
       default:
         known_ = false;  // two trees at once
     }
@@ -124,7 +124,7 @@ class Formula {
         // Of 6, a vertex with two members gets the 4 blocks of one without a partner beside its own partner's input,
         // and then has both exchanges to make. Then the partner's block goes back.
         time_ += line_time(Bytes(blocks(4)));
-        messages(1, S);
+        messages(1, size_);
         together(2, blocks(2));
         return messages(1, blocks(1));
       case Algorithm::kPat:
@@ -145,49 +145,49 @@ class Formula {
   void all_gather() {
     switch (algorithm_) {
       case Algorithm::kRing:
-        return messages(n_ - 1, S);
+        return messages(n_ - 1, size_);
       case Algorithm::kRecursiveDoubling:
         if (!folds()) return doubling();
         // Of 6: with its partner's, a vertex of two members has 2 S, which it exchanges with its like, while the
         // vertices of one member have exchanged theirs and send it 2 S as well. Then it sends the 4 S of its half
         // across and the 5 S that its partner has not, at once.
-        messages(1, S);
-        together(2, 2 * S);
-        time_ += line_time(Bytes(4 * S));
-        return messages(1, 5 * S);
+        messages(1, size_);
+        together(2, 2 * size_);
+        time_ += line_time(Bytes(4 * size_));
+        return messages(1, 5 * size_);
       case Algorithm::kBruck:
         if (!folds()) return doubling();
         // Of 6: over the distances 2 and 4 go the same two.
-        messages(1, S);
-        return together(2, 2 * S);
+        messages(1, size_);
+        return together(2, 2 * size_);
       case Algorithm::kPat:
         if (!folds()) return doubling();
         // Of 6: a member's own over 4 and 2, then the three over 1.
-        together(2, S);
-        return messages(1, 3 * S);
+        together(2, size_);
+        return messages(1, 3 * size_);
       case Algorithm::kDirect:
-        return together(n_ - 1, S);
+        return together(n_ - 1, size_);
       case Algorithm::kHierarchical:
-        messages(hosts() - 1, S);
-        return messages(1, hosts() * S);
+        messages(hosts() - 1, size_);
+        return messages(1, hosts() * size_);
       default:
         known_ = false;
     }
   }
   /// S, 2 S .. n/2 S.
   void doubling() {
-    for (int64_t m = 1; m < n_; m *= 2) messages(1, m * S);
+    for (int64_t m = 1; m < n_; m *= 2) messages(1, m * size_);
   }
 
   void reduce() {
     switch (algorithm_) {
       case Algorithm::kRing:
-        return messages(n_ - 1, S);
+        return messages(n_ - 1, size_);
       case Algorithm::kBinomialTree:
         // In a full tree the subtrees are ready one after the other; of 6, those of 2 and of 4 at once.
-        if (!folds()) return messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, S);
-        messages(1, S);
-        return together(2, S);
+        if (!folds()) return messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, size_);
+        messages(1, size_);
+        return together(2, size_);
       default:
         halving();
         return halves();
@@ -196,8 +196,8 @@ class Formula {
 
   void gather_by_tree() {
     if (!folds()) return doubling();
-    messages(1, S);  // as in `reduce`
-    together(2, 2 * S);
+    messages(1, size_);  // as in `reduce`
+    together(2, 2 * size_);
   }
 
   /// Down a binomial tree, from member v after the root: to all children at once, who share its port. The largest
@@ -210,7 +210,7 @@ class Formula {
     for (uint32_t k = height; k-- > 0;) {
       const uint32_t child = v + (1u << k);
       if (child >= n_) continue;
-      const int64_t bytes = parts ? blocks(std::min<int64_t>(1 << k, n_ - child)) : S;
+      const int64_t bytes = parts ? blocks(std::min<int64_t>(1 << k, n_ - child)) : size_;
       lines += line_time(Bytes(bytes));
       if (!largest) largest = child, most = bytes;
     }
@@ -245,7 +245,7 @@ class Formula {
 
   const Algorithm algorithm_;
   const int64_t n_, p_;
-  const int64_t S;
+  const int64_t size_;
   bool known_ = true;
   Duration time_;
 };
