@@ -120,19 +120,25 @@ struct TransportCounters {
   Duration pacing_slipped;      ///< the queue pair with the most: time of its paced schedule lost in the same way
 };
 
-/// Congestion notification, under the names of mlx5's hardware counters.
-struct CongestionCounters {
+/// What one end of a queue pair counts, or several together, under the names and with the meanings of mlx5's hardware
+/// counters (NVIDIA, "Understanding mlx5 Linux counters and status parameters"). `rdma_counters` lists them.
+struct RdmaCounters {
+  // As a responder; responses to READs count in out_of_sequence as well.
+  uint64_t out_of_sequence = 0;    ///< packets received ahead of the expected PSN
+  uint64_t duplicate_request = 0;  ///< requests received behind it
+  uint64_t out_of_buffer = 0;      ///< requests dropped because no receive was posted
+  // As a requester.
+  uint64_t packet_seq_err = 0;         ///< sequence-error NAKs received
+  uint64_t implied_nak_seq_err = 0;    ///< READ responses that a later answer showed to be lost
+  uint64_t local_ack_timeout_err = 0;  ///< expirations of the retransmission timer
+  uint64_t rnr_nak_retry_err = 0;      ///< receiver-not-ready NAKs received
+  // Congestion notification.
   uint64_t np_ecn_marked_roce_packets = 0;  ///< data packets received that were marked CE, where CNPs are sent
   uint64_t np_cnp_sent = 0;
   uint64_t rp_cnp_handled = 0;
   uint64_t rp_cnp_ignored = 0;  ///< CNPs received that no algorithm heeds, or of a failed queue pair
 
-  CongestionCounters& operator+=(const CongestionCounters& other) {
-    np_ecn_marked_roce_packets += other.np_ecn_marked_roce_packets, np_cnp_sent += other.np_cnp_sent;
-    rp_cnp_handled += other.rp_cnp_handled, rp_cnp_ignored += other.rp_cnp_ignored;
-    return *this;
-  }
-  bool operator==(const CongestionCounters&) const = default;
+  bool operator==(const RdmaCounters&) const = default;
 };
 
 /// Counters of one queue pair of a connection, in the order of TransportPlan::connections and then of `member`.
@@ -141,7 +147,9 @@ struct FlowCounters {
   uint16_t member = 0;
   uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs; 0: not known, or there are none
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
-  CongestionCounters congestion;      ///< np_ those of the destination, rp_ those of the source
+  /// Of the whole queue pair, in whichever direction; connections that share the queue pairs of another
+  /// (Connection::reverse_of) have none of their own.
+  RdmaCounters source_end, destination_end;
   std::optional<TimeByCause> causes;  ///< where the time of the source went; absent: not recorded
 };
 
@@ -154,7 +162,8 @@ struct PortCounters {
   uint64_t marked = 0;                  ///< by a switch: changed to ECN CE
   uint64_t pause_tx = 0, pause_rx = 0;  ///< PFC and PAUSE frames
   std::array<Duration, 8> paused{};     ///< by priority: how long the port was told not to send it
-  CongestionCounters congestion;        ///< of its queue pairs
+  RdmaCounters rdma;                    ///< of its queue pairs
+  uint64_t rx_icrc_encapsulated = 0;    ///< RoCEv2 packets received whose ICRC is wrong; the name is mlx5's
   bool hardware_time = false;  ///< frames are stamped by the port's hardware; otherwise they arrive when the loop looks
   Duration arrival_error;      ///< with hardware stamps, the error of their conversion to the run's clock; otherwise
                                ///< how late an arrival can have been noticed, at the median of the intervals between

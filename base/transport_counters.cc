@@ -46,12 +46,40 @@ std::span<const CounterField> transport_counters() {
   return kCounters;
 }
 
+std::span<const RdmaCounterField> rdma_counters() {
+  using C = RdmaCounters;
+  static constexpr RdmaCounterField kCounters[] = {
+      {"out_of_sequence", &C::out_of_sequence},
+      {"duplicate_request", &C::duplicate_request},
+      {"out_of_buffer", &C::out_of_buffer},
+      {"packet_seq_err", &C::packet_seq_err},
+      {"implied_nak_seq_err", &C::implied_nak_seq_err},
+      {"local_ack_timeout_err", &C::local_ack_timeout_err},
+      {"rnr_nak_retry_err", &C::rnr_nak_retry_err},
+      {"np_ecn_marked_roce_packets", &C::np_ecn_marked_roce_packets},
+      {"np_cnp_sent", &C::np_cnp_sent},
+      {"rp_cnp_handled", &C::rp_cnp_handled},
+      {"rp_cnp_ignored", &C::rp_cnp_ignored},
+  };
+  static_assert(sizeof(RdmaCounters) == sizeof(kCounters) / sizeof(kCounters[0]) * sizeof(uint64_t));
+  return kCounters;
+}
+
 TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& other) {
   for (const CounterField& counter : transport_counters()) sum.*counter.field += other.*counter.field;
   sum.worst_stall = std::max(sum.worst_stall, other.worst_stall);
   sum.slipped = std::max(sum.slipped, other.slipped);
   sum.pacing_slipped = std::max(sum.pacing_slipped, other.pacing_slipped);
   return sum;
+}
+
+RdmaCounters& operator+=(RdmaCounters& sum, const RdmaCounters& other) {
+  for (const RdmaCounterField& counter : rdma_counters()) sum.*counter.field += other.*counter.field;
+  return sum;
+}
+
+RdmaCounters operator+(RdmaCounters a, const RdmaCounters& b) {
+  return a += b;
 }
 
 }  // namespace rankwire

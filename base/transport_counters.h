@@ -1,4 +1,4 @@
-// TransportCounters as a list: their names, which are those of `summary.json`, and their sums.
+// Counters of transports as lists: their names, and their sums.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,17 @@ struct CounterField {
 /// and `pacing_slipped_ps`.
 std::span<const CounterField> transport_counters();
 
+struct RdmaCounterField {
+  const char* name;
+  uint64_t RdmaCounters::*field;
+};
+
+/// Every one, in the order of RdmaCounters.
+std::span<const RdmaCounterField> rdma_counters();
+
 /// Counts add up; of durations, which are those of the worst port or queue pair, the longer stays.
 TransportCounters& operator+=(TransportCounters& sum, const TransportCounters& other);
+RdmaCounters& operator+=(RdmaCounters& sum, const RdmaCounters& other);
+RdmaCounters operator+(RdmaCounters a, const RdmaCounters& b);
 
 }  // namespace rankwire

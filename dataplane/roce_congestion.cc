@@ -178,19 +178,6 @@ bool RoceTransport::transmit_responses(TransmitLane& lane, uint32_t queue_pair, 
   return true;
 }
 
-CongestionCounters RoceTransport::congestion_of(uint32_t queue_pair) const {
-  const NotificationCounters counters =
-      notification_counters_.empty() ? NotificationCounters() : notification_counters_[queue_pair];
-  return {counters.marked_packets, counters.sent, counters.handled, flow_counters_[queue_pair].notifications_ignored};
-}
-
-CongestionCounters RoceTransport::congestion_of(PortId port) const {
-  CongestionCounters sum;
-  for (uint32_t i = 0; i < ends_.size(); ++i)
-    if (bindings_[ends_[i].lane].id == port) sum += congestion_of(i);
-  return sum;
-}
-
 // Empty where nothing is held back.
 std::string RoceTransport::describe_control(uint32_t queue_pair) const {
   if (!paced_) return {};

@@ -1,6 +1,7 @@
 // What RoceTransport tells of itself: counters, and the state of connections for people.
 #include <fmt/format.h>
 
+#include "base/transport_counters.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
@@ -56,6 +57,30 @@ std::vector<uint64_t> RoceTransport::packets_under_way() const {
   return packets;
 }
 
+RdmaCounters RoceTransport::rdma_of(uint32_t queue_pair) const {
+  const QueuePairCounters& own = flow_counters_[queue_pair];
+  const NotificationCounters notified =
+      notification_counters_.empty() ? NotificationCounters() : notification_counters_[queue_pair];
+  return {.out_of_sequence = own.out_of_sequence,
+          .duplicate_request = own.duplicates,
+          .out_of_buffer = own.not_ready,
+          .packet_seq_err = own.naks,
+          .implied_nak_seq_err = own.implied_naks,
+          .local_ack_timeout_err = own.timeouts,
+          .rnr_nak_retry_err = own.not_ready_naks,
+          .np_ecn_marked_roce_packets = notified.marked_packets,
+          .np_cnp_sent = notified.sent,
+          .rp_cnp_handled = notified.handled,
+          .rp_cnp_ignored = own.notifications_ignored};
+}
+
+RdmaCounters RoceTransport::rdma_of(PortId port) const {
+  RdmaCounters sum;
+  for (uint32_t i = 0; i < ends_.size(); ++i)
+    if (bindings_[ends_[i].lane].id == port) sum += rdma_of(i);
+  return sum;
+}
+
 std::vector<FlowCounters> RoceTransport::flows() const {
   const std::vector<uint64_t> under_way = packets_under_way();
   std::vector<FlowCounters> flows;
@@ -78,9 +103,7 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
-        const CongestionCounters congestion = congestion_of(source);
-        flow.congestion.rp_cnp_handled = congestion.rp_cnp_handled;
-        flow.congestion.rp_cnp_ignored = congestion.rp_cnp_ignored;
+        if (end.connection == flow.connection) flow.source_end = rdma_of(source);
         if (records_causes()) flow.causes = cause_clocks_[source].read(last_now_, time_paused(source, last_now_));
       }
       if (ends.destination != kNone) {
@@ -88,9 +111,7 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.source_qp = peer_queue_pair(destination);
         flow.destination_qp = kFirstQueuePair + destination;
         flow.marks = flow_counters_[destination].marks;
-        const CongestionCounters congestion = congestion_of(destination);
-        flow.congestion.np_ecn_marked_roce_packets = congestion.np_ecn_marked_roce_packets;
-        flow.congestion.np_cnp_sent = congestion.np_cnp_sent;
+        if (ends_[destination].connection == flow.connection) flow.destination_end = rdma_of(destination);
       }
     }
   }
@@ -105,14 +126,14 @@ std::vector<NamedCounter> RoceTransport::details() const {
       {"not_admitted", details_.not_admitted},       {"unindexed_messages", details_.unindexed},
       {"unknown_offers", details_.unknown_offers},   {"answers_merged", details_.answers_merged},
       {"placed_out_of_order", details_.out_of_order}};
-  CongestionCounters congestion;
-  for (uint32_t i = 0; i < flow_counters_.size(); ++i) congestion += congestion_of(i);
-  for (const NamedCounter& counter : {NamedCounter{"np_cnp_sent", congestion.np_cnp_sent},
-                                      NamedCounter{"np_ecn_marked_roce_packets", congestion.np_ecn_marked_roce_packets},
-                                      NamedCounter{"rp_cnp_handled", congestion.rp_cnp_handled},
-                                      NamedCounter{"rp_cnp_ignored", congestion.rp_cnp_ignored},
-                                      NamedCounter{"pacing_slips", paced_ ? paced_->slips() : 0},
-                                      NamedCounter{"pacing_displaced", paced_ ? paced_->displaced() : 0}})
+  RdmaCounters rdma;
+  for (uint32_t i = 0; i < flow_counters_.size(); ++i) rdma += rdma_of(i);
+  for (const NamedCounter& counter :
+       {NamedCounter{"np_cnp_sent", rdma.np_cnp_sent},
+        NamedCounter{"np_ecn_marked_roce_packets", rdma.np_ecn_marked_roce_packets},
+        NamedCounter{"rp_cnp_handled", rdma.rp_cnp_handled}, NamedCounter{"rp_cnp_ignored", rdma.rp_cnp_ignored},
+        NamedCounter{"pacing_slips", paced_ ? paced_->slips() : 0},
+        NamedCounter{"pacing_displaced", paced_ ? paced_->displaced() : 0}})
     details.push_back(counter);
   NeighbourCounters neighbours;
   uint64_t buffer_drops = 0;

@@ -73,11 +73,12 @@ static_assert(sizeof(QueuePairInbox) == 48);
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
   uint64_t retransmitted = 0;
-  uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
+  uint32_t naks = 0, not_ready_naks = 0, implied_naks = 0, timeouts = 0, marks = 0;
   uint32_t notifications_ignored = 0;
+  uint32_t out_of_sequence = 0, duplicates = 0, not_ready = 0;  ///< of packets that it receives
 };
 
-/// As CongestionCounters: of a queue pair whose marked packets are answered, or that heeds such answers.
+/// As RdmaCounters: of a queue pair whose marked packets are answered, or that heeds such answers.
 struct NotificationCounters {
   uint64_t marked_packets = 0;
   uint32_t sent = 0, handled = 0;

@@ -226,6 +226,7 @@ bool RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
                           : icrc_matches(frame, packet);
   if (!intact) {
     ++counters_.icrc_errors;
+    ++port.icrc_errors;
     return false;
   }
   if (!known) {
@@ -267,7 +268,10 @@ EarlyPackets::Outcome RoceTransport::keep_early(uint32_t queue_pair, const Frame
     return EarlyPackets::Outcome::kNoRoom;
   const EarlyPackets::Outcome outcome = early_->keep(queue_pair, expected, {frame, packet.psn, end.lane});
   if (outcome == EarlyPackets::Outcome::kKept) ++details_.out_of_order;
-  if (outcome == EarlyPackets::Outcome::kDuplicate) ++counters_.duplicate_packets;
+  if (outcome == EarlyPackets::Outcome::kDuplicate) {
+    ++counters_.duplicate_packets;
+    ++flow_counters_[queue_pair].duplicates;
+  }
   return outcome;
 }
 
@@ -327,7 +331,10 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgemen
     round_trips_[port_of_lane_[end.lane]].add(reception.round_trip);
   details_.stale_acks += reception.outcome == AckOutcome::kStale;
   details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
-  counters_.implied_naks += reception.outcome == AckOutcome::kImpliedNak;
+  if (reception.outcome == AckOutcome::kImpliedNak) {
+    ++counters_.implied_naks;
+    ++flow_counters_[queue_pair].implied_naks;
+  }
   if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
   after_step(queue_pair, now, deadline);
 }
@@ -346,9 +353,11 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
       break;
     case ResponseOutcome::kImpliedNak:
       ++counters_.implied_naks;
+      ++flow_counters_[queue_pair].implied_naks;
       [[fallthrough]];
     case ResponseOutcome::kStale:
       ++counters_.out_of_sequence;
+      ++flow_counters_[queue_pair].out_of_sequence;
       break;
     case ResponseOutcome::kMalformed:
       ++details_.malformed_responses;
@@ -381,15 +390,19 @@ void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, 
       break;
     case Arrival::kDuplicate:
       ++counters_.duplicate_packets;
+      ++flow_counters_[queue_pair].duplicates;
       break;
     case Arrival::kGap:
     case Arrival::kAhead:
       ++counters_.out_of_sequence;
+      ++flow_counters_[queue_pair].out_of_sequence;
       break;
     case Arrival::kRefused:
       ++details_.refused;
       break;
     case Arrival::kNotReady:
+      ++flow_counters_[queue_pair].not_ready;
+      break;
     case Arrival::kDropped:
       break;
   }

@@ -199,7 +199,8 @@ std::vector<PortCounters> RoceTransport::ports() const {
     if (!counters.hardware_time) counters.arrival_error = look_intervals_.quantile(0.5);
     if (port.first_lane != lane) continue;
     add_pauses(port, counters);
-    counters.congestion = congestion_of(port.id);
+    counters.rdma = rdma_of(port.id);
+    counters.rx_icrc_encapsulated = port.icrc_errors;
   }
   return ports;
 }

@@ -108,7 +108,7 @@ class RoceTransport final : public Transport, private BellListener {
     PauseTimers pauses;                   ///< what the far end of the line has paused
     std::optional<ReceiveBuffer> buffer;  ///< of a slow receiver
     MacAddress station;                   ///< that pauses come from
-    uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0;
+    uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0, icrc_errors = 0;
   };
   /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
   struct ReceivedRun {
@@ -189,8 +189,6 @@ class RoceTransport final : public Transport, private BellListener {
   void transmit_notifications(uint32_t lane, Time now) noexcept;
   bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
   bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  CongestionCounters congestion_of(uint32_t queue_pair) const;
-  CongestionCounters congestion_of(PortId port) const;
   std::string describe_control(uint32_t queue_pair) const;
 
   // roce_causes.cc
@@ -202,6 +200,8 @@ class RoceTransport final : public Transport, private BellListener {
   // roce_describe.cc
   uint32_t peer_queue_pair(uint32_t queue_pair) const;
   std::vector<uint64_t> packets_under_way() const;
+  RdmaCounters rdma_of(uint32_t queue_pair) const;
+  RdmaCounters rdma_of(PortId port) const;
   std::string describe_sender(uint32_t queue_pair) const;
   std::string describe_receiver(uint32_t queue_pair) const;
   std::string describe_wait(uint32_t queue_pair) const;

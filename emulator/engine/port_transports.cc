@@ -142,7 +142,7 @@ TransportCounters PortTransports::counters() const {
   return sum;
 }
 
-// Of a queue pair the source's transport knows everything but the marks, which the destination's counts.
+// Of a queue pair the source's transport knows everything but what the destination counts: marks, and its own end.
 std::vector<FlowCounters> PortTransports::flows() const {
   std::vector<FlowCounters> flows;
   const auto take = [&](size_t i, auto has) {
@@ -161,6 +161,7 @@ std::vector<FlowCounters> PortTransports::flows() const {
     const auto to = std::ranges::lower_bound(flows.begin(), flows.begin() + of_sources, key(*from), {}, key);
     if (to == flows.begin() + of_sources || key(*to) != key(*from)) continue;
     to->marks = from->marks;
+    to->destination_end = from->destination_end;
     if (to->source_qp == 0) to->source_qp = from->source_qp;
     if (to->destination_qp == 0) to->destination_qp = from->destination_qp;
   }

@@ -26,9 +26,4 @@ inline MessageLatency latency_at(const Statement& row, int column) {
           duration(row, column + 3), duration(row, column + 4), duration(row, column + 5)};
 }
 
-/// Four columns from `column` on, in the order of CongestionCounters.
-inline CongestionCounters congestion_at(const Statement& row, int column) {
-  return {count(row, column), count(row, column + 1), count(row, column + 2), count(row, column + 3)};
-}
-
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/transport_counters.h"
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
 
@@ -61,6 +62,16 @@ std::optional<TimeByCause> causes_of(Statement& causes, const RecordedRun& run, 
   return causes_at(causes);
 }
 
+void add_counter(RdmaCounters& counters, std::string_view name, uint64_t value) {
+  for (const RdmaCounterField& counter : rdma_counters())
+    if (name == counter.name) counters.*counter.field += value;
+}
+
+void read_ends(Statement& rows, const RecordedRun& run, FlowCounters& flow) {
+  for (bool more = find(rows, run, flow); more; more = rows.step())
+    add_counter(rows.integer(0) != 0 ? flow.source_end : flow.destination_end, rows.text_view(1), count(rows, 2));
+}
+
 }  // namespace
 
 void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const {
@@ -73,8 +84,9 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
       "\"group\"=? AND source=? AND destination=? AND channel=? AND control=?");
   rows.bind(run.run);
   std::optional<Statement> causes = has_table("flow_causes") ? std::optional(prepare_causes()) : std::nullopt;
-  std::optional<Statement> congestion =
-      has_table("flow_congestion") ? std::optional(prepare_congestion()) : std::nullopt;
+  std::optional<Statement> rdma;
+  if (has_table("flow_rdma"))
+    rdma = database_.prepare("SELECT at_source, name, value FROM flow_rdma WHERE run=? AND connection=? AND member=?");
   RecordedFlow row;
   ConnectionId looked_up;
   while (rows.step()) {
@@ -82,7 +94,7 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
     const Connection& c = row.flow.connection;
     FlowCounters& counters = row.flow.counters;
     if (causes) counters.causes = causes_of(*causes, run, counters);
-    if (congestion && find(*congestion, run, counters)) counters.congestion = congestion_at(*congestion, 0);
+    if (rdma) read_ends(*rdma, run, counters);
     if (c.id != looked_up) {
       latency.reset();
       latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,
@@ -119,22 +131,16 @@ Statement RunReader::prepare_causes() const {
       "acknowledgement_ps FROM flow_causes WHERE run=? AND connection=? AND member=?");
 }
 
-Statement RunReader::prepare_congestion() const {
-  return database_.prepare(
-      "SELECT np_ecn_marked_roce_packets, np_cnp_sent, rp_cnp_handled, rp_cnp_ignored FROM flow_congestion WHERE run=? "
-      "AND connection=? AND member=?");
-}
-
 // In the row of a port's first queue.
-void RunReader::read_congestion(const RecordedRun& run, std::vector<PortCounters>& ports) const {
-  if (!has_table("port_congestion")) return;
-  Statement rows = database_.prepare(
-      "SELECT port, np_ecn_marked_roce_packets, np_cnp_sent, rp_cnp_handled, rp_cnp_ignored FROM port_congestion "
-      "WHERE run=?");
+void RunReader::read_rdma(const RecordedRun& run, std::vector<PortCounters>& ports) const {
+  if (!has_table("port_rdma")) return;
+  Statement rows = database_.prepare("SELECT port, name, value FROM port_rdma WHERE run=?");
   rows.bind(run.run);
   while (rows.step()) {
     const auto port = std::ranges::find(ports, PortId(small(rows, 0)), &PortCounters::port);
-    if (port != ports.end()) port->congestion = congestion_at(rows, 1);
+    if (port == ports.end()) continue;
+    if (rows.text_view(1) == "rx_icrc_encapsulated") port->rx_icrc_encapsulated = count(rows, 2);
+    add_counter(port->rdma, rows.text_view(1), count(rows, 2));
   }
 }
 
@@ -174,7 +180,7 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
                      .arrival_error = duration(rows, 11)});
   }
   read_pauses(run, ports);
-  read_congestion(run, ports);
+  read_rdma(run, ports);
   return ports;
 }
 

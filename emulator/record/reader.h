@@ -135,8 +135,7 @@ class RunReader {
   std::string interruption(const RecordedRun& run) const;
   bool has_table(const char* name) const;
   Statement prepare_causes() const;
-  Statement prepare_congestion() const;
-  void read_congestion(const RecordedRun& run, std::vector<PortCounters>& ports) const;
+  void read_rdma(const RecordedRun& run, std::vector<PortCounters>& ports) const;
   void read_pauses(const RecordedRun& run, std::vector<PortCounters>& ports) const;
   /// A query over `operations` whose first two parameters are the runs of both sides.
   Statement over_both_sides(std::string_view sql) const;

@@ -169,7 +169,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   flows(run, end.flows);
   rank_nics(run, end.rank_nics);
   ports(run, end.ports);
-  congestion(run, end);
+  rdma(run, end);
   failures(run, end.failures);
   compute(run, end);
   hardware(run, end);
@@ -233,25 +233,26 @@ void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
   }
 }
 
-// What congestion notification never came to has no row.
-void RunStore::congestion(uint32_t run, const RunEnd& end) {
-  Statement insert_flow = database_.prepare("INSERT INTO flow_congestion VALUES(?,?,?,?,?,?,?)");
-  for (const FlowRow& flow : end.flows) {
-    const CongestionCounters& c = flow.counters.congestion;
-    if (c == CongestionCounters()) continue;
-    insert_flow
-        .bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, c.np_ecn_marked_roce_packets,
-              c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored)
-        .execute();
+// What is 0 has no row.
+void RunStore::rdma(uint32_t run, const RunEnd& end) {
+  Statement insert_flow = database_.prepare("INSERT INTO flow_rdma VALUES(?,?,?,?,?,?)");
+  Statement insert_port = database_.prepare("INSERT INTO port_rdma VALUES(?,?,?,?)");
+  for (const RdmaCounterField& counter : rdma_counters()) {
+    for (const FlowRow& flow : end.flows) {
+      const FlowCounters& n = flow.counters;
+      for (const int at_source : {0, 1}) {
+        const uint64_t value = (at_source ? n.source_end : n.destination_end).*counter.field;
+        if (value == 0) continue;
+        insert_flow.bind(run, flow.connection.id.value, uint32_t{n.member}, at_source, counter.name, value).execute();
+      }
+    }
+    for (const PortCounters& port : end.ports)
+      if (port.rdma.*counter.field > 0)
+        insert_port.bind(run, port.port.value, counter.name, port.rdma.*counter.field).execute();
   }
-  Statement insert_port = database_.prepare("INSERT INTO port_congestion VALUES(?,?,?,?,?,?)");
-  for (const PortCounters& port : end.ports) {
-    const CongestionCounters& c = port.congestion;
-    if (c == CongestionCounters()) continue;
-    insert_port
-        .bind(run, port.port.value, c.np_ecn_marked_roce_packets, c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored)
-        .execute();
-  }
+  for (const PortCounters& port : end.ports)
+    if (port.rx_icrc_encapsulated > 0)
+      insert_port.bind(run, port.port.value, "rx_icrc_encapsulated", port.rx_icrc_encapsulated).execute();
 }
 
 void RunStore::rank_nics(uint32_t run, std::span<const RankNic> nics) {

@@ -47,7 +47,7 @@ class RunStore {
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);
-  void congestion(uint32_t run, const RunEnd& end);
+  void rdma(uint32_t run, const RunEnd& end);
   void failures(uint32_t run, std::span<const FailureRow> failures);
   void compute(uint32_t run, const RunEnd& end);
   void hardware(uint32_t run, const RunEnd& end);

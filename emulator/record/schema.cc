@@ -55,14 +55,12 @@ CREATE TABLE flow_causes(
   window_ps INTEGER NOT NULL, congestion_control_ps INTEGER NOT NULL, paused_ps INTEGER NOT NULL,
   rnr_ps INTEGER NOT NULL, recovering_ps INTEGER NOT NULL, port_ps INTEGER NOT NULL,
   acknowledgement_ps INTEGER NOT NULL, PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
-CREATE TABLE flow_congestion(
-  run INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL,
-  np_ecn_marked_roce_packets INTEGER NOT NULL, np_cnp_sent INTEGER NOT NULL, rp_cnp_handled INTEGER NOT NULL,
-  rp_cnp_ignored INTEGER NOT NULL, PRIMARY KEY(run, connection, member)) WITHOUT ROWID;
-CREATE TABLE port_congestion(
-  run INTEGER NOT NULL, port INTEGER NOT NULL, np_ecn_marked_roce_packets INTEGER NOT NULL,
-  np_cnp_sent INTEGER NOT NULL, rp_cnp_handled INTEGER NOT NULL, rp_cnp_ignored INTEGER NOT NULL,
-  PRIMARY KEY(run, port)) WITHOUT ROWID;
+CREATE TABLE flow_rdma(
+  run INTEGER NOT NULL, connection INTEGER NOT NULL, member INTEGER NOT NULL, at_source INTEGER NOT NULL,
+  name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY(run, connection, member, at_source, name)) WITHOUT ROWID;
+CREATE TABLE port_rdma(
+  run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL,
+  PRIMARY KEY(run, port, name)) WITHOUT ROWID;
 CREATE TABLE rank_nics(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, nic INTEGER NOT NULL, port INTEGER NOT NULL, mac TEXT NOT NULL,
   ip TEXT NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/transport_counters.h"
+
 namespace rankwire {
 namespace {
 
@@ -27,7 +29,6 @@ void FlowTotals::add(const FlowCounters& flow) {
   rnr_naks += flow.rnr_naks;
   timeouts += flow.timeouts;
   marks += flow.marks;
-  congestion += flow.congestion;
   if (!flow.causes) return;
   if (!causes) causes.emplace();
   *causes += *flow.causes;
@@ -48,6 +49,8 @@ void FlowStatistics::add(const RecordedFlow& flow) {
     if (ranks_.size() < needed) ranks_.resize(needed);
     ranks_[c.source.value].source.add(flow.flow.counters);
     ranks_[c.destination.value].destination.add(flow.flow.counters);
+    ranks_[c.source.value].rdma += flow.flow.counters.source_end;
+    ranks_[c.destination.value].rdma += flow.flow.counters.destination_end;
   }
   if (slowest_.size() == listed_) {
     if (listed_ == 0 || !before(flow, slowest_.front())) return;

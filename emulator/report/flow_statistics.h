@@ -15,7 +15,6 @@ namespace rankwire {
 /// Sums over queue pairs. A message that is split over several counts at each of them.
 struct FlowTotals {
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
-  CongestionCounters congestion;
   std::optional<TimeByCause> causes;  ///< absent where they were not recorded
 
   void add(const FlowCounters& flow);
@@ -24,12 +23,7 @@ struct FlowTotals {
 /// What the queue pairs on the wire did that a rank is the source of, and the destination.
 struct RankTraffic {
   FlowTotals source, destination;
-
-  /// What the rank's own ends did: notified as destination, reacted as source.
-  CongestionCounters congestion() const {
-    const CongestionCounters &d = destination.congestion, &s = source.congestion;
-    return {d.np_ecn_marked_roce_packets, d.np_cnp_sent, s.rp_cnp_handled, s.rp_cnp_ignored};
-  }
+  RdmaCounters rdma;  ///< of the rank's own ends
 };
 
 /// By PortId: where the time of all queue pairs went whose source rank uses a NIC behind the port; absent where nothing

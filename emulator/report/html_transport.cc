@@ -133,7 +133,7 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
     const FlowTotals &s = ranks[rank].source, &d = ranks[rank].destination;
     table.add({uint64_t{rank}, port == names.end() ? "-" : port->second, known ? nics[rank].ip : "-", s.messages,
                bytes_of(s.bytes), s.packets, s.retransmitted, s.naks, s.rnr_naks, s.timeouts, d.messages,
-               bytes_of(d.bytes), d.marks, d.congestion.np_cnp_sent, s.congestion.rp_cnp_handled,
+               bytes_of(d.bytes), d.marks, ranks[rank].rdma.np_cnp_sent, ranks[rank].rdma.rp_cnp_handled,
                s.causes ? shares_text(*s.causes) : "-"});
   }
   return "<p class=\"note\">On the wire; a message that is split over several queue pairs counts at each.</p>\n" +
@@ -206,7 +206,7 @@ std::string html_ports(const RunReader& record, const FlowStatistics& flows) {
     const auto of_port = causes.extract(p.port);
     table.add({p.name, p.tx_frames, bytes_of(p.tx_bytes), rate_text(p.tx_bytes, completion), p.rx_frames,
                bytes_of(p.rx_bytes), rate_text(p.rx_bytes, completion), p.tx_refused, p.rx_missed, p.dropped, p.marked,
-               p.congestion.np_cnp_sent, p.congestion.rp_cnp_handled, of_port ? shares_text(of_port.mapped()) : "-"});
+               p.rdma.np_cnp_sent, p.rdma.rp_cnp_handled, of_port ? shares_text(of_port.mapped()) : "-"});
   }
   return std::move(table).finish();
 }

@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "base/transport_counters.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
 
@@ -9,14 +10,21 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kFlushAt = 1 << 16;
-constexpr std::string_view kCongestionColumns = ",np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored";
 
 bool has_bytes(const NodeInfo& node) {
   return node.kind != "compute" && node.kind != "host" && node.kind != "unknown";
 }
 
-std::string congestion_fields(const CongestionCounters& c) {
-  return fmt::format(",{},{},{},{}", c.np_ecn_marked_roce_packets, c.np_cnp_sent, c.rp_cnp_handled, c.rp_cnp_ignored);
+std::string rdma_columns() {
+  std::string columns;
+  for (const RdmaCounterField& counter : rdma_counters()) columns += fmt::format(",{}", counter.name);
+  return columns;
+}
+
+std::string rdma_fields(const RdmaCounters& counters) {
+  std::string fields;
+  for (const RdmaCounterField& counter : rdma_counters()) fields += fmt::format(",{}", counters.*counter.field);
+  return fields;
 }
 
 std::string cause_columns() {
@@ -92,7 +100,7 @@ FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
           "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
           "max_ps"
-       << cause_columns() << kCongestionColumns << "\n";
+       << cause_columns() << rdma_columns() << "\n";
 }
 
 void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
@@ -109,7 +117,7 @@ void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
   } else {
     fmt::format_to(end, ",,,,,");
   }
-  fmt::format_to(end, "{}{}\n", cause_fields(n.causes), congestion_fields(n.congestion));
+  fmt::format_to(end, "{}{}\n", cause_fields(n.causes), rdma_fields(n.source_end + n.destination_end));
   if (buffer_.size() > kFlushAt) flush();
 }
 
@@ -131,7 +139,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
       csv += fmt::format(",{}_{}", end, name);
     }
   }
-  csv += fmt::format("{}{}\n", kCongestionColumns, cause_columns());
+  csv += fmt::format("{}{}\n", rdma_columns(), cause_columns());
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     const std::vector<RankNic> nics = record.rank_nics(run);
@@ -143,7 +151,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
         csv += fmt::format(",{},{},{},{},{},{},{},{}", t.messages, t.bytes, t.packets, t.retransmitted, t.naks,
                            t.rnr_naks, t.timeouts, t.marks);
       }
-      csv += congestion_fields(ranks[rank].congestion()) + cause_fields(ranks[rank].source.causes) + '\n';
+      csv += rdma_fields(ranks[rank].rdma) + cause_fields(ranks[rank].source.causes) + '\n';
     }
   }
   return csv;
@@ -168,7 +176,7 @@ std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> f
       "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,hardware_time,"
       "arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,paused_4_ps,paused_5_ps,"
       "paused_6_ps,paused_7_ps";
-  csv += fmt::format("{}{}\n", kCongestionColumns, cause_columns());
+  csv += fmt::format(",rx_icrc_encapsulated{}{}\n", rdma_columns(), cause_columns());
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     std::map<PortId, TimeByCause> causes = causes_of_ports(flows[r].ranks(), record.rank_nics(run));
@@ -179,8 +187,8 @@ std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> f
       for (const Duration paused : p.paused) csv += fmt::format(",{}", paused.ps);
       // Once a port, in the row of its first queue.
       const auto of_port = causes.extract(p.port);
-      csv += congestion_fields(p.congestion) + cause_fields(of_port ? std::optional(of_port.mapped()) : std::nullopt) +
-             '\n';
+      csv += fmt::format(",{}", p.rx_icrc_encapsulated) + rdma_fields(p.rdma) +
+             cause_fields(of_port ? std::optional(of_port.mapped()) : std::nullopt) + '\n';
     }
   }
   return csv;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/transport_counters.h"
 #include "tests/dataplane/roce_pair.h"
 
 namespace rankwire {
@@ -156,16 +157,15 @@ TEST(RoceNotification, MarksOfResponsesGoToTheirSender) {
   pair.post(RocePair::message(0, 0, 100 * kMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kSent).size(), 1u);
-  const CongestionCounters a = pair.a().ports()[0].congestion, b = pair.b().ports()[0].congestion;
+  const RdmaCounters a = pair.a().ports()[0].rdma, b = pair.b().ports()[0].rdma;
   EXPECT_EQ(b.np_ecn_marked_roce_packets, 101u);
   EXPECT_EQ(b.np_cnp_sent, 101u);
   EXPECT_EQ(a.rp_cnp_handled, 101u);
   EXPECT_EQ(a.np_ecn_marked_roce_packets, 1u);
   EXPECT_EQ(a.np_cnp_sent, 1u);
   EXPECT_EQ(b.rp_cnp_handled, 1u);
-  EXPECT_EQ(pair.a().flows()[0].congestion, (CongestionCounters{.rp_cnp_handled = 101}));
-  EXPECT_EQ(pair.b().flows()[0].congestion,
-            (CongestionCounters{.np_ecn_marked_roce_packets = 101, .np_cnp_sent = 101}));
+  EXPECT_EQ(pair.a().flows()[0].source_end, a);
+  EXPECT_EQ(pair.b().flows()[0].destination_end, b);
 }
 
 // Two connections each way: what queue pairs count is what their port counts, and what the whole transport does.
@@ -176,17 +176,17 @@ TEST(RoceNotification, QueuePairsAddUpToTheirPort) {
     pair.post(RocePair::message(connection, 0, 100 * (connection + 1) * kMtu));
   pair.run_until();
   for (RoceTransport* transport : {&pair.a(), &pair.b()}) {
-    CongestionCounters sum;
-    for (const FlowCounters& flow : transport->flows()) sum += flow.congestion;
-    EXPECT_EQ(sum, transport->ports()[0].congestion);
+    RdmaCounters sum;
+    for (const FlowCounters& flow : transport->flows()) sum += flow.source_end + flow.destination_end;
+    EXPECT_EQ(sum, transport->ports()[0].rdma);
     EXPECT_GT(sum.np_ecn_marked_roce_packets, sum.np_cnp_sent);
     EXPECT_EQ(sum.np_cnp_sent, RocePair::detail(*transport, "np_cnp_sent"));
     EXPECT_EQ(sum.np_ecn_marked_roce_packets, RocePair::detail(*transport, "np_ecn_marked_roce_packets"));
     EXPECT_EQ(sum.rp_cnp_handled, RocePair::detail(*transport, "rp_cnp_handled"));
     EXPECT_EQ(sum.rp_cnp_ignored, 0u);
   }
-  EXPECT_EQ(pair.a().ports()[0].congestion.np_cnp_sent, pair.b().ports()[0].congestion.rp_cnp_handled);
-  EXPECT_EQ(pair.b().ports()[0].congestion.np_cnp_sent, pair.a().ports()[0].congestion.rp_cnp_handled);
+  EXPECT_EQ(pair.a().ports()[0].rdma.np_cnp_sent, pair.b().ports()[0].rdma.rp_cnp_handled);
+  EXPECT_EQ(pair.b().ports()[0].rdma.np_cnp_sent, pair.a().ports()[0].rdma.rp_cnp_handled);
 }
 
 TEST(RoceNotification, PacketIsAsMarkingsAndProfileSay) {
@@ -386,9 +386,9 @@ TEST(RoceCongestion, AlgorithmsSideBySideKeepTheirQueuePairsApart) {
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kReceived).size(), 2u);
   const std::vector<FlowCounters> flows = pair.a().flows();
-  EXPECT_EQ(flows[0].congestion, CongestionCounters());
-  EXPECT_EQ(flows[1].congestion, (CongestionCounters{.rp_cnp_ignored = 100}));
-  EXPECT_EQ(flows[2].congestion, (CongestionCounters{.rp_cnp_handled = 100}));
+  EXPECT_EQ(flows[0].source_end, RdmaCounters());
+  EXPECT_EQ(flows[1].source_end, (RdmaCounters{.rp_cnp_ignored = 100}));
+  EXPECT_EQ(flows[2].source_end, (RdmaCounters{.rp_cnp_handled = 100}));
   EXPECT_THAT(pair.a().describe(ConnectionId(1)), HasSubstr("congestion window"));
   EXPECT_THAT(pair.a().describe(ConnectionId(2)), HasSubstr("paced at"));
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), ::testing::Not(HasSubstr("paced at")));

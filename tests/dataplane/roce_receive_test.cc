@@ -102,6 +102,7 @@ TEST_F(RoceReceiveTest, DamagedFramesAreDroppedSilently) {
   frame.head[frame.head_length - 1] ^= 1;
   send(frame);
   EXPECT_EQ(pair_.b().counters().icrc_errors, 1u);
+  EXPECT_EQ(pair_.b().ports()[0].rx_icrc_encapsulated, 1u);
   frame = write_only(path(), std::vector<uint8_t>(8));
   frame.head[22] ^= 1;  // time to live, which the header checksum covers
   send(frame);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/transport_counters.h"
 #include "tests/dataplane/roce_pair.h"
 
 namespace rankwire {
@@ -47,6 +48,20 @@ TEST(RoceReverse, HasNoQueuePairsOfItsOwn) {
   EXPECT_EQ(flows[1].destination_qp, flows[0].source_qp);
 }
 
+// What the ends of queue pairs count is what their port counts, and what the whole transport does.
+void expect_sums(const RoceTransport& transport) {
+  RdmaCounters sum;
+  for (const FlowCounters& flow : transport.flows()) sum += flow.source_end + flow.destination_end;
+  EXPECT_EQ(sum, transport.ports()[0].rdma);
+  const TransportCounters whole = transport.counters();
+  EXPECT_EQ(sum.out_of_sequence, whole.out_of_sequence);
+  EXPECT_LE(sum.duplicate_request, whole.duplicate_packets);  // which counts repeated responses to READs as well
+  EXPECT_EQ(sum.packet_seq_err, whole.naks);
+  EXPECT_EQ(sum.implied_nak_seq_err, whole.implied_naks);
+  EXPECT_EQ(sum.local_ack_timeout_err, whole.timeouts);
+  EXPECT_EQ(sum.rnr_nak_retry_err, whole.rnr_naks);
+}
+
 // Clear-to-send as NCCL does it: 64 bytes against the data, whatever the data's verb, with and without losses.
 TEST(RoceControl, MessagesGoAgainstTheDataOnItsQueuePairs) {
   for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
@@ -78,6 +93,7 @@ TEST(RoceControl, MessagesGoAgainstTheDataOnItsQueuePairs) {
           EXPECT_EQ(event.received.payload_key, payload_key(message.id));
         }
         EXPECT_EQ(pair.a().counters().payload_errors + pair.b().counters().payload_errors, 0u);
+        for (const RoceTransport* transport : {&pair.a(), &pair.b()}) expect_sums(*transport);
       }
     }
   }

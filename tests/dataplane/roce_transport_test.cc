@@ -173,6 +173,8 @@ TEST(RoceTransport, LostTailIsRepairedByTheTimeOut) {
   EXPECT_EQ(pair.events(EventKind::kSent)[0].retransmissions, 1u);
   EXPECT_EQ(pair.a().counters().timeouts, 1u);
   EXPECT_EQ(pair.a().flows()[0].timeouts, 1u);
+  EXPECT_EQ(pair.a().flows()[0].source_end, (RdmaCounters{.local_ack_timeout_err = 1}));
+  EXPECT_EQ(pair.b().flows()[0].destination_end, RdmaCounters());
 }
 
 TEST(RoceTransport, StandstillOfTheLoopIsNoTimeOut) {
@@ -219,6 +221,10 @@ TEST(RoceTransport, LostPacketIsRepairedByOneNak) {
   EXPECT_EQ(pair.b().counters().naks_tx, 1u);
   EXPECT_EQ(pair.b().counters().out_of_sequence, 2u);
   EXPECT_EQ(pair.a().counters().timeouts, 0u);
+  EXPECT_EQ(pair.a().flows()[0].source_end, (RdmaCounters{.packet_seq_err = 1}));
+  EXPECT_EQ(pair.b().flows()[0].destination_end, (RdmaCounters{.out_of_sequence = 2}));
+  EXPECT_EQ(pair.a().ports()[0].rdma, pair.a().flows()[0].source_end);
+  EXPECT_EQ(pair.b().ports()[0].rdma, pair.b().flows()[0].destination_end);
 }
 
 TEST(RoceTransport, LostAckIsRepairedByADuplicate) {
@@ -230,6 +236,7 @@ TEST(RoceTransport, LostAckIsRepairedByADuplicate) {
   EXPECT_EQ(pair.events(EventKind::kReceived).size(), 1u);
   EXPECT_EQ(pair.events(EventKind::kSent).size(), 1u);
   EXPECT_EQ(pair.b().counters().duplicate_packets, 1u);
+  EXPECT_EQ(pair.b().flows()[0].destination_end, (RdmaCounters{.duplicate_request = 1}));
 }
 
 TEST(RoceTransport, DeadPathFailsAfterAllRetries) {

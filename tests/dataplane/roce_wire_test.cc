@@ -229,6 +229,8 @@ TEST(RoceAnswers, ReceiveQueueOfTwoHoldsTheThirdMessageBack) {
   EXPECT_LE(pair.b().counters().rnr_naks_tx, 10u);
   EXPECT_EQ(pair.a().counters().rnr_naks, pair.b().counters().rnr_naks_tx);
   EXPECT_EQ(pair.a().flows()[0].rnr_naks, pair.a().counters().rnr_naks);
+  EXPECT_EQ(pair.a().flows()[0].source_end, (RdmaCounters{.rnr_nak_retry_err = pair.a().counters().rnr_naks}));
+  EXPECT_EQ(pair.b().flows()[0].destination_end, (RdmaCounters{.out_of_buffer = pair.b().counters().rnr_naks_tx}));
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), ::testing::HasSubstr("waiting for the receiver to be ready"));
   EXPECT_THAT(pair.b().describe(ConnectionId(0)), ::testing::HasSubstr("no receive posted"));
   Event taken[8];

@@ -77,6 +77,8 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                                .rnr_naks = 8,
                                .timeouts = 6,
                                .marks = 7,
+                               .source_end = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+                               .destination_end = {60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70},
                                .causes = TimeByCause{{Duration(11), Duration(12), Duration(13), Duration(14),
                                                       Duration(15), Duration(16), Duration(17), Duration(18)}}}}};
     end.ports = {{.port = PortId(0),
@@ -91,7 +93,8 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                   .pause_rx = 9,
                   .paused = {Duration(20), Duration(21), Duration(22), Duration(23), Duration(24), Duration(25),
                              Duration(26), Duration(27)},
-                  .congestion = {30, 31, 32, 33},
+                  .rdma = {30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40},
+                  .rx_icrc_encapsulated = 41,
                   .hardware_time = true,
                   .arrival_error = Duration(7)}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
@@ -107,15 +110,21 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
             "fidelity,connection,job,group,source,destination,channel,path,control,member,source_qp,destination_qp,"
             "messages,bytes,packets,retransmitted,naks,rnr_naks,timeouts,marks,completed,p50_ps,p95_ps,p99_ps,p999_ps,"
             "max_ps,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
-            "acknowledgement_ps,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored\n"
-            "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20,11,12,13,14,15,16,17,18,0,0,0,0\n");
+            "acknowledgement_ps,out_of_sequence,duplicate_request,out_of_buffer,packet_seq_err,implied_nak_seq_err,"
+            "local_ack_timeout_err,rnr_nak_retry_err,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,"
+            "rp_cnp_ignored\n"
+            "emulated,0,0,,0,1,0,wire,0,1,17,18,1,2,3,4,5,8,6,7,1,20,20,20,20,20,11,12,13,14,15,16,17,18,"
+            "61,63,65,67,69,71,73,75,77,79,81\n");
   EXPECT_EQ(file_text(folder / "ports.csv"),
             "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,"
             "hardware_time,arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,"
-            "paused_4_ps,paused_5_ps,paused_6_ps,paused_7_ps,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,"
-            "rp_cnp_ignored,transmitting_ps,window_ps,congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
+            "paused_4_ps,paused_5_ps,paused_6_ps,paused_7_ps,rx_icrc_encapsulated,out_of_sequence,duplicate_request,"
+            "out_of_buffer,packet_seq_err,implied_nak_seq_err,local_ack_timeout_err,rnr_nak_retry_err,"
+            "np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,window_ps,"
+            "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
             "acknowledgement_ps\n"
-            "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7,8,9,20,21,22,23,24,25,26,27,30,31,32,33,,,,,,,,\n");
+            "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7,8,9,20,21,22,23,24,25,26,27,41,30,31,32,33,34,35,36,37,38,39,40"
+            ",,,,,,,,\n");
 }
 
 TEST_F(ReportFiles, TheTimelineIsConsistent) {

@@ -79,7 +79,7 @@ TEST(FlowStatistics, TotalsOfARankAreItsQueuePairsOnTheWire) {
   local.flow.connection.path = Path::kLocal;
   statistics.add(local);
   ASSERT_EQ(statistics.ranks().size(), 3u);
-  const auto& [source, destination] = statistics.ranks()[0];
+  const auto& [source, destination, rdma] = statistics.ranks()[0];
   EXPECT_EQ(source.messages, 2u);
   EXPECT_EQ(source.bytes, 200u);
   EXPECT_EQ(source.packets, 4u);
@@ -89,6 +89,7 @@ TEST(FlowStatistics, TotalsOfARankAreItsQueuePairsOnTheWire) {
   EXPECT_EQ(source.timeouts, 10u);
   EXPECT_EQ(source.marks, 12u);
   EXPECT_EQ(destination.retransmitted, 100u);
+  EXPECT_EQ(rdma, RdmaCounters());
   EXPECT_EQ(statistics.ranks()[1].source.messages, 0u);
   EXPECT_EQ(statistics.ranks()[2].destination.retransmitted, 11u);
 }
@@ -122,10 +123,12 @@ TEST(TransportReport, RanksCsvIsExact) {
             "fidelity,rank,port,ip,source_messages,source_bytes,source_packets,source_retransmitted,source_naks,"
             "source_rnr_naks,source_timeouts,source_marks,destination_messages,destination_bytes,destination_packets,"
             "destination_retransmitted,destination_naks,destination_rnr_naks,destination_timeouts,destination_marks,"
-            "np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,window_ps,"
+            "out_of_sequence,duplicate_request,out_of_buffer,packet_seq_err,implied_nak_seq_err,local_ack_timeout_err,"
+            "rnr_nak_retry_err,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,"
+            "window_ps,"
             "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps\n"
-            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\n"
-            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12,0,0,0,0,,,,,,,,\n");
+            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\n"
+            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\n");
 }
 
 // What queue pairs count is what their ranks and ports have in sum: of two that rank 0, behind port 0, sends on, and of
@@ -136,7 +139,8 @@ TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
     result.counters.causes.emplace();
     for (size_t i = 0; i < kCauses; ++i) result.counters.causes->spent[i] = Duration(time + static_cast<int64_t>(i));
     const auto n = static_cast<uint64_t>(time);
-    result.counters.congestion = {n + 4, n + 3, n + 2, n + 1};
+    result.counters.source_end = {.local_ack_timeout_err = n, .rp_cnp_handled = n + 2};
+    result.counters.destination_end = {.out_of_sequence = n + 3, .np_cnp_sent = n + 4};
     return result;
   };
   RunEnd end = testing::sample_end(microseconds(50));
@@ -144,22 +148,24 @@ TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
   end.rank_nics = {{NicId(0), PortId(0), "02:00:00:00:00:01", "198.18.0.1"},
                    {NicId(1), PortId(1), "02:00:00:00:00:02", "198.18.0.2"},
                    {NicId(2), PortId(1), "02:00:00:00:00:03", "198.18.0.3"}};
-  end.ports = {{.port = PortId(0), .name = "left", .congestion = {11, 12, 13, 14}},
+  end.ports = {{.port = PortId(0), .name = "left", .rdma = {11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21}},
                {.port = PortId(1), .name = "right"},
                {.port = PortId(1), .name = "right"},
                {.port = PortId(0), .name = "switch.left"}};
   const SampleReport report(end);
-  EXPECT_THAT(report.csv("flows.csv"), HasSubstr(",200,201,202,203,204,205,206,207,204,203,202,201\n"));
+  EXPECT_THAT(report.csv("flows.csv"), HasSubstr(",200,201,202,203,204,205,206,207,203,0,0,0,0,200,0,0,204,202,0\n"));
   // As destination 1000 + 3000 and as source 100 + 200.
-  EXPECT_THAT(report.csv("ranks.csv"), AllOf(HasSubstr(",4008,4006,304,302,300,302,304,306,308,310,312,314\n"),
-                                             HasSubstr(",308,306,1002,1001,1000,1001,1002,1003,1004,1005,1006,1007\n"),
-                                             HasSubstr(",0,0,3002,3001,3000,3001,3002,3003,3004,3005,3006,3007\n")));
+  EXPECT_THAT(report.csv("ranks.csv"),
+              AllOf(HasSubstr(",4006,0,0,0,0,300,0,0,4008,304,0,300,302,304,306,308,310,312,314\n"),
+                    HasSubstr(",306,0,0,0,0,1000,0,0,308,1002,0,1000,1001,1002,1003,1004,1005,1006,1007\n"),
+                    HasSubstr(",0,0,0,0,0,3000,0,0,0,3002,0,3000,3001,3002,3003,3004,3005,3006,3007\n")));
   // Once a port, in the row of its first queue.
   EXPECT_THAT(report.csv("ports.csv"),
-              AllOf(HasSubstr(",0,11,12,13,14,300,302,304,306,308,310,312,314\n"),
-                    HasSubstr(",0,0,0,0,0,4000,4002,4004,4006,4008,4010,4012,4014\n"
+              AllOf(HasSubstr(",0,0,11,12,13,14,15,16,17,18,19,20,21,300,302,304,306,308,310,312,314\n"),
+                    HasSubstr(",0,0,0,0,0,0,0,0,0,0,0,0,0,4000,4002,4004,4006,4008,4010,4012,4014\n"
                               "emulated,1,right,0,"),
-                    HasSubstr(",0,0,0,0,0,,,,,,,,\nemulated,0,switch.left,0,"), EndsWith(",0,0,0,0,0,,,,,,,,\n")));
+                    HasSubstr(",0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\nemulated,0,switch.left,0,"),
+                    EndsWith(",0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,\n")));
 }
 
 // Two groups of one pattern, 3 us and 1 us of full window; 2 us of pauses point-to-point; 1 us

@@ -61,18 +61,30 @@ class Congestion(RankwireTest):
                 self.assertEqual(run.transport["cnp_rx"] > 0, algorithm == "dctcp")
 
     def test_queue_pairs_add_up_to_ranks_and_ports(self):
-        """Time by cause, and what congestion notification counts, in three tables: one rank behind each port."""
-        run = self.simulate("record.causes=on", out="causes")
+        """Time by cause, and mlx5's counters, in three tables: one rank behind each port, and some packets are lost."""
+        run = self.simulate("record.causes=on", "switch.loss=1%", out="causes")
         causes = ["transmitting", "window", "congestion_control", "paused", "rnr", "recovering", "port"]
         causes = [f"{cause}_ps" for cause in [*causes, "acknowledgement"]]
         marks = ["np_ecn_marked_roce_packets", "np_cnp_sent"]
         reactions = ["rp_cnp_handled", "rp_cnp_ignored"]
+        # None at the other end: nothing is sent against the data but acknowledgements.
+        responder = {
+            "out_of_sequence": "out_of_sequence",
+            "duplicate_request": "duplicate_packets",
+            "out_of_buffer": "rnr_naks_tx",
+        }
+        requester = {
+            "packet_seq_err": "naks",
+            "implied_nak_seq_err": "implied_naks",
+            "local_ack_timeout_err": "timeouts",
+            "rnr_nak_retry_err": "rnr_naks",
+        }
         flows = run.rows("flows", fidelity="twin", path="wire")
         ports = run.rows("ports", fidelity="twin")
         for rank in run.rows("ranks", fidelity="twin"):
             own = [row for row in ports if row["name"] == f"p{rank['rank']}"]
             self.assertEqual(len(own), 1)
-            for end, columns in (("source", causes + reactions), ("destination", marks)):
+            for end, columns in (("source", causes + reactions + [*requester]), ("destination", marks + [*responder])):
                 for column in columns:
                     total = sum(int(row[column]) for row in flows if row[end] == rank["rank"])
                     self.assertEqual(int(rank[column]), total, column)
@@ -80,6 +92,10 @@ class Congestion(RankwireTest):
         for column in marks + reactions:
             total = sum(int(row[column]) for row in flows)
             self.assertEqual(total, run.summary["transport_details"][column])
+        for column, counter in (requester | responder).items():
+            self.assertEqual(sum(int(row[column]) for row in flows), run.transport[counter], column)
+        for column in ("packet_seq_err", "out_of_sequence"):
+            self.assertGreater(sum(int(row[column]) for row in flows), 0, column)
         self.assertGreater(sum(int(row["congestion_control_ps"]) for row in flows), 0)
         switch = [row for row in ports if row["name"].startswith("switch.")]
         self.assertTrue(all(row["transmitting_ps"] == "" for row in switch))

@@ -42,6 +42,19 @@ class Impairments(RankwireTest):
     def assert_transport(self, run, **expected):
         self.assertEqual({name: run.transport[name] for name in expected}, expected)
 
+    def assert_named(self, run, sender, receiver):
+        """mlx5's counters of loss: of the queue pair from rank 0 to 1, and of either rank and port."""
+        names = ["out_of_sequence", "duplicate_request", "out_of_buffer", "packet_seq_err", "implied_nak_seq_err"]
+        names += ["local_ack_timeout_err", "rnr_nak_retry_err"]
+        (flow,) = run.rows("flows", fidelity="twin", source="0", destination="1")
+        ranks, ports = (run.rows(table, fidelity="twin") for table in ("ranks", "ports"))
+        by_name = {row["name"]: row for row in ports}
+        for name in names:
+            own = [sender.get(name, 0), receiver.get(name, 0)]
+            self.assertEqual(int(flow[name]), sum(own), name)
+            self.assertEqual([int(row[name]) for row in ranks], own, name)
+            self.assertEqual([int(by_name[port][name]) for port in ("p0", "p1")], own, name)
+
     def test_without_rules_there_is_nothing(self):
         run = self.twin()
         self.assertIsNone(run.summary["impairments"])
@@ -69,6 +82,7 @@ class Impairments(RankwireTest):
         }
         self.assertEqual({key: event[key] for key in expected}, expected)
         self.assertIn("iteration 0 rank 0 -> 1 step 0", event["message"])
+        self.assert_named(run, {"packet_seq_err": 1}, {"out_of_sequence": 1})
 
     def test_tail_drop_is_repaired_by_time_out_only(self):
         run = self.twin({"action": "drop", "class": "data", "rank": 1, "packet": "last"})
