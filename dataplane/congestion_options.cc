@@ -41,6 +41,7 @@ void check_dcqcn(const DcqcnOptions& options) {
   check_positive("rp_dce_tcp_rtt", options.dce_tcp_rtt);
   check_positive("rp_min_rate", options.min_rate);
   if (options.rate_reduce_monitor_period < Duration()) fail_input("rp_rate_reduce_monitor_period is negative");
+  if (options.window < Duration()) fail_input("dcqcn_window is negative");
   if (options.byte_reset < Bytes()) fail_input("rp_byte_reset is negative");
   check_range("rp_threshold", options.threshold, 1, UINT32_MAX);
   check_range("rp_min_dec_fac", options.min_dec_fac, 0, 100);

@@ -30,10 +30,11 @@ struct CongestionOptions {
 /// Throws Error(kInput) naming the first value out of its range.
 void check_congestion_options(const CongestionOptions& options);
 
-/// Whether the algorithm follows acknowledgements, so that every packet must ask for one. What is fetched by READ has
+/// Whether acknowledgements decide how much is sent, so that every packet must ask for one. What is fetched by READ has
 /// none.
-constexpr bool follows_acknowledgements(CongestionAlgorithm algorithm) {
-  return algorithm == CongestionAlgorithm::kDctcp || algorithm == CongestionAlgorithm::kSwift;
+constexpr bool follows_acknowledgements(const CongestionOptions& options) {
+  return options.algorithm == CongestionAlgorithm::kDctcp || options.algorithm == CongestionAlgorithm::kSwift ||
+         (options.algorithm == CongestionAlgorithm::kDcqcn && options.dcqcn.window > Duration());
 }
 
 /// For queue pairs with these line rates; null for kNone.

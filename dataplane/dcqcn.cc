@@ -44,6 +44,19 @@ DcqcnOptions hpcc_preset(Bandwidth line) {
   return options;
 }
 
+// What the simulator's variants without and with windows share.
+DcqcnOptions hpcc_paper_preset(Bandwidth line) {
+  DcqcnOptions options = hpcc_preset(line);
+  options.dce_tcp_rtt = options.rate_reduce_monitor_period = microseconds(50);
+  options.time_reset = microseconds(55);
+  return options;
+}
+
+DcqcnOptions with_window(DcqcnOptions options) {
+  options.window = microseconds(13);  // run.py: "RTT=13us"
+  return options;
+}
+
 }  // namespace
 
 DcqcnOptions dcqcn_preset(DcqcnPreset preset, Bandwidth line) {
@@ -54,6 +67,12 @@ DcqcnOptions dcqcn_preset(DcqcnPreset preset, Bandwidth line) {
       return paper_preset();
     case DcqcnPreset::kHpcc:
       return hpcc_preset(line);
+    case DcqcnPreset::kHpccPaper:
+      return hpcc_paper_preset(line);
+    case DcqcnPreset::kHpccWindow:
+      return with_window(hpcc_preset(line));
+    case DcqcnPreset::kHpccPaperWindow:
+      return with_window(hpcc_paper_preset(line));
   }
   return {};
 }
@@ -110,7 +129,11 @@ void Dcqcn::sent(uint32_t queue_pair, Time now, Bytes on_line) noexcept {
 Allowance Dcqcn::allowance(uint32_t queue_pair, Time now) noexcept {
   Flow& flow = flows_[queue_pair];
   advance(flow, now);
-  return {.rate = Bandwidth(std::llround(flow.current))};
+  Allowance allowance{.rate = Bandwidth(std::llround(flow.current))};
+  // bit/s x ps / 8e12 = bytes
+  if (options_.window > Duration())
+    allowance.window = Bytes(std::llround(flow.current * static_cast<double>(options_.window.ps) / 8e12));
+  return allowance;
 }
 
 Time Dcqcn::next_update(uint32_t queue_pair) const noexcept {

@@ -34,22 +34,28 @@ struct DcqcnOptions {
   Duration rate_reduce_monitor_period = microseconds(4);
   uint32_t initial_alpha_value = 1023;  ///< 1024ths, 0 .. 1024
   uint32_t gd = 11;                     ///< a cut takes away alpha x 2^(10 - gd) of the rate, 10 .. 20
+  /// At most what the current rate sends in so long is on its way: the variable window of HPCC's simulator
+  /// (rdma-queue-pair.cc, GetWin), which takes the round trip without queues. 0: nothing bounds it.
+  Duration window;
 
   bool operator==(const DcqcnOptions&) const = default;
 };
 
 enum class DcqcnPreset : uint8_t {
-  kMlx5,   ///< the defaults above
-  kPaper,  ///< Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, at 40 Gb/s; hyper
-           ///< increase, which it leaves open, as in its authors' simulator
-  kHpcc,   ///< "dcqcn" of Li et al., HPCC, SIGCOMM 2019 (simulation/run.py), which scales with the line rate
+  kMlx5,        ///< the defaults above
+  kPaper,       ///< Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, at 40 Gb/s; hyper
+                ///< increase, which it leaves open, as in its authors' simulator
+  kHpcc,        ///< "dcqcn" of Li et al., HPCC, SIGCOMM 2019 (simulation/run.py), which scales with the line rate
+  kHpccPaper,   ///< "dcqcn_paper" there: the same with the clocks of the DCQCN paper
+  kHpccWindow,  ///< "dcqcn_vwin": kHpcc with a window of 13 us, the round trip of its authors' network
+  kHpccPaperWindow,  ///< "dcqcn_paper_vwin": both
 };
 
 /// `line` is the rate of the port, > 0.
 DcqcnOptions dcqcn_preset(DcqcnPreset preset, Bandwidth line);
 
-/// A queue pair sends at line rate until its first CNP. Then there are three clocks, which run alpha first and the
-/// increase last when they coincide:
+/// A queue pair sends at line rate, and with a whole window, until its first CNP. Then there are three clocks, which
+/// run alpha first and the increase last when they coincide:
 ///   alpha:    every `dce_tcp_rtt`: alpha = (1 - g) alpha, + g if a CNP arrived in the period
 ///   cut:      every `rate_reduce_monitor_period`, if a CNP arrived in the period: the current rate RC becomes
 ///             RC (1 - alpha 2^(10 - gd)), within `min_dec_fac` and `min_rate`; the target rate RT as `clamp_tgt_rate`

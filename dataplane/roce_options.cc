@@ -31,9 +31,9 @@ void check_marking(const Marking& marking) {
 }  // namespace
 
 bool follows_acknowledgements(const RoceOptions& options) {
-  return follows_acknowledgements(options.congestion.algorithm) ||
+  return follows_acknowledgements(options.congestion) ||
          std::ranges::any_of(options.congestion_exceptions, [](const CongestionException& exception) {
-           return follows_acknowledgements(exception.options.algorithm);
+           return follows_acknowledgements(exception.options);
          });
 }
 

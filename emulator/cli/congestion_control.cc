@@ -17,12 +17,18 @@ DcqcnPreset dcqcn_preset_of(PresetName preset) {
       return DcqcnPreset::kPaper;
     case PresetName::kHpcc:
       return DcqcnPreset::kHpcc;
+    case PresetName::kHpccPaper:
+      return DcqcnPreset::kHpccPaper;
+    case PresetName::kHpccWindow:
+      return DcqcnPreset::kHpccWindow;
+    case PresetName::kHpccPaperWindow:
+      return DcqcnPreset::kHpccPaperWindow;
   }
   return DcqcnPreset::kMlx5;
 }
 
-/// With HPCC's simulator acknowledgements carry the marks, which alpha's clock gathers: CNPs that are closer than its
-/// period change nothing. DCTCP counts them.
+/// With HPCC's simulator every acknowledgement carries a mark, which alpha's clock gathers: CNPs that are closer than
+/// its shortest period change nothing. DCTCP counts them.
 Duration interval_of(const CongestionConfig& control) {
   if (control.uses(AlgorithmName::kDctcp)) return Duration();
   switch (control.preset) {
@@ -31,6 +37,9 @@ Duration interval_of(const CongestionConfig& control) {
     case PresetName::kPaper:
       return microseconds(50);
     case PresetName::kHpcc:
+    case PresetName::kHpccPaper:
+    case PresetName::kHpccWindow:
+    case PresetName::kHpccPaperWindow:
       return microseconds(1);
   }
   return microseconds(4);
@@ -79,6 +88,7 @@ void fill_reaction_point(CongestionConfig& control, const DcqcnOptions& preset) 
   fill(control.rp_rate_reduce_monitor_period, preset.rate_reduce_monitor_period);
   fill(control.rp_initial_alpha_value, preset.initial_alpha_value);
   fill(control.rp_gd, preset.gd);
+  fill(control.dcqcn_window, preset.window);
 }
 
 DcqcnOptions dcqcn_options(const CongestionConfig& control) {
@@ -97,7 +107,8 @@ DcqcnOptions dcqcn_options(const CongestionConfig& control) {
           .dce_tcp_rtt = *control.rp_dce_tcp_rtt,
           .rate_reduce_monitor_period = *control.rp_rate_reduce_monitor_period,
           .initial_alpha_value = *control.rp_initial_alpha_value,
-          .gd = *control.rp_gd};
+          .gd = *control.rp_gd,
+          .window = *control.dcqcn_window};
 }
 
 }  // namespace
@@ -112,6 +123,11 @@ void apply_congestion_preset(RunConfig& config) {
   Bandwidth fastest;
   for (const PortConfig& port : config.ports) fastest = std::max(fastest, port.rate);
   fill_reaction_point(control, dcqcn_preset(dcqcn_preset_of(control.preset), fastest));
+  if (control.uses(AlgorithmName::kDcqcn) && *control.dcqcn_window > Duration() &&
+      config.transport.verb == VerbName::kRead)
+    fail_input(
+        "transport.congestion_control.dcqcn_window: follows acknowledgements, which the data of 'transport.verb: read' "
+        "does not have; 'dcqcn_window: 0us' has no window");
   fill(control.np_enable, follows_marks);
   fill(control.np_min_time_between_cnps, interval_of(control));
 }

@@ -12,7 +12,7 @@
 namespace rankwire {
 
 enum class AlgorithmName : uint8_t { kNone, kStatic, kDcqcn, kDctcp, kSwift };
-enum class PresetName : uint8_t { kMlx5, kPaper, kHpcc };
+enum class PresetName : uint8_t { kMlx5, kPaper, kHpcc, kHpccPaper, kHpccWindow, kHpccPaperWindow };
 enum class ScopeName : uint8_t { kQueuePair, kAddressPair, kPort };
 
 /// Another algorithm for the connections of one job, of one process group, or of both; one is given at least.
@@ -44,6 +44,8 @@ struct CongestionConfig {
   std::optional<Duration> rp_dce_tcp_rtt, rp_rate_reduce_monitor_period;
   std::optional<uint32_t> rp_initial_alpha_value;  ///< 1024ths
   std::optional<uint32_t> rp_gd;                   ///< log2
+
+  std::optional<Duration> dcqcn_window;  ///< 0: none
 
   std::optional<bool> np_enable;  ///< absent: with the algorithms that need it
   std::optional<Duration> np_min_time_between_cnps;

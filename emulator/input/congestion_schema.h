@@ -28,6 +28,7 @@ void describe_reaction_point(Visitor& visit, CongestionConfig& control) {
               preset(Interval{Duration(), seconds(10)}));
   visit.field("rp_initial_alpha_value", control.rp_initial_alpha_value, preset(Integer<uint32_t>{0, 1'024}));
   visit.field("rp_gd", control.rp_gd, preset(Integer<uint32_t>{10, 20}));
+  visit.field("dcqcn_window", control.dcqcn_window, preset(Interval{Duration(), seconds(1)}));
 }
 
 /// The notification point: what a receiver makes of marks.
@@ -53,9 +54,13 @@ inline Choice<AlgorithmName> congestion_algorithm() {
 template <class Visitor>
 void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
   visit.field("algorithm", control.algorithm, congestion_algorithm());
-  visit.field(
-      "preset", control.preset,
-      Choice<PresetName>{{{"mlx5", PresetName::kMlx5}, {"paper", PresetName::kPaper}, {"hpcc", PresetName::kHpcc}}});
+  visit.field("preset", control.preset,
+              Choice<PresetName>{{{"mlx5", PresetName::kMlx5},
+                                  {"paper", PresetName::kPaper},
+                                  {"hpcc", PresetName::kHpcc},
+                                  {"hpcc_paper", PresetName::kHpccPaper},
+                                  {"hpcc_vwin", PresetName::kHpccWindow},
+                                  {"hpcc_paper_vwin", PresetName::kHpccPaperWindow}}});
   visit.field("rate", control.rate, Or{"none", Rate{}});
   visit.field("burst", control.burst, Integer<uint32_t>{1, 1'024});
   describe_reaction_point(visit, control);

@@ -335,6 +335,32 @@ TEST(Dcqcn, PresetsAreThePublishedOnes) {
   const DcqcnOptions paper = dcqcn_preset(DcqcnPreset::kPaper, Bandwidth(40'000'000'000));
   EXPECT_EQ(paper.rate_reduce_monitor_period, Duration());
   EXPECT_EQ(paper.threshold, 5u);
+  // run.py, at --bw 25: t_alpha, t_dec, t_inc; ai = 5 * bw / 25, hai = 50 * bw / 25; has_win.
+  DcqcnOptions expected = hpcc;
+  expected.dce_tcp_rtt = expected.rate_reduce_monitor_period = microseconds(50);
+  expected.time_reset = microseconds(55);
+  EXPECT_EQ(dcqcn_preset(DcqcnPreset::kHpccPaper, Bandwidth(25'000'000'000)), expected);
+  expected.window = microseconds(13);
+  EXPECT_EQ(dcqcn_preset(DcqcnPreset::kHpccPaperWindow, Bandwidth(25'000'000'000)), expected);
+  expected = hpcc;
+  expected.window = microseconds(13);
+  EXPECT_EQ(dcqcn_preset(DcqcnPreset::kHpccWindow, Bandwidth(25'000'000'000)), expected);
+}
+
+// 100 Gb/s in 13 us: 162,500 B. The first cut, at 4 us, is that of alpha 1 less what four periods without a CNP took
+// away: alpha = (1020/1024)^4, and what is left of the window is what is left of the rate.
+TEST(DcqcnHpcc, TheWindowFollowsTheRate) {
+  const std::array lines = {Bandwidth(100'000'000'000)};
+  Dcqcn control(dcqcn_preset(DcqcnPreset::kHpccWindow, lines[0]), lines);
+  EXPECT_EQ(control.allowance(0, Time()).window, Bytes(162'500));
+  control.notified(0, Time());
+  EXPECT_EQ(control.allowance(0, Time() + microseconds(3)).window, Bytes(162'500));
+  const Allowance cut = control.allowance(0, Time() + microseconds(4));
+  const double left = 1 - std::pow(1020.0 / 1024, 4) / 2;
+  EXPECT_NEAR(static_cast<double>(cut.window.count), 162'500 * left, 1);
+  EXPECT_NEAR(static_cast<double>(cut.rate.bits_per_second), 100e9 * left, 1);
+  DcqcnOptions unbound = dcqcn_preset(DcqcnPreset::kHpcc, lines[0]);
+  EXPECT_EQ(Dcqcn(unbound, lines).allowance(0, Time()).window, Allowance::kUnlimited);
 }
 
 }  // namespace

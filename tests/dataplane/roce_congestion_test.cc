@@ -308,7 +308,7 @@ TEST(RoceCongestion, EverythingArrivesInSpiteOfLosses) {
   for (const CongestionAlgorithm algorithm : {CongestionAlgorithm::kStatic, CongestionAlgorithm::kDcqcn,
                                               CongestionAlgorithm::kDctcp, CongestionAlgorithm::kSwift}) {
     for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
-      if (verb == DataVerb::kRead && follows_acknowledgements(algorithm)) continue;
+      if (verb == DataVerb::kRead && follows_acknowledgements(CongestionOptions{.algorithm = algorithm})) continue;
       RoceOptions options = options_of(algorithm);
       options.verb = verb;
       options.payload = PayloadMode::kChecking;

@@ -60,6 +60,20 @@ class Congestion(RankwireTest):
                 self.assertEqual(run.transport["retransmitted"], 0)
                 self.assertEqual(run.transport["cnp_rx"] > 0, algorithm == "dctcp")
 
+    def test_windows_bound_the_queue(self):
+        """Of the round trip, 13 us: rank 2, the one that sends to the slow port, has 40,625 B on its way at 25 Gb/s."""
+        longest = {}
+        for preset in ("hpcc", "hpcc_vwin", "hpcc_paper", "hpcc_paper_vwin"):
+            run = self.simulate(f"{CONTROL}.preset={preset}", "record.fabric_interval=20us", out=preset)
+            longest[preset] = max(int(row["queue_bytes"]) for row in run.rows("queues", name="switch.p3"))
+        print(longest)
+        for preset in ("hpcc", "hpcc_paper"):
+            # Nobody hears of a mark before 100 KB stand there.
+            self.assertGreater(longest[preset], 100_000)
+            self.assertLessEqual(longest[f"{preset}_vwin"], 40_625)
+        process = rankwire("check", CONFIG, "--set", f"{CONTROL}.preset=hpcc_vwin", "--set", "transport.verb=read")
+        self.assert_one_line_error(process, USAGE, f"{CONTROL}.dcqcn_window: follows acknowledgements")
+
     def test_queue_pairs_add_up_to_ranks_and_ports(self):
         """Time by cause, and mlx5's counters, in three tables: one rank behind each port, and some packets are lost."""
         run = self.simulate("record.causes=on", "switch.loss=1%", out="causes")
