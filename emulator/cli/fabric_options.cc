@@ -179,17 +179,9 @@ std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const R
 }
 
 std::vector<StormRow> storm_rows(const VirtualFabric& fabric, const RunConfig& config) {
-  const std::vector<std::string> names = port_names(config);
+  const std::vector<std::string> names = fabric_port_names(fabric, config);
   std::vector<StormRow> rows;
-  for (const FabricStorm& storm : fabric.storms().rows()) {
-    rows.push_back({.name = fabric.topology().port_name(storm.port, names),
-                    .priority = storm.priority,
-                    .stuck = storm.stuck,
-                    .begin = storm.begin,
-                    .end = storm.end == Time::never() ? std::nullopt : std::optional(storm.end),
-                    .dropped = storm.dropped,
-                    .forwarded = storm.forwarded});
-  }
+  for (const FabricStorm& storm : fabric.storms().rows()) rows.push_back(storm_row(storm, names));
   return rows;
 }
 

@@ -1,6 +1,6 @@
 #include "emulator/cli/live_fabric.h"
 
-#include <span>
+#include <utility>
 
 namespace rankwire {
 
@@ -16,6 +16,16 @@ QueueSampleRow queue_sample_row(const FabricSample& sample) {
           .xoff_tx = sample.events.xoff_tx};
 }
 
+StormRow storm_row(const FabricStorm& storm, std::span<const std::string> ports) {
+  return {.name = ports[storm.port],
+          .priority = storm.priority,
+          .stuck = storm.stuck,
+          .begin = storm.begin,
+          .end = storm.end == Time::never() ? std::nullopt : std::optional(storm.end),
+          .dropped = storm.dropped,
+          .forwarded = storm.forwarded};
+}
+
 std::optional<QueueUpdate> LiveFabric::queue_update(size_t most) {
   if (series_ == nullptr) return std::nullopt;
   part_.resize(most);
@@ -24,6 +34,15 @@ std::optional<QueueUpdate> LiveFabric::queue_update(size_t most) {
   QueueUpdate update{.anew = part.anew, .interval = part.interval, .lost = part.lost, .ports = ports_};
   for (const FabricSample& sample : std::span(part_).first(part.rows)) update.rows.push_back(queue_sample_row(sample));
   return update;
+}
+
+std::vector<StormUpdate> LiveFabric::storm_update() {
+  std::vector<FabricStorm> storms = storms_.copy();
+  std::vector<StormUpdate> updates;
+  for (size_t i = 0; i < storms.size(); ++i)
+    if (i >= told_.size() || storms[i] != told_[i]) updates.push_back({i, storm_row(storms[i], ports_)});
+  told_ = std::move(storms);
+  return updates;
 }
 
 }  // namespace rankwire

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dataplane/fabric_capture.h"
 #include "dataplane/fabric_series.h"
+#include "dataplane/fabric_storms.h"
 #include "emulator/cli/capture_file.h"
 #include "emulator/record/live_measurements.h"
 
@@ -15,24 +17,30 @@ namespace rankwire {
 
 /// A row of the record.
 QueueSampleRow queue_sample_row(const FabricSample& sample);
+/// `ports`: names by number.
+StormRow storm_row(const FabricStorm& storm, std::span<const std::string> ports);
 
 class LiveFabric final : public LiveMeasurements {
  public:
-  /// Both may be null, and outlive this. `ports`: names by number.
-  LiveFabric(const FabricSeries* series, CaptureFile* capture, std::vector<std::string> ports)
-      : series_(series), capture_(capture), ports_(std::move(ports)) {}
+  /// All outlive this; `series` and `capture` may be null. `ports`: names by number.
+  LiveFabric(const FabricSeries* series, const FabricStorms& storms, CaptureFile* capture,
+             std::vector<std::string> ports)
+      : series_(series), storms_(storms), capture_(capture), ports_(std::move(ports)) {}
 
   std::optional<QueueUpdate> queue_update(size_t most) override;
+  std::vector<StormUpdate> storm_update() override;
   void save_captured() override {
     if (capture_ != nullptr) capture_->append();
   }
 
  private:
   const FabricSeries* series_;
+  const FabricStorms& storms_;
   CaptureFile* capture_;
   const std::vector<std::string> ports_;
   SeriesCursor cursor_;
   std::vector<FabricSample> part_;
+  std::vector<FabricStorm> told_;
 };
 
 }  // namespace rankwire

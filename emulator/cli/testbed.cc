@@ -153,8 +153,8 @@ class EmbeddedTestbed final : public Testbed {
   }
   LiveMeasurements* live() override {
     const FabricSeries* const series = switch_->series();
-    if (series == nullptr && !capture_file_) return nullptr;
-    return &live_.emplace(series, capture_file_ ? &*capture_file_ : nullptr,
+    if (series == nullptr && !capture_file_ && !switch_->storms().watched()) return nullptr;
+    return &live_.emplace(series, switch_->storms(), capture_file_ ? &*capture_file_ : nullptr,
                           fabric_port_names(*switch_, setup_.config));
   }
   std::string diagnosis() const override {

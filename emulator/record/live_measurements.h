@@ -21,12 +21,19 @@ struct QueueUpdate {
   std::vector<QueueSampleRow> rows;
 };
 
+/// A pause storm that has begun or changed since the update before.
+struct StormUpdate {
+  size_t place = 0;  ///< in the order in which they began, without gaps
+  StormRow storm;
+};
+
 /// Asked by the recorder's thread while the run's own thread measures.
 class LiveMeasurements {
  public:
   virtual ~LiveMeasurements() = default;
   /// At most `most` (> 0) new samples; absent when nothing is new. `ports` is valid until the next call.
   virtual std::optional<QueueUpdate> queue_update(size_t most) = 0;
+  virtual std::vector<StormUpdate> storm_update() = 0;
   /// Writes what was captured since the call before into its file. Keeps errors for whoever completes the file.
   virtual void save_captured() = 0;
 };

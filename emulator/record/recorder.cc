@@ -172,6 +172,10 @@ bool RunRecorder::Writer::listen() {
     store_.queue_update(run_, *update);
     if (update->rows.size() == kSamplesAtOnce) return true;
   }
+  if (const std::vector<StormUpdate> storms = live_->storm_update(); !storms.empty()) {
+    if (!store_.uncommitted()) opened_ = now;
+    store_.storm_update(run_, storms);
+  }
   live_->save_captured();
   listened_ = now;
   return false;

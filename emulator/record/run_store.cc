@@ -23,6 +23,10 @@ std::optional<int64_t> known(Time time) {
   return time == Time::never() ? std::nullopt : std::optional<int64_t>(time.ps);
 }
 
+std::optional<int64_t> end_of(const StormRow& storm) {
+  return storm.end ? known(*storm.end) : std::nullopt;
+}
+
 std::optional<int64_t> known(const std::optional<uint32_t>& value) {
   return value ? std::optional<int64_t>(*value) : std::nullopt;
 }
@@ -370,12 +374,32 @@ void RunStore::queue_rows(uint32_t run, std::span<const std::string> ports, std:
   }
 }
 
+// In place of what was written of them before the run's end.
 void RunStore::storms(uint32_t run, std::span<const StormRow> storms) {
-  Statement insert = database_.prepare("INSERT INTO storms VALUES(?,?,?,?,?,?,?,?)");
-  for (const StormRow& s : storms) {
-    const std::optional<int64_t> end = s.end ? known(*s.end) : std::nullopt;
-    insert.bind(run, s.name, uint32_t{s.priority}, s.stuck.ps, s.begin.ps, end, s.dropped, s.forwarded).execute();
+  if (!live_storms_.empty()) database_.prepare("DELETE FROM storms WHERE run=?").bind(run).execute();
+  live_storms_.clear();
+  for (const StormRow& storm : storms) insert_storm(run, storm);
+}
+
+void RunStore::storm_update(uint32_t run, std::span<const StormUpdate> updates) {
+  open();
+  for (const auto& [place, storm] : updates) {
+    if (place == live_storms_.size()) {
+      insert_storm(run, storm);
+      live_storms_.push_back(database_.last_row());
+      continue;
+    }
+    database_.prepare("UPDATE storms SET end_ps=?, dropped=?, forwarded=? WHERE rowid=?")
+        .bind(end_of(storm), storm.dropped, storm.forwarded, live_storms_[place])
+        .execute();
   }
+}
+
+void RunStore::insert_storm(uint32_t run, const StormRow& storm) {
+  database_.prepare("INSERT INTO storms VALUES(?,?,?,?,?,?,?,?)")
+      .bind(run, storm.name, uint32_t{storm.priority}, storm.stuck.ps, storm.begin.ps, end_of(storm), storm.dropped,
+            storm.forwarded)
+      .execute();
 }
 
 }  // namespace rankwire

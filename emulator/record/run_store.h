@@ -31,6 +31,7 @@ class RunStore {
   void message_latencies(uint32_t run, const MessageJoin& messages);
   /// Samples of a run that goes on; `end` replaces them.
   void queue_update(uint32_t run, const QueueUpdate& update);
+  void storm_update(uint32_t run, std::span<const StormUpdate> updates);
   void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
 
   bool uncommitted() const { return open_; }
@@ -57,11 +58,14 @@ class RunStore {
   void queue_rows(uint32_t run, std::span<const std::string> ports, std::span<const QueueSampleRow> rows);
   void queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost);
   void storms(uint32_t run, std::span<const StormRow> storms);
+  void insert_storm(uint32_t run, const StormRow& storm);
 
   Database database_;
   Statement insert_operation_, insert_message_;
   bool open_ = false;
-  uint64_t live_samples_ = 0;  ///< of the open run, written before its end
+  // Of the open run, written before its end.
+  uint64_t live_samples_ = 0;
+  std::vector<int64_t> live_storms_;  ///< numbers of their rows
 };
 
 }  // namespace rankwire

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
 #include <vector>
+
+#include "dataplane/fabric_storms.h"
 
 namespace rankwire {
 namespace {
@@ -87,6 +90,36 @@ TEST(FabricSeries, IsReadInPartsAndAgainAfterDoubling) {
   part = series.read(cursor, out);
   EXPECT_FALSE(part.anew);
   EXPECT_EQ(part.rows, series.rows().size() - 3);
+}
+
+// While one thread counts what storms drop, another copies them: what it has in the end is what there is.
+TEST(FabricStorms, AnotherThreadCopiesWhatThereIsInTheEnd) {
+  FabricStorms storms(true);
+  std::atomic<bool> done{false};
+  std::vector<FabricStorm> copy;
+  std::thread reader([&] {
+    for (bool last = false; !last;) {
+      last = done.load();
+      copy = storms.copy();
+    }
+  });
+  for (uint32_t i = 0; i < 1000; ++i) {
+    storms.begin(i % 3, 3, Time(i), Time(i + 1));
+    storms.drop(i % 3, 3);
+    storms.forward(i % 3, 3);
+    if (i % 2 == 0) storms.end(i % 3, 3, Time(i + 2));
+  }
+  done = true;
+  reader.join();
+  ASSERT_EQ(copy.size(), 1000u);
+  EXPECT_TRUE(std::ranges::equal(copy, storms.rows()));
+  EXPECT_EQ(copy[998], (FabricStorm{.port = 2,
+                                    .priority = 3,
+                                    .stuck = Time(998),
+                                    .begin = Time(999),
+                                    .end = Time(1000),
+                                    .dropped = 1,
+                                    .forwarded = 1}));
 }
 
 // While one thread samples, another reads: what it has put together is what there is in the end.

@@ -1,4 +1,5 @@
 // What a record holds when its writer dies or falls behind.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -192,6 +193,7 @@ class TwoThousandSamples final : public LiveMeasurements {
     told_ += part;
     return QueueUpdate{.interval = Duration(10), .ports = ports_, .rows = rows(part)};
   }
+  std::vector<StormUpdate> storm_update() override { return {}; }
   void save_captured() override {}
 
  private:
@@ -233,6 +235,73 @@ TEST(Durability, SamplesOfQueuesSurviveSigkill) {
     const RunReader reader(folder.path());
     EXPECT_EQ(reader.queue_samples(*reader.emulated())->interval, Duration(doubles ? 20 : 10));
   }
+}
+
+/// Two storms, of which one ends, and frames that are dropped in the other.
+class TwoStorms final : public LiveMeasurements {
+ public:
+  std::optional<QueueUpdate> queue_update(size_t) override { return std::nullopt; }
+  std::vector<StormUpdate> storm_update() override {
+    StormRow first{.name = "s.p0", .priority = 3, .stuck = Time(1), .begin = Time(10)}, second = first;
+    second.name = "s.p1", second.dropped = 5;
+    switch (++times_) {
+      case 1:
+        return {{0, first}};
+      case 2:
+        second.dropped = 4;
+        return {{1, second}};
+      case 3:
+        first.end = Time(20);
+        return {{0, first}, {1, second}};
+    }
+    return {};
+  }
+  void save_captured() override {}
+
+ private:
+  int times_ = 0;
+};
+
+std::vector<std::string> recorded_storms(const std::filesystem::path& folder) {
+  const RunReader reader(folder);
+  std::vector<std::string> storms;
+  for (const StormRow& s : reader.storms(*reader.emulated()))
+    storms.push_back(fmt::format("{} {} {} {} {} {}", s.name, s.priority, s.stuck.ps, s.begin.ps,
+                                 s.end ? s.end->ps : -1, s.dropped));
+  return storms;
+}
+
+const std::vector<std::string> kTwoStorms = {"s.p0 3 1 10 20 0", "s.p1 3 1 10 -1 5"};
+
+TEST(Durability, PauseStormsSurviveSigkillWhileTheyLast) {
+  TemporaryFolder folder;
+  RecordingChild child([&](auto say) {
+    TwoStorms storms;
+    RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    const RunRecorder::Following following(recorder, &storms);
+    say();
+    while (true) ::pause();
+  });
+  ASSERT_TRUE(child.wait_until_it_says_so());
+  while (recorded_storms(folder.path()) != kTwoStorms) std::this_thread::yield();
+  child.kill();
+  EXPECT_EQ(recorded_storms(folder.path()), kTwoStorms);
+}
+
+TEST(Durability, TheEndReplacesStormsWrittenBefore) {
+  TemporaryFolder folder;
+  TwoStorms storms;
+  RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+  {
+    const RunRecorder::Following following(recorder, &storms);
+    while (recorded_storms(folder.path()) != kTwoStorms) std::this_thread::yield();
+  }
+  RunEnd end;
+  end.storms = {{.name = "s.p1", .priority = 3, .stuck = Time(1), .begin = Time(10), .end = Time(30), .dropped = 6}};
+  recorder.end(end);
+  EXPECT_EQ(recorded_storms(folder.path()), std::vector<std::string>{"s.p1 3 1 10 30 6"});
 }
 
 // The samples of the run's end are all of them: what was written before is not there twice.

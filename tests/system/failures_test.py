@@ -172,6 +172,60 @@ class Interruption(RankwireTest):
         self.assert_readable(Run(self.out), operations)
 
 
+class InterruptedStorm(RankwireTest):
+    """A run that is killed while a host pauses its switch port for good."""
+
+    def test_the_record_has_the_storm_that_lasts(self):
+        config = {
+            "workload": {"generate": transformer(layers=64, hidden=1024, micro_batches=16)},
+            "hosts": {"count": 4, "npus": 2},
+            "ports": {"count": 4, "device": "ring", "rate": "200Mbps"},
+            "fabric": {
+                "topology": "star",
+                "lossless": [3],
+                "buffer": {"shared": "8MiB", "headroom": "64KiB"},
+                "watchdog": {"detection": "40ms", "restoration": "40ms"},
+            },
+            # 69 s: nothing fails meanwhile.
+            "transport": {"timeout": 24},
+            "impairments": [{"action": "pause", "port": "p3", "priorities": [3], "from": "100ms", "interval": "10ms"}],
+        }
+        out = self.folder / "run"
+        process = start("run", self.configuration(config), "--quiet", "--out", out)
+        try:
+            deadline = time.monotonic() + 60
+            while self.dropped(out) == 0:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    self.fail(f"no storm in the record, exit status {process.poll()}: {process.stderr.read()}")
+                time.sleep(0.05)
+            process.kill()
+        finally:
+            process.kill()
+            process.communicate()
+        report = rankwire("report", out)
+        self.assertEqual(report.returncode, OK, report.stderr)
+        run = Run(out)
+        self.assertEqual(run.summary["verdict"], "interrupted")
+        (storm,) = run.summary["storms"]
+        self.assertEqual((storm["name"], storm["priority"], storm["end_ps"]), ("switch.p3", 3, None))
+        # Looked at every quarter of 40 ms.
+        self.assertGreaterEqual(storm["begin_ps"], 140 * 10**9)
+        self.assertGreaterEqual(storm["begin_ps"] - storm["stuck_ps"], 40 * 10**9)
+        self.assertGreater(storm["dropped"], 0)
+        self.assertIn("Pause storms", (out / "report.html").read_text(encoding="utf-8"))
+
+    def dropped(self, out):
+        """Frames that storms cost, according to the record."""
+        database = out / "run.sqlite"
+        if not database.exists():
+            return 0
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            try:
+                return connection.execute("SELECT total(dropped) FROM storms WHERE run = 1").fetchone()[0]
+            except sqlite3.OperationalError:  # the tables are not there yet
+                return 0
+
+
 class Environment(Failing):
     def test_absent_interface(self):
         config = self.one_all_reduce()
