@@ -46,7 +46,7 @@ def flow_hash(flow, with_queue_pair):
     return value >> 32
 
 
-def member(flow, seed, switch, members, with_queue_pair):
-    """Which of so many ports the switch of this number takes."""
-    switch_seed = mix(mix(seed + switch * _GOLDEN & _MASK))
+def member(flow, seed, switch, members, with_queue_pair, shared=False):
+    """Which of so many ports the switch of this number takes; `shared`: `fabric.balancing.seeds`."""
+    switch_seed = mix(seed) if shared else mix(mix(seed + switch * _GOLDEN & _MASK))
     return (mix(flow_hash(flow, with_queue_pair) ^ switch_seed) >> 32) * members >> 32

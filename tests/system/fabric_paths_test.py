@@ -75,7 +75,7 @@ class Paths(RankwireTest):
         """Frames and bytes that each port of a switch sent, floods included."""
         return {row["name"]: (int(row["tx_frames"]), int(row["tx_bytes"])) for row in run.rows("ports") if "." in row["name"]}
 
-    def predicted(self, sent, with_queue_pair):
+    def predicted(self, sent, with_queue_pair, shared):
         """Frames and bytes by port, from the frames that hosts sent."""
         host_of = {packet.data[6:12]: host for host, packet, _ in sent}
         frames, size = collections.Counter(), collections.Counter()
@@ -84,17 +84,17 @@ class Paths(RankwireTest):
             here, there = leaf_of(source), leaf_of(target)
             path = [f"leaf{there}.p{target}"]
             if here != there:
-                up = uplinks(here)[ecmp.member(flow, SEED, here, SPINES * CABLES, with_queue_pair)]
+                up = uplinks(here)[ecmp.member(flow, SEED, here, SPINES * CABLES, with_queue_pair, shared)]
                 spine = int(up.split(".spine")[1].split("#")[0])
                 down = downlinks(spine, there)
-                path += [up, down[ecmp.member(flow, SEED, LEAVES + spine, CABLES, with_queue_pair)]]
+                path += [up, down[ecmp.member(flow, SEED, LEAVES + spine, CABLES, with_queue_pair, shared)]]
             for port in path:
                 frames[port] += 1
                 size[port] += packet.length
         return frames, size
 
-    def assert_as_predicted(self, run, packets, sent, with_queue_pair):
-        frames, size = self.predicted(sent, with_queue_pair)
+    def assert_as_predicted(self, run, packets, sent, with_queue_pair, shared=False):
+        frames, size = self.predicted(sent, with_queue_pair, shared)
         # What is no packet of the run, as the capture has it on the way out.
         flooded, flooded_bytes = collections.Counter(), collections.Counter()
         carried = collections.Counter()
@@ -126,6 +126,16 @@ class Paths(RankwireTest):
                 flows = {flow for host, _, flow in sent}
                 self.assertEqual(len(flows), 2 * 8 * 7 * 4)
                 self.assertLess(fairness(used), 0.999)
+
+    def test_shared_seeds_polarise(self):
+        """A spine repeats the choice that a leaf made by the same number: of its two cables it uses one."""
+        run, packets, sent = self.twin(balancing={"seeds": "shared"})
+        self.assert_as_predicted(run, packets, sent, False, shared=True)
+        loads = self.loads(run)
+        for spine in range(SPINES):
+            for leaf in range(LEAVES):
+                used = [loads[name][0] > 0 for name in downlinks(spine, leaf)]
+                self.assertEqual(used, [spine < SPINES // 2, spine >= SPINES // 2])
 
     def test_in_real_time_too(self):
         run, packets, sent = self.twin("run", "resolve")
@@ -168,6 +178,48 @@ class Paths(RankwireTest):
         entered = sum(int(row["rx_frames"]) for row in run.rows("ports") if row["name"].split(".")[-1].startswith("p") and "." in row["name"])
         self.assertEqual(len(packets) + left_out, hops + entered)
         self.assertLessEqual(sum(32 + (len(packet.data) + 3) // 4 * 4 + 12 for packet in packets), 1 << 20)
+
+
+class Rails(RankwireTest):
+    """Eight NICs on two rails, four to a group: what two of a leaf send each other stays there, all else takes a spine."""
+
+    RAILS, GROUP, SPINES = 2, 2, 2
+
+    def leaf(self, port):
+        return f"group{port // (self.RAILS * self.GROUP)}.rail{port % self.RAILS}"
+
+    def test_traffic_within_a_rail_and_group_stays_below_the_spines(self):
+        prefix = self.folder / "all_to_all"
+        chakra.write_ranks(prefix, [[chakra.collective(chakra.ALL_TO_ALL, MIB)]] * HOSTS)
+        config = {
+            "workload": {"traces": str(prefix)},
+            "hosts": {"count": HOSTS, "npus": 1},
+            "ports": {"count": HOSTS, "rate": "10Gbps"},
+            "fabric": {"topology": "rail", "rails": self.RAILS, "group": self.GROUP, "spines": self.SPINES},
+            "record": {"capture": "64MiB"},
+        }
+        run = self.call("simulate", config, "--twin")
+        self.assert_delivered(run)
+        _, packets = pcapng.read(run.folder / "capture.pcapng")
+        entered = [p for p in packets if p.direction == pcapng.INBOUND]
+        # The port of a host is the last part of its interface's name, and its MAC address that of what it sends.
+        port_of = {packet.data[6:12]: int(packet.interface.split(".p")[1]) for packet in entered}
+        up, down, below = collections.Counter(), collections.Counter(), collections.Counter()
+        for packet in entered:
+            here, there = self.leaf(port_of[packet.data[6:12]]), self.leaf(port_of[packet.data[:6]])
+            if here == there:
+                below[here] += 1
+            else:
+                up[here] += 1
+                down[there] += 1
+        # Seven of eight pairs of ports; each NIC has one neighbour on its leaf.
+        self.assertEqual(sum(up.values()), 6 * sum(below.values()))
+        rows = {row["name"]: int(row["tx_frames"]) for row in run.rows("ports", fidelity="twin")}
+        for leaf in {self.leaf(port) for port in range(HOSTS)}:
+            spines = [f"spine{spine}" for spine in range(self.SPINES)]
+            self.assertEqual(sum(rows[f"{leaf}.{spine}"] for spine in spines), up[leaf])
+            self.assertEqual(sum(rows[f"{spine}.{leaf}"] for spine in spines), down[leaf])
+        self.assertEqual(len(rows), 2 * HOSTS + 2 * 4 * self.SPINES)
 
 
 if __name__ == "__main__":

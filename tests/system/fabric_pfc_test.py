@@ -157,6 +157,15 @@ class Storm(FabricTest):
         self.assertEqual(sum(self.ports(run, "dropped").values()), 0)
         self.assertEqual(run.summary["storms"], [])
 
+    def test_a_watchdog_that_forwards_delivers_through_the_storm(self):
+        run = self.call("simulate", self.config({"action": "forward"}), "--twin", out="forwarded")
+        self.assert_delivered(run)
+        self.assertEqual(sum(self.ports(run, "dropped").values()), 0)
+        storms = run.summary["storms"]
+        self.assertEqual({(storm["name"], storm["dropped"]) for storm in storms}, {("switch.p3", 0)})
+        self.assertIn(DATA, {storm["priority"] for storm in storms})
+        self.assertGreater(sum(storm["forwarded"] for storm in storms), 0)
+
     def test_after_a_storm_everything_is_delivered(self):
         run = self.call("simulate", self.config({}, until="20ms"), "--twin", out="short")
         self.assert_delivered(run)
