@@ -3,7 +3,7 @@
 
 #include <cassert>
 #include <cstdint>
-#include <memory>
+#include <new>
 #include <vector>
 
 #include "base/event.h"
@@ -58,7 +58,8 @@ class MessagePool {
   uint32_t take() noexcept {
     if (free_count_ == 0) return OutboundMessage::kNone;
     const uint32_t slot = free_[--free_count_];
-    std::construct_at(&slots_[slot]);
+    // Default-initialised: OutboundMessage() would first fill the slot with zeros.
+    ::new (static_cast<void*>(&slots_[slot])) OutboundMessage;
     return slot;
   }
   /// A slot with this message, or kNone.
