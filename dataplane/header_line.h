@@ -28,19 +28,32 @@ class HeaderLine {
     d_ = _mm_insert_epi16(d_, static_cast<int>(opcode) | flags << 8, kOpcodeWord);
   }
 
-  /// The packet is so many bytes longer than the template's.
-  void lengthen(uint32_t bytes) noexcept {
-    d_ = _mm_insert_epi16(d_, big_endian(path_.transport().udp.length.value() + bytes), kUdpLengthWord);
-    const uint8_t* const ip = path_.ip();
+  /// The lengths of full packets with so many bytes of extended headers, as words of their headers.
+  class Lengths {
+   public:
+    Lengths(uint32_t mtu, uint32_t extended) noexcept {
+      const uint32_t udp = sizeof(TransportHeader) + extended + mtu + kIcrcBytes;
+      udp_ = big_endian(udp);
+      ipv4_ = big_endian(sizeof(Ipv4Header) + udp);
+      extended_ = big_endian(extended);
+    }
+
+   private:
+    friend class HeaderLine;
+    int udp_;  // also IPv6's payload length
+    int ipv4_;
+    int extended_;
+  };
+  /// The packet is longer than the template's, whose MTU is that of the lengths.
+  void lengthen(const Lengths& lengths) noexcept {
+    d_ = _mm_insert_epi16(d_, lengths.udp_, kUdpLengthWord);
     if (path_.ip_version == IpVersion::kIpv4) {
-      const auto& header = *reinterpret_cast<const Ipv4Header*>(ip);
-      b_ = _mm_insert_epi16(b_, big_endian(header.total_length.value() + bytes), kTotalLengthWord);
-      // RFC 1624 equation 3; the sum of a header is never 0.
-      const uint32_t sum = uint32_t{static_cast<uint16_t>(~header.checksum.value())} + bytes;
-      c_ = _mm_insert_epi16(c_, big_endian(~((sum & 0xFFFF) + (sum >> 16))), kChecksumWord);
+      b_ = _mm_insert_epi16(b_, lengths.ipv4_, kTotalLengthWord);
+      // RFC 1624 equation 3; the sum of a header is never 0. The order of bytes does not matter (RFC 1071 section 2 B).
+      const int sum = 0xFFFF - _mm_extract_epi16(c_, kChecksumWord) + lengths.extended_;
+      c_ = _mm_insert_epi16(c_, ~((sum & 0xFFFF) + (sum >> 16)), kChecksumWord);
     } else {
-      const auto& header = *reinterpret_cast<const Ipv6Header*>(ip);
-      a_ = _mm_insert_epi16(a_, big_endian(header.payload_length.value() + bytes), kPayloadLengthWord);
+      a_ = _mm_insert_epi16(a_, lengths.udp_, kPayloadLengthWord);
     }
   }
 
@@ -74,19 +87,14 @@ class HeaderLine {
     return __builtin_cpu_supports("avx512f") != 0;
   }
 
-  /// More than 64 bytes.
-  bool is_long() const noexcept { return is_long_; }
-
-  /// So that the headers end at `end`. `kLong` is `is_long()`.
-  template <bool kLong>
+  /// So that the headers end at `end`.
   void write(uint8_t* end) const noexcept {
-    if constexpr (kLong) store(end - 80, front_);
+    if (is_long_) store(end - 80, front_);
     store(end - 64, a_);
     store(end - 48, b_);
     store(end - 32, c_);
     store(end - 16, d_);
   }
-  void write(uint8_t* end) const noexcept { is_long_ ? write<true>(end) : write<false>(end); }
 
  private:
   // Places in 16-bit words of the registers, which end 0, 16, 32 and 48 bytes in front of the headers' end.
@@ -107,7 +115,7 @@ class HeaderLine {
   static __m128i load(const uint8_t* p) noexcept { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
   static void store(uint8_t* p, __m128i x) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x); }
 
-  const bool is_long_;
+  const bool is_long_;  // more than 64 bytes
   const HeaderTemplate& path_;
   __m128i front_, a_, b_, c_, d_;
 };

@@ -88,8 +88,8 @@ void RequestWriter::write_packet(const HeaderTemplate& path, const OutboundPacke
   std::memcpy(port.trailer_place(place, length), &trailer, sizeof trailer);
 }
 
-FrameShape RequestWriter::write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
-                                           FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+void RequestWriter::write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                                     FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
   const OutboundPacket packet{.opcode = opcodes_of(message.verb).last,
                               .ack_request = true,
                               .solicited = message.solicited && consumes_receive(message.verb),
@@ -97,27 +97,56 @@ FrameShape RequestWriter::write_short_last(const HeaderTemplate& path, const Out
                               .payload_length = message.bytes & (mtu_ - 1),
                               .immediate = message.immediate};
   write_packet(path, packet, 0, 0, port.place(buffer), port);
-  return shape(path, packet.opcode, packet.payload_length);
+}
+
+// In a block of 256 sequence numbers only the last byte of the PSN changes, and the ICRC by that.
+void RequestWriter::write_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
+                                std::span<const FrameBuffer> buffers, Place place) const noexcept {
+  const HeaderLine line(path, opcode);
+  const auto change = pattern_icrc_.change_in_block();
+  while (!buffers.empty()) {
+    const auto in_block = buffers.first(std::min<size_t>(buffers.size(), 256 - (psn & 0xFF)));
+    const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
+    for (const FrameBuffer buffer : in_block) {
+      auto* const frame = static_cast<uint8_t*>(buffer);
+      line.write(frame + place.payload);
+      store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
+      store(frame + place.trailer, icrc ^ change[psn & 0xFF]);
+      ++psn;
+    }
+    psn &= kPsnMask;
+    buffers = buffers.subspan(in_block.size());
+  }
 }
 
 // A header is one store, sequence number and all.
-__attribute__((target("avx512f"))) void RequestWriter::write_wide_block(const HeaderTemplate& path, Opcode opcode,
-                                                                        uint32_t icrc, uint32_t psn,
+__attribute__((target("avx512f"))) void RequestWriter::write_wide_lines(const HeaderTemplate& path, Opcode opcode,
+                                                                        uint32_t psn,
                                                                         std::span<const FrameBuffer> buffers,
                                                                         Place place) const noexcept {
   constexpr __mmask16 kLastWord = 0x8000, kFirstWordOfBth = kLastWord >> (sizeof(Bth) / sizeof(uint32_t) - 1);
+  constexpr uint32_t kNextPsn = 1u << 24;  // as it stands in memory, within a block
   const uint8_t* const end = path.header_end();
   uint32_t bth;
   std::memcpy(&bth, end - sizeof(Bth), sizeof bth);
   bth = (bth & ~uint32_t{0xFF}) | static_cast<uint32_t>(opcode);
   const __m512i header = _mm512_mask_set1_epi32(_mm512_loadu_si512(end - 64), kFirstWordOfBth, static_cast<int>(bth));
-  const auto change = pattern_icrc_.change_in_block();
-  for (const FrameBuffer buffer : buffers) {
-    auto* const frame = static_cast<uint8_t*>(buffer);
-    const auto number = static_cast<int>(byte_swapped(psn));
-    _mm512_storeu_si512(frame + place.payload - 64, _mm512_mask_set1_epi32(header, kLastWord, number));
-    store(frame + place.trailer, icrc ^ change[psn & 0xFF]);
-    ++psn;
+  const size_t header_place = place.payload - 64;
+  const size_t trailer_place = place.trailer;
+  while (!buffers.empty()) {
+    const size_t in_block = std::min<size_t>(buffers.size(), 256 - (psn & 0xFF));
+    const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
+    const FrameBuffer* const buffer = buffers.data();
+    const uint32_t* const change = pattern_icrc_.change_in_block().data() + (psn & 0xFF);
+    uint32_t number = byte_swapped(psn);
+    for (size_t i = 0; i < in_block; ++i) {
+      auto* const frame = static_cast<uint8_t*>(buffer[i]);
+      _mm512_storeu_si512(frame + header_place, _mm512_mask_set1_epi32(header, kLastWord, static_cast<int>(number)));
+      store(frame + trailer_place, icrc ^ change[i]);
+      number += kNextPsn;
+    }
+    psn = psn_add(psn, static_cast<uint32_t>(in_block));
+    buffers = buffers.subspan(in_block);
   }
 }
 

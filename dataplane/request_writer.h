@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -33,7 +35,12 @@ class RequestWriter {
   /// Under SourcePortPolicy::kLinux and kFixed every packet has its template's source port.
   RequestWriter(const PatternIcrc& pattern_icrc, PayloadMode payload, uint32_t mtu,
                 SourcePortPolicy source_ports = SourcePortPolicy::kLinux)
-      : payload_(payload), source_ports_(source_ports), mtu_(mtu), pattern_icrc_(pattern_icrc) {}
+      : payload_(payload),
+        source_ports_(source_ports),
+        mtu_(mtu),
+        with_immediate_(mtu, sizeof(ImmediateHeader)),
+        with_reth_(mtu, sizeof(Reth)),
+        pattern_icrc_(pattern_icrc) {}
 
   /// Of each frame of a run of such packets.
   FrameShape shape(const HeaderTemplate& path, Opcode opcode, uint32_t payload_length) const noexcept {
@@ -60,14 +67,21 @@ class RequestWriter {
 
   /// The short way for what most packets are: the pattern, and MIDDLEs that differ by PSN alone.
   bool has_short_way() const noexcept { return payload_ == PayloadMode::kPattern && has_one_port(); }
-  FrameShape middle_shape(const HeaderTemplate& path) const noexcept {
-    return {mtu_, path.header_length, uint16_t{kIcrcBytes}};
+  /// Of a MIDDLE, and of the first and the last packet of a message of more than one.
+  FrameShape middle_shape(const HeaderTemplate& path) const noexcept { return full_shape(path.header_length); }
+  FrameShape first_shape(const HeaderTemplate& path, Verb verb) const noexcept {
+    return full_shape(path.header_length + (opcodes_of(verb).first == Opcode::kSendFirst ? 0 : sizeof(Reth)));
   }
-  /// The first and the last packet of a message of more than one. A WRITE goes to `region`, as most do, or elsewhere.
-  FrameShape write_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
-                         uint32_t psn, FrameBuffer buffer, Place place) const noexcept;
-  FrameShape write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
-                        const FramePort::Capabilities& port) const noexcept;
+  FrameShape last_shape(const HeaderTemplate& path, const OutboundMessage& message) const noexcept {
+    if (const uint32_t length = message.bytes & (mtu_ - 1); length != 0)
+      return shape(path, opcodes_of(message.verb).last, length);
+    return full_shape(path.header_length + (has_immediate(message.verb) ? sizeof(ImmediateHeader) : 0));
+  }
+  /// These packets. A WRITE goes to `region`, as most do, or elsewhere.
+  void write_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region, uint32_t psn,
+                   FrameBuffer buffer, Place place) const noexcept;
+  void write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
+                  const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
                      Place place) const noexcept;
   /// One of them, which may ask for an acknowledgement.
@@ -75,14 +89,17 @@ class RequestWriter {
                     bool ack_request = false) const noexcept;
 
  private:
-  // MIDDLEs whose sequence numbers differ in their last byte, and ICRCs from `icrc` by that.
-  template <bool kLong>
-  void write_block(const HeaderLine& line, uint32_t icrc, uint32_t psn, std::span<const FrameBuffer> buffers,
+  void write_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
                    Place place) const noexcept;
-  void write_wide_block(const HeaderTemplate& path, Opcode opcode, uint32_t icrc, uint32_t psn,
-                        std::span<const FrameBuffer> buffers, Place place) const noexcept;
+  void write_wide_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
+                        Place place) const noexcept;
   template <class Word>
   static void store(uint8_t* out, Word word) noexcept;
+  // Made as the word that it is copied and compared as.
+  FrameShape full_shape(size_t header_length) const noexcept {
+    static_assert(offsetof(FrameShape, header_length) == 4 && offsetof(FrameShape, trailer_length) == 6);
+    return std::bit_cast<FrameShape>(uint64_t{mtu_} | uint64_t{header_length} << 32 | uint64_t{kIcrcBytes} << 48);
+  }
   static uint16_t trailer_bytes(uint32_t payload_length) noexcept {
     return static_cast<uint16_t>((-payload_length & 3) + kIcrcBytes);
   }
@@ -91,8 +108,8 @@ class RequestWriter {
   }
   void write_packet(const HeaderTemplate& path, const OutboundPacket& packet, uint64_t payload_key, uint32_t offset,
                     uint8_t* place, const FramePort::Capabilities& port) const noexcept;
-  FrameShape write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
-                              FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept;
+  void write_short_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn, FrameBuffer buffer,
+                        const FramePort::Capabilities& port) const noexcept;
   OutboundPacket first_packet(const HeaderTemplate& path, const OutboundMessage& message,
                               const RequestRun& run) const noexcept;
   bool has_one_port() const noexcept {
@@ -107,6 +124,7 @@ class RequestWriter {
   const PayloadMode payload_;
   const SourcePortPolicy source_ports_;
   const uint32_t mtu_;
+  const HeaderLine::Lengths with_immediate_, with_reth_;
   const bool wide_ = HeaderLine::has_wide_registers();
   const PatternIcrc& pattern_icrc_;
 };
@@ -116,52 +134,55 @@ void RequestWriter::store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
 }
 
-inline FrameShape RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message,
-                                             const RemoteRegion& region, uint32_t psn, FrameBuffer buffer,
-                                             Place place) const noexcept {
+inline void RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message,
+                                       const RemoteRegion& region, uint32_t psn, FrameBuffer buffer,
+                                       Place place) const noexcept {
   const Opcode opcode = opcodes_of(message.verb).first;
   if (opcode == Opcode::kSendFirst) {
-    write_middle(path, opcode, psn, buffer, place);
-    return middle_shape(path);
+    return write_middle(path, opcode, psn, buffer, place);
   }
-  auto* const frame = static_cast<uint8_t*>(buffer);
-  uint8_t* const end = frame + place.payload - sizeof(Reth);
+  // Whatever is read is read before anything is written: to the compiler a frame may be anything.
   HeaderLine line(path, opcode);
-  line.lengthen(sizeof(Reth));
-  line.write(end);
-  // RETH in two words, as it stands in memory.
-  store(end - sizeof(uint32_t), byte_swapped(psn));
-  store(end, byte_swapped(message.remote_address));
-  store(end + sizeof(uint64_t), byte_swapped(uint64_t{message.rkey} << 32 | message.bytes));
+  line.lengthen(with_reth_);
   const BthChange bth{.opcode = opcode, .psn = psn};
   const bool is_region = message.remote_address == region.address && message.rkey == region.key;
-  store(frame + place.trailer,
-        is_region ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
-                  : pattern_icrc_.full_with_reth(path, bth, pattern_icrc_.region(message.remote_address, message.rkey),
-                                                 message.bytes));
-  return {mtu_, static_cast<uint16_t>(path.header_length + sizeof(Reth)), uint16_t{kIcrcBytes}};
+  const uint32_t icrc = is_region
+                            ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
+                            : pattern_icrc_.full_with_reth(
+                                  path, bth, pattern_icrc_.region(message.remote_address, message.rkey), message.bytes);
+  // RETH in two words, as it stands in memory.
+  const uint64_t address = byte_swapped(message.remote_address);
+  const uint64_t key_and_length = byte_swapped(uint64_t{message.rkey} << 32 | message.bytes);
+  auto* const frame = static_cast<uint8_t*>(buffer);
+  uint8_t* const end = frame + place.payload - sizeof(Reth);
+  line.write(end);
+  store(end - sizeof(uint32_t), byte_swapped(psn));
+  store(end, address);
+  store(end + sizeof address, key_and_length);
+  store(frame + place.trailer, icrc);
 }
 
-inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
-                                            FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
+inline void RequestWriter::write_last(const HeaderTemplate& path, const OutboundMessage& message, uint32_t psn,
+                                      FrameBuffer buffer, const FramePort::Capabilities& port) const noexcept {
   if ((message.bytes & (mtu_ - 1)) != 0) return write_short_last(path, message, psn, buffer, port);
   const Opcode opcode = opcodes_of(message.verb).last;
   const bool solicited = message.solicited && consumes_receive(message.verb);
-  const uint16_t extended = has_immediate(message.verb) ? sizeof(ImmediateHeader) : 0;
+  const bool immediate = has_immediate(message.verb);
+  const uint16_t extended = immediate ? sizeof(ImmediateHeader) : 0;
+  const uint32_t word = byte_swapped(message.immediate);
+  HeaderLine line(path, opcode, solicited);
+  if (immediate) line.lengthen(with_immediate_);
+  const BthChange bth{.opcode = opcode, .ack_request = true, .solicited = solicited, .psn = psn};
+  const uint32_t icrc =
+      immediate ? pattern_icrc_.full_with_word(path, bth, word)
+                : pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version, PatternIcrc::kBare, bth);
   const Place place = place_in(port);
   auto* const frame = static_cast<uint8_t*>(buffer);
   uint8_t* const end = frame + place.payload - extended;
-  HeaderLine line(path, opcode, solicited);
-  line.lengthen(extended);
   line.write(end);
   store(end - sizeof(uint32_t), byte_swapped(psn | uint32_t{Bth::kAckRequest} << 24));
-  const BthChange bth{.opcode = opcode, .ack_request = true, .solicited = solicited, .psn = psn};
-  const uint32_t immediate = byte_swapped(message.immediate);
-  if (extended > 0) store(end, immediate);
-  store(frame + place.trailer, extended > 0 ? pattern_icrc_.full_with_word(path, bth, immediate)
-                                            : pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version,
-                                                                 PatternIcrc::kBare, bth));
-  return {mtu_, static_cast<uint16_t>(path.header_length + extended), uint16_t{kIcrcBytes}};
+  if (immediate) store(end, word);
+  store(frame + place.trailer, icrc);
 }
 
 [[gnu::always_inline]] inline void RequestWriter::write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
@@ -178,36 +199,13 @@ inline FrameShape RequestWriter::write_last(const HeaderTemplate& path, const Ou
         pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version, PatternIcrc::kBare, bth));
 }
 
-// The template is the header: nothing but opcode and PSN is to be written. In a block of 256 sequence numbers only the
-// last byte of the PSN changes.
+// The template is the header: nothing but opcode and PSN is to be written.
 inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
                                          std::span<const FrameBuffer> buffers, Place place) const noexcept {
-  const HeaderLine line(path, opcode);
-  while (!buffers.empty()) {
-    const auto in_block = buffers.first(std::min<size_t>(buffers.size(), 256 - (psn & 0xFF)));
-    const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
-    if (line.is_long()) {
-      write_block<true>(line, icrc, psn, in_block, place);
-    } else if (wide_) {
-      write_wide_block(path, opcode, icrc, psn, in_block, place);
-    } else {
-      write_block<false>(line, icrc, psn, in_block, place);
-    }
-    psn = psn_add(psn, static_cast<uint32_t>(in_block.size()));
-    buffers = buffers.subspan(in_block.size());
-  }
-}
-
-template <bool kLong>
-inline void RequestWriter::write_block(const HeaderLine& line, uint32_t icrc, uint32_t psn,
-                                       std::span<const FrameBuffer> buffers, Place place) const noexcept {
-  const auto change = pattern_icrc_.change_in_block();
-  for (const FrameBuffer buffer : buffers) {
-    auto* const frame = static_cast<uint8_t*>(buffer);
-    line.write<kLong>(frame + place.payload);
-    store(frame + place.payload - sizeof(uint32_t), byte_swapped(psn));
-    store(frame + place.trailer, icrc ^ change[psn & 0xFF]);
-    ++psn;
+  if (wide_ && path.header_length <= 64) {
+    write_wide_lines(path, opcode, psn, buffers, place);
+  } else {
+    write_lines(path, opcode, psn, buffers, place);
   }
 }
 

@@ -251,16 +251,14 @@ void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::
   const uint32_t last = count == requester.packets_left() ? 1 : 0;
   const uint32_t middles = count - first - last;
   const uint32_t psn = requester.next_psn();
-  FrameShape first_shape, last_shape;
-  if (first > 0) first_shape = writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
+  // The lane's state first: the frames that are written then might be anything to the compiler.
+  if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
+  if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
+  if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
+  if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
   if (middles > 0)
     writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
-  if (last > 0)
-    last_shape = writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
-  // Only now that no frame is written to, which might be anything to the compiler, the lane's state.
-  if (first > 0) stage_data(lane, 1, first_shape);
-  if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
-  if (last > 0) stage_data(lane, 1, last_shape);
+  if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
   const Time deadline = requester.deadline();
   requester.new_packets_sent(*pool_, count, now);
   if (last) note_deadline(queue_pair, now, deadline);

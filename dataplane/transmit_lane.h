@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/id.h"
@@ -118,8 +119,11 @@ class TransmitLane {
   bool is_idle(Time now) const noexcept { return !has_work() && control_due() > now; }
   Time control_due() const noexcept;
   void begin_run(FrameShape shape) noexcept {
-    run_[runs_++] = {shape, 0};
     open_shape_ = std::bit_cast<uint64_t>(shape);
+    // As a word: a shape that is copied is taken apart.
+    FrameRun& opened = run_[runs_++];
+    std::memcpy(static_cast<void*>(&opened.shape), &open_shape_, sizeof opened.shape);
+    opened.count = 0;
     slot_ = pacer_.line_time(shape.length());
   }
   void complete() noexcept;

@@ -198,10 +198,9 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
         Buffers quick(3), plain(3);
         // Its own region, or another, to whose address or key that packet does not go.
         const RemoteRegion region = pattern_icrc.region(message.remote_address - (i == 1), message.rkey + (i == 2));
-        const FrameShape first =
-            writer.write_first(path, message, region, 0xFFFFFE, quick.buffers[0], writer.place_in(Buffers::kPort));
+        writer.write_first(path, message, region, 0xFFFFFE, quick.buffers[0], writer.place_in(Buffers::kPort));
         writer.write_middle(path, opcodes.middle, 0xFFFFFF, quick.buffers[1], writer.place_in(Buffers::kPort));
-        const FrameShape last = writer.write_last(path, message, 0, quick.buffers[2], Buffers::kPort);
+        writer.write_last(path, message, 0, quick.buffers[2], Buffers::kPort);
         const RequestRun runs[] = {{.opcode = opcodes.first, .psn = 0xFFFFFE, .length = kMtu, .dma_length = bytes},
                                    {.opcode = opcodes.middle, .psn = 0xFFFFFF, .length = kMtu},
                                    {.opcode = opcodes.last,
@@ -209,7 +208,8 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
                                     .solicited = message.solicited && consumes_receive(verb),
                                     .psn = 0,
                                     .length = bytes - 4 * kMtu}};
-        const FrameShape shapes[] = {first, writer.middle_shape(path), last};
+        const FrameShape shapes[] = {writer.first_shape(path, verb), writer.middle_shape(path),
+                                     writer.last_shape(path, message)};
         for (size_t n = 0; n < 3; ++n) {
           SCOPED_TRACE(n);
           writer.write(path, message, runs[n], std::span(plain.buffers).subspan(n, 1), Buffers::kPort);
