@@ -13,9 +13,9 @@ class Device {
   virtual bool step(Time now) noexcept = 0;
   /// When `step` next has something to do if nothing arrives.
   virtual Time next_event() const noexcept = 0;
-  /// In virtual time, when nothing outside the device happens before `limit`: does what is due before then, up to the
-  /// first thing that can be noticed outside, and returns `next_event`. Whatever the device was told after the last
-  /// `step` it may leave for the next.
+  /// In virtual time, when nothing outside the device happens before `limit`: does what is due before then, and what is
+  /// later and cannot be changed from outside any more, up to the first thing that can be noticed there, and returns
+  /// `next_event`. Whatever the device was told after the last `step` it may leave for the next.
   virtual Time run_ahead([[maybe_unused]] Time limit) noexcept { return next_event(); }
 };
 

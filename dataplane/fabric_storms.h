@@ -24,7 +24,7 @@ struct FabricStorm {
   bool operator==(const FabricStorm&) const = default;
 };
 
-/// Keeps the first storms, in the order in which they began; later ones are counted. No allocation after construction;
+/// Keeps the first storms, in the order in which they were found; later ones are counted. No allocation after construction;
 /// one thread, but for `copy`.
 class FabricStorms {
  public:

@@ -309,9 +309,12 @@ TEST(VirtualFabric, RepeatsFromItsSeed) {
 }
 
 /// With marks, pauses and drops: ahead of the steps everything happens at the same times and in the same order. Of the
-/// steps only those remain that hand frames to hosts or take them from there.
+/// steps only those remain that hand frames to hosts or take them from there. Nor do samples change anything, although
+/// no window goes on beyond one.
 TEST(VirtualFabric, RunsAheadAsItSteps) {
-  const auto traffic = [](bool ahead, uint32_t& steps) {
+  const auto traffic = [](bool ahead, bool sampled, uint32_t& steps) {
+    FabricOptions options;
+    if (sampled) options.series = SeriesOptions{.interval = nanoseconds(77)};
     FabricSwitchOptions device;
     device.latency = nanoseconds(300);
     device.classes.lossless = kPriority3;
@@ -319,7 +322,7 @@ TEST(VirtualFabric, RunsAheadAsItSteps) {
     device.buffer.ingress.exponent = -2;
     device.buffer.headroom = Bytes(20'000);
     device.red = RedOptions{.minimum = Bytes(2'000), .maximum = Bytes(20'000), .most_ppm = 500'000};
-    FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {device});
+    FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {device}, options);
     Random random(9);
     for (int i = 0; i < 3000; ++i) {
       const auto from = static_cast<uint32_t>(random.below(16)), to = static_cast<uint32_t>(random.below(4));
@@ -342,7 +345,10 @@ TEST(VirtualFabric, RunsAheadAsItSteps) {
     return got;
   };
   uint32_t steps = 0;
-  EXPECT_EQ(traffic(true, steps), traffic(false, steps));
+  const auto stepped = traffic(false, false, steps);
+  EXPECT_EQ(traffic(false, true, steps), stepped);
+  EXPECT_EQ(traffic(true, true, steps), stepped);
+  EXPECT_EQ(traffic(true, false, steps), stepped);
   EXPECT_GT(steps, 0u);
 }
 
