@@ -22,6 +22,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/rank_names.h"
 #include "emulator/report/storms.h"
 
 namespace rankwire {
@@ -138,7 +139,7 @@ std::string result(const RunReader& record) {
          list(fidelity.reasons);
 }
 
-std::string deviation_rows(std::span<const OperationRow> rows, Duration most) {
+std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names) {
   HtmlTable table({{"Extra time"},
                    {"Emulated"},
                    {"Reference"},
@@ -156,14 +157,14 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most) {
     const Duration extra = emulated - reference;
     const auto bandwidth = operation_bandwidth(row.node, emulated);
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
-               emulated, reference, readable_ratio(ratio_of(emulated, reference)), row.node.rank.value, row.iteration,
+               emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
                row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
                bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
   }
   return std::move(table).finish();
 }
 
-std::string longest_rows(std::span<const OperationRow> rows) {
+std::string longest_rows(std::span<const OperationRow> rows, const RankNames& names) {
   HtmlTable table({{"Duration"},
                    {"Worst rank"},
                    {"Iteration"},
@@ -176,7 +177,7 @@ std::string longest_rows(std::span<const OperationRow> rows) {
   for (const OperationRow& row : rows) {
     const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
     const auto bandwidth = operation_bandwidth(row.node, duration);
-    table.add({duration, row.node.rank.value, row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
+    table.add({duration, names(row.node.rank), row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
                row.node.bytes, bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
   }
   return std::move(table).finish();
@@ -194,9 +195,12 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
 }
 
 std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
+  const RankNames names(record);
   if (record.emulated() == nullptr || record.reference() == nullptr) {
     const auto longest = operations.longest();
-    return longest.empty() ? "" : section("Longest communication, worst rank of each", folded(longest, longest_rows));
+    return longest.empty() ? ""
+                           : section("Longest communication, worst rank of each",
+                                     folded(longest, [&](auto rows) { return longest_rows(rows, names); }));
   }
   if (operations.compared() == 0) return {};
   const char* title = "Communication that took longer than in the reference, worst rank of each";
@@ -204,7 +208,7 @@ std::string operations_section(const RunReader& record, const OperationStatistic
   if (deviations.empty())
     return section(title, "<p>None of those that ended on both sides took 1 % or 10 us longer.</p>\n");
   const Duration most = *extra_time(deviations.front());
-  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most); }));
+  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names); }));
 }
 
 /// Times of one rank on one side; absent where the side or the rank is.
@@ -239,15 +243,15 @@ std::vector<RankRow> rank_rows(const RunReader& record, const RecordActivity& ac
   return rows;
 }
 
-std::string reference_ranks(std::span<const RankRow> rows) {
+std::string reference_ranks(std::span<const RankRow> rows, const RankNames& names) {
   HtmlTable table({{"Rank"}, {"Reference"}, {"Compute"}, {"Exposed communication"}});
   for (const RankRow& row : rows) {
-    table.add({row.rank, row.reference.completion, row.reference.compute, row.reference.exposed});
+    table.add({names(row.rank), row.reference.completion, row.reference.compute, row.reference.exposed});
   }
   return std::move(table).finish();
 }
 
-std::string compared_ranks(std::span<const RankRow> rows) {
+std::string compared_ranks(std::span<const RankRow> rows, const RankNames& names) {
   HtmlTable table({{"Rank"},
                    {"Emulated"},
                    {"Reference"},
@@ -257,7 +261,7 @@ std::string compared_ranks(std::span<const RankRow> rows) {
                    {"Exposed communication, emulated"},
                    {"Exposed communication, reference"}});
   for (const RankRow& row : rows) {
-    table.add({row.rank, row.emulated.completion, row.reference.completion, row.extra, row.emulated.compute,
+    table.add({names(row.rank), row.emulated.completion, row.reference.completion, row.extra, row.emulated.compute,
                row.reference.compute, row.emulated.exposed, row.reference.exposed});
   }
   return std::move(table).finish();
@@ -271,7 +275,8 @@ std::string ranks_table(const RunReader& record, const RecordActivity& activity)
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.extra > b.extra; });
   const size_t all = rows.size();
   rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(all, kMostRanks)), rows.end());
-  const std::string table = record.emulated() == nullptr ? reference_ranks(rows) : compared_ranks(rows);
+  const RankNames names(record);
+  const std::string table = record.emulated() == nullptr ? reference_ranks(rows, names) : compared_ranks(rows, names);
   return "<p class=\"note\">Completion time; time with compute at work; time with communication (waiting for other "
          "ranks included) that no compute hides.</p>\n" +
          html_shown_of(rows.size(), all, "summary.json") + table;
@@ -353,7 +358,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Slowest messages", html_messages(record));
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));
-  html += section("Slowest queue pairs", html_flows(queue_pairs));
+  html += section("Slowest queue pairs", html_flows(record, queue_pairs));
   html += section("Ports", html_ports(record, queue_pairs));
   html += section("Queues", html_queues(record));
   html += section("Impairments", html_impairments(record));

@@ -3,6 +3,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
@@ -53,9 +54,10 @@ std::string html_failures(const RunReader& record) {
                    {"Message", kText},
                    {"Reason", kText},
                    {"State of the connection at the end", kText}});
+  const RankNames names(record);
   for (const FailureRow& f : failures) {
     const Connection& c = f.connection;
-    table.add({c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state});
+    table.add({names(c.source), names(c.destination), f.operation, f.message, f.reason, f.state});
   }
   return "<p class=\"note\">The first message that failed on each connection, oldest first.</p>\n" +
          std::move(table).finish();

@@ -12,6 +12,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/port_names.h"
+#include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
 
 namespace rankwire {
@@ -127,11 +128,12 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
                    {"CNPs sent"},
                    {"CNPs handled"},
                    {"Where the time went", kText}});
+  const RankNames rank_names(record);
   for (const size_t rank : order) {
     const bool known = rank < nics.size();
     const auto port = known ? names.find(nics[rank].port) : names.end();
     const FlowTotals &s = ranks[rank].source, &d = ranks[rank].destination;
-    table.add({uint64_t{rank}, port == names.end() ? "-" : port->second, known ? nics[rank].ip : "-", s.messages,
+    table.add({rank_names(rank), port == names.end() ? "-" : port->second, known ? nics[rank].ip : "-", s.messages,
                bytes_of(s.bytes), s.packets, s.retransmitted, s.naks, s.rnr_naks, s.timeouts, d.messages,
                bytes_of(d.bytes), d.marks, ranks[rank].rdma.np_cnp_sent, ranks[rank].rdma.rp_cnp_handled,
                s.causes ? shares_text(*s.causes) : "-"});
@@ -140,7 +142,7 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
          html_shown_of(order.size(), ranks.size(), "ranks.csv") + std::move(table).finish();
 }
 
-std::string html_flows(const FlowStatistics& flows) {
+std::string html_flows(const RunReader& record, const FlowStatistics& flows) {
   const std::vector<RecordedFlow> slowest = flows.slowest();
   if (slowest.empty()) return {};
   HtmlTable table({{"Group", kText}, {"From rank"}, {"To rank"},   {"Channel"},
@@ -148,6 +150,7 @@ std::string html_flows(const FlowStatistics& flows) {
                    {"Messages"},     {"Bytes"},     {"Packets"},   {"Retransmitted"},
                    {"NAKs"},         {"RNR NAKs"},  {"Time-outs"}, {"CE marks"},
                    {"P50"},          {"P99"},       {"Max"},       {"Where the time went", kText}});
+  const RankNames names(record);
   for (const RecordedFlow& row : slowest) {
     const Connection& c = row.flow.connection;
     const FlowCounters& n = row.flow.counters;
@@ -156,8 +159,8 @@ std::string html_flows(const FlowStatistics& flows) {
     };
     const std::string group = row.flow.group.empty() ? "point-to-point" : row.flow.group;
     table.add({c.control ? group + ", clear-to-send" : group,
-               c.source.value,
-               c.destination.value,
+               names(c.source),
+               names(c.destination),
                uint32_t{c.channel},
                to_string(c.path),
                uint32_t{n.member},

@@ -16,7 +16,7 @@ std::string html_counters(const RunReader& record);
 /// The 64 ranks with the most retransmitted packets, then the most bytes.
 std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flows);
 /// The slowest queue pairs.
-std::string html_flows(const FlowStatistics& flows);
+std::string html_flows(const RunReader& record, const FlowStatistics& flows);
 /// `flows` are those of the same run.
 std::string html_ports(const RunReader& record, const FlowStatistics& flows);
 

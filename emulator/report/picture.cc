@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "emulator/report/format.h"
+#include "emulator/report/rank_names.h"
 #include "emulator/report/time_axis.h"
 
 namespace rankwire {
@@ -25,12 +27,13 @@ SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end
   return side;
 }
 
-void add_side(std::string& svg, const SideActivity& activity, int row, int rows, const char* name) {
+void add_side(std::string& svg, const SideActivity& activity, int row, int rows, const char* name,
+              const RankNames& names) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
   const bool reference = std::string_view(name) == to_string(Fidelity::kReference);
   for (size_t rank = 0; rank < activity.columns.size(); ++rank) {
     const int y = kFirstRow + static_cast<int>(rank) * (rows * kRow + kRankGap) + row * kRow;
-    svg += fmt::format("<text x=\"0\" y=\"{}\">rank {} {}</text>\n", y + kBand + 4, rank, name);
+    svg += fmt::format("<text x=\"0\" y=\"{}\">{} {}</text>\n", y + kBand + 4, html_escaped(names.titled(rank)), name);
     for (size_t band = 0; band < 2; ++band) {
       svg += activity.columns[rank][band].svg(kLabelWidth, y + static_cast<int>(band) * kBand, kBand,
                                               kClasses[reference][band]);
@@ -59,12 +62,13 @@ std::string timeline_svg(const RunReader& record, const RecordActivity& activity
     sides.emplace_back(&activity.sides[0], to_string(run->start.fidelity));
   }
   if (record.reference() != nullptr) sides.emplace_back(&activity.sides[1], to_string(Fidelity::kReference));
+  const RankNames names(record);
   std::string bars;
   size_t ranks = 0;
   const int rows = static_cast<int>(sides.size());
   for (int row = 0; row < rows; ++row) {
     const auto& [side, name] = sides[static_cast<size_t>(row)];
-    add_side(bars, *side, row, rows, name);
+    add_side(bars, *side, row, rows, name, names);
     ranks = std::max(ranks, side->columns.size());
   }
   const int height = kFirstRow + static_cast<int>(ranks) * (rows * kRow + kRankGap);

@@ -11,6 +11,7 @@
 #include "emulator/report/latency.h"
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/rank_names.h"
 #include "emulator/report/storms.h"
 #include "emulator/report/time_shares.h"
 
@@ -116,6 +117,14 @@ Json ranks_json(const RunReader& record) {
   return nullptr;
 }
 
+Json aggregators_json(const RunReader& record) {
+  const RankNames names(record);
+  Json list = Json::array();
+  for (size_t i = 0; i < names.aggregators().size(); ++i)
+    list.push_back({{"rank", names.first_aggregator() + i}, {"name", names.aggregators()[i]}});
+  return list;
+}
+
 Json failures_json(const RunReader& record) {
   Json list = Json::array();
   const RecordedRun* run = record.emulated();
@@ -172,6 +181,7 @@ void add_transport(std::string& text, const RunEnd& end) {
 void add_failures(std::string& text, const RunReader& record) {
   const RecordedRun* run = record.emulated();
   const auto failures = run == nullptr ? std::vector<FailureRow>() : record.failures(*run);
+  const RankNames names(record);
   for (size_t i = 0; i < failures.size(); ++i) {
     if (i == kPrintedFailures) {
       text += fmt::format("  and {} more, in summary.json\n", failures.size() - i);
@@ -179,8 +189,8 @@ void add_failures(std::string& text, const RunReader& record) {
     }
     const FailureRow& f = failures[i];
     if (i == 0) text += "failed connections, the first message of each\n";
-    text += fmt::format("  rank {} to rank {}, {}: {} ({}); {}\n", f.connection.source.value,
-                        f.connection.destination.value, f.operation, f.reason, f.message, f.state);
+    text += fmt::format("  {} to {}, {}: {} ({}); {}\n", names.titled(f.connection.source.value),
+                        names.titled(f.connection.destination.value), f.operation, f.reason, f.message, f.state);
   }
 }
 
@@ -197,7 +207,7 @@ std::string operation_label(const NodeInfo& node) {
   return fmt::format("{} ({}{}{})", node.name, node.kind, node.group.empty() ? "" : " ", node.group);
 }
 
-void add_deviations(std::string& text, const std::vector<OperationRow>& deviations) {
+void add_deviations(std::string& text, const std::vector<OperationRow>& deviations, const RankNames& names) {
   if (deviations.empty()) {
     text += fmt::format("{:<14}none: no communication took 1 % or 10 us longer than in the reference\n", "deviations");
     return;
@@ -210,17 +220,18 @@ void add_deviations(std::string& text, const std::vector<OperationRow>& deviatio
     const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
     text += fmt::format("  {:>10} {:>10} {:>10} {:>8} {:>6} {:>9}  {}\n", "+" + readable(emulated - reference),
                         readable(emulated), readable(reference), readable_ratio(ratio_of(emulated, reference)),
-                        row.node.rank.value, row.iteration, operation_label(row.node));
+                        names(row.node.rank), row.iteration, operation_label(row.node));
   }
 }
 
-void add_longest(std::string& text, const char* side, const std::vector<OperationRow>& longest) {
+void add_longest(std::string& text, const char* side, const std::vector<OperationRow>& longest,
+                 const RankNames& names) {
   if (longest.empty()) return;
   text += fmt::format("longest communication of the {} run, worst rank of each\n  {:>10} {:>6} {:>9}  operation\n",
                       side, "duration", "rank", "iteration");
   for (const OperationRow& row : longest) {
     const OperationTimes& times = row.emulated ? *row.emulated : *row.reference;
-    text += fmt::format("  {:>10} {:>6} {:>9}  {}\n", readable(times.duration()), row.node.rank.value, row.iteration,
+    text += fmt::format("  {:>10} {:>6} {:>9}  {}\n", readable(times.duration()), names(row.node.rank), row.iteration,
                         operation_label(row.node));
   }
 }
@@ -228,14 +239,15 @@ void add_longest(std::string& text, const char* side, const std::vector<Operatio
 constexpr size_t kSummaryOperations = 5;
 
 void add_operations(std::string& text, const RunReader& record, const OperationStatistics& operations) {
+  const RankNames names(record);
   const auto first = [](std::vector<OperationRow> rows) {
     rows.resize(std::min(rows.size(), kSummaryOperations));
     return rows;
   };
   if (record.emulated() != nullptr && record.reference() != nullptr) {
-    if (operations.compared() != 0) add_deviations(text, first(operations.deviations()));
+    if (operations.compared() != 0) add_deviations(text, first(operations.deviations()), names);
   } else {
-    add_longest(text, record.emulated() != nullptr ? "emulated" : "reference", first(operations.longest()));
+    add_longest(text, record.emulated() != nullptr ? "emulated" : "reference", first(operations.longest()), names);
   }
 }
 
@@ -260,6 +272,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["bytes_wire"] = of_principal([](const RunEnd& end) { return end.bytes_wire.count; });
   json["bytes_local"] = of_principal([](const RunEnd& end) { return end.bytes_local.count; });
   json["ranks"] = ranks_json(record);
+  json["aggregators"] = aggregators_json(record);
   json["messages"] = of_principal([](const RunEnd& end) { return end.messages; });
   json["bytes"] = of_principal([](const RunEnd& end) { return end.bytes.count; });
   json["emulated"] = completion_json(record.emulated());

@@ -10,6 +10,7 @@
 
 #include "emulator/report/activity.h"
 #include "emulator/report/format.h"
+#include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
@@ -64,8 +65,8 @@ class EventList {
 /// Writes the events of one run.
 class SideWriter {
  public:
-  SideWriter(EventList& events, const char* side, uint32_t side_index)
-      : events_(events), side_(side), side_index_(side_index) {}
+  SideWriter(EventList& events, const RankNames& names, const char* side, uint32_t side_index)
+      : events_(events), names_(names), side_(side), side_index_(side_index) {}
 
   void add(const NodeInfo& node, uint32_t iteration, OperationTimes times) {
     if (node.rank != rank_) begin_rank(node.rank);
@@ -97,7 +98,7 @@ class SideWriter {
     rank_ = rank;
     for (LaneAllocator& lanes : lanes_) lanes.clear();
     named_ = {};
-    name("process_name", 0, fmt::format("rank {} {}", rank.value, side_));
+    name("process_name", 0, fmt::format("{} {}", names_.titled(rank.value), side_));
     sort("process_sort_index", 0, process());
   }
 
@@ -109,8 +110,9 @@ class SideWriter {
 
   void name(const char* what, size_t thread, const std::string& text) {
     events_.begin();
-    events_.format(R"({{"ph":"M","pid":{},"tid":{},"ts":0,"name":"{}","args":{{"name":"{}"}}}})", process(), thread,
-                   what, text);
+    events_.format(R"({{"ph":"M","pid":{},"tid":{},"ts":0,"name":"{}","args":{{"name":)", process(), thread, what);
+    events_.quoted(text);
+    events_.text("}}");
   }
   void sort(const char* what, size_t thread, uint64_t position) {
     events_.begin();
@@ -119,6 +121,7 @@ class SideWriter {
   }
 
   EventList& events_;
+  const RankNames& names_;
   const char* const side_;
   const uint32_t side_index_;
   RankId rank_;
@@ -171,10 +174,11 @@ void write_timeline(const RunReader& record, OutputFile& out, uint64_t most) {
   events.text(R"({"displayTimeUnit":"ns","traceEvents":[)");
   LongestOnly longest(record, most);
   uint64_t drawn = 0;
+  const RankNames names(record);
   const std::array<const RecordedRun*, 2> sides = {record.emulated(), record.reference()};
   for (uint32_t side = 0; side < sides.size(); ++side) {
     if (sides[side] == nullptr) continue;
-    SideWriter writer(events, to_string(sides[side]->start.fidelity), side);
+    SideWriter writer(events, names, to_string(sides[side]->start.fidelity), side);
     record.for_each_by_start(*sides[side], longest.shortest(),
                              [&](const NodeInfo& node, uint32_t iteration, OperationTimes times) {
                                if (!longest.pass(times.duration())) return;

@@ -49,6 +49,21 @@ TEST(Summary, HasTheFieldsThatScriptsRelyOn) {
   EXPECT_EQ(json["generator"]["core_busy"], nlohmann::json{0.5});
 }
 
+// Of the two ranks the second is the only aggregator.
+TEST(Summary, CallsAggregatorsByName) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder, R"({"collectives":{"aggregators":[{"name":"spine"}]}})");
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.failures = {{.connection = {.source = RankId(0), .destination = RankId(1)}, .operation = "grads"}};
+    testing::record_emulated(recorder, end);
+  }
+  const RunReader record(folder.path());
+  EXPECT_EQ(summary(record)["aggregators"], nlohmann::ordered_json::parse(R"([{"rank": 1, "name": "spine"}])"));
+  EXPECT_THAT(summary_table(record), HasSubstr("  rank 0 to spine, grads: "));
+}
+
 TEST(Summary, AbsentValuesAreNull) {
   TemporaryFolder folder;
   {

@@ -1,5 +1,6 @@
 """Reduction in the network, checked byte by byte, in real and in virtual time, and what the models say of it."""
 
+import json
 import unittest
 
 import chakra
@@ -19,6 +20,17 @@ class InNetwork(RankwireTest):
                 self.assertEqual(run.summary["bytes_wire"], 4 * 29_884_416 + 10_485_760)
                 ranks = {int(row["rank"]) for row in run.rows("operations") if row["kind"] == "all_reduce"}
                 self.assertEqual(ranks, set(range(8 + 3)))
+                self.assertEqual(run.summary["aggregators"], [
+                    {"rank": 8 + i, "name": name} for i, name in enumerate(("leaf0", "leaf1", "spine"))])
+                page = (run.folder / "report.html").read_text(encoding="utf-8")
+                self.assertIn('<td class="n">7</td>', page)
+                for rank, name in ((8, "leaf0"), (9, "leaf1"), (10, "spine")):
+                    self.assertIn(f'<td class="n">{name}</td>', page)  # in the tables of ranks and queue pairs
+                    self.assertNotIn(f">rank {rank} ", page)  # in the picture
+                    self.assertIn(f">{name} reference<", page)
+                events = json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))["traceEvents"]
+                names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+                self.assertLessEqual({"rank 7 reference", "leaf0 reference", "spine reference"}, names)
 
     def test_models_of_a_tree(self):
         # 4 MiB through two leaves and the one above them: up twice and down twice, each message alone on the slowest path,
