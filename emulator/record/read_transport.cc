@@ -121,6 +121,7 @@ std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) con
     of_group.causes += causes_at(rows);
   }
   std::vector<GroupCauses> list;
+  list.reserve(groups.size());
   for (auto& [name, of_group] : groups) list.push_back(std::move(of_group));
   return list;
 }

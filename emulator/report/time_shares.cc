@@ -50,6 +50,7 @@ std::vector<GroupCauses> causes_of_patterns(const RunReader& record) {
     sum.causes += of_group.causes;
   }
   std::vector<GroupCauses> list;
+  list.reserve(patterns.size());
   for (auto& [pattern, sum] : patterns) list.push_back(std::move(sum));
   std::ranges::stable_sort(list, std::greater<>(), [](const GroupCauses& sum) { return sum.causes.total(); });
   for (; list.size() > kListedPatterns; list.pop_back()) {

@@ -50,6 +50,8 @@ class Formula {
   int64_t blocks(int64_t count) const { return part(size_ * count, n_); }
   static int64_t part(int64_t bytes, int64_t parts) { return (bytes + parts - 1) / parts; }
   bool folds() const { return p_ != n_; }
+  /// Of the hypercube.
+  int64_t dimensions() const { return std::countr_zero(static_cast<uint64_t>(p_)); }
   int64_t hosts() const { return n_ / 2; }
 
   /// `count` messages one after the other, each alone at its ports.
@@ -91,8 +93,8 @@ class Formula {
       case Algorithm::kRecursiveDoubling:
         // All that is sent is added to, when it has been acknowledged.
         if (!folds()) {
-          messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, size_);
-          time_ += kOneWay * (std::bit_width(static_cast<uint64_t>(n_)) - 2);
+          messages(dimensions(), size_);
+          time_ += kOneWay * (dimensions() - 1);
           return;
         }
         // Of 6: while those who wait for input exchange theirs, those who had none to wait for are an exchange ahead
@@ -185,7 +187,7 @@ class Formula {
         return messages(n_ - 1, size_);
       case Algorithm::kBinomialTree:
         // In a full tree the subtrees are ready one after the other; of 6, those of 2 and of 4 at once.
-        if (!folds()) return messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, size_);
+        if (!folds()) return messages(dimensions(), size_);
         messages(1, size_);
         return together(2, size_);
       default:
@@ -228,7 +230,7 @@ class Formula {
         time_ += kOneWay * (n_ - 2);  // acknowledgements
         return;
       case Algorithm::kBruck:
-        if (!folds()) return messages(std::bit_width(static_cast<uint64_t>(n_)) - 1, blocks(n_ / 2));
+        if (!folds()) return messages(dimensions(), blocks(n_ / 2));
         // Of 6: distances 1, 3, 5 over 1; then 2, 3 over 2 and 4, 5 over 4.
         messages(1, blocks(3));
         return together(2, blocks(2));
