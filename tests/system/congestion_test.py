@@ -74,6 +74,19 @@ class Congestion(RankwireTest):
         process = rankwire("check", CONFIG, "--set", f"{CONTROL}.preset=hpcc_vwin", "--set", "transport.verb=read")
         self.assert_one_line_error(process, USAGE, f"{CONTROL}.dcqcn_window: follows acknowledgements")
 
+    def test_scope_of_the_interval_between_notifications(self):
+        """Two queue pairs to each of four ranks, all marked: CNPs are 50 us apart for each of them, or for each rank."""
+        sent = {}
+        for scope, groups in (("queue_pair", 8), ("address_pair", 4), ("port", 4)):
+            settings = (f"{CONTROL}.np_scope={scope}", f"{CONTROL}.np_min_time_between_cnps=50us", "transport.queue_pairs=2")
+            run = self.simulate(*settings, out=scope)
+            sent[scope] = run.transport["cnp_tx"]
+            periods = run.summary["emulated"]["completion_time_ps"] // 50_000_000 + 1
+            self.assertLessEqual(sent[scope], groups * periods)
+        print(sent)
+        self.assertEqual(sent["address_pair"], sent["port"])
+        self.assertGreater(sent["queue_pair"], 1.5 * sent["port"])
+
     def test_queue_pairs_add_up_to_ranks_and_ports(self):
         """Time by cause, and mlx5's counters, in three tables: one rank behind each port, and some packets are lost."""
         run = self.simulate("record.causes=on", "switch.loss=1%", out="causes")

@@ -1,5 +1,5 @@
-"""Shares of an output port by deficit round robin and strict priority, and flowlets: from the configuration to the frames
-that left the switches. Virtual time.
+"""Shares of an output port by deficit round robin and strict priority, of a buffer by dynamic thresholds, and flowlets: from
+the configuration to the frames that left the switches. Virtual time.
 """
 
 import bisect
@@ -96,6 +96,37 @@ class Shares(RankwireTest):
         line, _ = self.shares("starved", strict=[DATA])
         self.assertGreater(line[DATA], 0.999)
         self.assertEqual(line[ANSWERS], 0)
+
+
+class DynamicThreshold(RankwireTest):
+    """Three ranks send to one through a lossy switch: its queue may hold alpha times what is free of the buffer."""
+
+    SHARED, FRAME = MIB, 4154
+
+    def longest(self, alpha, out):
+        prefix = self.folder / "gather"
+        chakra.write_ranks(prefix, [[chakra.collective(chakra.GATHER, 2 * MIB)]] * 4)
+        config = {
+            "workload": {"traces": str(prefix)},
+            "hosts": {"count": 4, "npus": 1},
+            "ports": {"count": 4, "rate": "10Gbps"},
+            "fabric": {"topology": "star", "buffer": {"shared": f"{self.SHARED}B", "egress_alpha": alpha}},
+            "transport": {"window": 1024},
+            "record": {"fabric_interval": "1us", "fabric_rows": 100_000},
+        }
+        run = self.call("simulate", config, "--twin", out=out)
+        self.assert_delivered(run)
+        self.assertGreater(sum(int(row["dropped"]) for row in run.rows("ports")), 0)
+        return max(int(row["queue_bytes"]) for row in run.rows("queues", name="switch.p0"))
+
+    def test_a_queue_alone_settles_where_the_formula_says(self):
+        # q = alpha (B - q), from which it follows that q = B alpha / (1 + alpha).
+        for alpha, share in (("1/4", 1 / 5), ("1", 1 / 2), ("4", 4 / 5)):
+            with self.subTest(alpha=alpha):
+                longest = self.longest(alpha, f"alpha{share}")
+                print(f"alpha {alpha}: {longest} of {self.SHARED * share:.0f} B")
+                # The limit and the queue move by whole frames.
+                self.assertLess(abs(longest - self.SHARED * share), 3 * self.FRAME)
 
 
 class Flowlets(RankwireTest):
