@@ -34,7 +34,7 @@ class TransmitLane {
   static constexpr uint32_t kBurst = 128;
   /// As many are handed to the port at once: so few that what was written of them still is in the innermost cache when
   /// the port reads it, and that those taken next are the same buffers.
-  static constexpr uint32_t kHandful = 32;
+  static constexpr uint32_t kHandful = 64;
   static_assert(kBurst % kHandful == 0);
 
   /// `queue_pairs` may send, `readable` of them, or none, may be read from.
