@@ -141,7 +141,7 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
-void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
   OutboundMessage& request = pool_->messages[slot];
   const QueuePairEnd& end = ends_[request.queue_pair];
   request.remote_address = end.remote.address + offset;
@@ -158,7 +158,7 @@ void RoceTransport::post_request(const OutboundMessage& request) noexcept {
   post_slot(pool_->messages.put(request), request.queue_pair);
 }
 
-void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
   Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
   requester.post(*pool_, slot);

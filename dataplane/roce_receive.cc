@@ -116,7 +116,8 @@ inline size_t RoceTransport::accept_image(Port& port, std::span<const Frame> run
   return accept_middles(presumed, run);
 }
 
-bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept {
+[[gnu::always_inline]] inline bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame,
+                                                                         Time now) noexcept {
   const HeaderTemplate& own = templates_[queue_pair];
   if (frame.head_length < MirrorImage::kAcknowledgementBytes || frame.tail_length > 0 ||
       !MirrorImage(own, frame.head).is_acknowledgement())
@@ -317,7 +318,9 @@ void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) n
   }
 }
 
-void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::on_acknowledgement(uint32_t queue_pair,
+                                                                     const Acknowledgement& acknowledgement,
+                                                                     Time now) noexcept {
   if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck) count_nak(queue_pair, acknowledgement);
   Requester& requester = requesters_[queue_pair];
   const Time deadline = requester.deadline();
@@ -329,11 +332,13 @@ void RoceTransport::on_acknowledgement(uint32_t queue_pair, const Acknowledgemen
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
   if (reception.round_trip != Duration::max() && !fetches)
     round_trips_[port_of_lane_[end.lane]].add(reception.round_trip);
-  details_.stale_acks += reception.outcome == AckOutcome::kStale;
-  details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
-  if (reception.outcome == AckOutcome::kImpliedNak) {
-    ++counters_.implied_naks;
-    ++flow_counters_[queue_pair].implied_naks;
+  if (reception.outcome != AckOutcome::kProgress) {
+    details_.stale_acks += reception.outcome == AckOutcome::kStale;
+    details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
+    if (reception.outcome == AckOutcome::kImpliedNak) {
+      ++counters_.implied_naks;
+      ++flow_counters_[queue_pair].implied_naks;
+    }
   }
   if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
   after_step(queue_pair, now, deadline);

@@ -237,8 +237,9 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
 }
 
 // Makes new packets, the first or the last of a message among them, or not, in all of the buffers.
-void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers,
-                                  Time now) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair,
+                                                                std::span<const FrameBuffer> buffers,
+                                                                Time now) noexcept {
   const HeaderTemplate& path = templates_[queue_pair];
   Requester& requester = requesters_[queue_pair];
   const RequestWriter& writer = *writer_;

@@ -100,8 +100,11 @@ class TransmitLane {
   }
   /// The next `count` frames from `next_frames` are complete and take their slots.
   void stage(uint32_t count, FrameShape shape) noexcept {
-    if (std::bit_cast<uint64_t>(shape) != open_shape_) begin_run(shape);
-    run_[runs_ - 1].count += count;
+    if (std::bit_cast<uint64_t>(shape) != open_shape_) {
+      begin_run(shape, count);
+    } else {
+      run_[runs_ - 1].count += count;
+    }
     pacer_.start(slot_, count);
     staged_end_ += count;
   }
@@ -118,12 +121,12 @@ class TransmitLane {
   uint32_t owed_answers() const noexcept { return answers.size() | repliers.size(); }
   bool is_idle(Time now) const noexcept { return !has_work() && control_due() > now; }
   Time control_due() const noexcept;
-  void begin_run(FrameShape shape) noexcept {
+  void begin_run(FrameShape shape, uint32_t count) noexcept {
     open_shape_ = std::bit_cast<uint64_t>(shape);
     // As a word: a shape that is copied is taken apart.
     FrameRun& opened = run_[runs_++];
     std::memcpy(static_cast<void*>(&opened.shape), &open_shape_, sizeof opened.shape);
-    opened.count = 0;
+    opened.count = count;
     slot_ = pacer_.line_time(shape.length());
   }
   void complete() noexcept;
