@@ -73,6 +73,47 @@ TEST_P(AlgorithmTime, IsThatOfTheCriticalPathOnAFatTreeWithoutCollisions) {
   }
 }
 
+/// Rings of several channels, in other orders and in both directions.
+struct RingVariant {
+  const char* name;
+  RingOrder order = RingOrder::kAscending;
+  RingDirection direction = RingDirection::kForward;
+  uint32_t channels = 1;
+};
+
+class RingVariantTime : public ::testing::TestWithParam<RingVariant> {};
+
+TEST_P(RingVariantTime, IsThatOfTheCriticalPath) {
+  const RingVariant& variant = GetParam();
+  for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather})
+    for (const uint32_t n : {2, 4, 6, 16}) {
+      const Star ranks = Walk::pairs(n);
+      const Network tree = RankFatTree(ranks, RankFatTree::ports_for(n), 1).free_of_collisions();
+      for (const int64_t bytes : kSizes) {
+        ScheduleOptions options = options_of({operation, Algorithm::kRing}, variant.channels, Bytes(bytes / 4));
+        options.ring_order = variant.order, options.ring_direction = variant.direction;
+        ScheduleRequest request{.operation = operation, .members = n, .bytes = Bytes(bytes)};
+        // 0, n - 1, 1, n - 2 ..
+        for (uint32_t i = 0; i < n && variant.order == RingOrder::kListed; ++i)
+          request.ring.push_back(i % 2 == 0 ? i / 2 : n - 1 - i / 2);
+        const std::vector<Schedule> schedules = schedules_of(request, options);
+        for (const Network& network : {ranks.network(), tree}) {
+          const double expected = Fluid(schedules, ways_of(ranks, network)).run();
+          EXPECT_NEAR(static_cast<double>(Walk(schedules, ranks, network).run().ps), expected, expected * kTolerance)
+              << to_string(operation) << ", " << n << " members, " << bytes << " bytes";
+        }
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rings, RingVariantTime,
+    ::testing::Values(RingVariant{"descending", RingOrder::kDescending},
+                      RingVariant{"interleaved", RingOrder::kInterleaved}, RingVariant{"listed", RingOrder::kListed},
+                      RingVariant{.name = "bidirectional", .direction = RingDirection::kBidirectional},
+                      RingVariant{.name = "two_channels", .channels = 2}),
+    [](const auto& variant) { return variant.param.name; });
+
 /// A full fat-tree in which hashes lead several connections over one cable.
 struct Crowded {
   explicit Crowded(uint32_t ranks)
