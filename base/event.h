@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/id.h"
+#include "base/time_by_cause.h"
 #include "base/units.h"
 
 namespace rankwire {
@@ -59,6 +60,10 @@ struct Event {
     Sent sent;
     Received received;
   };
+  /// At the source, where causes are recorded: how the time went that its queue pairs had something to do in, since the
+  /// end of the message before it there, so that the shares of a queue pair's messages add up to all its time. The
+  /// transport's, until its next `poll`. Otherwise null.
+  const TimeByCause* causes = nullptr;
 };
 static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) <= 64);
 

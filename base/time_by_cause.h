@@ -45,6 +45,12 @@ struct TimeByCause {
     for (size_t i = 0; i < kCauses; ++i) spent[i] += other.spent[i];
     return *this;
   }
+  /// `other` is an earlier state of the same.
+  constexpr TimeByCause operator-(const TimeByCause& other) const {
+    TimeByCause difference;
+    for (size_t i = 0; i < kCauses; ++i) difference.spent[i] = spent[i] - other.spent[i];
+    return difference;
+  }
   constexpr bool operator==(const TimeByCause&) const = default;
 };
 

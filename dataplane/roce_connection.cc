@@ -100,6 +100,7 @@ void RoceTransport::make_queue_pairs() {
   short_way_ = writer_->has_short_way();
   joins_turns_ = short_way_ && !records_causes();
   cause_clocks_.assign(records_causes() ? queue_pairs : 0, CauseClock());
+  told_causes_.assign(cause_clocks_.size(), TimeByCause());
   icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
   lanes_.clear();
   for (const PortBinding& binding : bindings_)
@@ -137,6 +138,8 @@ void RoceTransport::make_message_memory() {
   const bool transfers = split || read || options_.verb == DataVerb::kWriteThenImm;
   transfers_ = SlotPool<Transfer>(transfers ? whole : 0);
   ended_transfers_ = IndexQueue(transfers ? whole : 0);
+  event_causes_.assign(records_causes() ? whole : 0, TimeByCause());
+  transfer_causes_.assign(transfers && records_causes() ? whole : 0, TimeByCause());
   offers_ = SlotPool<Offer>(read ? static_cast<uint32_t>(parts) : 0);
   gets_ = SlotPool<Get>(read ? static_cast<uint32_t>(2 * parts) : 0);
   assembly_ = MessageAssembly(split ? whole : 0);
@@ -306,7 +309,8 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
          sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
          (shared + hops_.size() * sizeof(NextHopLink) + notification_counters_.size() * sizeof(NotificationCounters) +
-          (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0) + cause_clocks_.size() * sizeof(CauseClock)) /
+          (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0) +
+          cause_clocks_.size() * (sizeof(CauseClock) + sizeof(TimeByCause))) /
              ends_.size();
 }
 

@@ -1,6 +1,7 @@
 // RoceTransport's messages at their source: from the posting to the event.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "dataplane/rendezvous.h"
 #include "dataplane/roce_transport.h"
@@ -48,6 +49,7 @@ void write_sent_event(const Sent& message, ConnectionId connection, uint32_t ind
   event.index = index;
   event.retransmissions = message.retransmissions;
   event.bytes = Bytes(message.bytes);
+  event.causes = nullptr;
   event.sent = {message.posted, message.first_tx, message.last_tx, message.acked};
 }
 
@@ -175,6 +177,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
       write_sent_event(whole, whole.connection, whole.index, events[n]);
+      if (records_causes()) events[n].causes = keep_share(std::exchange(transfer_causes_[transfer], TimeByCause()));
       count_end(events[n++]);
       transfers_.give_back(transfer);
     } else if (!pool_->finished.empty()) {
@@ -197,6 +200,7 @@ size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
     case Purpose::kControl:
       count_sent(request);
       write_sent_event(request, ends_[request.queue_pair].outbound, request.index, events[n]);
+      if (records_causes()) events[n].causes = keep_share(take_share(request.queue_pair));
       count_end(events[n++]);
       break;
     case Purpose::kPart:
@@ -242,6 +246,7 @@ void RoceTransport::count_end(const Event& event) noexcept {
 
 void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {
   Transfer& whole = transfers_[transfer];
+  if (records_causes()) transfer_causes_[transfer] += take_share(request.queue_pair);
   whole.retransmissions += request.retransmissions;
   whole.fail(request.failure);
   if (!request.started()) return;

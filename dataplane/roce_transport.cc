@@ -36,6 +36,7 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   last_now_ = now;
   poll_ports(now);
   if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
+  events_with_causes_ = 0;
   const size_t delivered = take_delivered(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
   reported_ += reported;

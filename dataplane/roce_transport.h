@@ -196,6 +196,8 @@ class RoceTransport final : public Transport, private BellListener {
   Cause cause_of(uint32_t queue_pair) const noexcept;
   void note_cause(uint32_t queue_pair, Time now) noexcept;
   void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
+  TimeByCause take_share(uint32_t queue_pair) noexcept;
+  const TimeByCause* keep_share(const TimeByCause& share) noexcept;
 
   // roce_describe.cc
   uint32_t peer_queue_pair(uint32_t queue_pair) const;
@@ -340,9 +342,15 @@ class RoceTransport final : public Transport, private BellListener {
   std::vector<NotificationCounters> notification_counters_;  // with congestion control or where marks are answered
   std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
   DeadlineLists deadlines_;
-  std::vector<CauseClock> cause_clocks_;  // with CauseRecording::kOn
-  std::optional<EarlyPackets> early_;     // with RoceOptions::out_of_order
-  IndexQueue place_later_;                // queue pairs with some that the application had no room for
+  // With CauseRecording::kOn.
+  std::vector<CauseClock> cause_clocks_;
+  std::vector<TimeByCause> told_causes_;      // by queue pair: as of the last message that ended
+  std::vector<TimeByCause> transfer_causes_;  // by transfer under way
+  std::vector<TimeByCause> event_causes_;     // of the events of this `poll`
+  size_t events_with_causes_ = 0;
+
+  std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
+  IndexQueue place_later_;             // queue pairs with some that the application had no room for
 
   std::unique_ptr<PacedSenders> paced_;                // with congestion control
   std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered

@@ -242,6 +242,7 @@ void Communication::keep_failure(const Event& event) noexcept {
     if (known.connection == event.connection) return;
   }
   failures_.push_back(event);
+  failures_.back().causes = nullptr;  // they do not last
 }
 
 // A message may arrive before its receiver has begun the operation: its slot may hold another one.

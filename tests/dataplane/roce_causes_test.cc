@@ -98,6 +98,21 @@ class RoceCauses : public ::testing::Test {
     EXPECT_TRUE(flows[connection].causes.has_value());
     return flows[connection].causes.value_or(TimeByCause());
   }
+  /// What the messages that ended at a say in sum; each has its share, and none is negative.
+  TimeByCause shares(uint32_t connection = 0) const {
+    TimeByCause sum;
+    for (const EventKind kind : {EventKind::kSent, EventKind::kFailed})
+      for (const Event& event : pair_->events(kind)) {
+        if (event.connection != ConnectionId(connection)) continue;
+        if (event.causes == nullptr) {
+          ADD_FAILURE() << "message " << event.index << " has no share";
+          continue;
+        }
+        EXPECT_GE(std::ranges::min(event.causes->spent), Duration());
+        sum += *event.causes;
+      }
+    return sum;
+  }
   /// From the first post to the last acknowledgement of a connection that was never idle in between.
   Duration busy(uint32_t connection = 0) const {
     Time posted = Time::never(), acked = Time::long_ago();
@@ -134,6 +149,54 @@ TEST_F(RoceCauses, IdleTimeIsNotCounted) {
   pair_->post(RocePair::message(0, 1, 1024));
   pair_->run_until();
   EXPECT_EQ(causes().total(), first * 2);
+  // Both were alone: their shares are alike.
+  const std::vector<Event> sent = pair_->events(EventKind::kSent);
+  ASSERT_EQ(sent.size(), 2u);
+  for (const Event& event : sent) EXPECT_EQ(event.causes->total(), first);
+  EXPECT_EQ(*sent[0].causes, *sent[1].causes);
+}
+
+// Posted together, so the second is on the line before the first is acknowledged: the first one's share ends with its
+// acknowledgement, and the second one's lasts from there to its own.
+TEST_F(RoceCauses, SharesOfMessagesInARowFollowEachOther) {
+  start(options());
+  for (uint32_t i = 0; i < 2; ++i) pair_->post(RocePair::message(0, i, 8 << 10));
+  pair_->run_until();
+  const std::vector<Event> sent = pair_->events(EventKind::kSent);
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].causes->total(), sent[0].sent.acked - sent[0].sent.posted);
+  EXPECT_EQ(sent[1].causes->total(), sent[1].sent.acked - sent[0].sent.acked);
+  EXPECT_EQ(shares(), causes());
+}
+
+// Messages in parts on several queue pairs, by every verb, under loss: of a READ the source's words that data is ready.
+TEST_F(RoceCauses, SharesOfSplitMessagesAddUp) {
+  for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm, DataVerb::kRead}) {
+    RoceOptions split = options();
+    split.verb = verb;
+    split.queue_pairs = 3;
+    split.profile.retry_count = 7;
+    start(split, {.loss_ppm = 5'000});
+    for (uint32_t i = 0; i < 20; ++i) pair_->post(RocePair::message(0, i, 50'000));
+    pair_->run_until();
+    ASSERT_EQ(pair_->events(EventKind::kSent).size(), 20u);
+    TimeByCause all;
+    const std::vector<FlowCounters> flows = pair_->a().flows();
+    for (uint32_t member = 0; member < 3; ++member) all += flows[member].causes.value();
+    EXPECT_GT(all.total(), Duration());
+    EXPECT_EQ(shares(), all) << static_cast<int>(verb);
+  }
+}
+
+TEST_F(RoceCauses, AConnectionThatFailsTellsItsTimeAsWell) {
+  RoceOptions hasty = options();
+  hasty.profile.retry_count = 2;
+  start(hasty, {.loss_ppm = 1'000'000});
+  for (uint32_t i = 0; i < 3; ++i) pair_->post(RocePair::message(0, i, 1024));
+  pair_->run_until();
+  ASSERT_EQ(pair_->events(EventKind::kFailed).size(), 3u);
+  EXPECT_GT(causes()[Cause::kRecovering], Duration());
+  EXPECT_EQ(shares(), causes());
 }
 
 TEST_F(RoceCauses, AClosedWindow) {
@@ -216,6 +279,7 @@ TEST_F(RoceCauses, SumsUpUnderLossReorderingAndPauses) {
     Duration recovering;
     for (uint32_t connection = 0; connection < 3; ++connection) {
       ASSERT_EQ(causes(connection).total(), busy(connection)) << "seed " << seed;
+      ASSERT_EQ(shares(connection), causes(connection)) << "seed " << seed;
       recovering += causes(connection)[Cause::kRecovering];
     }
     EXPECT_GT(recovering, Duration());
@@ -250,7 +314,11 @@ TEST_F(RoceCauses, NothingIsKeptUnlessAskedFor) {
   const size_t with = pair_->a().bytes_per_queue_pair();
   start(off);
   EXPECT_FALSE(pair_->a().flows()[0].causes.has_value());
-  EXPECT_EQ(pair_->a().bytes_per_queue_pair() + sizeof(CauseClock), with);
+  EXPECT_EQ(pair_->a().bytes_per_queue_pair() + sizeof(CauseClock) + sizeof(TimeByCause), with);
+  pair_->post(RocePair::message(0, 0, 1024));
+  pair_->run_until();
+  ASSERT_EQ(pair_->events(EventKind::kSent).size(), 1u);
+  EXPECT_EQ(pair_->events(EventKind::kSent)[0].causes, nullptr);
 }
 
 }  // namespace

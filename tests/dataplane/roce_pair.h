@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dataplane/frame_pool.h"
@@ -138,6 +140,8 @@ class RocePair {
   void poll(RoceTransport& transport) {
     Event batch[16];
     const size_t n = transport.poll(now_, batch);
+    for (Event& event : std::span(batch, n))
+      if (event.causes != nullptr) event.causes = &causes_.emplace_back(*event.causes);
     events_.insert(events_.end(), batch, batch + n);
   }
 
@@ -148,6 +152,7 @@ class RocePair {
   TransportPlan plan_;
   std::vector<EndPoint> ends_;
   std::vector<Event> events_;
+  std::deque<TimeByCause> causes_;  // of the events
   Time now_;
 };
 
