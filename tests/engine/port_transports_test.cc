@@ -203,8 +203,12 @@ TEST_F(PortTransportsTest, AFlowIsOneRowOfWhatBothEndsKnow) {
   };
   left_.flows = {flow(0, 5, 0, 16, 0), flow(1, 0, 3, 17, 34), flow(2, 7, 2, 18, 19)};
   right_.flows = {flow(0, 0, 4, 16, 33), flow(1, 6, 0, 17, 34), flow(2, 0, 0, 0, 0)};
+  left_.flows[0].source_end.packet_seq_err = 8;
+  right_.flows[0].destination_end.out_of_sequence = 9;
   const std::vector<FlowCounters> flows = prepared()->flows();
   ASSERT_EQ(flows.size(), 3u);
+  EXPECT_EQ(flows[0].source_end, (RdmaCounters{.packet_seq_err = 8}));
+  EXPECT_EQ(flows[0].destination_end, (RdmaCounters{.out_of_sequence = 9}));
   EXPECT_EQ(flows[0].messages, 5u);
   EXPECT_EQ(flows[0].packets, 50u);
   EXPECT_EQ(flows[0].marks, 4u);
