@@ -50,7 +50,7 @@ class PatternInPlace {
   }
   /// Something was written up to `end`.
   void overwritten(rte_mbuf* mbuf, const uint8_t* end) const noexcept {
-    if (end > place_in(mbuf)) *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*) = kNothing;
+    if (end > place_in(mbuf)) trailer_of(mbuf) = kNothing;
   }
 
  private:
@@ -59,24 +59,26 @@ class PatternInPlace {
   static constexpr uint16_t kNothing = 0;
   static uint16_t mark_of(uint16_t bytes) noexcept { return static_cast<uint16_t>(bytes + 1); }
 
+  uint16_t& trailer_of(rte_mbuf* mbuf) const noexcept { return *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*); }
   [[gnu::always_inline]] void provide_up_to(rte_mbuf* mbuf, uint16_t mark) const noexcept {
-    uint16_t& trailer = *RTE_MBUF_DYNFIELD(mbuf, offset_, uint16_t*);
-    if (trailer == mark) [[likely]]
-      return;
-    restore(place_in(mbuf), trailer, mark - 1u);
-    trailer = mark;
+    if (trailer_of(mbuf) != mark) [[unlikely]]
+      restore(mbuf, mark);
   }
 
-  // All but what the trailer behind the first `bytes` covers.
-  [[gnu::noinline]] static void restore(uint8_t* place, uint16_t trailer, uint32_t bytes) noexcept {
+  // All but what the trailer covers that the mark stands for.
+  [[gnu::noinline]] void restore(rte_mbuf* mbuf, uint16_t mark) const noexcept {
+    uint8_t* const place = place_in(mbuf);
+    uint16_t& trailer = trailer_of(mbuf);
     const auto copy = [&](uint32_t begin, uint32_t end) {
       end = std::min(end, kMaxMtu);
       if (begin < end) std::memcpy(place + begin, payload_pattern().data() + begin, end - begin);
     };
+    const uint32_t bytes = mark - 1u;
     const uint32_t begin = trailer == kNothing ? 0 : trailer - 1u;
     const uint32_t end = trailer == kNothing ? kMaxMtu : begin + kTrailerRoom;
     copy(begin, std::min(end, bytes));
     copy(std::max(begin, bytes + kTrailerRoom), end);
+    trailer = mark;
   }
 
   int offset_;

@@ -127,60 +127,6 @@ void Requester::boundary_sent(RequesterPool& pool, const RequestRun& run, Time n
   }
 }
 
-void Requester::end_message(RequesterPool& pool, Time now) noexcept {
-  OutboundMessage& message = pool.messages[cursor_];
-  message.last_tx = now;
-  ask_for_answer(pool.options, now);
-  sample(ack_requested_, now);
-  load_cursor(pool, message.next, 0);
-}
-
-void Requester::ask_for_answer(const ReliableOptions& options, Time now) noexcept {
-  since_ack_request_ = 0;
-  ack_requested_ = psn_add(next_, kPsnMask);
-  if (deadline_ == Time::never()) arm(options, now);
-}
-
-void Requester::sample(uint32_t psn, Time now) noexcept {
-  if (sample_psn_ != kNoSample) return;
-  sample_psn_ = psn;
-  sample_sent_ = now;
-}
-
-void Requester::arm(const ReliableOptions& options, Time now) noexcept {
-  const Duration wait = timeouts_ < options.early.count ? options.early.waits[timeouts_] : options.timeout;
-  deadline_ = wait == Duration::max() ? Time::never() : now + wait;
-}
-
-void Requester::load_cursor(const RequesterPool& pool, uint32_t slot, uint32_t packet) noexcept {
-  cursor_ = slot;
-  cursor_packet_ = packet;
-  if (slot != kNone) {
-    cursor_packets_ = pool.messages[slot].packets;
-    cursor_middle_ = opcodes_of(pool.messages[slot].verb).middle;
-  }
-  update_holds(pool);
-}
-
-// Finds anew what keeps the message of the next packet back, but for the receiver's timer. Nothing is plain any more.
-void Requester::update_holds(const RequesterPool& pool) noexcept {
-  holds_ &= kReceiverNotReady;
-  plain_ = 0;
-  if (cursor_ == kNone) {
-    holds_ |= kNothingToSend;
-    return;
-  }
-  if (cursor_middle_ == Opcode::kReadRequest && reads_ >= pool.options.max_reads) holds_ |= kReadsOutstanding;
-  if (is_beyond_credits(pool) && !may_probe(pool)) holds_ |= kOutOfCredits;
-}
-
-// Whether the message of the next packet needs a receive that was not granted (IBTA 9.7.7.2.5).
-bool Requester::is_beyond_credits(const RequesterPool& pool) const noexcept {
-  if (!credits_limited_) return false;
-  const OutboundMessage& message = pool.messages[cursor_];
-  return consumes_receive(message.verb) && psn_distance(limit_, message.sequence) > 0;
-}
-
 // The first message beyond the credits may find out whether there is a receive after all: a SEND takes it with its
 // first packet, a WRITE with immediate with its last. The oldest message may even if the peer's MSN is wrong: nothing
 // else would move it. A message that credits running out meet in the middle goes on until it asks for an answer.

@@ -190,7 +190,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
 }
 
 // A request has finished. Returns the number of events: one if a message ends with it.
-size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
+[[gnu::always_inline]] inline size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
   const OutboundMessage& request = pool_->messages[slot];
   const RequestContext context(request);
   ends_[request.queue_pair].packets += packets_of_request(request);
