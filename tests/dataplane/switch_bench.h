@@ -107,7 +107,8 @@ class SwitchBench {
 
   /// Lets the switch learn that station(p) is behind port p, and empties everything.
   void learn_stations() {
-    for (size_t port = 0; port < nics_.size(); ++port) send(port, now_, station(port), kBroadcast, 60);
+    for (size_t port = 0; port < nics_.size(); ++port)
+      send(port, now_ + nanoseconds(static_cast<int64_t>(port)), station(port), kBroadcast, 60);
     run();
     for (size_t port = 0; port < nics_.size(); ++port) received(port);
   }

@@ -101,13 +101,14 @@ TEST_F(TwoToOne, DropsWhatDoesNotFitIntoTheBuffer) {
   SwitchBench bench({k10G, k10G, k10G}, small);
   send_pairs(bench, 50, kEct0);
   // Pairs 1..10 fit (10 frames wait behind pair 10). From pair 11 on the first of a pair takes the place that became
-  // free and the second is dropped: 40 drops, all of port 1, which comes second at equal times.
+  // free and the second is dropped: 40 drops. Which comes first is drawn by lot, so either port gets 10 and half of 40
+  // through, within 4 standard deviations of sqrt(40) / 2.
   EXPECT_EQ(bench.counters(2).dropped(FabricDrop::kTail), 40u);
   EXPECT_EQ(bench.counters(2).peak_queue, Bytes(10'000));
   int from_0 = 0, from_1 = 0;
   for (const Reception& reception : bench.received(2)) (reception.source == station(0) ? from_0 : from_1)++;
-  EXPECT_EQ(from_0, 50);
-  EXPECT_EQ(from_1, 10);
+  EXPECT_EQ(from_0 + from_1, 60);
+  EXPECT_NEAR(from_0, 30, 13);
   bench.expect_conservation();
 }
 
