@@ -89,6 +89,7 @@ void RoceTransport::make_queue_pairs() {
   responders_.assign(queue_pairs, Responder());
   templates_.assign(queue_pairs, HeaderTemplate());
   inboxes_.assign(queue_pairs, QueuePairInbox());
+  reads_.assign(options_.verb == DataVerb::kRead ? queue_pairs : 0, QueuePairReads());
   remote_slots_.clear();
   hops_.assign(options_.neighbours == NeighbourMode::kResolve ? queue_pairs : 0, NextHopLink());
   flow_counters_.assign(queue_pairs, QueuePairCounters());
@@ -308,7 +309,8 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
          sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
-         (shared + hops_.size() * sizeof(NextHopLink) + notification_counters_.size() * sizeof(NotificationCounters) +
+         (shared + reads_.size() * sizeof(QueuePairReads) + hops_.size() * sizeof(NextHopLink) +
+          notification_counters_.size() * sizeof(NotificationCounters) +
           (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0) +
           cause_clocks_.size() * (sizeof(CauseClock) + sizeof(TimeByCause))) /
              ends_.size();

@@ -169,11 +169,10 @@ bool RoceTransport::take_up(uint32_t queue_pair, const ReadyToSend& ready) noexc
 }
 
 bool RoceTransport::end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept {
-  QueuePairInbox& inbox = inboxes_[queue_pair];
   // READs of a queue pair are answered in order.
-  if (inbox.oldest_offer == kNone || inbox.oldest_offer != cookie) return false;
+  if (const uint32_t oldest = oldest_offer(queue_pair); oldest == kNone || oldest != cookie) return false;
   const Offer& offer = offers_[cookie];
-  inbox.oldest_offer = offer.next;
+  reads_[queue_pair].oldest_offer = offer.next;
   Transfer& transfer = transfers_[offer.transfer];
   transfer.acked = std::max(transfer.acked, arrival);
   ++ends_[queue_pair].messages;

@@ -65,7 +65,7 @@ RdmaCounters RoceTransport::rdma_of(uint32_t queue_pair) const {
           .duplicate_request = own.duplicates,
           .out_of_buffer = own.not_ready,
           .packet_seq_err = own.naks,
-          .implied_nak_seq_err = own.implied_naks,
+          .implied_nak_seq_err = reads_.empty() ? 0 : reads_[queue_pair].implied_naks,
           .local_ack_timeout_err = own.timeouts,
           .rnr_nak_retry_err = own.not_ready_naks,
           .np_ecn_marked_roce_packets = notified.marked_packets,
@@ -161,9 +161,9 @@ std::string RoceTransport::describe_wait(uint32_t queue_pair) const {
   if (requester.state() == Requester::State::kError) return "in the error state";
   if (end.link == LinkState::kResolving) return "waiting for its next hop: " + next_hop_state(queue_pair);
   if (requester.idle())
-    return inboxes_[queue_pair].oldest_offer == kNone ? "idle"
-                                                      : fmt::format("waiting for the peer to fetch message {}",
-                                                                    offers_[inboxes_[queue_pair].oldest_offer].index);
+    return oldest_offer(queue_pair) == kNone
+               ? "idle"
+               : fmt::format("waiting for the peer to fetch message {}", offers_[oldest_offer(queue_pair)].index);
   const OutboundMessage& oldest = pool_->messages[requester.oldest_message()];
   const uint8_t holds = requester.holds();
   if (holds & Requester::kReceiverNotReady)
@@ -216,8 +216,8 @@ std::string RoceTransport::describe_side(uint32_t first, Side side) const {
   uint32_t shown = first, others = 0;
   bool stuck = false;
   for (uint32_t i = first; i < first + options_.queue_pairs; ++i) {
-    const bool busy = ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() ||
-                      inboxes_[i].oldest_offer != kNone;
+    const bool busy =
+        ends_[i].link != LinkState::kOpen || ends_[i].failed || !requesters_[i].idle() || oldest_offer(i) != kNone;
     if (!busy) continue;
     if (stuck) {
       ++others;

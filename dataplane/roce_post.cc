@@ -132,9 +132,9 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
   if (ends_[part.queue_pair].failed) {
     close_offer(offer, Failure::kFlushed);
   } else {
-    QueuePairInbox& inbox = inboxes_[part.queue_pair];
-    (inbox.oldest_offer == kNone ? inbox.oldest_offer : offers_[inbox.newest_offer].next) = offer;
-    inbox.newest_offer = offer;
+    QueuePairReads& reads = reads_[part.queue_pair];
+    (reads.oldest_offer == kNone ? reads.oldest_offer : offers_[reads.newest_offer].next) = offer;
+    reads.newest_offer = offer;
   }
   part.verb = Verb::kSend;
   part.bytes = sizeof(ReadyToSend);

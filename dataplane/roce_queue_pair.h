@@ -55,7 +55,7 @@ struct NextHopLink {
   uint32_t next = QueuePairEnd::kNone;  ///< another queue pair with this next hop
 };
 
-/// What a queue pair receives, and offers to be fetched.
+/// What a queue pair receives.
 struct QueuePairInbox {
   // The message that is being received.
   Time first_rx;
@@ -65,18 +65,23 @@ struct QueuePairInbox {
   uint32_t awaited_bytes = 0;  ///< of that WRITE
   uint32_t unindexed = 0;      ///< messages without a name that were received
   uint64_t delivered = 0;      ///< messages or parts
-
-  uint32_t oldest_offer = QueuePairEnd::kNone, newest_offer = QueuePairEnd::kNone;  ///< not said to have been fetched
 };
-static_assert(sizeof(QueuePairInbox) == 48);
+static_assert(sizeof(QueuePairInbox) == 40);
+
+/// What a queue pair needs with DataVerb::kRead alone.
+struct QueuePairReads {
+  uint32_t oldest_offer = QueuePairEnd::kNone, newest_offer = QueuePairEnd::kNone;  ///< not said to have been fetched
+  uint32_t implied_naks = 0;
+};
 
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
   uint64_t retransmitted = 0;
-  uint32_t naks = 0, not_ready_naks = 0, implied_naks = 0, timeouts = 0, marks = 0;
+  uint32_t naks = 0, not_ready_naks = 0, timeouts = 0, marks = 0;
   uint32_t notifications_ignored = 0;
   uint32_t out_of_sequence = 0, duplicates = 0, not_ready = 0;  ///< of packets that it receives
 };
+static_assert(sizeof(QueuePairCounters) == 40);
 
 /// As RdmaCounters: of a queue pair whose marked packets are answered, or that heeds such answers.
 struct NotificationCounters {

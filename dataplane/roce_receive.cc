@@ -337,7 +337,7 @@ void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) n
     details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
     if (reception.outcome == AckOutcome::kImpliedNak) {
       ++counters_.implied_naks;
-      ++flow_counters_[queue_pair].implied_naks;
+      if (!reads_.empty()) ++reads_[queue_pair].implied_naks;
     }
   }
   if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
@@ -358,7 +358,7 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
       break;
     case ResponseOutcome::kImpliedNak:
       ++counters_.implied_naks;
-      ++flow_counters_[queue_pair].implied_naks;
+      if (!reads_.empty()) ++reads_[queue_pair].implied_naks;
       [[fallthrough]];
     case ResponseOutcome::kStale:
       ++counters_.out_of_sequence;

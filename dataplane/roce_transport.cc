@@ -163,10 +163,8 @@ void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
   if (requesters_[queue_pair].state() != Requester::State::kError)
     requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
   const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
-  QueuePairInbox& inbox = inboxes_[queue_pair];
-  while (inbox.oldest_offer != kNone) {
-    const uint32_t offer = inbox.oldest_offer;
-    inbox.oldest_offer = offers_[offer].next;
+  for (uint32_t offer; (offer = oldest_offer(queue_pair)) != kNone;) {
+    reads_[queue_pair].oldest_offer = offers_[offer].next;
     close_offer(offer, failure);
   }
 }

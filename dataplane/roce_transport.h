@@ -263,6 +263,9 @@ class RoceTransport final : public Transport, private BellListener {
   void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
   void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
   bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
+  uint32_t oldest_offer(uint32_t queue_pair) const noexcept {
+    return reads_.empty() ? kNone : reads_[queue_pair].oldest_offer;
+  }
   bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
   void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
                   Time arrival) noexcept;
@@ -336,6 +339,7 @@ class RoceTransport final : public Transport, private BellListener {
   std::vector<HeaderTemplate> templates_;
   std::vector<QueuePairEnd> ends_;
   std::vector<QueuePairInbox> inboxes_;
+  std::vector<QueuePairReads> reads_;
   std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
   std::vector<NextHopLink> hops_;          // with NeighbourMode::kResolve
   std::vector<QueuePairCounters> flow_counters_;
