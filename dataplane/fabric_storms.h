@@ -24,8 +24,8 @@ struct FabricStorm {
   bool operator==(const FabricStorm&) const = default;
 };
 
-/// Keeps the first storms, in the order in which they were found; later ones are counted. No allocation after construction;
-/// one thread, but for `copy`.
+/// Keeps the first storms, in the order in which they were found; later ones are counted. No allocation after
+/// construction; one thread, but for `copy`.
 class FabricStorms {
  public:
   static constexpr size_t kMost = 4096;
