@@ -15,6 +15,14 @@ SIZE = 1 << 20
 
 
 class Failing(RankwireTest):
+    def wait_until(self, process, holds, what):
+        """The running process makes it true within a minute; it shows in files alone, so they are looked at again."""
+        deadline = time.monotonic() + 60
+        while not holds():
+            if process.poll() is not None or time.monotonic() > deadline:
+                self.fail(f"no {what}, exit status {process.poll()}")
+            time.sleep(0.05)
+
     def one_all_reduce(self, **sections):
         """Four ranks, each behind a port of its own, that sum a gradient."""
         gradient = chakra.collective(chakra.ALL_REDUCE, SIZE, id=7, name="sum of gradients")
@@ -87,7 +95,7 @@ class NothingArrives(Failing):
         self.assertIn("deadline of 2 s", run.summary["reason"])
 
 
-class Interruption(RankwireTest):
+class Interruption(Failing):
     """Ends a run from outside as soon as its record holds some operations."""
 
     ENOUGH = 50
@@ -128,15 +136,14 @@ class Interruption(RankwireTest):
         samples, and frames in the capture."""
         process = start("run", self.config, "--quiet", "--out", self.out)
         try:
-            deadline = time.monotonic() + 60
-            while (
-                (count := self.recorded()) < self.ENOUGH
-                or self.recorded("queue_samples") < self.ENOUGH
-                or self.captured() < self.ENOUGH_BYTES
-            ):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    self.fail(f"{count} operations recorded, exit status {process.poll()}")
-                time.sleep(0.05)
+            self.wait_until(
+                process,
+                lambda: self.recorded() >= self.ENOUGH
+                and self.recorded("queue_samples") >= self.ENOUGH
+                and self.captured() >= self.ENOUGH_BYTES,
+                "operations, samples and frames in the record",
+            )
+            count = self.recorded()
             process.send_signal(number)
             process.communicate(timeout=60)
         finally:
@@ -172,7 +179,7 @@ class Interruption(RankwireTest):
         self.assert_readable(Run(self.out), operations)
 
 
-class InterruptedStorm(RankwireTest):
+class InterruptedStorm(Failing):
     """A run that is killed while a host pauses its switch port for good."""
 
     def test_the_record_has_the_storm_that_lasts(self):
@@ -193,11 +200,7 @@ class InterruptedStorm(RankwireTest):
         out = self.folder / "run"
         process = start("run", self.configuration(config), "--quiet", "--out", out)
         try:
-            deadline = time.monotonic() + 60
-            while self.dropped(out) == 0:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    self.fail(f"no storm in the record, exit status {process.poll()}: {process.stderr.read()}")
-                time.sleep(0.05)
+            self.wait_until(process, lambda: self.dropped(out) > 0, "a storm in the record")
             process.kill()
         finally:
             process.kill()
