@@ -22,7 +22,7 @@ enum class FabricEventKind : uint8_t {
   kPause,     ///< flow control from the next switch; argument: priorities | those to be paused << 8
   kRefresh,   ///< priorities that are paused must be told so again
   kWatchdog,  ///< look for pause storms
-  kDeliver,   ///< the first frame on the line is at the host; argument: its handle
+  kDeliver,   ///< a frame on the line is at the host; argument: its handle
 };
 
 struct FabricEvent {

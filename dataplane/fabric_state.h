@@ -136,7 +136,6 @@ struct alignas(64) FabricHost {
   Time input_free = Time::long_ago();  ///< of the line from the host
   PacketList line;                     ///< to the host; frame.arrival: last bit there
   uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
-  bool delivery_due = false;  ///< an event of this kind is waiting
 };
 
 /// What is seldom needed of a port.

@@ -90,12 +90,8 @@ void VirtualFabric::depart(uint32_t number, uint32_t handle, Bytes length, Time 
 
 /// Towards the host, where the last bit is at `whole`.
 void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) noexcept {
-  FabricHost& host = host_of(number);
-  const bool first = host.line.empty();
   packets_[handle].frame.arrival = whole;
-  packets_.append(host.line, handle);
-  if (!first || host.delivery_due) return;
-  host.delivery_due = true;
+  packets_.append(host_of(number).line, handle);
   deliveries_.push(whole, FabricEventKind::kDeliver, number, handle);
 }
 

@@ -113,7 +113,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       agenda_(switches_of_ports(topology_), shortest_reach(topology_, devices),
               event_capacity(topology_, options, kPausesOfPort)),
       deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices),
-                  static_cast<uint32_t>(topology_.hosts.size())),
+                  options.frames),
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()),
@@ -206,9 +206,7 @@ bool VirtualFabric::step(Time now) noexcept {
   while (deliveries_.next() <= now) {
     if (!deliveries_.is_open()) deliveries_.open(Time::never());
     fetch_deliveries();
-    const uint32_t port = deliveries_.take().port;
-    host_of(port).delivery_due = false;
-    due_.push(port);
+    due_.push(deliveries_.take().port);
     ++handled_;
   }
   while (!due_.empty()) deliver(due_.pop(), now);
@@ -376,10 +374,7 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
     host.tx_frames += taken;
     handled_ += taken;
   } while (taken == kBurst);
-  if (taken < n) return refused_.push(number);
-  if (host.line.empty() || host.delivery_due) return;
-  host.delivery_due = true;
-  deliveries_.push(packets_[host.line.head].frame.arrival, FabricEventKind::kDeliver, number, host.line.head);
+  if (taken < n) refused_.push(number);
 }
 
 void VirtualFabric::release(uint32_t handle) noexcept {
