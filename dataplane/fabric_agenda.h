@@ -44,21 +44,24 @@ static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) =
 /// That is right as long as no group pushes an event of another for the window that is open (conservative windows:
 /// Lubachevsky, "Efficient distributed event-driven simulations of multiple-loop networks", CACM 1989).
 ///
-/// A window's events wait in the order of pushing until it is opened, and are then sorted, digit by digit when they are
-/// many; those that are many windows ahead wait in a heap. So push and take need a time that does not depend on how
-/// many events there are. All memory is reserved at construction and touched as needed; one thread.
+/// A window consists of slots, whose events wait in the order of pushing until it is opened, and are then sorted, digit
+/// by digit when they are many; those that are many windows ahead wait in a heap. So push and take need a time that
+/// does not depend on how many events there are. All memory is reserved at construction and touched as needed; one
+/// thread.
 class FabricAgenda {
  public:
-  /// `groups`: of each port. A window is the greatest power of two of picoseconds that is not above `reach` (> 0).
+  /// `groups`: of each port. A window is not longer than `reach` (> 0), and at most an eighth shorter, up to 16 us.
   /// Throws std::bad_alloc.
   FabricAgenda(std::vector<uint32_t> groups, Duration reach, uint32_t capacity)
       : groups_(std::move(groups)),
-        shift_(std::min(kWidest, static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(reach.ps)) - 1))),
+        shift_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(std::min(reach, kLongest).ps) >> kSlotBits))),
+        width_(std::min(reach, kLongest).ps >> shift_),
+        bits_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>((width_ << shift_) - 1)))),
         group_bits_(static_cast<uint32_t>(
             groups_.empty() ? 0 : std::bit_width(*std::max_element(groups_.begin(), groups_.end())))),
         capacity_(capacity),
-        current_(Time::long_ago().ps >> shift_),
-        blocks_(capacity / Block::kEvents + kWindows + 2),
+        current_(first_of_window(Time::long_ago())),
+        blocks_(capacity / Block::kEvents + kSlots + 2),
         batch_(capacity),
         sorting_(capacity) {
     far_.reserve(capacity);
@@ -75,7 +78,7 @@ class FabricAgenda {
     const FabricEvent event{at, port, kind, argument};
     if (at < end_) return push_to(own_, event);
     waiting_ = std::min(waiting_, at);
-    if (window_of(at) >= current_ + kWindows) return push_to(far_, event);
+    if (slot_at(at) >= current_ + kSlots) return push_to(far_, event);
     put(event);
   }
 
@@ -87,14 +90,16 @@ class FabricAgenda {
     return next;
   }
   /// Of the window that the time is in.
-  Time end_of_window(Time at) const noexcept { return at == Time::never() ? at : Time((window_of(at) + 1) << shift_); }
+  Time end_of_window(Time at) const noexcept {
+    return at == Time::never() ? at : Time((first_of_window(at) + width_) << shift_);
+  }
 
   /// Opens the window of the first event, for what is before `limit`. No window is open, and next() < limit.
   void open(Time limit) noexcept {
     assert(!is_open() && waiting_ < limit);
-    current_ = std::max(current_, window_of(waiting_));
-    end_ = std::min(limit, Time((current_ + 1) << shift_));
-    while (!far_.empty() && window_of(far_.front().at) <= current_) put(pop_from(far_));
+    current_ = std::max(current_, first_of_window(waiting_));
+    end_ = std::min(limit, Time((current_ + width_) << shift_));
+    while (!far_.empty() && far_.front().at < end_) put(pop_from(far_));
     gather();
     sort();
     find_waiting();
@@ -118,10 +123,11 @@ class FabricAgenda {
   }
 
  private:
-  static constexpr int64_t kWindows = 512;  // a power of two
-  static constexpr uint32_t kWidest = 24;   // bits: 16.8 us
-  static constexpr uint32_t kDigit = 10;    // bits
-  static constexpr uint32_t kFew = 128;     // events that are sooner compared than counted
+  static constexpr int64_t kSlots = 2048;   // at hand, a power of two
+  static constexpr uint32_t kSlotBits = 4;  // of the slots of a window, which are 8 .. 15
+  static constexpr Duration kLongest{1 << 24};
+  static constexpr uint32_t kDigit = 10;  // bits
+  static constexpr uint32_t kFew = 128;   // events that are sooner compared than counted
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct alignas(64) Block {
@@ -130,7 +136,7 @@ class FabricAgenda {
     uint32_t next;
   };
   static_assert(sizeof(Block) == 1024);
-  /// Events of a window: all blocks are full but the first.
+  /// Events of a slot: all blocks are full but the first.
   struct Waiting {
     uint32_t first = kNone;
     uint32_t used = Block::kEvents;  ///< of the first block
@@ -138,8 +144,14 @@ class FabricAgenda {
   using Counts = std::array<uint32_t, 1u << kDigit>;
 
   uint32_t group_of(const FabricEvent& event) const noexcept { return groups_[event.port]; }
-  int64_t window_of(Time at) const noexcept { return at.ps >> shift_; }
-  static uint32_t slot_of(int64_t window) noexcept { return static_cast<uint32_t>(window & (kWindows - 1)); }
+  /// Slots are numbered from time 0 on, and this is where those at hand stand.
+  int64_t slot_at(Time at) const noexcept { return at.ps >> shift_; }
+  static uint32_t place_of(int64_t slot) noexcept { return static_cast<uint32_t>(slot & (kSlots - 1)); }
+  /// The first slot of the window that the time is in.
+  int64_t first_of_window(Time at) const noexcept {
+    const int64_t slot = slot_at(at), rest = slot % width_;
+    return slot - rest - (rest < 0 ? width_ : 0);
+  }
   static bool is_before(const FabricEvent& a, const FabricEvent& b) noexcept {
     return a.at != b.at ? a.at < b.at : a.turn() < b.turn();
   }
@@ -161,14 +173,14 @@ class FabricAgenda {
     return event;
   }
 
-  /// What is late is put into the first window that can still be opened.
+  /// What is late is put into the first slot that can still be opened.
   void put(const FabricEvent& event) noexcept {
-    const uint32_t slot = slot_of(std::max(current_, window_of(event.at)));
-    Waiting& waiting = waiting_events_[slot];
+    const uint32_t place = place_of(std::max(current_, slot_at(event.at)));
+    Waiting& waiting = waiting_events_[place];
     if (waiting.used == Block::kEvents) add_block(waiting);
     blocks_[waiting.first].events[waiting.used++] = event;
-    earliest_[slot] = std::min(earliest_[slot], event.at);
-    occupied_[slot / 64] |= uint64_t{1} << slot % 64;
+    earliest_[place] = std::min(earliest_[place], event.at);
+    occupied_[place / 64] |= uint64_t{1} << place % 64;
   }
 
   [[gnu::noinline]] void add_block(Waiting& waiting) noexcept {
@@ -180,11 +192,13 @@ class FabricAgenda {
 
   /// Into the batch goes what waits for the current window; what is not before its end waits on.
   void gather() noexcept {
-    const uint32_t slot = slot_of(current_);
-    Waiting waiting = std::exchange(waiting_events_[slot], {});
-    earliest_[slot] = Time::never();
-    occupied_[slot / 64] &= ~(uint64_t{1} << slot % 64);
     position_ = count_ = 0;
+    for (int64_t slot = current_; slot < current_ + width_; ++slot) gather(place_of(slot));
+  }
+  void gather(uint32_t place) noexcept {
+    Waiting waiting = std::exchange(waiting_events_[place], {});
+    earliest_[place] = Time::never();
+    occupied_[place / 64] &= ~(uint64_t{1} << place % 64);
     while (waiting.first != kNone) {
       const Block& block = blocks_[waiting.first];
       for (uint32_t i = 0; i < waiting.used; ++i) {
@@ -205,9 +219,9 @@ class FabricAgenda {
     const auto is_first = [this](const FabricEvent& a, const FabricEvent& b) { return is_taken_before(a, b); };
     if (count_ <= kFew) return std::sort(batch_.data(), batch_.data() + count_, is_first);
     // Where few events fall into one of the parts that the high digit tells apart, comparing does the rest.
-    const uint32_t lowest = count_ >> (kDigit + group_bits_) == 0 && shift_ > kDigit ? shift_ - kDigit : 0;
+    const uint32_t lowest = count_ >> (kDigit + group_bits_) == 0 && bits_ > kDigit ? bits_ - kDigit : 0;
     const int64_t begin = current_ << shift_;
-    for (uint32_t bit = lowest; bit < shift_; bit += kDigit)
+    for (uint32_t bit = lowest; bit < bits_; bit += kDigit)
       sort_by(
           [=](const FabricEvent& e) { return static_cast<uint32_t>(std::max<int64_t>(0, e.at.ps - begin)) >> bit; });
     for (uint32_t bit = 0; bit < group_bits_; bit += kDigit)
@@ -232,33 +246,37 @@ class FabricAgenda {
   /// Of what is not in the open window.
   void find_waiting() noexcept {
     waiting_ = far_.empty() ? Time::never() : far_.front().at;
-    const uint32_t first = slot_of(current_);
-    for (uint32_t word = 0; word <= kWindows / 64; ++word) {
-      uint64_t bits = occupied_[(first / 64 + word) % (kWindows / 64)];
+    constexpr uint32_t kWords = kSlots / 64;
+    const uint32_t first = place_of(current_);
+    for (uint32_t word = 0; word <= kWords; ++word) {
+      const uint32_t number = (first / 64 + word) % kWords;
+      uint64_t bits = occupied_[number];
       if (word == 0) bits &= ~uint64_t{0} << first % 64;
-      if (word == kWindows / 64) bits &= ~(~uint64_t{0} << first % 64);
+      if (word == kWords) bits &= ~(~uint64_t{0} << first % 64);
       if (bits == 0) continue;
-      const uint32_t slot = (first / 64 + word) % (kWindows / 64) * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-      waiting_ = std::min(waiting_, earliest_[slot]);
+      waiting_ = std::min(waiting_, earliest_[number * 64 + static_cast<uint32_t>(std::countr_zero(bits))]);
       return;
     }
   }
 
   const std::vector<uint32_t> groups_;
-  const uint32_t shift_, group_bits_;
+  const uint32_t shift_;  ///< a slot is 2^shift_ ps
+  const int64_t width_;   ///< of a window, in slots
+  const uint32_t bits_;   ///< of times since a window's begin
+  const uint32_t group_bits_;
   const uint32_t capacity_;
   uint32_t size_ = 0;
   // The open window.
-  int64_t current_;              ///< its number, or that of the last one
+  int64_t current_;              ///< its first slot, or that of the last one
   Time end_ = Time::long_ago();  ///< what is pushed for before belongs to it
   uint32_t position_ = 0, count_ = 0;
   std::vector<FabricEvent> own_;  ///< pushed since it was opened; a heap
   // What waits for a window.
   Time waiting_ = Time::never();  ///< the first of it
-  std::array<Waiting, kWindows> waiting_events_{};
-  std::array<Time, kWindows> earliest_;
-  std::array<uint64_t, kWindows / 64> occupied_{};  ///< a bit a window
-  std::vector<FabricEvent> far_;                    ///< a heap
+  std::array<Waiting, kSlots> waiting_events_{};
+  std::array<Time, kSlots> earliest_;
+  std::array<uint64_t, kSlots / 64> occupied_{};  ///< a bit a slot
+  std::vector<FabricEvent> far_;                  ///< a heap
   UntouchedArray<Block> blocks_;
   uint32_t free_ = kNone, touched_ = 0;
   UntouchedArray<FabricEvent> batch_, sorting_;

@@ -60,12 +60,12 @@ TEST(FabricAgenda, TakesWhatOneGroupDoesInTheOrderOfTimeAndTurn) {
   }
 }
 
-/// A window of 2^18 ps and 3,000 groups, more than a digit tells apart, with few and with many events in it. Groups
-/// push events of their own for the same window while it is open, and of others for later ones; limits cut windows
-/// short.
+/// A window of 9 slots of 2^15 ps, the most of which fit into 300,000 ps, and 3,000 groups, more than a digit tells
+/// apart, with few and with many events in it. Groups push events of their own for the same window while it is open,
+/// and of others for later ones; limits cut windows short.
 TEST(FabricAgenda, TakesAWindowGroupByGroup) {
   constexpr uint32_t kGroups = 3000;
-  constexpr int64_t kWindow = 1 << 18;
+  constexpr int64_t kWindow = 9 << 15;
   std::vector<uint32_t> groups(2 * kGroups);
   for (uint32_t port = 0; port < groups.size(); ++port) groups[port] = port / 2;
   FabricAgenda agenda(groups, Duration(300'000), 100'000);
