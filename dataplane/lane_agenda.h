@@ -64,10 +64,11 @@ class LaneAgenda {
   void look(See see) const noexcept {
     for (const uint32_t lane : marked_) see(lane);
   }
-  /// Calls `see(lane)` for those of which one acts by itself as the next but one.
-  template <class See>
-  void look_ahead(See see) const noexcept {
+  /// Calls `see(lane)` for those of which one acts by itself as the next but one, and `see_next(lane)` for the next.
+  template <class See, class SeeNext>
+  void look_ahead(See see, SeeNext see_next) const noexcept {
     for (size_t place = 1; place < std::min<size_t>(heap_.size(), 3); ++place) see(heap_[place].lane);
+    if (!heap_.empty()) see_next(heap_.front().lane);
   }
   /// The earliest time of those that are not marked, or earlier; never() when there is none.
   Time next() const noexcept { return heap_.empty() ? Time::never() : heap_.front().at; }

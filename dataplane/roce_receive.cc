@@ -83,7 +83,7 @@ void RoceTransport::expect(uint32_t lane, const Frame& frame) const noexcept {
 // Of lanes that act by themselves.
 void RoceTransport::expect_turns() const noexcept {
   asm volatile("");  // an effect, for the compiler
-  agenda_->look_ahead([&](uint32_t lane) { fetch_lane(lane); });
+  agenda_->look_ahead([&](uint32_t lane) { fetch_lane(lane); }, [&](uint32_t lane) { fetch_sender(lane); });
 }
 
 // Queue pairs send several packets in a row, so what is the same of neighbours is looked at once.
