@@ -29,8 +29,9 @@ class AnswerQueue {
   }
   Answer pop() noexcept {
     assert(!empty());
-    --size_;
-    return answers_[head_++ % kCapacity];
+    const Answer answer = answers_[head_ % kCapacity];
+    head_ = --size_ == 0 ? 0 : head_ + 1;
+    return answer;
   }
 
  private:

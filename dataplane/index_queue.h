@@ -5,18 +5,27 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace rankwire {
 
-/// First in, first out, each index at most once: 0 .. capacity - 1. No allocation after construction; one thread.
+/// First in, first out, each index at most once. An empty one begins anew at its first place, so that one that is
+/// emptied often stays in the caches. No allocation after construction; one thread.
 class IndexQueue {
  public:
+  /// Of 0 .. capacity - 1.
   explicit IndexQueue(uint32_t capacity = 0)
-      : items_(std::bit_ceil(capacity)), queued_(capacity), mask_(std::bit_ceil(capacity) - 1) {}
+      : items_(std::bit_ceil(capacity)), own_marks_(capacity), marks_(own_marks_), mask_(std::bit_ceil(capacity) - 1) {}
+  /// Of at most `capacity` of the indexes of `marks`: a byte each, 0 to begin with, borrowed. Queues that never hold
+  /// the same index share them.
+  IndexQueue(uint32_t capacity, std::span<uint8_t> marks)
+      : items_(std::bit_ceil(capacity)), marks_(marks), mask_(std::bit_ceil(capacity) - 1) {}
+  IndexQueue(IndexQueue&&) = default;
+  IndexQueue& operator=(IndexQueue&&) = default;
 
-  /// Memory of the queue.
-  size_t bytes() const noexcept { return items_.size() * sizeof(uint32_t) + queued_.size(); }
+  /// Memory of the queue's own.
+  size_t bytes() const noexcept { return items_.size() * sizeof(uint32_t) + own_marks_.size(); }
   bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
   uint32_t front() const noexcept { return items_[head_ & mask_]; }
@@ -24,12 +33,13 @@ class IndexQueue {
   uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
   /// Does nothing when the index is queued already.
   void push(uint32_t index) noexcept {
-    if (queued_[index] != 0) return;
-    queued_[index] = 1;
+    if (marks_[index] != 0) return;
+    marks_[index] = 1;
     items_[(head_ + size_++) & mask_] = index;
   }
   /// Moves the first index behind all others.
   void rotate() noexcept {
+    if (size_ == 1) return;
     items_[(head_ + size_) & mask_] = front();
     ++head_;
   }
@@ -37,15 +47,15 @@ class IndexQueue {
   uint32_t pop() noexcept {
     assert(!empty());
     const uint32_t index = front();
-    queued_[index] = 0;
-    ++head_;
-    --size_;
+    marks_[index] = 0;
+    head_ = --size_ == 0 ? 0 : head_ + 1;
     return index;
   }
 
  private:
   std::vector<uint32_t> items_;
-  std::vector<uint8_t> queued_;
+  std::vector<uint8_t> own_marks_;
+  std::span<uint8_t> marks_;  // not 0: queued
   uint32_t mask_;
   uint32_t head_ = 0;  // counts on
   uint32_t size_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,10 +50,13 @@ class NotificationPoint {
   std::vector<Time> last_;  // CNP asked for, by group
 };
 
-/// The queue pairs of a port that owe CNPs, first in, first out. No allocation after construction; one thread.
+/// The queue pairs of a lane that owe CNPs, first in, first out. No allocation after construction; one thread.
 class OwedNotifications {
  public:
-  explicit OwedNotifications(uint32_t queue_pairs) : order_(queue_pairs), counts_(queue_pairs) {}
+  /// `queue_pairs` of those that have a place in `counts` and `marks`, which are 0 to begin with, borrowed, and shared
+  /// with other lanes.
+  OwedNotifications(uint32_t queue_pairs, std::span<uint32_t> counts, std::span<uint8_t> marks)
+      : order_(queue_pairs, marks), counts_(counts) {}
 
   bool empty() const noexcept { return order_.empty(); }
   /// The queue pair owes one more.
@@ -68,7 +72,7 @@ class OwedNotifications {
 
  private:
   IndexQueue order_;
-  std::vector<uint32_t> counts_;
+  std::span<uint32_t> counts_;
 };
 
 }  // namespace rankwire

@@ -48,7 +48,10 @@ void RoceTransport::make_congestion_control(const TransportPlan& plan) {
   if (!options_.congestion.notifies) return;
   notification_ = std::make_unique<NotificationPoint>(options_.congestion.notification.min_time_between_cnps,
                                                       notification_groups());
-  owed_notifications_.assign(lanes_.size(), OwedNotifications(static_cast<uint32_t>(ends_.size())));
+  owed_counts_.assign(ends_.size(), 0);
+  owed_marks_.assign(ends_.size(), 0);
+  for (const uint32_t queue_pairs : queue_pairs_of_lanes())
+    owed_notifications_.emplace_back(queue_pairs, owed_counts_, owed_marks_);
 }
 
 // By queue pair: the number of what its interval between CNPs is kept for.

@@ -103,10 +103,7 @@ void RoceTransport::make_queue_pairs() {
   cause_clocks_.assign(records_causes() ? queue_pairs : 0, CauseClock());
   told_causes_.assign(cause_clocks_.size(), TimeByCause());
   icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
-  lanes_.clear();
-  for (const PortBinding& binding : bindings_)
-    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
-                        queue_pairs, readable > 0 ? queue_pairs : 0);
+  make_lanes(readable > 0);
   early_.reset();
   place_later_ = IndexQueue(options_.out_of_order > 0 ? queue_pairs : 0);
   if (options_.out_of_order > 0)
@@ -115,6 +112,26 @@ void RoceTransport::make_queue_pairs() {
   if (bells_ == nullptr) return;
   agenda_.emplace(static_cast<uint32_t>(lanes_.size()));
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) note_work(lane);
+}
+
+std::vector<uint32_t> RoceTransport::queue_pairs_of_lanes() const {
+  std::vector<uint32_t> queue_pairs(bindings_.size());
+  for (const QueuePairEnd& end : ends_) ++queue_pairs[end.lane];
+  return queue_pairs;
+}
+
+void RoceTransport::make_lanes(bool readable) {
+  const std::vector<uint32_t> queue_pairs = queue_pairs_of_lanes();
+  lanes_.clear();
+  queue_marks_.assign((readable ? 3 : 2) * ends_.size(), 0);
+  const std::span<uint8_t> marks = queue_marks_;
+  const LaneMarks of_lanes{marks.first(ends_.size()), marks.subspan(ends_.size(), ends_.size()),
+                           marks.subspan(2 * ends_.size())};
+  for (size_t lane = 0; lane < bindings_.size(); ++lane) {
+    const PortBinding& binding = bindings_[lane];
+    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
+                        queue_pairs[lane], of_lanes);
+  }
 }
 
 bool RoceTransport::is_readable(const QueuePairEnd& end) const {
@@ -304,7 +321,7 @@ PacketPath RoceTransport::path_between(const EndPoint& local, const EndPoint& pe
 
 size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   if (ends_.empty()) return 0;
-  size_t shared = read_resources_.size() * sizeof(ReadResource);
+  size_t shared = read_resources_.size() * sizeof(ReadResource) + queue_marks_.size();
   if (paced_) shared += paced_->bytes();
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +

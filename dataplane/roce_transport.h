@@ -152,6 +152,8 @@ class RoceTransport final : public Transport, private BellListener {
   void make_queue_pairs();
   bool is_readable(const QueuePairEnd& end) const;
   void make_message_memory();
+  std::vector<uint32_t> queue_pairs_of_lanes() const;
+  void make_lanes(bool readable);
   void make_ports();
   uint32_t count_next_hops(PortId port) const;
   const Nic& nic_of(const QueuePairEnd& end) const;
@@ -327,6 +329,7 @@ class RoceTransport final : public Transport, private BellListener {
   const std::vector<PortBinding> bindings_;
   std::vector<Nic> nics_;                          // of the plan
   uint32_t messages_in_flight_ = 0;                // the same
+  std::vector<uint8_t> queue_marks_;               // of lanes' queues
   LargeVector<TransmitLane> lanes_;                // in the order of bindings_
   std::vector<uint32_t> port_of_lane_;             // the same
   std::vector<std::unique_ptr<Port>> ports_;       // in the order in which bindings_ name them first
@@ -359,6 +362,8 @@ class RoceTransport final : public Transport, private BellListener {
   std::unique_ptr<PacedSenders> paced_;                // with congestion control
   std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered
   std::vector<OwedNotifications> owed_notifications_;  // by lane, there
+  std::vector<uint32_t> owed_counts_;                  // of those, by queue pair
+  std::vector<uint8_t> owed_marks_;                    // the same
 
   // Messages.
   std::optional<PatternIcrc> pattern_icrc_;

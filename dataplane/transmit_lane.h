@@ -26,6 +26,12 @@ struct LanePriorities {
   PrioritySet discovery = priority_bit(0);
 };
 
+/// Which queue pairs are queued, of all lanes of a transport (see IndexQueue).
+struct LaneMarks {
+  std::span<uint8_t> senders, repliers;
+  std::span<uint8_t> readers;  ///< empty: none may be read from
+};
+
 /// Owned by one transport and used by its thread. No allocation after construction. A frame that the port refuses stays
 /// here and is offered again before any other, so order is kept and nothing is lost.
 class TransmitLane {
@@ -37,12 +43,12 @@ class TransmitLane {
   static constexpr uint32_t kHandful = 64;
   static_assert(kBurst % kHandful == 0);
 
-  /// `queue_pairs` may send, `readable` of them, or none, may be read from.
+  /// `queue_pairs` of those that have a place in `marks` are this lane's.
   TransmitLane(PortId id, FramePort& port, const Pacer& pacer, const LanePriorities& priorities, uint32_t queue_pairs,
-               uint32_t readable)
-      : senders(queue_pairs),
-        repliers(queue_pairs),
-        readers(readable),
+               const LaneMarks& marks)
+      : senders(queue_pairs, marks.senders),
+        repliers(queue_pairs, marks.repliers),
+        readers(marks.readers.empty() ? 0 : queue_pairs, marks.readers),
         id_(id),
         port_(&port),
         priorities_(priorities),
