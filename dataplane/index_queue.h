@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,16 +17,21 @@ class IndexQueue {
  public:
   /// Of 0 .. capacity - 1.
   explicit IndexQueue(uint32_t capacity = 0)
-      : items_(std::bit_ceil(capacity)), own_marks_(capacity), marks_(own_marks_), mask_(std::bit_ceil(capacity) - 1) {}
+      : items_(std::make_unique<uint32_t[]>(std::bit_ceil(capacity))),
+        own_marks_(std::make_unique<uint8_t[]>(capacity)),
+        marks_(own_marks_.get()),
+        mask_(std::bit_ceil(capacity) - 1) {}
   /// Of at most `capacity` of the indexes of `marks`: a byte each, 0 to begin with, borrowed. Queues that never hold
   /// the same index share them.
   IndexQueue(uint32_t capacity, std::span<uint8_t> marks)
-      : items_(std::bit_ceil(capacity)), marks_(marks), mask_(std::bit_ceil(capacity) - 1) {}
+      : items_(std::make_unique<uint32_t[]>(std::bit_ceil(capacity))),
+        marks_(marks.data()),
+        mask_(std::bit_ceil(capacity) - 1) {}
   IndexQueue(IndexQueue&&) = default;
   IndexQueue& operator=(IndexQueue&&) = default;
 
-  /// Memory of the queue's own.
-  size_t bytes() const noexcept { return items_.size() * sizeof(uint32_t) + own_marks_.size(); }
+  /// Memory of the places.
+  size_t bytes() const noexcept { return (size_t{mask_} + 1) * sizeof(uint32_t); }
   bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
   uint32_t front() const noexcept { return items_[head_ & mask_]; }
@@ -53,9 +59,9 @@ class IndexQueue {
   }
 
  private:
-  std::vector<uint32_t> items_;
-  std::vector<uint8_t> own_marks_;
-  std::span<uint8_t> marks_;  // not 0: queued
+  std::unique_ptr<uint32_t[]> items_;
+  std::unique_ptr<uint8_t[]> own_marks_;
+  uint8_t* marks_;  // not 0: queued
   uint32_t mask_;
   uint32_t head_ = 0;  // counts on
   uint32_t size_ = 0;
@@ -66,7 +72,7 @@ class IndexQueue {
 class IndexQueue::Rotation {
  public:
   explicit Rotation(IndexQueue& queue) noexcept
-      : queue_(queue), items_(queue.items_.data()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {
+      : queue_(queue), items_(queue.items_.get()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {
     assert(!queue.empty());
   }
   ~Rotation() { queue_.head_ = head_; }

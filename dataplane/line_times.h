@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "base/units.h"
@@ -24,7 +25,7 @@ class LineTimes {
   /// Of a frame of `length` bytes without FCS, with all that it occupies (`line_bytes`).
   Duration of(uint32_t length) noexcept {
     if (byte_ps_ != 0) return Duration(line_bytes(length).count * byte_ps_);
-    Known& known = known_[length / 4 % known_.size()];
+    Known& known = known_[length * kSpread >> (32 - std::bit_width(kLengths - 1))];
     if (known.length != length) known = {length, serialization_time(line_bytes(length), rate_)};
     return known.time;
   }
@@ -34,9 +35,12 @@ class LineTimes {
     uint32_t length;
     Duration time;
   };
+  // The factor keeps the lengths of full packets of every kind and of acknowledgements apart, at any path MTU.
+  static constexpr uint32_t kLengths = 32, kSpread = 0x27D4EB2F;
+
   Bandwidth rate_;
   int64_t byte_ps_ = 0;
-  std::array<Known, 16> known_;
+  std::array<Known, kLengths> known_;
 };
 
 }  // namespace rankwire

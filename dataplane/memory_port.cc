@@ -11,14 +11,20 @@
 namespace rankwire {
 namespace {
 
+/// Both directions.
+template <class Ring>
+struct alignas(64) Link {
+  explicit Link(size_t queue_frames) : a_to_b(queue_frames), b_to_a(queue_frames) {}
+
+  Ring a_to_b, b_to_a;
+};
+
 /// `Ring`: of Frame, as SpscRing.
 template <class Ring>
-class MemoryPort final : public FramePort {
+class alignas(64) MemoryPort final : public FramePort {
  public:
-  MemoryPort(FramePool& pool, std::shared_ptr<Ring> out, std::shared_ptr<Ring> in, std::string name, Doorbell bell)
-      : pool_(pool), out_(std::move(out)), in_(std::move(in)), bell_(bell) {
-    counters_.name = std::move(name);
-  }
+  MemoryPort(FramePool& pool, std::shared_ptr<Link<Ring>> link, Ring& out, Ring& in, std::string name, Doorbell bell)
+      : pool_(pool), out_(out), in_(in), bell_(bell), link_(std::move(link)), name_(std::move(name)) {}
 
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
 
@@ -50,28 +56,28 @@ class MemoryPort final : public FramePort {
   uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.shape(buffer).length(); }
 
   size_t receive(Time, std::span<Frame> frames) noexcept override {
-    const size_t n = in_->pop(frames);
-    counters_.rx_frames += n;
-    for (const Frame& frame : frames.first(n)) counters_.rx_bytes += frame.length();
+    const size_t n = in_.pop(frames);
+    rx_frames_ += n;
+    for (const Frame& frame : frames.first(n)) rx_bytes_ += frame.length();
     return n;
   }
 
   void release(std::span<const Frame> frames) noexcept override { pool_.release(frames); }
 
   Time next_event() const noexcept override {
-    const Frame* oldest = in_->front();
+    const Frame* oldest = in_.front();
     return oldest == nullptr ? Time::never() : oldest->arrival;
   }
 
   void expect() const noexcept override {
-    __builtin_prefetch(out_.get(), 1);
-    __builtin_prefetch(in_.get(), 1);
+    __builtin_prefetch(&out_, 1);
+    __builtin_prefetch(&in_, 1);
     if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port);
   }
   void expect(const Frame& frame) const noexcept override {
-    if constexpr (requires { out_->fetch(); }) {
-      out_->fetch();
-      in_->fetch();
+    if constexpr (requires { out_.fetch(); }) {
+      out_.fetch();
+      in_.fetch();
     }
     if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port, frame);
   }
@@ -83,7 +89,16 @@ class MemoryPort final : public FramePort {
             .place_offset = kHeaderRoom};
   }
 
-  PortCounters counters() const override { return counters_; }
+  PortCounters counters() const override {
+    PortCounters counters;
+    counters.name = name_;
+    counters.tx_frames = tx_frames_;
+    counters.tx_bytes = tx_bytes_;
+    counters.rx_frames = rx_frames_;
+    counters.rx_bytes = rx_bytes_;
+    counters.tx_refused = tx_refused_;
+    return counters;
+  }
 
  private:
   static constexpr size_t kReserved = 4;
@@ -91,14 +106,14 @@ class MemoryPort final : public FramePort {
   /// Sends `count` frames: `describe(i, frame)` writes all of frame i but its arrival.
   template <class Describe>
   size_t pass_on(Time now, size_t count, Describe describe) noexcept {
-    const size_t sent = out_->push_made(count, [&](size_t i, Frame& frame) {
+    const size_t sent = out_.push_made(count, [&](size_t i, Frame& frame) {
       describe(i, frame);
       frame.arrival = now;
-      counters_.tx_bytes += frame.length();
+      tx_bytes_ += frame.length();
     });
     if (sent > 0) bell_.ring();
-    counters_.tx_frames += sent;
-    counters_.tx_refused += count - sent;
+    tx_frames_ += sent;
+    tx_refused_ += count - sent;
     return sent;
   }
 
@@ -122,19 +137,21 @@ class MemoryPort final : public FramePort {
   }
 
   FramePool& pool_;
-  std::shared_ptr<Ring> out_, in_;
-  Doorbell bell_;
-  PortCounters counters_;
+  Ring &out_, &in_;
+  const Doorbell bell_;
+  uint64_t tx_frames_ = 0, tx_bytes_ = 0, rx_frames_ = 0, rx_bytes_ = 0, tx_refused_ = 0;
+  // Seldom needed.
+  const std::shared_ptr<Link<Ring>> link_;
+  const std::string name_;
 };
 
 template <class Ring>
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_link(FramePool& pool, size_t queue_frames,
                                                                             const std::string& name, Doorbell bell,
                                                                             Doorbell answer) {
-  auto a_to_b = std::make_shared<Ring>(queue_frames);
-  auto b_to_a = std::make_shared<Ring>(queue_frames);
-  return {std::make_unique<MemoryPort<Ring>>(pool, a_to_b, b_to_a, name + ".a", bell),
-          std::make_unique<MemoryPort<Ring>>(pool, b_to_a, a_to_b, name + ".b", answer)};
+  auto link = std::make_shared<Link<Ring>>(queue_frames);
+  return {std::make_unique<MemoryPort<Ring>>(pool, link, link->a_to_b, link->b_to_a, name + ".a", bell),
+          std::make_unique<MemoryPort<Ring>>(pool, link, link->b_to_a, link->a_to_b, name + ".b", answer)};
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 // When a port may start its next frame: an absolute schedule at line rate.
 #pragma once
 
-#include <array>
-#include <bit>
 #include <cstdint>
 
 #include "base/units.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/line_times.h"
 
 namespace rankwire {
 
@@ -15,7 +13,7 @@ namespace rankwire {
 /// more than `catch_up`: what is beyond slips for good and is counted. A port that had nothing to send starts afresh.
 class Pacer {
  public:
-  Pacer(Bandwidth rate, Duration catch_up) : rate_(rate), catch_up_(catch_up) {}
+  Pacer(Bandwidth rate, Duration catch_up) : catch_up_(catch_up), line_times_(rate) {}
 
   /// Frames are waiting that were not waiting when the port was last looked at.
   void resume(Time now) noexcept {
@@ -43,11 +41,7 @@ class Pacer {
   void start(Duration each, uint32_t frames) noexcept { schedule_ += each * frames; }
 
   /// The time of a frame of `length` bytes without FCS on the line.
-  Duration line_time(uint32_t length) noexcept {
-    LineTime& known = line_times_[length * kSpread >> (32 - std::bit_width(kLineTimes - 1))];
-    if (length != known.length) known = {length, serialization_time(line_bytes(length), rate_)};
-    return known.time;
-  }
+  Duration line_time(uint32_t length) noexcept { return line_times_.of(length); }
 
   Time schedule() const noexcept { return schedule_; }
   uint64_t stalls() const noexcept { return stalls_; }
@@ -56,16 +50,8 @@ class Pacer {
 
  private:
   Time schedule_ = Time::long_ago();
-  Bandwidth rate_;
   Duration catch_up_;
-  // Divisions done. The factor keeps the lengths of full packets of every kind and of acknowledgements apart, at any
-  // path MTU.
-  static constexpr uint32_t kLineTimes = 32, kSpread = 0x27D4EB2F;
-  struct LineTime {
-    uint32_t length = UINT32_MAX;
-    Duration time;
-  };
-  std::array<LineTime, kLineTimes> line_times_;
+  LineTimes line_times_;
   uint64_t stalls_ = 0;
   Duration worst_stall_, slipped_;
 };

@@ -53,8 +53,9 @@ bool carries_data(Opcode opcode) noexcept {
 [[gnu::always_inline]] inline void RoceTransport::fetch_lane(uint32_t lane) const noexcept {
   lanes_[lane].fetch();
   // What every transmission looks at.
-  const auto* const port = reinterpret_cast<const uint8_t*>(ports_[port_of_lane_[lane]].get());
-  for (size_t line = 0; line < 3; ++line) __builtin_prefetch(port + 64 * line);
+  const Port* const port = ports_[port_of_lane_[lane]].get();
+  __builtin_prefetch(port);
+  __builtin_prefetch(&port->neighbours);
   __builtin_prefetch(bindings_[lane].port, 1);
 }
 

@@ -90,24 +90,25 @@ class RoceTransport final : public Transport, private BellListener {
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
   /// A port of the plan, whatever the number of its queues.
-  struct Port {
+  struct alignas(64) Port {
     Port(const PortBinding& first, uint32_t lane, Bandwidth line_rate, const NeighbourOptions& options,
          std::span<const Nic> nics)
-        : id(first.id), first_lane(lane), neighbours(options, nics), pauses(line_rate) {
+        : id(first.id), first_lane(lane), pauses(line_rate), neighbours(options, nics) {
       if (!nics.empty()) station = nics.front().mac;
-      if (first.receive_buffer) buffer.emplace(*first.receive_buffer, line_rate);
+      if (first.receive_buffer) buffer = std::make_unique<ReceiveBuffer>(*first.receive_buffer, line_rate);
     }
 
+    // What every turn looks at stands in front.
     PortId id;
     uint32_t first_lane;
+    std::unique_ptr<ReceiveBuffer> buffer;  ///< of a slow receiver
+    PauseTimers pauses;                     ///< what the far end of the line has paused
     Neighbours neighbours;
-    std::vector<uint32_t> resolving;      ///< next hops that queue pairs wait for
-    std::vector<uint32_t> first_on_hop;   ///< by next hop: the first of its queue pairs
-    uint32_t unresolved = kNone;          ///< next hops, when that was last looked at
-    uint64_t moved = 0;                   ///< the same, times that next hops have moved
-    PauseTimers pauses;                   ///< what the far end of the line has paused
-    std::optional<ReceiveBuffer> buffer;  ///< of a slow receiver
-    MacAddress station;                   ///< that pauses come from
+    std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
+    std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
+    uint32_t unresolved = kNone;         ///< next hops, when that was last looked at
+    uint64_t moved = 0;                  ///< the same, times that next hops have moved
+    MacAddress station;                  ///< that pauses come from
     uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0, icrc_errors = 0;
   };
   /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.

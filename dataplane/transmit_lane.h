@@ -34,7 +34,7 @@ struct LaneMarks {
 
 /// Owned by one transport and used by its thread. No allocation after construction. A frame that the port refuses stays
 /// here and is offered again before any other, so order is kept and nothing is lost.
-class TransmitLane {
+class alignas(64) TransmitLane {
  public:
   /// Frames of a turn of the loop, at most.
   static constexpr uint32_t kBurst = 128;
@@ -66,9 +66,11 @@ class TransmitLane {
 
   /// Fetches the memory that every transmission takes.
   [[gnu::always_inline]] void fetch() const noexcept {
+    // Of the pacer its beginning.
     const auto* const begin = reinterpret_cast<const uint8_t*>(this);
-    const auto* const end = reinterpret_cast<const uint8_t*>(&frames_[1]);
+    const auto* const end = reinterpret_cast<const uint8_t*>(&pacer_) + 64;
     for (const uint8_t* line = begin; line < end; line += 64) __builtin_prefetch(line, 1);
+    __builtin_prefetch(&frames_[0], 1);
     __builtin_prefetch(&run_[0], 1);
     __builtin_prefetch(&answers);
   }
