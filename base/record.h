@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "base/message.h"
+#include "base/time_by_cause.h"
 #include "base/units.h"
 
 namespace rankwire {
@@ -34,6 +35,16 @@ struct MessageRecord {
 };
 static_assert(std::is_trivially_copyable_v<MessageRecord> && sizeof(MessageRecord) <= 64);
 
+/// Where the time of what one execution of a node sent on one connection went: the sum of its messages' Event::causes.
+struct CauseRecord {
+  RankId rank;
+  uint32_t node = 0;  ///< as OperationRecord::node
+  uint32_t iteration = 0;
+  ConnectionId connection;
+  TimeByCause causes;
+};
+static_assert(std::is_trivially_copyable_v<CauseRecord> && sizeof(CauseRecord) == 80);
+
 /// Takes rows on the hot path. Never blocks: what it cannot take it counts.
 class RecordSink {
  public:
@@ -42,6 +53,9 @@ class RecordSink {
   virtual void messages(std::span<const MessageRecord> rows) noexcept = 0;
   /// False when `messages` does nothing, so that nobody need make rows for it. Does not change.
   virtual bool wants_messages() const noexcept { return true; }
+  virtual void causes(std::span<const CauseRecord>) noexcept {}
+  /// As `wants_messages`.
+  virtual bool wants_causes() const noexcept { return false; }
 };
 
 }  // namespace rankwire

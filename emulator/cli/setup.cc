@@ -265,6 +265,7 @@ NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const 
                 .bytes = node.bytes,
                 .recorded = node.recorded,
                 .job = JobId(0),
+                .sequence = node.sequence,
                 .timed_by = to_string(node.timed_by)};
   if (collective) {
     const Group& group = workload.groups[node.group.value];

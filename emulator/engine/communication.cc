@@ -15,24 +15,28 @@ constexpr uint32_t kBits = 64;  // of a word of started_
 Communication::Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options,
                              TimerQueue& timers, RecordSink& sink)
     : workload_(workload), plan_(plan), options_(options), timers_(timers), sink_(sink) {
-  std::vector<uint32_t> channels(plan.slot_steps.size(), 0), joins(plan.slot_steps.size(), 0);
+  std::vector<uint32_t> channels(plan.slot_steps.size(), 0), joins(channels), edges(channels);
   for (const auto& nodes : plan.nodes) {
     for (const NodePlan& node : nodes) {
       if (node.slot == NodePlan::kNone) continue;
       channels[node.slot] = std::max(channels[node.slot], plan.schedules[node.schedule].channels);
       joins[node.slot] = std::max(joins[node.slot], plan.schedules[node.schedule].joins);
+      edges[node.slot] = std::max(edges[node.slot], static_cast<uint32_t>(plan.schedules[node.schedule].edges.size()));
     }
   }
-  uint64_t pending = 0, started = 0, channel = 0;
+  uint64_t pending = 0, started = 0, channel = 0, cause = 0;
   for (size_t i = 0; i < plan.slot_steps.size(); ++i) {
-    slots_.push_back({.first_pending = pending, .first_started = started, .first_channel = channel});
+    slots_.push_back(
+        {.first_pending = pending, .first_started = started, .first_channel = channel, .first_cause = cause});
     pending += joins[i];
     started += (plan.slot_steps[i] + kBits - 1) / kBits;
     channel += channels[i];
+    cause += edges[i];
   }
   pending_.resize(pending);
   started_.resize(started);
   channel_free_.resize(channel);
+  if (sink.wants_causes()) causes_.resize(cause);
   arrivals_.resize(2 * plan.messages_per_iteration, Arrival::kNone);
   sender_hints_.resize(plan.transport.connections.size());
   receiver_hints_.resize(plan.transport.connections.size());
@@ -189,7 +193,32 @@ void Communication::on_sent(const Event& event) noexcept {
   ++counters_.sent;
   const Place place = place_of(event);
   record(event, place, event.sent.posted, event.sent.acked);
+  add_causes(event, place);
   acknowledge(place, event.sent.acked);
+}
+
+// Before the operation's last step completes.
+void Communication::add_causes(const Event& event, const Place& place) noexcept {
+  if (event.causes == nullptr || causes_.empty()) return;
+  const EdgeMessages& edge = sender_of(place);
+  const Slot& slot = slots_[edge.slot];
+  causes_[slot.first_cause + slot.schedule->edge_of[step_of(edge, place)]] += *event.causes;
+}
+
+void Communication::record_causes(const Finished& operation, uint32_t place) noexcept {
+  if (causes_.empty()) return;
+  const NodePlan& planned = plan_.nodes[operation.rank.value][operation.node];
+  const Slot& slot = slots_[planned.slot];
+  for (uint32_t i = 0; i < plan_.schedules[planned.schedule].edges.size(); ++i) {
+    const TimeByCause spent = std::exchange(causes_[slot.first_cause + i], TimeByCause());
+    if (spent == TimeByCause()) continue;
+    const CauseRecord row{.rank = operation.rank,
+                          .node = place,
+                          .iteration = slot.iteration,
+                          .connection = slot.edges[i].connection,
+                          .causes = spent};
+    sink_.causes({&row, 1});
+  }
 }
 
 void Communication::acknowledge(const Place& place, Time at) noexcept {
@@ -227,7 +256,10 @@ void Communication::on_failed(const Event& event, Time now) noexcept {
   ++counters_.failed;
   keep_failure(event);
   const Place place = place_of(event);
-  if (event.at_source) record(event, place, event.sent.posted, Time::never());
+  if (event.at_source) {
+    record(event, place, event.sent.posted, Time::never());
+    add_causes(event, place);
+  }
   if (options_.on_failure == OnFailure::kStop || !event.at_source) return;
   acknowledge(place, now);
   // The receiver may never hear of the message: it must not wait for it either.

@@ -76,6 +76,9 @@ class Communication {
   /// Operations that ended since `clear_finished`.
   std::span<const Finished> finished() const noexcept { return finished_; }
   void clear_finished() noexcept { finished_.clear(); }
+  /// Tells the sink where the time of an operation that has just ended went, connection by connection. `place` is the
+  /// node's in the record. Once an operation, before the next one starts in its slot.
+  void record_causes(const Finished& operation, uint32_t place) noexcept;
 
   /// All of the rank's operations of this iteration are over: its inbox can serve the iteration after the next.
   void end_iteration(RankId rank, uint32_t iteration) noexcept;
@@ -111,6 +114,7 @@ class Communication {
     uint64_t first_pending = 0;  // offset into pending_
     uint64_t first_started = 0;  // offset into started_
     uint64_t first_channel = 0;  // offset into channel_free_
+    uint64_t first_cause = 0;    // offset into causes_
     Time start, end;
   };
   /// Of a message in one of the two iterations that may be under way at once.
@@ -148,6 +152,7 @@ class Communication {
   void reduce(uint32_t slot, uint32_t step, Time now) noexcept;
   void complete_step(uint32_t slot, uint32_t step, Time at) noexcept;
   void on_sent(const Event& event) noexcept;
+  void add_causes(const Event& event, const Place& place) noexcept;
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
   void keep_failure(const Event& event) noexcept;
@@ -162,10 +167,11 @@ class Communication {
   TimerQueue& timers_;
   RecordSink& sink_;
   std::vector<Slot> slots_;
-  std::vector<uint16_t> pending_;   // by slot and PlannedSchedule::join_of: predecessors not complete
-  std::vector<uint64_t> started_;   // by slot, a bit a step: has started and is not complete
-  std::vector<Time> channel_free_;  // by slot and channel: when its reducer is free
-  std::vector<Arrival> arrivals_;   // two iterations x the messages of one
+  std::vector<uint16_t> pending_;    // by slot and PlannedSchedule::join_of: predecessors not complete
+  std::vector<uint64_t> started_;    // by slot, a bit a step: has started and is not complete
+  std::vector<Time> channel_free_;   // by slot and channel: when its reducer is free
+  std::vector<TimeByCause> causes_;  // by slot and edge; empty: nobody wants them
+  std::vector<Arrival> arrivals_;    // two iterations x the messages of one
   std::vector<uint32_t> sender_hints_, receiver_hints_;     // by connection, for MessageOwners::find
   std::vector<std::vector<ConnectionId>> incoming_;         // by rank
   std::vector<Cause> causes_of_sends_, causes_of_reduces_;  // by connection; as channel_free_; empty: not watched

@@ -227,6 +227,7 @@ void Engine::end_operation(const Communication::Finished& operation) noexcept {
     ++memberships_[m].next;
     --ranks_[operation.rank.value].collectives_running;
   }
+  communication_.record_causes(operation, ranks_[operation.rank.value].source->place(operation.node));
   complete(operation.rank, operation.node, operation.start, operation.end);
 }
 

@@ -26,4 +26,14 @@ inline MessageLatency latency_at(const Statement& row, int column) {
           duration(row, column + 3), duration(row, column + 4), duration(row, column + 5)};
 }
 
+/// The columns of a TimeByCause.
+inline constexpr const char* kCauseColumns =
+    "transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, acknowledgement_ps";
+
+inline TimeByCause causes_at(const Statement& row, int column) {
+  TimeByCause time;
+  for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(row, column + static_cast<int>(i));
+  return time;
+}
+
 }  // namespace rankwire

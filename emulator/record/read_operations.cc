@@ -1,4 +1,5 @@
 // RunReader's view of the executions.
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -8,11 +9,14 @@
 namespace rankwire {
 namespace {
 
-/// A record of an earlier version may not say what gave nodes their times.
+/// A record of an earlier version may not have all of them.
 std::string node_columns(const Database& database) {
-  const bool timed = database.integer("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='timed_by'") > 0;
-  return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}",
-                     timed ? "timed_by" : "''");
+  const auto or_else = [&](const char* column, const char* absent) {
+    const std::string known = fmt::format("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='{}'", column);
+    return database.integer(known) > 0 ? column : absent;
+  };
+  return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}, {}",
+                     or_else("timed_by", "''"), or_else("sequence", "0"));
 }
 
 /// Overwrites in place, so that texts keep their memory from row to row.
@@ -29,6 +33,7 @@ void assign(NodeInfo& info, const Statement& row) {
   if (const auto recorded = row.optional_integer(8)) info.recorded = Duration(*recorded);
   info.job = JobId(small(row, 9));
   info.timed_by = row.text_view(10);
+  info.sequence = small(row, 11);
 }
 
 /// A node that the record does not describe has its index for a name and the kind "unknown".
@@ -99,11 +104,12 @@ class NodeWalk {
   bool live_ = false;
 };
 
+/// Of an execution: iteration, rank, node.
+using Key = std::tuple<int64_t, int64_t, int64_t>;
+
 /// The executions of one run in order of (iteration, rank, node).
 class OperationCursor {
  public:
-  using Key = std::tuple<int64_t, int64_t, int64_t>;
-
   OperationCursor(const Database& database, const RecordedRun* run)
       : select_(database.prepare("SELECT iteration, rank, node, start_ps, end_ps FROM operations WHERE run=? "
                                  "ORDER BY iteration, rank, node")) {
@@ -124,6 +130,62 @@ class OperationCursor {
   Key key_;
   bool live_ = false;
 };
+
+/// Times by cause in the same order.
+class CauseCursor {
+ public:
+  CauseCursor(const Database& database, const RecordedRun& run)
+      : select_(database.prepare(fmt::format(
+            "SELECT iteration, rank, node, {} FROM operation_causes WHERE run=? ORDER BY iteration, rank, node",
+            kCauseColumns))) {
+    select_.bind(run.run);
+    advance();
+  }
+
+  /// Of all connections of an execution; those of later calls come later.
+  std::optional<TimeByCause> sum(const Key& wanted) {
+    std::optional<TimeByCause> sum;
+    for (; live_ && key_ <= wanted; advance()) {
+      if (key_ < wanted) continue;
+      if (!sum) sum.emplace();
+      *sum += causes_at(select_, 3);
+    }
+    return sum;
+  }
+
+ private:
+  void advance() {
+    live_ = select_.step();
+    if (live_) key_ = Key(select_.integer(0), select_.integer(1), select_.integer(2));
+  }
+
+  Statement select_;
+  Key key_;
+  bool live_ = false;
+};
+
+/// For each of `operations`, by its place among them, the executions that belong to it: those of all members of a
+/// group.
+std::multimap<Key, size_t> executions_of(const Database& database, std::span<const OperationRow> operations) {
+  using Collective = std::tuple<uint32_t, std::string, uint32_t>;  // job, group, sequence
+  std::multimap<Key, size_t> executions;
+  std::multimap<Collective, size_t> collectives;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const NodeInfo& node = operations[i].node;
+    if (node.group.empty()) {
+      executions.emplace(Key(operations[i].iteration, node.rank.value, node.node), i);
+    } else {
+      collectives.emplace(Collective(node.job.value, node.group, node.sequence), i);
+    }
+  }
+  Statement rows = database.prepare("SELECT rank, node, job, \"group\", sequence FROM nodes WHERE \"group\"<>''");
+  while (!collectives.empty() && rows.step()) {
+    const auto [begin, end] = collectives.equal_range(Collective(small(rows, 2), rows.text(3), small(rows, 4)));
+    for (auto it = begin; it != end; ++it)
+      executions.emplace(Key(operations[it->second].iteration, rows.integer(0), rows.integer(1)), it->second);
+  }
+  return executions;
+}
 
 }  // namespace
 
@@ -167,6 +229,8 @@ uint64_t RunReader::longer_than(Duration duration) const {
 void RunReader::for_each_operation(const std::function<void(const OperationRow&)>& visit) const {
   NodeWalk nodes(database_);
   OperationCursor emulated(database_, emulated_), reference(database_, this->reference());
+  std::optional<CauseCursor> causes;
+  if (emulated_ != nullptr && has_table("operation_causes")) causes.emplace(database_, *emulated_);
   OperationRow row;
   while (emulated.live() || reference.live()) {
     const bool take_emulated = emulated.live() && (!reference.live() || emulated.key() <= reference.key());
@@ -176,10 +240,38 @@ void RunReader::for_each_operation(const std::function<void(const OperationRow&)
     row.iteration = static_cast<uint32_t>(iteration);
     row.emulated = take_emulated ? std::optional(emulated.times()) : std::nullopt;
     row.reference = take_reference ? std::optional(reference.times()) : std::nullopt;
+    row.causes = take_emulated && causes ? causes->sum(emulated.key()) : std::nullopt;
     if (row.node.kind != "none") visit(row);
     if (take_emulated) emulated.advance();
     if (take_reference) reference.advance();
   }
+}
+
+std::vector<std::vector<OperationFlow>> RunReader::flows_of(const RecordedRun& run,
+                                                            std::span<const OperationRow> operations) const {
+  std::vector<std::vector<OperationFlow>> flows(operations.size());
+  if (operations.empty() || !has_table("operation_causes")) return flows;
+  const std::multimap<Key, size_t> executions = executions_of(database_, operations);
+  Statement rows = database_.prepare(
+      fmt::format("SELECT iteration, rank, node, connection, {} FROM operation_causes WHERE run=? ORDER BY connection",
+                  kCauseColumns));
+  Statement connections =
+      database_.prepare("SELECT job, source, destination, channel, control FROM flows WHERE run=? AND connection=?");
+  for (rows.bind(run.run); rows.step();) {
+    const auto [begin, end] = executions.equal_range(Key(rows.integer(0), rows.integer(1), rows.integer(2)));
+    if (begin == end) continue;
+    connections.reset();
+    connections.bind(run.run, rows.integer(3));
+    if (!connections.step()) continue;
+    const Connection connection{.id = ConnectionId(small(rows, 3)),
+                                .job = JobId(small(connections, 0)),
+                                .source = RankId(small(connections, 1)),
+                                .destination = RankId(small(connections, 2)),
+                                .channel = static_cast<uint8_t>(connections.integer(3)),
+                                .control = connections.integer(4) != 0};
+    for (auto it = begin; it != end; ++it) flows[it->second].push_back({connection, causes_at(rows, 4)});
+  }
+  return flows;
 }
 
 void RunReader::for_each_by_start(

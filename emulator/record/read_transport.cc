@@ -50,16 +50,9 @@ bool find(Statement& rows, const RecordedRun& run, const FlowCounters& flow) {
   return rows.step();
 }
 
-/// Its first columns.
-TimeByCause causes_at(const Statement& row) {
-  TimeByCause time;
-  for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(row, static_cast<int>(i));
-  return time;
-}
-
 std::optional<TimeByCause> causes_of(Statement& causes, const RecordedRun& run, const FlowCounters& flow) {
   if (!find(causes, run, flow)) return std::nullopt;
-  return causes_at(causes);
+  return causes_at(causes, 0);
 }
 
 void add_counter(RdmaCounters& counters, std::string_view name, uint64_t value) {
@@ -108,9 +101,8 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
 
 std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) const {
   if (!has_table("flow_causes")) return {};
-  Statement rows = database_.prepare(
-      "SELECT transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, "
-      "acknowledgement_ps, \"group\" FROM flow_causes JOIN flows USING (run, connection, member) WHERE run=?");
+  Statement rows = database_.prepare(fmt::format(
+      "SELECT {}, \"group\" FROM flow_causes JOIN flows USING (run, connection, member) WHERE run=?", kCauseColumns));
   rows.bind(run.run);
   std::map<std::string, GroupCauses> groups;
   while (rows.step()) {
@@ -118,7 +110,7 @@ std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) con
     GroupCauses& of_group = groups[name];
     of_group.group = std::move(name);
     ++of_group.queue_pairs;
-    of_group.causes += causes_at(rows);
+    of_group.causes += causes_at(rows, 0);
   }
   std::vector<GroupCauses> list;
   list.reserve(groups.size());
@@ -128,8 +120,7 @@ std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) con
 
 Statement RunReader::prepare_causes() const {
   return database_.prepare(
-      "SELECT transmitting_ps, window_ps, congestion_control_ps, paused_ps, rnr_ps, recovering_ps, port_ps, "
-      "acknowledgement_ps FROM flow_causes WHERE run=? AND connection=? AND member=?");
+      fmt::format("SELECT {} FROM flow_causes WHERE run=? AND connection=? AND member=?", kCauseColumns));
 }
 
 // In the row of a port's first queue.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,15 @@ struct OperationRow {
   uint32_t iteration = 0;
   std::optional<OperationTimes> emulated;  ///< the twin's when there is no emulated run
   std::optional<OperationTimes> reference;
+  /// Emulated: where the time of what the rank sent for it went. Absent where nothing was sent or causes were not
+  /// recorded.
+  std::optional<TimeByCause> causes;
+};
+
+/// What one connection contributed to an operation.
+struct OperationFlow {
+  Connection connection;  ///< without NICs and sizes
+  TimeByCause causes;     ///< where the time of its messages went
 };
 
 struct RecordedFlow {
@@ -116,6 +126,10 @@ class RunReader {
   /// Visits every execution in order of (iteration, rank, node). Rows are streamed: memory does not grow with them. The
   /// row is valid during the call only.
   void for_each_operation(const std::function<void(const OperationRow&)>& visit) const;
+  /// For each of `operations` the connections that carried messages of it from any rank, in order of id: all members'
+  /// of a collective, those of a SEND alone otherwise. Empty where causes were not recorded, or the run has no end.
+  std::vector<std::vector<OperationFlow>> flows_of(const RecordedRun& run,
+                                                   std::span<const OperationRow> operations) const;
   /// Visits one run's executions of at least `shortest` in order of (rank, start, end, iteration, node).
   void for_each_by_start(
       const RecordedRun& run, Duration shortest,

@@ -38,7 +38,7 @@ std::filesystem::path fresh_file(const std::filesystem::path& folder) {
 class RunRecorder::Writer {
  public:
   Writer(const std::filesystem::path& folder, const RecorderOptions& options)
-      : options_(options), store_(fresh_file(folder)), operations_(kBatch), messages_(kBatch) {
+      : options_(options), store_(fresh_file(folder)), operations_(kBatch), messages_(kBatch), causes_(kBatch) {
     thread_ = std::thread([this] { loop(); });
   }
 
@@ -84,6 +84,7 @@ class RunRecorder::Writer {
   RunStore store_;
   std::vector<OperationRecord> operations_;
   std::vector<MessageRecord> messages_;
+  std::vector<CauseRecord> causes_;
   std::vector<std::unique_ptr<RingSink>> sinks_;
   std::unique_ptr<MessageJoin> join_;
   uint32_t run_ = 0;
@@ -133,9 +134,11 @@ void RunRecorder::Writer::loop() noexcept {
 bool RunRecorder::Writer::drain_batch(RingSink& sink) {
   const size_t operations = sink.pop(std::span(operations_));
   const size_t messages = sink.pop(std::span(messages_));
-  if (operations + messages == 0) return false;
+  const size_t causes = sink.pop(std::span(causes_));
+  if (operations + messages + causes == 0) return false;
   if (!store_.uncommitted()) opened_ = std::chrono::steady_clock::now();
   store_.operations(run_, std::span(operations_).first(operations));
+  store_.operation_causes(run_, std::span(causes_).first(causes));
   for (const MessageRecord& half : std::span(messages_).first(messages)) {
     const JoinedMessage* message = join_->add(half);
     if (message != nullptr && options_.messages == MessageDetail::kAll) store_.message(run_, *message);
@@ -210,6 +213,7 @@ void RunRecorder::Writer::begin(const RunStart& start) {
   join_ = std::make_unique<MessageJoin>(MessageJoin::Limits{.kept = options_.slowest});
   const RingSink::Options ring{.operations = options_.ring,
                                .messages = options_.messages == MessageDetail::kNone ? 0 : options_.ring,
+                               .causes = options_.causes ? options_.ring : 0,
                                .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};
   for (uint32_t shard = 0; shard < start.shards; ++shard) sinks_.push_back(std::make_unique<RingSink>(ring));
 }

@@ -16,8 +16,9 @@ namespace rankwire {
 
 struct RecorderOptions {
   MessageDetail messages = MessageDetail::kSampled;
+  bool causes = false;            ///< time by cause of operations
   size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
-  size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of operations and of messages each; 24 MiB
+  size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of each kind; 24 MiB, with causes 44
   /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
   std::chrono::milliseconds commit_interval{200};
 };

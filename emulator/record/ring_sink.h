@@ -22,11 +22,12 @@ class RingSink final : public RecordSink {
   struct Options {
     size_t operations = 0;  ///< rows of the ring; rounded up to a power of two
     size_t messages = 0;    ///< 0: messages are not recorded, and not counted as dropped
+    size_t causes = 0;      ///< the same of times by cause
     WhenFull when_full = WhenFull::kDrop;
   };
 
   explicit RingSink(const Options& options)
-      : options_(options), operations_(options.operations), messages_(options.messages) {}
+      : options_(options), operations_(options.operations), messages_(options.messages), causes_(options.causes) {}
 
   void operations(std::span<const OperationRecord> rows) noexcept override {
     push(operations_, rows, operations_dropped_);
@@ -36,10 +37,16 @@ class RingSink final : public RecordSink {
   }
 
   bool wants_messages() const noexcept override { return options_.messages != 0; }
+  /// What has no room counts as a dropped row of operations.
+  void causes(std::span<const CauseRecord> rows) noexcept override {
+    if (options_.causes != 0) push(causes_, rows, operations_dropped_);
+  }
+  bool wants_causes() const noexcept override { return options_.causes != 0; }
 
   /// Writer only: move rows out and return their number.
   size_t pop(std::span<OperationRecord> out) noexcept { return popped(operations_.pop(out)); }
   size_t pop(std::span<MessageRecord> out) noexcept { return popped(messages_.pop(out)); }
+  size_t pop(std::span<CauseRecord> out) noexcept { return popped(causes_.pop(out)); }
 
   /// Writer only: no row will be taken out any more; what comes is dropped and counted.
   void close() noexcept {
@@ -77,6 +84,7 @@ class RingSink final : public RecordSink {
   const Options options_;
   SpscRing<OperationRecord> operations_;
   SpscRing<MessageRecord> messages_;
+  SpscRing<CauseRecord> causes_;
   std::atomic<uint64_t> operations_dropped_{0}, messages_dropped_{0};  // written by the producer alone
   std::atomic<bool> closed_{false};
   alignas(64) std::atomic<uint32_t> pops_{0};

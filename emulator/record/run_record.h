@@ -37,7 +37,8 @@ struct NodeInfo {
   Bytes bytes;                       ///< communication: the rank's input
   std::optional<Duration> recorded;  ///< the trace's own duration
   JobId job;
-  std::string timed_by;  ///< what gives the node its duration; empty where nothing does, or in an old record
+  uint32_t sequence = 0;  ///< MessageId::sequence of its messages; 0 where it has none, or in an old record
+  std::string timed_by;   ///< what gives the node its duration; empty where nothing does, or in an old record
 };
 
 struct RunStart {

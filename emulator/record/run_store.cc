@@ -32,6 +32,15 @@ std::optional<int64_t> known(Id<Tag> id) {
   return id.valid() ? std::optional<int64_t>(id.value) : std::nullopt;
 }
 
+/// A row of `keys` and the time of each cause.
+template <class... Keys>
+void insert_causes(Statement& insert, const TimeByCause& t, const Keys&... keys) {
+  insert
+      .bind(keys..., t[Cause::kTransmitting], t[Cause::kWindow], t[Cause::kCongestionControl], t[Cause::kPaused],
+            t[Cause::kReceiverNotReady], t[Cause::kRecovering], t[Cause::kPort], t[Cause::kAcknowledgement])
+      .execute();
+}
+
 }  // namespace
 
 const char* to_string(Fidelity fidelity) {
@@ -53,6 +62,7 @@ const char* to_string(Path path) {
 RunStore::RunStore(const std::filesystem::path& file)
     : database_(created(file)),
       insert_operation_(database_.prepare("INSERT INTO operations VALUES(?,?,?,?,?,?)")),
+      insert_cause_(database_.prepare("INSERT INTO operation_causes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       insert_message_(database_.prepare("INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")) {}
 
 void RunStore::open() {
@@ -87,11 +97,11 @@ void RunStore::configuration(const std::string& json, const std::string& version
 
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
-  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const NodeInfo& n : nodes) {
     insert
         .bind(n.rank.value, n.node, n.id, n.name, n.kind, n.group, n.group_size, n.bytes.count, n.recorded, n.job.value,
-              n.timed_by)
+              n.timed_by, n.sequence)
         .execute();
   }
 }
@@ -118,6 +128,12 @@ void RunStore::operations(uint32_t run, std::span<const OperationRecord> rows) {
   for (const OperationRecord& row : rows) {
     insert_operation_.bind(run, row.iteration, row.rank.value, row.node, row.start.ps, row.end.ps).execute();
   }
+}
+
+void RunStore::operation_causes(uint32_t run, std::span<const CauseRecord> rows) {
+  open();
+  for (const CauseRecord& row : rows)
+    insert_causes(insert_cause_, row.causes, run, row.iteration, row.rank.value, row.node, row.connection.value);
 }
 
 void RunStore::message(uint32_t run, const JoinedMessage& m) {
@@ -224,12 +240,7 @@ void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
   Statement insert = database_.prepare("INSERT INTO flow_causes VALUES(?,?,?,?,?,?,?,?,?,?,?)");
   for (const FlowRow& flow : flows) {
     if (!flow.counters.causes) continue;
-    const TimeByCause& t = *flow.counters.causes;
-    insert
-        .bind(run, flow.connection.id.value, uint32_t{flow.counters.member}, t[Cause::kTransmitting], t[Cause::kWindow],
-              t[Cause::kCongestionControl], t[Cause::kPaused], t[Cause::kReceiverNotReady], t[Cause::kRecovering],
-              t[Cause::kPort], t[Cause::kAcknowledgement])
-        .execute();
+    insert_causes(insert, *flow.counters.causes, run, flow.connection.id.value, uint32_t{flow.counters.member});
   }
 }
 

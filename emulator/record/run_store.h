@@ -27,6 +27,7 @@ class RunStore {
   /// Returns the number of the run.
   uint32_t begin(const RunStart& start);
   void operations(uint32_t run, std::span<const OperationRecord> rows);
+  void operation_causes(uint32_t run, std::span<const CauseRecord> rows);
   void message(uint32_t run, const JoinedMessage& message);
   void message_latencies(uint32_t run, const MessageJoin& messages);
   /// Samples of a run that goes on; `end` replaces them.
@@ -61,7 +62,7 @@ class RunStore {
   void insert_storm(uint32_t run, const StormRow& storm);
 
   Database database_;
-  Statement insert_operation_, insert_message_;
+  Statement insert_operation_, insert_cause_, insert_message_;
   bool open_ = false;
   // Of the open run, written before its end.
   uint64_t live_samples_ = 0;

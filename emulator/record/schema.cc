@@ -10,7 +10,7 @@ CREATE TABLE warnings(warning INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE nodes(
   rank INTEGER NOT NULL, node INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
   "group" TEXT NOT NULL, group_size INTEGER NOT NULL, bytes INTEGER NOT NULL, recorded_ps INTEGER,
-  job INTEGER NOT NULL, timed_by TEXT, PRIMARY KEY(rank, node)) WITHOUT ROWID;
+  job INTEGER NOT NULL, timed_by TEXT, sequence INTEGER, PRIMARY KEY(rank, node)) WITHOUT ROWID;
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, fidelity TEXT NOT NULL, clock TEXT NOT NULL, ranks INTEGER NOT NULL,
   shards INTEGER NOT NULL, seed INTEGER NOT NULL, verdict TEXT, reason TEXT, completion_ps INTEGER, messages INTEGER,
@@ -20,6 +20,11 @@ CREATE TABLE models(run INTEGER PRIMARY KEY, model TEXT NOT NULL);
 CREATE TABLE operations(
   run INTEGER NOT NULL, iteration INTEGER NOT NULL, rank INTEGER NOT NULL, node INTEGER NOT NULL,
   start_ps INTEGER NOT NULL, end_ps INTEGER NOT NULL);
+CREATE TABLE operation_causes(
+  run INTEGER NOT NULL, iteration INTEGER NOT NULL, rank INTEGER NOT NULL, node INTEGER NOT NULL,
+  connection INTEGER NOT NULL, transmitting_ps INTEGER NOT NULL, window_ps INTEGER NOT NULL,
+  congestion_control_ps INTEGER NOT NULL, paused_ps INTEGER NOT NULL, rnr_ps INTEGER NOT NULL,
+  recovering_ps INTEGER NOT NULL, port_ps INTEGER NOT NULL, acknowledgement_ps INTEGER NOT NULL);
 CREATE TABLE messages(
   run INTEGER NOT NULL, job INTEGER NOT NULL, "group" INTEGER NOT NULL, sequence INTEGER NOT NULL,
   iteration INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL, step INTEGER NOT NULL,

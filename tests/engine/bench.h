@@ -28,6 +28,10 @@ class RowsOfARun final : public RecordSink {
   void messages(std::span<const MessageRecord> rows) noexcept override {
     messages_.insert(messages_.end(), rows.begin(), rows.end());
   }
+  void causes(std::span<const CauseRecord> rows) noexcept override {
+    causes_.insert(causes_.end(), rows.begin(), rows.end());
+  }
+  bool wants_causes() const noexcept override { return true; }
   OperationRecord of(uint32_t rank, uint32_t node, uint32_t iteration = 0) const {
     for (const OperationRecord& row : operations_) {
       if (row.rank == RankId(rank) && row.node == node && row.iteration == iteration) return row;
@@ -37,6 +41,7 @@ class RowsOfARun final : public RecordSink {
   }
   std::vector<OperationRecord> operations_;
   std::vector<MessageRecord> messages_;
+  std::vector<CauseRecord> causes_;
 };
 
 /// A workload with one rank a port, run over the model in virtual time.

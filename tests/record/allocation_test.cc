@@ -11,9 +11,10 @@ namespace {
 
 TEST(Allocation, PushingRowsAllocatesNothing) {
   testing::TemporaryFolder folder;
-  RunRecorder recorder(folder.path(), {.messages = MessageDetail::kAll, .ring = 1024});
+  RunRecorder recorder(folder.path(), {.messages = MessageDetail::kAll, .causes = true, .ring = 1024});
   std::vector<OperationRecord> operations(64, OperationRecord{.rank = RankId(0)});
   std::vector<MessageRecord> messages(64);
+  std::vector<CauseRecord> causes(64);
   for (const char* clock : {"real", "virtual"}) {
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = clock, .ranks = 1});
     const uint64_t before = testing::allocations;
@@ -21,6 +22,7 @@ TEST(Allocation, PushingRowsAllocatesNothing) {
     for (int batch = 0; batch < 1000; ++batch) {
       sink.operations(operations);
       sink.messages(messages);
+      sink.causes(causes);
     }
     EXPECT_EQ(testing::allocations, before) << clock;
     recorder.end({});

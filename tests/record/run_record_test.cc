@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <vector>
 
 #include "base/transport_counters.h"
 #include "emulator/record/database.h"
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::TemporaryFolder;
 
 NodeInfo node(uint32_t rank, uint32_t index, const std::string& kind) {
@@ -149,6 +151,91 @@ TEST(RunRecord, JoinsOperationsOfBothSidesByIterationRankAndNode) {
   // Rank 1's node is of kind "none" and is left out.
   EXPECT_THAT(rows, ElementsAre("i0 r0 n100 compute: 0-10 0-9", "i0 r0 n101 all_reduce: 10-30 9-19",
                                 "i1 r0 n100 compute: 50-60 -", "i1 r0 n101 all_reduce: - 70-80"));
+}
+
+CauseRecord cause(uint32_t rank, uint32_t node, uint32_t iteration, uint32_t connection, int64_t paused) {
+  CauseRecord row{
+      .rank = RankId(rank), .node = node, .iteration = iteration, .connection = ConnectionId(connection), .causes = {}};
+  for (size_t i = 0; i < kCauses; ++i) row.causes.spent[i] = Duration(static_cast<int64_t>(i));
+  row.causes[Cause::kPaused] = Duration(paused);
+  return row;
+}
+
+/// Rank 0 sends by the connections 0 and 1, rank 1 by 2 and 3, of which nothing else is known.
+RunEnd end_with_two_connections() {
+  RunEnd end;
+  for (uint32_t c : {0u, 1u, 2u}) {
+    FlowRow flow;
+    flow.connection.id = ConnectionId(c), flow.connection.job = JobId(0);
+    flow.connection.source = RankId(c / 2), flow.connection.destination = RankId(1 - c / 2);
+    flow.connection.channel = static_cast<uint8_t>(c), flow.connection.control = c == 1;
+    end.flows.push_back(flow);
+  }
+  return end;
+}
+
+// Two collectives of a group; the ranks have them in different order, as `sequence` tells.
+TEST(RunRecord, TimesByCauseOfOperationsAndOfAllWhoTakePartInThem) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path(), {.causes = true});
+    std::vector<NodeInfo> nodes = {node(0, 0, "all_reduce"), node(0, 1, "all_reduce"), node(1, 0, "all_reduce"),
+                                   node(1, 1, "all_reduce"), node(1, 2, "send")};
+    nodes[1].sequence = nodes[2].sequence = 7;
+    nodes[4].group.clear();
+    recorder.nodes(nodes);
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+    ASSERT_TRUE(sink.wants_causes());
+    for (const uint32_t rank : {1u, 0u})
+      sink.operations(
+          std::vector{operation(rank, 1, 0, 1, 2), operation(rank, 0, 0, 0, 1), operation(rank, 0, 1, 3, 4)});
+    sink.operations(std::vector{operation(1, 2, 0, 0, 9)});
+    sink.causes(std::vector{cause(1, 0, 0, 2, 50), cause(0, 1, 0, 0, 20), cause(0, 1, 0, 1, 1), cause(0, 1, 1, 0, 99),
+                            cause(1, 2, 0, 2, 30), cause(1, 2, 0, 3, 1)});
+    recorder.end(end_with_two_connections());
+  }
+  const RunReader reader(folder.path());
+  std::vector<std::string> sums;
+  std::vector<OperationRow> rows;
+  reader.for_each_operation([&](const OperationRow& row) {
+    rows.push_back(row);
+    const int64_t paused = row.causes ? (*row.causes)[Cause::kPaused].ps : -1;
+    sums.push_back(fmt::format("i{} r{} n{}: {}", row.iteration, row.node.rank.value, row.node.node, paused));
+    // 0 + 1 + 2 + 4 + 5 + 6 + 7 beside the pause, once a connection.
+    if (paused > 0) EXPECT_EQ((row.causes->total().ps - paused) % 25, 0);
+  });
+  EXPECT_THAT(sums, ElementsAre("i0 r0 n0: -1", "i0 r0 n1: 21", "i0 r1 n0: 50", "i0 r1 n1: -1", "i0 r1 n2: 31",
+                                "i1 r0 n0: -1", "i1 r1 n0: -1"));
+  const auto flows = reader.flows_of(*reader.emulated(), rows);
+  std::vector<std::string> told;
+  for (const std::vector<OperationFlow>& of_operation : flows) {
+    std::string& text = told.emplace_back();
+    for (const OperationFlow& flow : of_operation)
+      text += fmt::format("{}:{}->{}{} {}; ", flow.connection.id.value, flow.connection.source.value,
+                          flow.connection.destination.value, flow.connection.control ? "c" : "",
+                          flow.causes[Cause::kPaused].ps);
+  }
+  // Rank 0's node 1 and rank 1's node 0 are one collective. Of an operation that ended in iteration 1 nothing is known.
+  const std::string both = "0:0->1 20; 1:0->1c 1; 2:1->0 50; ";
+  EXPECT_THAT(told, ElementsAre("", both, both, "", "2:1->0 30; ", "", "0:0->1 99; "));
+}
+
+TEST(RunRecord, WithoutCausesNobodyIsAskedForThem) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    EXPECT_FALSE(sink.wants_causes());
+    sink.causes(std::vector{cause(0, 0, 0, 0, 1)});
+    sink.operations(std::vector{operation(0, 0, 0, 0, 1)});
+    recorder.end({});
+  }
+  const RunReader reader(folder.path());
+  EXPECT_EQ(reader.emulated()->loss.operations, 0u);
+  reader.for_each_operation([&](const OperationRow& row) {
+    EXPECT_FALSE(row.causes);
+    EXPECT_THAT(reader.flows_of(*reader.emulated(), {&row, 1}).front(), IsEmpty());
+  });
 }
 
 TEST(RunRecord, VisitsARunByRankAndStart) {
