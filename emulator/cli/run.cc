@@ -95,7 +95,8 @@ void open_session(Session& session, const RunRequest& request, const RunConfig& 
                            "capture.pcapng", "capture-twin.pcapng"}) {
     std::filesystem::remove(folder / file);
   }
-  session.recorder.emplace(folder, RecorderOptions{.messages = message_detail(config.messages)});
+  session.recorder.emplace(
+      folder, RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   session.recorder->configuration(resolved_json(session.setup.config), RANKWIRE_VERSION, config.dut);
   record_nodes(session.setup.workload, *session.recorder);
   tell_warnings(session, 0);
@@ -228,7 +229,7 @@ int finish(Session& session, const RunRequest& request, bool ok) {
   session.recorder.reset();
   const OperationStatistics operations = write_report(session.folder->path());
   const RunReader reader(session.folder->path());
-  const nlohmann::ordered_json summary = rankwire::summary(reader);
+  const nlohmann::ordered_json summary = rankwire::summary(reader, operations);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {

@@ -23,6 +23,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/slow_operations.h"
 #include "emulator/report/storms.h"
 
 namespace rankwire {
@@ -349,6 +350,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Failed connections", html_failures(record));
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
+  html += section("Who held the slowest communication up", html_slow_operations(record, operations));
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Compute", html_compute(record));

@@ -88,9 +88,9 @@ ReportFormats parse_formats(std::string_view list) {
 
 OperationStatistics write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
   const RunReader record(run_folder);
-  write_file(run_folder / "summary.json",
-             summary(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const OperationStatistics operations = read_operations(record, formats);
+  write_file(run_folder / "summary.json",
+             summary(record, operations).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));

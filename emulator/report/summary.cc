@@ -12,6 +12,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/slow_operations.h"
 #include "emulator/report/storms.h"
 #include "emulator/report/time_shares.h"
 
@@ -207,7 +208,11 @@ std::string operation_label(const NodeInfo& node) {
   return fmt::format("{} ({}{}{})", node.name, node.kind, node.group.empty() ? "" : " ", node.group);
 }
 
-void add_deviations(std::string& text, const std::vector<OperationRow>& deviations, const RankNames& names) {
+void add_culprit(std::string& text, const std::string& line) {
+  if (!line.empty()) text += fmt::format("    most held up: {}\n", line);
+}
+
+void add_deviations(std::string& text, const RunReader& record, const std::vector<OperationRow>& deviations) {
   if (deviations.empty()) {
     text += fmt::format("{:<14}none: no communication took 1 % or 10 us longer than in the reference\n", "deviations");
     return;
@@ -216,44 +221,57 @@ void add_deviations(std::string& text, const std::vector<OperationRow>& deviatio
       "communication that took longer than in the reference, worst rank of each\n  {:>10} {:>10} "
       "{:>10} {:>8} {:>6} {:>9}  operation\n",
       "extra", "emulated", "reference", "ratio", "rank", "iteration");
-  for (const OperationRow& row : deviations) {
+  const RankNames names(record);
+  const std::vector<std::string> culprits = culprit_lines(record, deviations);
+  for (size_t i = 0; i < deviations.size(); ++i) {
+    const OperationRow& row = deviations[i];
     const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
     text += fmt::format("  {:>10} {:>10} {:>10} {:>8} {:>6} {:>9}  {}\n", "+" + readable(emulated - reference),
                         readable(emulated), readable(reference), readable_ratio(ratio_of(emulated, reference)),
                         names(row.node.rank), row.iteration, operation_label(row.node));
+    add_culprit(text, culprits[i]);
   }
 }
 
-void add_longest(std::string& text, const char* side, const std::vector<OperationRow>& longest,
-                 const RankNames& names) {
+void add_longest(std::string& text, const RunReader& record, const std::vector<OperationRow>& longest) {
   if (longest.empty()) return;
   text += fmt::format("longest communication of the {} run, worst rank of each\n  {:>10} {:>6} {:>9}  operation\n",
-                      side, "duration", "rank", "iteration");
-  for (const OperationRow& row : longest) {
+                      record.emulated() != nullptr ? "emulated" : "reference", "duration", "rank", "iteration");
+  const RankNames names(record);
+  const std::vector<std::string> culprits = culprit_lines(record, longest);
+  for (size_t i = 0; i < longest.size(); ++i) {
+    const OperationRow& row = longest[i];
     const OperationTimes& times = row.emulated ? *row.emulated : *row.reference;
     text += fmt::format("  {:>10} {:>6} {:>9}  {}\n", readable(times.duration()), names(row.node.rank), row.iteration,
                         operation_label(row.node));
+    add_culprit(text, culprits[i]);
   }
 }
 
 constexpr size_t kSummaryOperations = 5;
 
 void add_operations(std::string& text, const RunReader& record, const OperationStatistics& operations) {
-  const RankNames names(record);
-  const auto first = [](std::vector<OperationRow> rows) {
-    rows.resize(std::min(rows.size(), kSummaryOperations));
-    return rows;
-  };
-  if (record.emulated() != nullptr && record.reference() != nullptr) {
-    if (operations.compared() != 0) add_deviations(text, first(operations.deviations()), names);
-  } else {
-    add_longest(text, record.emulated() != nullptr ? "emulated" : "reference", first(operations.longest()), names);
+  const std::vector<OperationRow> slow = slow_operations(record, operations, kSummaryOperations);
+  if (record.emulated() == nullptr || record.reference() == nullptr) {
+    add_longest(text, record, slow);
+  } else if (operations.compared() != 0) {
+    add_deviations(text, record, slow);
   }
+}
+
+OperationStatistics read_operations(const RunReader& record, size_t listed) {
+  OperationStatistics operations(listed);
+  record.for_each_operation([&](const OperationRow& row) { operations.add(row); });
+  return operations;
 }
 
 }  // namespace
 
 nlohmann::ordered_json summary(const RunReader& record) {
+  return summary(record, read_operations(record, kListedSlowOperations));
+}
+
+nlohmann::ordered_json summary(const RunReader& record, const OperationStatistics& operations) {
   const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   const RecordedRun* principal = principal_run(record);
@@ -285,6 +303,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
   json["time_by_cause"] = time_by_cause_json(record);
+  json["slow_operations"] = slow_operations_json(record, operations);
   json["compute"] = compute_json(record);
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
@@ -297,9 +316,7 @@ nlohmann::ordered_json summary(const RunReader& record) {
 }
 
 std::string summary_table(const RunReader& record) {
-  OperationStatistics operations(kSummaryOperations);
-  record.for_each_operation([&](const OperationRow& row) { operations.add(row); });
-  return summary_table(record, operations);
+  return summary_table(record, read_operations(record, kSummaryOperations));
 }
 
 std::string summary_table(const RunReader& record, const OperationStatistics& operations) {

@@ -9,11 +9,13 @@
 
 namespace rankwire {
 
-/// The object of `summary.json`. Absent values are null. Fields are described in docs/metrics.md.
+/// The object of `summary.json`. Absent values are null. Fields are described in docs/metrics.md. The first form reads
+/// the operations of the record, as below.
 nlohmann::ordered_json summary(const RunReader& record);
+nlohmann::ordered_json summary(const RunReader& record, const OperationStatistics& operations);
 
 /// What `rankwire run` prints: verdict, times, traffic, the operations that deviate most, where the report is. Ends
-/// with a newline. The first form reads the operations of the record.
+/// with a newline.
 std::string summary_table(const RunReader& record);
 std::string summary_table(const RunReader& record, const OperationStatistics& operations);
 

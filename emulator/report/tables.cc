@@ -43,7 +43,8 @@ std::string cause_fields(const std::optional<TimeByCause>& causes) {
 
 OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
-          "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by\n";
+          "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by"
+       << cause_columns() << "\n";
 }
 
 void OperationsCsv::field(std::string_view text) {
@@ -82,7 +83,7 @@ void OperationsCsv::add(const OperationRow& row) {
   } else {
     fmt::format_to(end, ",,,");
   }
-  fmt::format_to(end, "{}\n", node.timed_by);
+  fmt::format_to(end, "{}{}\n", node.timed_by, cause_fields(row.causes));
   if (buffer_.size() > kFlushAt) flush();
 }
 

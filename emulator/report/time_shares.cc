@@ -73,8 +73,7 @@ GroupCauses sum_of(const std::vector<GroupCauses>& list) {
 
 nlohmann::ordered_json sums_json(const GroupCauses& sum) {
   nlohmann::ordered_json json = {{"queue_pairs", sum.queue_pairs}};
-  for (size_t i = 0; i < kCauses; ++i)
-    json[fmt::format("{}_ps", to_string(static_cast<Cause>(i)))] = sum.causes.spent[i].ps;
+  json.update(causes_json(sum.causes));
   return json;
 }
 
@@ -92,6 +91,13 @@ std::string shares_text(const TimeByCause& causes) {
     text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", phrase_of(cause), percent);
   }
   return text.empty() ? "-" : text;
+}
+
+nlohmann::ordered_json causes_json(const TimeByCause& causes) {
+  nlohmann::ordered_json json;
+  for (size_t i = 0; i < kCauses; ++i)
+    json[fmt::format("{}_ps", to_string(static_cast<Cause>(i)))] = causes.spent[i].ps;
+  return json;
 }
 
 nlohmann::ordered_json time_by_cause_json(const RunReader& record) {

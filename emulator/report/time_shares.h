@@ -11,6 +11,8 @@ namespace rankwire {
 
 /// "window full 62.5 %, transmitting 37.5 %": shares of the total from 0.05 % on, the largest first; "-" without any.
 std::string shares_text(const TimeByCause& causes);
+/// {"transmitting_ps": 1, ...}
+nlohmann::ordered_json causes_json(const TimeByCause& causes);
 
 /// Of the emulated side: the sums over its queue pairs, and over those of the groups whose names differ in numbers
 /// only. Null where causes were not recorded.
