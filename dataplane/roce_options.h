@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/units.h"
 #include "dataplane/congestion_options.h"
+#include "dataplane/fabric_options.h"
 #include "dataplane/frame_port.h"
 #include "dataplane/neighbours.h"
 #include "dataplane/nic_profile.h"
@@ -96,6 +97,9 @@ struct RoceOptions {
   std::vector<CongestionException> congestion_exceptions;  ///< the first that is a connection's holds for it
 
   Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};
+  /// By which the switches that the ports are cabled to tell priorities, and so the NICs, which must obey their pauses;
+  /// absent: by the tag of tagged frames and DSCP / 8 of others.
+  std::optional<ClassOptions> classes;
   SourcePortPolicy source_port = SourcePortPolicy::kLinux;
   uint16_t fixed_source_port = 0xC000;  ///< with SourcePortPolicy::kFixed
 
@@ -135,6 +139,10 @@ struct PortBinding {
   PauseMode pause = PauseMode::kSoftware;
   std::optional<ReceiveBufferOptions> receive_buffer;
 };
+
+/// The priority, as a set, by which packets of a marking are paused at their NIC. `tagged`: their frames have a VLAN
+/// tag. `classes` as in RoceOptions.
+PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes);
 
 /// Whether any of the algorithms follows acknowledgements.
 bool follows_acknowledgements(const RoceOptions& options);

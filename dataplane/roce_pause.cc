@@ -6,11 +6,6 @@
 namespace rankwire {
 namespace {
 
-// The priority of packets that are marked so: what a tag carries, else the usual map of DSCP.
-PrioritySet priority_of(const Marking& marking, bool tagged) {
-  return priority_bit(tagged ? marking.priority : marking.dscp >> 3);
-}
-
 bool is_mac_control(const Frame& frame) noexcept {
   return frame.head_length >= sizeof(EthernetHeader) &&
          reinterpret_cast<const EthernetHeader*>(frame.head)->ether_type == Be16(kEtherTypeMacControl);
@@ -18,13 +13,20 @@ bool is_mac_control(const Frame& frame) noexcept {
 
 }  // namespace
 
+PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes) {
+  const uint8_t of_tag = tagged ? marking.priority : uint8_t{0};
+  if (!classes) return priority_bit(tagged ? of_tag : marking.dscp >> 3);
+  return priority_bit(classes->trust == PriorityTrust::kPcp ? of_tag : classes->of_dscp[marking.dscp]);
+}
+
 LanePriorities RoceTransport::priorities_of(PortId port) const {
   const auto nic = std::ranges::find(nics_, port, &Nic::port);
   const bool tagged = nic != nics_.end() && nic->vlan.has_value();
+  const auto of = [&](const Marking& marking) { return priority_of(marking, tagged, options_.classes); };
   const Markings& markings = options_.markings;
-  return {.data = priority_of(markings.data, tagged),
-          .answers = static_cast<PrioritySet>(priority_of(markings.ack, tagged) | priority_of(markings.nak, tagged)),
-          .notifications = priority_of(markings.cnp, tagged)};
+  return {.data = of(markings.data),
+          .answers = static_cast<PrioritySet>(of(markings.ack) | of(markings.nak)),
+          .notifications = of(markings.cnp)};
 }
 
 // Of all its queues together.

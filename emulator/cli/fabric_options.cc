@@ -33,6 +33,12 @@ void apply(const FabricBufferConfig& config, BufferOptions& buffer) {
   if (config.xoff) buffer.ingress.fixed = config.xoff;
 }
 
+void apply(const FabricConfig& fabric, ClassOptions& classes) {
+  classes.trust = fabric.trust == TrustName::kDscp ? PriorityTrust::kDscp : PriorityTrust::kPcp;
+  for (const DscpConfig& entry : fabric.dscp) classes.of_dscp[entry.dscp] = static_cast<uint8_t>(entry.priority);
+  if (!fabric.lossless.empty()) classes.lossless = set_of(fabric.lossless);
+}
+
 RedOptions red_options(const FabricRedConfig& config) {
   return {.minimum = config.minimum,
           .maximum = config.maximum,
@@ -72,11 +78,7 @@ FabricSwitchOptions switch_options(const RunConfig& config, const PresetPort& po
   device.loss_ppm = config.embedded_switch.loss_ppm;
   device.forwarding =
       fabric.forwarding == ForwardingName::kStoreAndForward ? Forwarding::kStoreAndForward : Forwarding::kCutThrough;
-  device.classes.trust = fabric.trust == TrustName::kDscp ? PriorityTrust::kDscp : PriorityTrust::kPcp;
-  for (const DscpConfig& entry : fabric.dscp) {
-    device.classes.of_dscp[entry.dscp] = static_cast<uint8_t>(entry.priority);
-  }
-  if (!fabric.lossless.empty()) device.classes.lossless = set_of(fabric.lossless);
+  apply(fabric, device.classes);
   device.scheduler.strict = set_of(fabric.strict);
   std::ranges::copy(fabric.weights, device.scheduler.weights.begin());
   apply(fabric.buffer, device.buffer);
@@ -118,6 +120,13 @@ std::vector<CableEvent> cable_schedule(const FabricConfig& fabric, const Topolog
   }
   std::ranges::stable_sort(events, {}, &CableEvent::at);
   return events;
+}
+
+std::optional<ClassOptions> fabric_classes(const RunConfig& config) {
+  if (!config.fabric) return std::nullopt;
+  ClassOptions classes;
+  apply(*config.fabric, classes);
+  return classes;
 }
 
 FabricPlan fabric_plan(const Setup& setup) {

@@ -18,6 +18,9 @@ struct FabricPlan {
   std::vector<FabricStation> stations;
 };
 
+/// By which the fabric's switches tell priorities; absent without the key `fabric`.
+std::optional<ClassOptions> fabric_classes(const RunConfig& config);
+
 /// Only with the key `fabric`. Every NIC of the plan is a station. Throws Error(kInput).
 FabricPlan fabric_plan(const Setup& setup);
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "dataplane/dpdk_flow_control.h"
+#include "emulator/cli/fabric_options.h"
 
 namespace rankwire {
 namespace {
@@ -28,7 +29,9 @@ const char* to_string(PauseMode mode) {
 PrioritySet data_priority(const RunConfig& config, const PortConfig& port) {
   const TransportConfig& transport = config.transport;
   const bool tagged = port.ip ? port.vlan.has_value() : config.addresses.vlan.has_value();
-  return priority_bit(tagged ? transport.data.priority : transport.data.dscp.value_or(transport.dscp) >> 3);
+  const Marking marking{.dscp = static_cast<uint8_t>(transport.data.dscp.value_or(transport.dscp)),
+                        .priority = static_cast<uint8_t>(transport.data.priority)};
+  return priority_of(marking, tagged, fabric_classes(config));
 }
 
 }  // namespace

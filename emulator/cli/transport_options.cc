@@ -4,6 +4,7 @@
 
 #include "emulator/cli/congestion_control.h"
 #include "emulator/cli/default_value.h"
+#include "emulator/cli/fabric_options.h"
 #include "emulator/input/fabric_topology.h"
 
 namespace rankwire {
@@ -183,6 +184,7 @@ RoceOptions roce_options(const Setup& setup) {
   options.congestion_exceptions = setup.congestion_exceptions;
   options.markings = {
       .data = marking(t, t.data), .ack = marking(t, t.ack), .nak = marking(t, t.nak), .cnp = marking(t, t.cnp)};
+  options.classes = fabric_classes(config);
   options.source_port = source_port_policy(t.source_port.rule);
   if (t.source_port.rule == SourcePortConfig::Rule::kFixed) options.fixed_source_port = t.source_port.fixed;
   options.neighbours = neighbour_mode(config);

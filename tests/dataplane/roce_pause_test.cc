@@ -39,6 +39,21 @@ uint64_t count(const std::vector<FrameBytes>& frames, uint8_t dscp) {
   }));
 }
 
+// 802.1Q-2018 and the usual map: the tag tells, else DSCP / 8. Switches that are known tell otherwise.
+TEST(PriorityOfAMarking, IsThatOfTheSwitchesWhereTheyAreKnown) {
+  const Marking marking{.dscp = 26, .priority = 5};
+  EXPECT_EQ(priority_of(marking, false, std::nullopt), priority_bit(3));
+  EXPECT_EQ(priority_of(marking, true, std::nullopt), priority_bit(5));
+  ClassOptions classes;
+  EXPECT_EQ(priority_of(marking, true, classes), priority_bit(3));
+  classes.of_dscp[26] = 6;
+  EXPECT_EQ(priority_of(marking, true, classes), priority_bit(6));
+  EXPECT_EQ(priority_of(marking, false, classes), priority_bit(6));
+  classes.trust = PriorityTrust::kPcp;
+  EXPECT_EQ(priority_of(marking, true, classes), priority_bit(5));
+  EXPECT_EQ(priority_of(marking, false, classes), priority_bit(0)) << "no tag";
+}
+
 /// Messages in both directions, far longer than the test, and a far end of a's line that sends pauses.
 class RocePause : public ::testing::Test {
  protected:
