@@ -70,12 +70,12 @@ class RequestWriter {
   /// Of a MIDDLE, and of the first and the last packet of a message of more than one.
   FrameShape middle_shape(const HeaderTemplate& path) const noexcept { return full_shape(path.header_length); }
   FrameShape first_shape(const HeaderTemplate& path, Verb verb) const noexcept {
-    return full_shape(path.header_length + (opcodes_of(verb).first == Opcode::kSendFirst ? 0 : sizeof(Reth)));
+    return full_shape(header_bytes(path, opcodes_of(verb).first));
   }
   FrameShape last_shape(const HeaderTemplate& path, const OutboundMessage& message) const noexcept {
-    if (const uint32_t length = message.bytes & (mtu_ - 1); length != 0)
-      return shape(path, opcodes_of(message.verb).last, length);
-    return full_shape(path.header_length + (has_immediate(message.verb) ? sizeof(ImmediateHeader) : 0));
+    const Opcode opcode = opcodes_of(message.verb).last;
+    if (const uint32_t length = message.bytes & (mtu_ - 1); length != 0) return shape(path, opcode, length);
+    return full_shape(header_bytes(path, opcode));
   }
   /// These packets. A WRITE goes to `region`, as most do, or elsewhere.
   void write_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region, uint32_t psn,

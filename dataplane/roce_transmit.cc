@@ -253,9 +253,20 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   const uint32_t middles = count - first - last;
   const uint32_t psn = requester.next_psn();
   // The lane's state first: the frames that are written then might be anything to the compiler.
-  if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
-  if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
-  if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
+  if (count > 2 && (first & last) != 0) {
+    const uint64_t kind =
+        message.bytes | uint64_t{path.header_length} << 32 | static_cast<uint64_t>(message.verb) << 40;
+    counters_.bytes_tx += lane.stage_message(kind, [&] {
+      return std::array<FrameRun, 3>{{{writer.first_shape(path, message.verb), 1},
+                                      {writer.middle_shape(path), middles},
+                                      {writer.last_shape(path, message), 1}}};
+    });
+    counters_.data_packets_tx += count;
+  } else {
+    if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
+    if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
+    if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
+  }
   if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
   if (middles > 0)
     writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);

@@ -17,6 +17,17 @@ bool TransmitLane::begin(Time now) noexcept {
   return true;
 }
 
+TransmitLane::MessageFrames TransmitLane::describe(uint64_t kind, const MessageRuns& runs) noexcept {
+  MessageFrames message{.kind = kind, .runs = runs};
+  for (const auto& [shape, count] : runs) {
+    message.last_slot = pacer_.line_time(shape.length());
+    message.time += message.last_slot * count;
+    message.bytes += uint64_t{shape.length()} * count;
+    message.frames += count;
+  }
+  return message;
+}
+
 void TransmitLane::complete() noexcept {
   if (runs_ == 0) return;
   port_->complete({&frames_[complete_end_], staged_end_ - complete_end_}, {run_.data(), runs_});

@@ -116,6 +116,20 @@ class alignas(64) TransmitLane {
     pacer_.start(slot_, count);
     staged_end_ += count;
   }
+  /// The same of the frames of a message of three shapes, which follow from `kind`: `make_runs` is asked for them when
+  /// it is not that of the message before. Returns their bytes.
+  template <class MakeRuns>
+  uint64_t stage_message(uint64_t kind, MakeRuns make_runs) noexcept {
+    if (kind != message_.kind) [[unlikely]]
+      message_ = describe(kind, make_runs());
+    std::memcpy(static_cast<void*>(&run_[runs_]), &message_.runs, sizeof message_.runs);
+    runs_ += kMessageRuns;
+    open_shape_ = std::bit_cast<uint64_t>(message_.runs.back().shape);
+    slot_ = message_.last_slot;
+    pacer_.start(message_.time, 1);
+    staged_end_ += message_.frames;
+    return message_.bytes;
+  }
   /// Hands what is staged to the port.
   void finish(Time now) noexcept;
 
@@ -137,6 +151,17 @@ class alignas(64) TransmitLane {
     opened.count = count;
     slot_ = pacer_.line_time(shape.length());
   }
+  static constexpr uint32_t kMessageRuns = 3;
+  using MessageRuns = std::array<FrameRun, kMessageRuns>;
+  /// What is staged of a message.
+  struct MessageFrames {
+    uint64_t kind = 0;
+    uint64_t bytes = 0;
+    Duration time, last_slot;  ///< on the line; of the last frame
+    uint32_t frames = 0;
+    MessageRuns runs;
+  };
+  MessageFrames describe(uint64_t kind, const MessageRuns& runs) noexcept;
   void complete() noexcept;
   bool refill(Time now) noexcept;
   bool flush(Time now) noexcept;
@@ -166,6 +191,7 @@ class alignas(64) TransmitLane {
   Pacer pacer_;
   std::array<FrameBuffer, 2 * kHandful> frames_;
   std::array<FrameRun, kHandful> run_;
+  MessageFrames message_;  // of the last that was staged in whole
 
  public:
   AnswerQueue answers;  ///< answers that were decided before; sent before those of `repliers`
