@@ -162,9 +162,10 @@ void RoceTransport::post_request(const OutboundMessage& request) noexcept {
 
 [[gnu::always_inline]] inline void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
   Requester& requester = requesters_[queue_pair];
+  const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
   const Time deadline = requester.deadline();
   requester.post(*pool_, slot);
-  after_step(queue_pair, last_now_, deadline);
+  if (!waits || records_causes()) after_step(queue_pair, last_now_, deadline);
 }
 
 size_t RoceTransport::report_finished(std::span<Event> events) noexcept {

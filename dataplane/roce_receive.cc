@@ -9,6 +9,8 @@ namespace {
 
 // Where BTH stands if the frame, of at least kMinBaseHeaderBytes, is a RoCEv2 packet.
 uint32_t bth_offset_of(const uint8_t* head) noexcept {
+  if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeIpv4)) [[likely]]
+    return MirrorImage::kBth;
   uint32_t ip = sizeof(EthernetHeader);
   if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeVlan)) ip += sizeof(VlanTag);
   const size_t ip_bytes = head[ip] >> 4 == 6 ? sizeof(Ipv6Header) : sizeof(Ipv4Header);
