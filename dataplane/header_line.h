@@ -3,6 +3,7 @@
 
 #include <emmintrin.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -44,14 +45,40 @@ class HeaderLine {
     int ipv4_;
     int extended_;
   };
+  /// What the last 64 bytes of the headers of a full packet with another opcode differ in from those of a template over
+  /// IPv4, but for the checksum, as bits of words.
+  class alignas(64) Change {
+   public:
+    Change(uint32_t mtu, Opcode opcode) noexcept : extended_(layout_of(opcode).extended_header_bytes) {
+      const Lengths from(mtu, 0), to(mtu, extended_);
+      words_[kTotalLength] = static_cast<uint32_t>(from.ipv4_ ^ to.ipv4_) << 16;
+      words_[kUdpLength] = static_cast<uint32_t>(from.udp_ ^ to.udp_);
+      words_[kOpcode] = static_cast<uint32_t>(Opcode::kWriteMiddle) ^ static_cast<uint32_t>(opcode);
+    }
+    const uint32_t* words() const noexcept { return words_.data(); }
+    /// The word that ends with the checksum, made of the template's.
+    uint32_t with_checksum(uint32_t word) const noexcept {
+      return (word & 0xFFFF) | with_extended(word >> 16, big_endian(extended_)) << 16;
+    }
+
+    /// Places of words.
+    static constexpr int kChecksum = 16 - (sizeof(TransportHeader) + sizeof(Ipv4Header) - 8) / 4;
+
+   private:
+    static constexpr int kTotalLength = kChecksum - 2;
+    static constexpr int kUdpLength = 16 - (sizeof(TransportHeader) - offsetof(UdpHeader, length)) / 4;
+    static constexpr int kOpcode = 16 - sizeof(Bth) / 4;
+
+    std::array<uint32_t, 16> words_{};
+    uint32_t extended_;
+  };
   /// The packet is longer than the template's, whose MTU is that of the lengths.
   void lengthen(const Lengths& lengths) noexcept {
     d_ = _mm_insert_epi16(d_, lengths.udp_, kUdpLengthWord);
     if (path_.ip_version == IpVersion::kIpv4) {
       b_ = _mm_insert_epi16(b_, lengths.ipv4_, kTotalLengthWord);
-      // RFC 1624 equation 3; the sum of a header is never 0. The order of bytes does not matter (RFC 1071 section 2 B).
-      const int sum = 0xFFFF - _mm_extract_epi16(c_, kChecksumWord) + lengths.extended_;
-      c_ = _mm_insert_epi16(c_, ~((sum & 0xFFFF) + (sum >> 16)), kChecksumWord);
+      const uint32_t checksum = static_cast<uint32_t>(_mm_extract_epi16(c_, kChecksumWord));
+      c_ = _mm_insert_epi16(c_, static_cast<int>(with_extended(checksum, lengths.extended_)), kChecksumWord);
     } else {
       a_ = _mm_insert_epi16(a_, lengths.udp_, kPayloadLengthWord);
     }
@@ -111,6 +138,12 @@ class HeaderLine {
   // A tag's first word stands two bytes in front of the EtherType that is followed by the IP header.
   static constexpr int kIpv4TagWord = kServiceWord - 2, kIpv6TagWord = kClassWord - 2;
 
+  // The checksum of a header whose total length is greater by `extended` (big-endian). RFC 1624 equation 3; the sum of
+  // a header is never 0. The order of bytes does not matter (RFC 1071 section 2 B).
+  static uint32_t with_extended(uint32_t checksum, int extended) noexcept {
+    const uint32_t sum = 0xFFFF - checksum + static_cast<uint32_t>(extended);
+    return ~((sum & 0xFFFF) + (sum >> 16)) & 0xFFFF;
+  }
   static int big_endian(uint32_t value) noexcept { return __builtin_bswap16(static_cast<uint16_t>(value)); }
   static __m128i load(const uint8_t* p) noexcept { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
   static void store(uint8_t* p, __m128i x) noexcept { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x); }

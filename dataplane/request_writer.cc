@@ -16,6 +16,49 @@ void store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
 }
 
+#define RANKWIRE_WIDE __attribute__((target("avx512f")))
+
+constexpr __mmask16 kLastWord = 0x8000;  // of the headers: where the PSN stands
+
+// Frames of MIDDLEs with this header but for the PSN: in a block of 256 only its last byte changes, and the ICRC by
+// that.
+RANKWIRE_WIDE [[gnu::always_inline]] inline void write_numbered(const PatternIcrc& pattern_icrc,
+                                                                const HeaderTemplate& path, Opcode opcode,
+                                                                __m512i header, uint32_t psn,
+                                                                std::span<const FrameBuffer> buffers,
+                                                                RequestWriter::Place place) noexcept {
+  constexpr uint32_t kNextPsn = 1u << 24;  // as it stands in memory, within a block
+  const size_t header_place = place.payload - 64;
+  const size_t trailer_place = place.trailer;
+  while (!buffers.empty()) {
+    const size_t in_block = std::min<size_t>(buffers.size(), 256 - (psn & 0xFF));
+    const uint32_t icrc = pattern_icrc.block(path, opcode, psn);
+    const FrameBuffer* const buffer = buffers.data();
+    const uint32_t* const change = pattern_icrc.change_in_block().data() + (psn & 0xFF);
+    uint32_t number = byte_swapped(psn);
+    for (size_t i = 0; i < in_block; ++i) {
+      auto* const frame = static_cast<uint8_t*>(buffer[i]);
+      _mm512_storeu_si512(frame + header_place, _mm512_mask_set1_epi32(header, kLastWord, static_cast<int>(number)));
+      store(frame + trailer_place, icrc ^ change[i]);
+      number += kNextPsn;
+    }
+    psn = psn_add(psn, static_cast<uint32_t>(in_block));
+    buffers = buffers.subspan(in_block);
+  }
+}
+
+// The last 64 bytes of a template's headers, whose end is `end`, made those of another packet with this last word.
+RANKWIRE_WIDE [[gnu::always_inline]] inline __m512i changed(__m512i header, const uint8_t* end,
+                                                            const HeaderLine::Change& change,
+                                                            uint32_t last_word) noexcept {
+  constexpr __mmask16 kChecksum = 1u << HeaderLine::Change::kChecksum;
+  uint32_t checksum;
+  std::memcpy(&checksum, end - 64 + 4 * HeaderLine::Change::kChecksum, sizeof checksum);
+  header = _mm512_xor_si512(header, _mm512_load_si512(change.words()));
+  header = _mm512_mask_set1_epi32(header, kChecksum, static_cast<int>(change.with_checksum(checksum)));
+  return _mm512_mask_set1_epi32(header, kLastWord, static_cast<int>(last_word));
+}
+
 }  // namespace
 
 void RequestWriter::write(const HeaderTemplate& path, const OutboundMessage& message, const RequestRun& run,
@@ -120,34 +163,49 @@ void RequestWriter::write_lines(const HeaderTemplate& path, Opcode opcode, uint3
 }
 
 // A header is one store, sequence number and all.
-__attribute__((target("avx512f"))) void RequestWriter::write_wide_lines(const HeaderTemplate& path, Opcode opcode,
-                                                                        uint32_t psn,
-                                                                        std::span<const FrameBuffer> buffers,
-                                                                        Place place) const noexcept {
-  constexpr __mmask16 kLastWord = 0x8000, kFirstWordOfBth = kLastWord >> (sizeof(Bth) / sizeof(uint32_t) - 1);
-  constexpr uint32_t kNextPsn = 1u << 24;  // as it stands in memory, within a block
+RANKWIRE_WIDE void RequestWriter::write_wide_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
+                                                   std::span<const FrameBuffer> buffers, Place place) const noexcept {
+  constexpr __mmask16 kFirstWordOfBth = kLastWord >> (sizeof(Bth) / sizeof(uint32_t) - 1);
   const uint8_t* const end = path.header_end();
   uint32_t bth;
   std::memcpy(&bth, end - sizeof(Bth), sizeof bth);
   bth = (bth & ~uint32_t{0xFF}) | static_cast<uint32_t>(opcode);
   const __m512i header = _mm512_mask_set1_epi32(_mm512_loadu_si512(end - 64), kFirstWordOfBth, static_cast<int>(bth));
-  const size_t header_place = place.payload - 64;
-  const size_t trailer_place = place.trailer;
-  while (!buffers.empty()) {
-    const size_t in_block = std::min<size_t>(buffers.size(), 256 - (psn & 0xFF));
-    const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
-    const FrameBuffer* const buffer = buffers.data();
-    const uint32_t* const change = pattern_icrc_.change_in_block().data() + (psn & 0xFF);
-    uint32_t number = byte_swapped(psn);
-    for (size_t i = 0; i < in_block; ++i) {
-      auto* const frame = static_cast<uint8_t*>(buffer[i]);
-      _mm512_storeu_si512(frame + header_place, _mm512_mask_set1_epi32(header, kLastWord, static_cast<int>(number)));
-      store(frame + trailer_place, icrc ^ change[i]);
-      number += kNextPsn;
-    }
-    psn = psn_add(psn, static_cast<uint32_t>(in_block));
-    buffers = buffers.subspan(in_block);
-  }
+  write_numbered(pattern_icrc_, path, opcode, header, psn, buffers, place);
+}
+
+// The template is the header of a MIDDLE, and those of the ends differ from it in words that are known beforehand.
+RANKWIRE_WIDE void RequestWriter::write_wide_message(const HeaderTemplate& path, const OutboundMessage& message,
+                                                     const RemoteRegion& region, uint32_t psn,
+                                                     std::span<const FrameBuffer> buffers, Place place) const noexcept {
+  const uint8_t* const end = path.header_end();
+  const __m512i header = _mm512_load_si512(end - 64);
+  const bool immediate = has_immediate(message.verb);
+  const Opcode last_opcode = immediate ? Opcode::kWriteLastImmediate : Opcode::kWriteLast;
+  const HeaderLine::Change& last_change = immediate ? wide_last_immediate_ : wide_last_;
+  const uint32_t last_psn = psn_add(psn, static_cast<uint32_t>(buffers.size()) - 1);
+  const __m512i first = changed(header, end, wide_first_, byte_swapped(psn));
+  const __m512i last = changed(header, end, last_change, byte_swapped(last_psn | uint32_t{Bth::kAckRequest} << 24));
+  const uint32_t first_icrc = icrc_of_first(path, message, region, {.opcode = Opcode::kWriteFirst, .psn = psn});
+  const uint32_t last_icrc = icrc_of_last(path, message, {.opcode = last_opcode, .ack_request = true, .psn = last_psn});
+  // RETH in two words, as it stands in memory.
+  const uint64_t address = byte_swapped(message.remote_address);
+  const uint64_t key_and_length = byte_swapped(uint64_t{message.rkey} << 32 | message.bytes);
+  const uint32_t word = byte_swapped(message.immediate);
+
+  auto* const first_frame = static_cast<uint8_t*>(buffers.front());
+  uint8_t* const reth = first_frame + place.payload - sizeof(Reth);
+  _mm512_storeu_si512(reth - 64, first);
+  store(reth, address);
+  store(reth + sizeof address, key_and_length);
+  store(first_frame + place.trailer, first_icrc);
+  write_numbered(pattern_icrc_, path, Opcode::kWriteMiddle, header, psn_add(psn, 1),
+                 buffers.subspan(1, buffers.size() - 2), place);
+  auto* const last_frame = static_cast<uint8_t*>(buffers.back());
+  uint8_t* const last_end = last_frame + place.payload - (immediate ? sizeof(ImmediateHeader) : 0);
+  _mm512_storeu_si512(last_end - 64, last);
+  if (immediate) store(last_end, word);
+  store(last_frame + place.trailer, last_icrc);
 }
 
 uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {

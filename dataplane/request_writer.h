@@ -40,6 +40,9 @@ class RequestWriter {
         mtu_(mtu),
         with_immediate_(mtu, sizeof(ImmediateHeader)),
         with_reth_(mtu, sizeof(Reth)),
+        wide_first_(mtu, Opcode::kWriteFirst),
+        wide_last_(mtu, Opcode::kWriteLast),
+        wide_last_immediate_(mtu, Opcode::kWriteLastImmediate),
         pattern_icrc_(pattern_icrc) {}
 
   /// Of each frame of a run of such packets.
@@ -84,6 +87,10 @@ class RequestWriter {
                   const FramePort::Capabilities& port) const noexcept;
   void write_middles(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
                      Place place) const noexcept;
+  /// All packets of a message, at least three.
+  void write_message(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
+                     uint32_t psn, std::span<const FrameBuffer> buffers,
+                     const FramePort::Capabilities& port) const noexcept;
   /// One of them, which may ask for an acknowledgement.
   void write_middle(const HeaderTemplate& path, Opcode opcode, uint32_t psn, FrameBuffer buffer, Place place,
                     bool ack_request = false) const noexcept;
@@ -93,6 +100,12 @@ class RequestWriter {
                    Place place) const noexcept;
   void write_wide_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn, std::span<const FrameBuffer> buffers,
                         Place place) const noexcept;
+  void write_wide_message(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
+                          uint32_t psn, std::span<const FrameBuffer> buffers, Place place) const noexcept;
+  uint32_t icrc_of_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
+                         const BthChange& bth) const noexcept;
+  uint32_t icrc_of_last(const HeaderTemplate& path, const OutboundMessage& message,
+                        const BthChange& bth) const noexcept;
   template <class Word>
   static void store(uint8_t* out, Word word) noexcept;
   // Made as the word that it is copied and compared as.
@@ -125,6 +138,7 @@ class RequestWriter {
   const SourcePortPolicy source_ports_;
   const uint32_t mtu_;
   const HeaderLine::Lengths with_immediate_, with_reth_;
+  const HeaderLine::Change wide_first_, wide_last_, wide_last_immediate_;
   const bool wide_ = HeaderLine::has_wide_registers();
   const PatternIcrc& pattern_icrc_;
 };
@@ -132,6 +146,25 @@ class RequestWriter {
 template <class Word>
 void RequestWriter::store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
+}
+
+// RETH's three fields are the same for most of a connection's messages, but for the length.
+[[gnu::always_inline]] inline uint32_t RequestWriter::icrc_of_first(const HeaderTemplate& path,
+                                                                    const OutboundMessage& message,
+                                                                    const RemoteRegion& region,
+                                                                    const BthChange& bth) const noexcept {
+  const bool is_region = message.remote_address == region.address && message.rkey == region.key;
+  return is_region ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
+                   : pattern_icrc_.full_with_reth(path, bth, pattern_icrc_.region(message.remote_address, message.rkey),
+                                                  message.bytes);
+}
+
+[[gnu::always_inline]] inline uint32_t RequestWriter::icrc_of_last(const HeaderTemplate& path,
+                                                                   const OutboundMessage& message,
+                                                                   const BthChange& bth) const noexcept {
+  return has_immediate(message.verb)
+             ? pattern_icrc_.full_with_word(path, bth, byte_swapped(message.immediate))
+             : pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version, PatternIcrc::kBare, bth);
 }
 
 inline void RequestWriter::write_first(const HeaderTemplate& path, const OutboundMessage& message,
@@ -144,12 +177,7 @@ inline void RequestWriter::write_first(const HeaderTemplate& path, const Outboun
   // Whatever is read is read before anything is written: to the compiler a frame may be anything.
   HeaderLine line(path, opcode);
   line.lengthen(with_reth_);
-  const BthChange bth{.opcode = opcode, .psn = psn};
-  const bool is_region = message.remote_address == region.address && message.rkey == region.key;
-  const uint32_t icrc = is_region
-                            ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
-                            : pattern_icrc_.full_with_reth(
-                                  path, bth, pattern_icrc_.region(message.remote_address, message.rkey), message.bytes);
+  const uint32_t icrc = icrc_of_first(path, message, region, {.opcode = opcode, .psn = psn});
   // RETH in two words, as it stands in memory.
   const uint64_t address = byte_swapped(message.remote_address);
   const uint64_t key_and_length = byte_swapped(uint64_t{message.rkey} << 32 | message.bytes);
@@ -172,10 +200,8 @@ inline void RequestWriter::write_last(const HeaderTemplate& path, const Outbound
   const uint32_t word = byte_swapped(message.immediate);
   HeaderLine line(path, opcode, solicited);
   if (immediate) line.lengthen(with_immediate_);
-  const BthChange bth{.opcode = opcode, .ack_request = true, .solicited = solicited, .psn = psn};
   const uint32_t icrc =
-      immediate ? pattern_icrc_.full_with_word(path, bth, word)
-                : pattern_icrc_.full(path.icrc.full[PatternIcrc::kBare], path.ip_version, PatternIcrc::kBare, bth);
+      icrc_of_last(path, message, {.opcode = opcode, .ack_request = true, .solicited = solicited, .psn = psn});
   const Place place = place_in(port);
   auto* const frame = static_cast<uint8_t*>(buffer);
   uint8_t* const end = frame + place.payload - extended;
@@ -207,6 +233,20 @@ inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opco
   } else {
     write_lines(path, opcode, psn, buffers, place);
   }
+}
+
+inline void RequestWriter::write_message(const HeaderTemplate& path, const OutboundMessage& message,
+                                         const RemoteRegion& region, uint32_t psn, std::span<const FrameBuffer> buffers,
+                                         const FramePort::Capabilities& port) const noexcept {
+  const Place place = place_in(port);
+  const VerbOpcodes opcodes = opcodes_of(message.verb);
+  const auto count = static_cast<uint32_t>(buffers.size());
+  if (wide_ && path.header_length <= 64 && opcodes.first == Opcode::kWriteFirst &&
+      (message.solicited | (message.bytes & (mtu_ - 1))) == 0)
+    return write_wide_message(path, message, region, psn, buffers, place);
+  write_first(path, message, region, psn, buffers.front(), place);
+  write_middles(path, opcodes.middle, psn_add(psn, 1), buffers.subspan(1, count - 2), place);
+  write_last(path, message, psn_add(psn, count - 1), buffers.back(), port);
 }
 
 /// The shape of an ACK or NAK: its ICRC ends where payloads begin.

@@ -262,15 +262,17 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
                                       {writer.last_shape(path, message), 1}}};
     });
     counters_.data_packets_tx += count;
+    writer.write_message(path, message, ends_[queue_pair].remote, psn, buffers, lane.capabilities());
   } else {
     if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
     if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
     if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
+    if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
+    if (middles > 0)
+      writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles),
+                           place);
+    if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
   }
-  if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
-  if (middles > 0)
-    writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
-  if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
   const Time deadline = requester.deadline();
   requester.new_packets_sent(*pool_, count, now);
   if (last) note_deadline(queue_pair, now, deadline);

@@ -195,12 +195,13 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
         message.remote_address = 0x7F00'1234'5678'9ABC;
         message.rkey = 0xDEADBEEF;
         const VerbOpcodes& opcodes = opcodes_of(verb);
-        Buffers quick(3), plain(3);
+        Buffers quick(3), whole(3), plain(3);
         // Its own region, or another, to whose address or key that packet does not go.
         const RemoteRegion region = pattern_icrc.region(message.remote_address - (i == 1), message.rkey + (i == 2));
         writer.write_first(path, message, region, 0xFFFFFE, quick.buffers[0], writer.place_in(Buffers::kPort));
         writer.write_middle(path, opcodes.middle, 0xFFFFFF, quick.buffers[1], writer.place_in(Buffers::kPort));
         writer.write_last(path, message, 0, quick.buffers[2], Buffers::kPort);
+        writer.write_message(path, message, region, 0xFFFFFE, whole.buffers, Buffers::kPort);
         const RequestRun runs[] = {{.opcode = opcodes.first, .psn = 0xFFFFFE, .length = kMtu, .dma_length = bytes},
                                    {.opcode = opcodes.middle, .psn = 0xFFFFFF, .length = kMtu},
                                    {.opcode = opcodes.last,
@@ -216,6 +217,7 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
           EXPECT_EQ(shapes[n], writer.shape(path, runs[n].opcode, runs[n].length));
           std::vector<uint8_t> frame = quick.frame(n, shapes[n]);
           EXPECT_EQ(frame, plain.frame(n, shapes[n]));
+          EXPECT_EQ(frame, whole.frame(n, shapes[n]));
           parse_whole(frame);
         }
       }
