@@ -235,9 +235,11 @@ inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opco
   }
 }
 
-inline void RequestWriter::write_message(const HeaderTemplate& path, const OutboundMessage& message,
-                                         const RemoteRegion& region, uint32_t psn, std::span<const FrameBuffer> buffers,
-                                         const FramePort::Capabilities& port) const noexcept {
+[[gnu::always_inline]] inline void RequestWriter::write_message(const HeaderTemplate& path,
+                                                                const OutboundMessage& message,
+                                                                const RemoteRegion& region, uint32_t psn,
+                                                                std::span<const FrameBuffer> buffers,
+                                                                const FramePort::Capabilities& port) const noexcept {
   const Place place = place_in(port);
   const VerbOpcodes opcodes = opcodes_of(message.verb);
   const auto count = static_cast<uint32_t>(buffers.size());

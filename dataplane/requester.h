@@ -156,6 +156,12 @@ class alignas(64) Requester {
     middles_sent(count);
     if (cursor_packet_ == cursor_packets_) end_message(pool, now);
   }
+  /// The same of all packets of a message.
+  void message_sent(RequesterPool& pool, Time now) noexcept {
+    start_message(pool.messages[cursor_], now);
+    next_ = end_ = psn_add(next_, cursor_packets_);
+    end_message(pool, now);
+  }
 
   AckReception acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept;
   /// `packet` is a READ response.

@@ -252,6 +252,7 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   const uint32_t last = count == requester.packets_left() ? 1 : 0;
   const uint32_t middles = count - first - last;
   const uint32_t psn = requester.next_psn();
+  const Time deadline = requester.deadline();
   // The lane's state first: the frames that are written then might be anything to the compiler.
   if (count > 2 && (first & last) != 0) {
     const uint64_t kind =
@@ -263,6 +264,7 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
     });
     counters_.data_packets_tx += count;
     writer.write_message(path, message, ends_[queue_pair].remote, psn, buffers, lane.capabilities());
+    requester.message_sent(*pool_, now);
   } else {
     if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
     if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
@@ -272,10 +274,9 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
       writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles),
                            place);
     if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
+    requester.new_packets_sent(*pool_, count, now);
   }
-  const Time deadline = requester.deadline();
-  requester.new_packets_sent(*pool_, count, now);
-  if (last) note_deadline(queue_pair, now, deadline);
+  if (last > 0) note_deadline(queue_pair, now, deadline);
 }
 
 bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
