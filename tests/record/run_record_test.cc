@@ -202,7 +202,9 @@ TEST(RunRecord, TimesByCauseOfOperationsAndOfAllWhoTakePartInThem) {
     const int64_t paused = row.causes ? (*row.causes)[Cause::kPaused].ps : -1;
     sums.push_back(fmt::format("i{} r{} n{}: {}", row.iteration, row.node.rank.value, row.node.node, paused));
     // 0 + 1 + 2 + 4 + 5 + 6 + 7 beside the pause, once a connection.
-    if (paused > 0) EXPECT_EQ((row.causes->total().ps - paused) % 25, 0);
+    if (paused > 0) {
+      EXPECT_EQ((row.causes->total().ps - paused) % 25, 0);
+    }
   });
   EXPECT_THAT(sums, ElementsAre("i0 r0 n0: -1", "i0 r0 n1: 21", "i0 r1 n0: 50", "i0 r1 n1: -1", "i0 r1 n2: 31",
                                 "i1 r0 n0: -1", "i1 r1 n0: -1"));
