@@ -7,6 +7,71 @@
 
 namespace rankwire {
 
+/// Charges the frame to its switch's buffer, or says why not.
+[[gnu::always_inline]] inline bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, Bytes length,
+                                                        FabricDrop& reason) noexcept {
+  Port& output = ports_[number];
+  FabricSwitch& device = switches_[output.device];
+  const PrioritySet bit = priority_bit(packet.priority);
+  if (!output.up) return reason = FabricDrop::kCableDown, false;
+  if (device.watched && (flow_control_[number].storms & bit) != 0 &&
+      device.options.watchdog->action == StormAction::kDrop) {
+    return reason = FabricDrop::kWatchdog, false;
+  }
+  const Bytes queued = (output.waiting & bit) != 0 ? egress(number, packet.priority).queued : Bytes();
+  if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + length > *limit)
+    return reason = FabricDrop::kTail, false;
+  PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
+  if ((device.lossless & bit) != 0) {
+    if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
+  } else if (!device.buffer.admit_lossy(group, queued, length)) {
+    return reason = FabricDrop::kTail, false;
+  }
+  // An empty queue is not above any threshold.
+  if (queued == Bytes() || !device.marks_arrivals || passes_red(number, packet)) return true;
+  device.buffer.release(group, length);
+  return reason = FabricDrop::kEarly, false;
+}
+
+// Inlined where most frames pass.
+[[gnu::always_inline]] inline void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept {
+  Port& output = ports_[number];
+  FabricPacket& packet = packets_[handle];
+  if (may_send(output, now)) serve(number, now);  // what leaves by now is not in this frame's way
+  const Bytes length(packet.frame.length());
+  FabricDrop reason;
+  if (!admit(number, packet, length, reason)) {
+    if (series_) series_->drop(queue_number(number, packet.priority), now);
+    return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
+  }
+  FabricSwitch& device = switches_[output.device];
+  recent_priority_ = packet.priority;
+  const PrioritySet bit = priority_bit(packet.priority);
+  if (device.watched && (output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
+  if (series_) series_->touch(queue_number(number, packet.priority), now);
+  FabricEgress& queue = egress(number, packet.priority);
+  if (output.waiting == 0) {
+    queue.peak = std::max(queue.peak, length);
+    ask_if_full(device, packet, now);
+    if (may_pass(output, now)) {
+      // The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue
+      // marking: it leaves an empty queue behind.
+      if (output.settled != packet.priority && (device.strict & bit) == 0) {
+        details_[number].scheduler.pick_only(packet.priority);
+        output.settled = packet.priority;
+      }
+      return depart(number, handle, length, now);
+    }
+  }
+  const bool first = output.waiting == 0;
+  packets_.append(queue.packets, handle);
+  queue.queued += length;
+  output.waiting |= bit;
+  queue.peak = std::max(queue.peak, queue.queued);
+  if (!first) ask_if_full(device, packet, now);
+  serve_or_wake(number, now);
+}
+
 void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept {
   Port& port = ports_[number];
   FabricSwitch& device = switches_[port.device];
@@ -31,13 +96,15 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
   }
   if (packet.destination == FabricPacket::kFlooded) return flood(number, handle, now);
   const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
-  if (ports.empty()) {
-    const uint32_t there = first_host_port_ + packet.destination;
-    if (there == number) return drop(handle, FabricDrop::kFiltered, number);
-    if (ports_[there].device != port.device) return drop(handle, FabricDrop::kNoRoute, number);
-    return enqueue(there, handle, now);
+  uint32_t output = first_host_port_ + packet.destination;
+  if (!ports.empty()) {
+    output = ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now);
+  } else if (output == number) {
+    return drop(handle, FabricDrop::kFiltered, number);
+  } else if (ports_[output].device != port.device) {
+    return drop(handle, FabricDrop::kNoRoute, number);
   }
-  enqueue(ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now), handle, now);
+  enqueue(output, handle, now);
 }
 
 /// Reads the headers of a host's frame while they are in the caches, unless the frame tells where a station is, is for
@@ -136,69 +203,6 @@ uint32_t VirtualFabric::choose(FabricSwitch& device, std::span<const uint32_t> p
       break;
   }
   return ports[ecmp_member(flow, device.hash_seed, members)];
-}
-
-void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept {
-  Port& output = ports_[number];
-  FabricPacket& packet = packets_[handle];
-  if (may_send(output, now)) serve(number, now);  // what leaves by now is not in this frame's way
-  const Bytes length(packet.frame.length());
-  FabricDrop reason;
-  if (!admit(number, packet, length, reason)) {
-    if (series_) series_->drop(queue_number(number, packet.priority), now);
-    return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
-  }
-  FabricSwitch& device = switches_[output.device];
-  recent_priority_ = packet.priority;
-  const PrioritySet bit = priority_bit(packet.priority);
-  if (device.watched && (output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
-  if (series_) series_->touch(queue_number(number, packet.priority), now);
-  FabricEgress& queue = egress(number, packet.priority);
-  if (output.waiting == 0) {
-    queue.peak = std::max(queue.peak, length);
-    ask_if_full(device, packet, now);
-    if (may_pass(output, now)) {
-      // The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue
-      // marking: it leaves an empty queue behind.
-      if (output.settled != packet.priority && (device.strict & bit) == 0) {
-        details_[number].scheduler.pick_only(packet.priority);
-        output.settled = packet.priority;
-      }
-      return depart(number, handle, length, now);
-    }
-  }
-  const bool first = output.waiting == 0;
-  packets_.append(queue.packets, handle);
-  queue.queued += length;
-  output.waiting |= bit;
-  queue.peak = std::max(queue.peak, queue.queued);
-  if (!first) ask_if_full(device, packet, now);
-  serve_or_wake(number, now);
-}
-
-/// Charges the frame to its switch's buffer, or says why not.
-bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, Bytes length, FabricDrop& reason) noexcept {
-  Port& output = ports_[number];
-  FabricSwitch& device = switches_[output.device];
-  const PrioritySet bit = priority_bit(packet.priority);
-  if (!output.up) return reason = FabricDrop::kCableDown, false;
-  if (device.watched && (flow_control_[number].storms & bit) != 0 &&
-      device.options.watchdog->action == StormAction::kDrop) {
-    return reason = FabricDrop::kWatchdog, false;
-  }
-  const Bytes queued = (output.waiting & bit) != 0 ? egress(number, packet.priority).queued : Bytes();
-  if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + length > *limit)
-    return reason = FabricDrop::kTail, false;
-  PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
-  if ((device.lossless & bit) != 0) {
-    if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
-  } else if (!device.buffer.admit_lossy(group, queued, length)) {
-    return reason = FabricDrop::kTail, false;
-  }
-  // An empty queue is not above any threshold.
-  if (queued == Bytes() || !device.marks_arrivals || passes_red(number, packet)) return true;
-  device.buffer.release(group, length);
-  return reason = FabricDrop::kEarly, false;
 }
 
 /// RED looks at the queue: marks the frame, or not; false when it drops it instead.
