@@ -14,38 +14,19 @@ MacAddress switch_address(uint32_t device) {
 
 }  // namespace
 
-/// Begins what the port can send at `now`.
-void VirtualFabric::serve(uint32_t number, Time now) noexcept {
+/// The scheduler's choice among several, or of another than the last time.
+[[gnu::noinline]] uint32_t VirtualFabric::schedule(uint32_t number, PrioritySet eligible) noexcept {
   Port& port = ports_[number];
-  if (!may_send(port, now)) return;
-  if (port.untold != 0 && send_pause(number, now)) return;
-  const PrioritySet eligible = port.waiting & ~paused(number, now);
-  if (eligible == 0) return;
-  if (port.settled < kPriorities && eligible == priority_bit(port.settled)) return send(number, port.settled, now);
-  port.settled = FabricPort::kUnsettled;
   const FabricSwitch& device = switches_[port.device];
-  PortScheduler& scheduler = details_[number].scheduler;
-  const uint32_t priority = scheduler.pick(device.options.scheduler, eligible, [&](uint32_t candidate) {
-    return packets_[egress(number, candidate).packets.head].frame.length();
-  });
-  if (std::has_single_bit(eligible) && (eligible & device.strict) == 0) port.settled = static_cast<uint8_t>(priority);
-  send(number, priority, now);
+  const uint32_t priority = details_[number].scheduler.pick(
+      device.options.scheduler, eligible,
+      [&](uint32_t candidate) { return packets_[egress(number, candidate).packets.head].frame.length(); });
+  const bool alone = std::has_single_bit(eligible) && (eligible & device.strict) == 0;
+  port.settled = alone ? static_cast<uint8_t>(priority) : FabricPort::kUnsettled;
+  return priority;
 }
 
-/// The same, and sees to it that the port is served again when it can send what then still waits.
-void VirtualFabric::serve_or_wake(uint32_t number, Time now) noexcept {
-  Port& port = ports_[number];
-  if (may_send(port, now)) serve(number, now);
-  if ((port.waiting | port.untold) == 0 || !port.up) return;
-  if (port.untold == 0 && (port.waiting & ~paused(number, now)) == 0) return await_expiry(number, now);
-  if (port.wake_due) return;
-  port.wake_due = true;
-  // A free line has refused a PFC frame for want of memory.
-  const Time next = port.free_at > now ? port.free_at : now + line_of(port).times.of(kPauseFrameBytes);
-  agenda_.push(next, FabricEventKind::kWake, number);
-}
-
-void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept {
+[[gnu::always_inline]] inline void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept {
   Port& port = ports_[number];
   FabricEgress& queue = egress(number, priority);
   const uint32_t handle = packets_.remove_front(queue.packets);
@@ -62,6 +43,30 @@ void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept 
   if (device.marks_departures) passes_red(number, packet);
   if (series_) series_->touch(queue_number(number, priority), now);
   depart(number, handle, length, now);
+}
+
+/// Begins what the port can send at `now`.
+void VirtualFabric::serve(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  if (!may_send(port, now)) return;
+  if (port.untold != 0 && send_pause(number, now)) return;
+  const PrioritySet eligible = port.waiting & ~paused(number, now);
+  if (eligible == 0) return;
+  const bool settled = port.settled < kPriorities && eligible == priority_bit(port.settled);
+  send(number, settled ? port.settled : schedule(number, eligible), now);
+}
+
+/// The same, and sees to it that the port is served again when it can send what then still waits.
+void VirtualFabric::serve_or_wake(uint32_t number, Time now) noexcept {
+  Port& port = ports_[number];
+  if (may_send(port, now)) serve(number, now);
+  if ((port.waiting | port.untold) == 0 || !port.up) return;
+  if (port.untold == 0 && (port.waiting & ~paused(number, now)) == 0) return await_expiry(number, now);
+  if (port.wake_due) return;
+  port.wake_due = true;
+  // A free line has refused a PFC frame for want of memory.
+  const Time next = port.free_at > now ? port.free_at : now + line_of(port).times.of(kPauseFrameBytes);
+  agenda_.push(next, FabricEventKind::kWake, number);
 }
 
 /// The frame's first bit leaves by the port, whose line is free.

@@ -127,6 +127,7 @@ class VirtualFabric final : public Device {
   // fabric_transmit.cc
   void serve(uint32_t port, Time now) noexcept;
   void serve_or_wake(uint32_t port, Time now) noexcept;
+  uint32_t schedule(uint32_t port, PrioritySet eligible) noexcept;
   void send(uint32_t port, uint32_t priority, Time now) noexcept;
   void depart(uint32_t port, uint32_t handle, Bytes length, Time now) noexcept;
   bool send_pause(uint32_t port, Time now) noexcept;
