@@ -38,18 +38,24 @@ class OpenVirtualSwitch(RankwireTest):
         self.start_switch()
 
     def take_huge_pages(self):
-        before = HUGE_PAGE_COUNT.read_text(encoding="ascii") if HUGE_PAGE_COUNT.exists() else None
-        if before is None:
+        """Those that others use do not count."""
+        if not HUGE_PAGE_COUNT.exists():
             self.skipTest("this kernel has no hugepages of 2 MiB")
-        if int(before) >= HUGE_PAGES:
+        before, free = self.huge_pages()
+        if free >= HUGE_PAGES:
             return
         try:
-            HUGE_PAGE_COUNT.write_text(str(HUGE_PAGES), encoding="ascii")
+            HUGE_PAGE_COUNT.write_text(str(before - free + HUGE_PAGES), encoding="ascii")
         except OSError as error:
             self.skipTest(f"hugepages cannot be reserved here: {error}")
-        self.addCleanup(HUGE_PAGE_COUNT.write_text, before, encoding="ascii")
-        if int(HUGE_PAGE_COUNT.read_text(encoding="ascii")) < HUGE_PAGES:
+        self.addCleanup(HUGE_PAGE_COUNT.write_text, str(before), encoding="ascii")
+        if self.huge_pages()[1] < HUGE_PAGES:
             self.skipTest(f"the machine has no memory for {HUGE_PAGES} hugepages of 2 MiB")
+
+    def huge_pages(self):
+        """How many there are, and how many of them are free."""
+        free = HUGE_PAGE_COUNT.with_name("free_hugepages")
+        return [int(file.read_text(encoding="ascii")) for file in (HUGE_PAGE_COUNT, free)]
 
     def daemon(self, name, *command):
         pid_file = self.folder / f"{name}.pid"
@@ -89,6 +95,9 @@ class OpenVirtualSwitch(RankwireTest):
             "dpdk-init": "true",
             "dpdk-extra": '"--no-pci --in-memory --single-file-segments"',
             "dpdk-socket-mem": "512",
+            # A pool for all ports would be one of 262,144 frames. The switch tries that when the first of them connects,
+            # and until it fails nothing is left for the connections of the others.
+            "per-port-memory": "true",
             "dpdk-lcore-mask": hex(1 << first),
             "pmd-cpu-mask": hex(1 << second),
         }
@@ -111,19 +120,12 @@ class OpenVirtualSwitch(RankwireTest):
         return hit + missed
 
     def call_connected(self, verb, config):
-        """Once more where the switch has closed its connection while it was made, as it does now and then when it is
-        busy. A failure shows what the switch has logged."""
+        """A failure shows what the switch has logged."""
         try:
             return self.call(verb, config)
         except AssertionError as error:
             log = (self.folder / "vswitchd.log").read_text(encoding="utf-8").splitlines()
-            said = "\n".join([str(error), "The switch:", *log[-60:]])
-            if "Failed to recv msg header" not in said:
-                self.fail(said)
-            print(f"Once more after: {said}", flush=True)
-            for port in range(PORTS):
-                (self.folder / f"rw{port}.sock").unlink(missing_ok=True)
-            return self.call(verb, config)
+            self.fail("\n".join([str(error), "The switch:", *log[-60:]]))
 
     def run_over_switch(self, mtu):
         device = "net_virtio_user{0},path={1}/rw{0}.sock,server=1,queue_size=1024"
@@ -137,8 +139,9 @@ class OpenVirtualSwitch(RankwireTest):
                 for port in range(PORTS)
             ],
             "switch": {"latency": "20us"},
-            "transport": {"mtu": f"{mtu}B", "checking": True},
-            "run": {"deadline": "120s"},
+            # A busy machine may let the switch stand still for a second.
+            "transport": {"mtu": f"{mtu}B", "checking": True, "timeout": 17},
+            "run": {"deadline": "120s", "stall_timeout": "30s"},
             "dut": {"vendor": "Open vSwitch", "model": "netdev datapath over vhost-user"},
         }
         run = self.call_connected("run", config)
