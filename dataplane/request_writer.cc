@@ -199,13 +199,13 @@ RANKWIRE_WIDE void RequestWriter::write_wide_message(const HeaderTemplate& path,
   store(reth, address);
   store(reth + sizeof address, key_and_length);
   store(first_frame + place.trailer, first_icrc);
-  write_numbered(pattern_icrc_, path, Opcode::kWriteMiddle, header, psn_add(psn, 1),
-                 buffers.subspan(1, buffers.size() - 2), place);
   auto* const last_frame = static_cast<uint8_t*>(buffers.back());
   uint8_t* const last_end = last_frame + place.payload - (immediate ? sizeof(ImmediateHeader) : 0);
   _mm512_storeu_si512(last_end - 64, last);
   if (immediate) store(last_end, word);
   store(last_frame + place.trailer, last_icrc);
+  write_numbered(pattern_icrc_, path, Opcode::kWriteMiddle, header, psn_add(psn, 1),
+                 buffers.subspan(1, buffers.size() - 2), place);
 }
 
 uint16_t RequestWriter::hashed_port(const HeaderTemplate& path, uint32_t message, uint32_t psn) const noexcept {

@@ -154,9 +154,8 @@ void RequestWriter::store(uint8_t* out, Word word) noexcept {
                                                                     const RemoteRegion& region,
                                                                     const BthChange& bth) const noexcept {
   const bool is_region = message.remote_address == region.address && message.rkey == region.key;
-  return is_region ? pattern_icrc_.full_with_reth(path, bth, region, message.bytes)
-                   : pattern_icrc_.full_with_reth(path, bth, pattern_icrc_.region(message.remote_address, message.rkey),
-                                                  message.bytes);
+  return pattern_icrc_.full_with_reth(
+      path, bth, is_region ? region : pattern_icrc_.region(message.remote_address, message.rkey), message.bytes);
 }
 
 [[gnu::always_inline]] inline uint32_t RequestWriter::icrc_of_last(const HeaderTemplate& path,
