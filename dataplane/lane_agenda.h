@@ -43,19 +43,21 @@ class LaneAgenda {
     }
   }
 
-  /// Calls `act(lane)` for each lane that is marked or whose time has come by `now`, in ascending order. Marks and
-  /// times that have come are gone before the first call.
+  /// Calls `act(lane)` for each lane that is marked or whose time has come by `now`, in ascending order; it tells when
+  /// the lane acts next. Marks are gone before the first call.
   template <class Act>
   void take_due(Time now, Act act) noexcept {
     while (!heap_.empty() && heap_.front().at <= now) {
       mark(heap_.front().lane);
+      // The last of them gets its next time where it stands.
+      if (earliest_behind_first() > now) break;
       remove(0);
     }
     if (marked_.empty()) return;
     taken_.swap(marked_);
     std::sort(taken_.begin(), taken_.end());
     for (const uint32_t lane : taken_) is_marked_[lane] = 0;
-    for (const uint32_t lane : taken_) act(lane);
+    for (const uint32_t lane : taken_) wake_at(lane, act(lane));
     taken_.clear();
   }
 
@@ -80,6 +82,12 @@ class LaneAgenda {
     uint32_t lane;
   };
 
+  Time earliest_behind_first() const noexcept {
+    Time earliest = Time::never();
+    for (size_t place = 1; place < std::min<size_t>(heap_.size(), 3); ++place)
+      earliest = std::min(earliest, heap_[place].at);
+    return earliest;
+  }
   void put(uint32_t place, const Entry& entry) noexcept {
     heap_[place] = entry;
     place_[entry.lane] = place;

@@ -60,7 +60,7 @@ void RoceTransport::poll_ports(Time now) noexcept {
   expire(now);
   agenda_->take_due(now, [&](uint32_t lane) {
     transmit(lane, now);
-    agenda_->wake_at(lane, wake_of(lane));
+    return wake_of(lane);
   });
   expect_turns();
 }

@@ -34,12 +34,14 @@ TEST(LaneAgenda, TakesWhatIsMarkedOrDueInAscendingOrder) {
       default: {
         now += Duration(static_cast<int64_t>(random.below(20)));
         for (uint32_t l = 0; l < kLanes; ++l) {
-          if (times[l] > now) continue;
-          marked.insert(l);
-          times[l] = Time::never();
+          if (times[l] <= now) marked.insert(l);
         }
         std::vector<uint32_t> taken;
-        agenda.take_due(now, [&](uint32_t l) { taken.push_back(l); });
+        agenda.take_due(now, [&](uint32_t l) {
+          taken.push_back(l);
+          const bool goes_on = random.below(3) != 0;
+          return times[l] = goes_on ? now + Duration(1 + static_cast<int64_t>(random.below(100))) : Time::never();
+        });
         ASSERT_EQ(taken, std::vector<uint32_t>(marked.begin(), marked.end()));
         marked.clear();
       }
@@ -58,12 +60,13 @@ TEST(LaneAgenda, WhatIsMarkedMeanwhileIsTakenTheNextTime) {
   std::vector<uint32_t> taken;
   const auto act = [&](uint32_t lane) {
     taken.push_back(lane);
-    if (lane == 1) agenda.mark(1), agenda.mark(2), agenda.wake_at(1, Time(10));
+    if (lane == 1) agenda.mark(1), agenda.mark(2);
+    return lane == 1 ? Time(10) : Time::never();
   };
   agenda.take_due(Time(), act);
   EXPECT_EQ(taken, (std::vector<uint32_t>{1, 3}));
   EXPECT_EQ(agenda.next(), Time(10));
-  agenda.take_due(Time(5), [&](uint32_t lane) { taken.push_back(lane); });
+  agenda.take_due(Time(5), act);
   EXPECT_EQ(taken, (std::vector<uint32_t>{1, 3, 1, 2}));
 }
 
