@@ -1,4 +1,4 @@
-// What a RoCEv2 transport keeps of a queue pair and of the messages that pass through it, beside the protocol.
+// What a RoCEv2 transport keeps of queue pairs and of the messages that pass through them, beside the protocol.
 #pragma once
 
 #include <cstdint>
@@ -132,6 +132,19 @@ struct Delivery {
   Event event;
   uint32_t queue_pair = 0;  ///< the first of `receives` that consumed one each
   uint32_t receives = 0;
+};
+
+/// What is counted beside TransportCounters.
+struct RoceDetails {
+  uint64_t misdirected = 0;  ///< a queue pair's number but not its addresses or port: flooded frames, as a rule
+  uint64_t stale_acks = 0, ghost_acks = 0, malformed_responses = 0;
+  uint64_t out_of_credits = 0;  ///< acknowledgements that left a queue pair without credits for its next message
+  uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
+  uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
+  uint64_t out_of_order = 0;    ///< packets placed before one that was missing
+  uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
+  uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
+  uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
 };
 
 }  // namespace rankwire

@@ -24,14 +24,13 @@
 #include "dataplane/notification_point.h"
 #include "dataplane/paced_senders.h"
 #include "dataplane/packet.h"
-#include "dataplane/pause.h"
-#include "dataplane/receive_buffer.h"
 #include "dataplane/receive_check.h"
 #include "dataplane/rendezvous.h"
 #include "dataplane/request_writer.h"
 #include "dataplane/requester.h"
 #include "dataplane/responder.h"
 #include "dataplane/roce_options.h"
+#include "dataplane/roce_port.h"
 #include "dataplane/roce_queue_pair.h"
 #include "dataplane/transmit_lane.h"
 
@@ -89,28 +88,7 @@ class RoceTransport final : public Transport, private BellListener {
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
-  /// A port of the plan, whatever the number of its queues.
-  struct alignas(64) Port {
-    Port(const PortBinding& first, uint32_t lane, Bandwidth line_rate, const NeighbourOptions& options,
-         std::span<const Nic> nics)
-        : id(first.id), first_lane(lane), pauses(line_rate), neighbours(options, nics) {
-      if (!nics.empty()) station = nics.front().mac;
-      if (first.receive_buffer) buffer = std::make_unique<ReceiveBuffer>(*first.receive_buffer, line_rate);
-    }
-
-    // What every turn looks at stands in front.
-    PortId id;
-    uint32_t first_lane;
-    std::unique_ptr<ReceiveBuffer> buffer;  ///< of a slow receiver
-    PauseTimers pauses;                     ///< what the far end of the line has paused
-    Neighbours neighbours;
-    std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
-    std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
-    uint32_t unresolved = kNone;         ///< next hops, when that was last looked at
-    uint64_t moved = 0;                  ///< the same, times that next hops have moved
-    MacAddress station;                  ///< that pauses come from
-    uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0, icrc_errors = 0;
-  };
+  using Port = RocePort;
   /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
   struct ReceivedRun {
     uint32_t queue_pair;
@@ -123,19 +101,6 @@ class RoceTransport final : public Transport, private BellListener {
     uint32_t largest_message : 31 = 0;  ///< bytes
     bool control : 1 = false;
   };
-  /// What is counted beside TransportCounters.
-  struct Details {
-    uint64_t misdirected = 0;  ///< a queue pair's number but not its addresses or port: flooded frames, as a rule
-    uint64_t stale_acks = 0, ghost_acks = 0, malformed_responses = 0;
-    uint64_t out_of_credits = 0;  ///< acknowledgements that left a queue pair without credits for its next message
-    uint64_t refused = 0;         ///< requests answered by a NAK that ends the queue pair
-    uint64_t not_admitted = 0;    ///< requests dropped because more messages are under way than the plan has
-    uint64_t out_of_order = 0;    ///< packets placed before one that was missing
-    uint64_t answers_merged = 0;  ///< with others, although they should stand alone: the port took none meanwhile
-    uint64_t unindexed = 0;       ///< SENDs and WRITEs that name no message
-    uint64_t unknown_offers = 0;  ///< words of a rendezvous that fit nothing
-  };
-
   uint64_t packets_tx() const noexcept {
     return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
   }
@@ -396,7 +361,7 @@ class RoceTransport final : public Transport, private BellListener {
   TransportCounters counters_;  // but for those that follow from others
   uint64_t answers_tx_ = 0;     // ACKs and NAKs
   uint64_t reported_ = 0;       // events
-  Details details_;
+  RoceDetails details_;
   std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
 };
 
