@@ -92,28 +92,23 @@ void read_tensors(dom::element value, std::string_view key, const Place& place, 
 /// A text where protobuf has a number: a 64-bit integer, or a float that JSON cannot write.
 void set_number_in_text(std::string_view text, TraceAttribute& attribute) {
   if (const auto number = parsed<int64_t>(text)) {
-    attribute.form = Form::kSigned;
-    attribute.bits = static_cast<uint64_t>(*number);
+    attribute.set_signed(*number);
   } else if (const auto natural = parsed<uint64_t>(text)) {
-    attribute.form = Form::kUnsigned;
-    attribute.bits = *natural;
+    attribute.set_unsigned(*natural);
   } else {
-    attribute.form = Form::kReal;
     const double infinity = std::numeric_limits<double>::infinity();
-    attribute.bits = std::bit_cast<uint64_t>(text == "Infinity"    ? infinity
-                                             : text == "-Infinity" ? -infinity
-                                                                   : std::numeric_limits<double>::quiet_NaN());
+    attribute.set_real(text == "Infinity"    ? infinity
+                       : text == "-Infinity" ? -infinity
+                                             : std::numeric_limits<double>::quiet_NaN());
   }
 }
 
 /// Of a list in protobuf's form, {"int64List": {"values": ["1", "2"]}}. `lists` keeps what the node's views point to.
 void set_list(std::string_view key, dom::element value, TraceAttribute& attribute, std::deque<std::string>& lists) {
-  attribute.form = Form::kList;
   uint32_t field = 0;
   std::string& list = lists.emplace_back();
   if (!list_of_json(fmt::format("{{\"{}\": {}}}", key, simdjson::minify(value)), list, field)) list.clear();
-  attribute.bits = field;
-  attribute.text = list;
+  attribute.set_list(field, list, 1);
 }
 
 /// Of a bare list, [1, 2], whose values tell their type.
@@ -140,24 +135,19 @@ void set_bare_list(dom::array values, TraceAttribute& attribute, std::deque<std:
 void set_value(dom::element value, TraceAttribute& attribute) {
   switch (value.type()) {
     case dom::element_type::INT64:
-      attribute.form = Form::kSigned;
-      attribute.bits = static_cast<uint64_t>(value.get_int64().value_unsafe());
+      attribute.set_signed(value.get_int64().value_unsafe());
       break;
     case dom::element_type::UINT64:
-      attribute.form = Form::kUnsigned;
-      attribute.bits = value.get_uint64().value_unsafe();
+      attribute.set_unsigned(value.get_uint64().value_unsafe());
       break;
     case dom::element_type::DOUBLE:
-      attribute.form = Form::kReal;
-      attribute.bits = std::bit_cast<uint64_t>(value.get_double().value_unsafe());
+      attribute.set_real(value.get_double().value_unsafe());
       break;
     case dom::element_type::BOOL:
-      attribute.form = Form::kUnsigned;
-      attribute.bits = value.get_bool().value_unsafe();
+      attribute.set_unsigned(value.get_bool().value_unsafe());
       break;
     case dom::element_type::STRING:
-      attribute.form = Form::kText;
-      attribute.text = value.get_string().value_unsafe();
+      attribute.set_text(value.get_string().value_unsafe());
       break;
     case dom::element_type::ARRAY:
     case dom::element_type::OBJECT:

@@ -30,6 +30,30 @@ struct TraceAttribute {
   uint32_t values = 1;  ///< kList: another number than 1 before schema 0.0.4, where values stand beside other things
 
   double real() const noexcept { return std::bit_cast<double>(bits); }
+
+  void set_signed(int64_t value) noexcept {
+    form = Form::kSigned;
+    bits = static_cast<uint64_t>(value);
+  }
+  void set_unsigned(uint64_t value) noexcept {
+    form = Form::kUnsigned;
+    bits = value;
+  }
+  void set_real(double value) noexcept {
+    form = Form::kReal;
+    bits = std::bit_cast<uint64_t>(value);
+  }
+  void set_text(std::string_view value) noexcept {
+    form = Form::kText;
+    text = value;
+  }
+  /// A list of the type of this number in AttributeProto, or 0, whose values are these fields of the message.
+  void set_list(uint32_t type, std::string_view message, uint32_t fields) noexcept {
+    form = Form::kList;
+    bits = type;
+    text = message;
+    values = fields;
+  }
 };
 
 /// What a node reads or writes, as Python literals.

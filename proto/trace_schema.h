@@ -27,9 +27,5 @@ bool is_metadata(std::string_view frame);
 
 /// Reads one node. False when the frame is not a message of the schema; text that is not UTF-8 is none.
 bool parse_node(std::string_view frame, TraceSchema schema, TraceNode& node);
-/// Reads one attribute of schema 0.0.4, with the same result.
-bool parse_attribute(std::string_view message, TraceAttribute& attribute);
-/// The same of 0.0.2 and 0.0.3.
-bool parse_old_attribute(std::string_view message, TraceSchema schema, TraceAttribute& attribute);
 
 }  // namespace rankwire

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "proto/schema_detector.h"
+#include "proto/trace_attribute.h"
 #include "proto/wire.h"
 
 namespace rankwire {
