@@ -3,25 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "emulator/cli/impairments.h"
-#include "tests/test_data.h"
+#include "tests/cli/tiny_run.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
 
-/// Four ranks on four ports: rings of reduce-scatter and all-gather of two layers, 12 x 64^2 x 2 B each, and all-reduce
-/// of the embedding. Of a ring of four, each rank sends three messages a pass to the next.
+/// Four ranks: rings of reduce-scatter and all-gather of two layers, 12 x 64^2 x 2 B each, and all-reduce of the
+/// embedding. Of a ring of four, each rank sends three messages a pass to the next.
 RunConfig run_of_four() {
-  RunConfig config;
-  config.workload.generate = {.layers = 2,
-                              .hidden = 64,
-                              .sequence = 64,
-                              .vocabulary = 100,
-                              .micro_batches = 1,
-                              .tensor_parallel = 1,
-                              .pipeline_parallel = 1,
-                              .data_parallel = 4};
-  for (int p = 0; p < 4; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
-  return config;
+  return tiny_run(1, 4);
 }
 
 /// The messages of the only rule.

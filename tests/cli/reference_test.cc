@@ -24,8 +24,8 @@ RunConfig fabric_run() {
                               .data_parallel = 8};
   config.hosts = {.count = 8, .npus = 1, .nics = 1};
   config.mapping.policy = MappingPolicy::kExplicit;
+  config.ports = memory_ports(8);
   for (uint32_t p = 0; p < 8; ++p) {
-    config.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
     const uint32_t place = p / 2 + p % 2 * 4;
     config.mapping.ranks.push_back({p, place, 0, 0, "p" + std::to_string(place)});
   }

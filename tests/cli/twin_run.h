@@ -13,6 +13,7 @@
 #include "emulator/cli/transport_options.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/simulator/network_model.h"
+#include "tests/cli/tiny_run.h"
 #include "tests/temporary_folder.h"
 
 namespace rankwire {
@@ -75,7 +76,7 @@ inline RunConfig small_run() {
                               .data_parallel = 2};
   config.workload.iterations = 3;
   config.hosts = {.count = 2, .npus = 4, .nics = 2};
-  for (int p = 0; p < 4; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
+  config.ports = memory_ports(4);
   config.transport.checking = true;
   return config;
 }

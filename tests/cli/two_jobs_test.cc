@@ -11,7 +11,8 @@
 #include "emulator/cli/testbed.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/record/reader.h"
-#include "tests/test_data.h"
+#include "tests/cli/tiny_run.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
@@ -21,17 +22,8 @@ using testing::TemporaryFolder;
 
 /// Four ranks on four ports: the tensor-parallel groups are job 0, the data-parallel ones job 1.
 void two_jobs(const ImpairmentConfig& rule, const std::filesystem::path& folder, Setup& setup) {
-  RunConfig config;
-  config.workload.generate = {.layers = 2,
-                              .hidden = 64,
-                              .sequence = 64,
-                              .vocabulary = 100,
-                              .micro_batches = 1,
-                              .tensor_parallel = 2,
-                              .pipeline_parallel = 1,
-                              .data_parallel = 2};
+  RunConfig config = tiny_run(2, 2);
   config.hosts = {.count = 4, .npus = 1};
-  for (int p = 0; p < 4; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = "memory"});
   config.transport.checking = true;
   prepare(setup, config, folder);
   for (Group& group : setup.workload.groups)
