@@ -68,6 +68,16 @@ Scheme hpcc() {
   return dcqcn("dcqcn hpcc", DcqcnPreset::kHpcc, microseconds(1), hpcc_red());
 }
 
+/// With windows of 76 packets, as a NIC bounds what is on its way: two of them have 635 KB, of which lines and switch
+/// hold 108 KB and 67 KB wait for the acknowledgement at the end of their message: the queue cannot leave Kmin far
+/// behind.
+Scheme hpcc_with_window() {
+  Scheme scheme = hpcc();
+  scheme.name = "dcqcn hpcc, window 76";
+  scheme.options.profile.window = 76;
+  return scheme;
+}
+
 /// With packets as long as those of HPCC's simulator, nearly.
 Scheme hpcc_short_packets() {
   Scheme scheme = hpcc();
@@ -321,7 +331,9 @@ TEST_P(RoceConvergenceWithWindow, SharesAndHoldsTheQueueWithoutPause) {
 
 INSTANTIATE_TEST_SUITE_P(All, RoceConvergenceWithWindow,
                          ::testing::Values(Expected{paper_with_window, 2}, Expected{paper_with_window, 16},
-                                           Expected{paper_with_window, 64}, Expected{hpcc_window_26us, 2},
+                                           Expected{paper_with_window, 64}, Expected{hpcc_with_window, 2},
+                                           Expected{hpcc_with_window, 16}, Expected{hpcc_with_window, 64},
+                                           Expected{hpcc_window_26us, 2},
                                            Expected{hpcc_window_26us, 16}, Expected{hpcc_window_26us, 64}));
 
 class RoceConvergenceTable : public ::testing::TestWithParam<Expected> {};
