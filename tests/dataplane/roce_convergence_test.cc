@@ -333,8 +333,8 @@ INSTANTIATE_TEST_SUITE_P(All, RoceConvergenceWithWindow,
                          ::testing::Values(Expected{paper_with_window, 2}, Expected{paper_with_window, 16},
                                            Expected{paper_with_window, 64}, Expected{hpcc_with_window, 2},
                                            Expected{hpcc_with_window, 16}, Expected{hpcc_with_window, 64},
-                                           Expected{hpcc_window_26us, 2},
-                                           Expected{hpcc_window_26us, 16}, Expected{hpcc_window_26us, 64}));
+                                           Expected{hpcc_window_26us, 2}, Expected{hpcc_window_26us, 16},
+                                           Expected{hpcc_window_26us, 64}));
 
 class RoceConvergenceTable : public ::testing::TestWithParam<Expected> {};
 
