@@ -67,23 +67,30 @@ class IndexQueue {
   uint32_t size_ = 0;
 };
 
-/// A queue that is not empty while one loop does nothing but rotate it. What the loop needs of it is in registers, so
-/// whatever the loop writes elsewhere, nothing is read again. Until it ends nobody else uses the queue.
+/// A queue while one loop takes turns from it. What the loop needs of it is in registers, so whatever the loop writes
+/// elsewhere, nothing is read again. Until it ends nobody else uses the queue.
 class IndexQueue::Rotation {
  public:
   explicit Rotation(IndexQueue& queue) noexcept
-      : queue_(queue), items_(queue.items_.get()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {
-    assert(!queue.empty());
+      : queue_(queue), items_(queue.items_.get()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {}
+  ~Rotation() {
+    queue_.head_ = size_ == 0 ? 0 : head_;
+    queue_.size_ = size_;
   }
-  ~Rotation() { queue_.head_ = head_; }
   Rotation(const Rotation&) = delete;
   Rotation& operator=(const Rotation&) = delete;
 
+  bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
   uint32_t front() const noexcept { return items_[head_ & mask_]; }
   uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
   void rotate() noexcept {
     items_[(head_ + size_) & mask_] = front();
+    ++head_;
+  }
+  void pop() noexcept {
+    queue_.marks_[front()] = 0;
+    --size_;
     ++head_;
   }
 
@@ -92,7 +99,7 @@ class IndexQueue::Rotation {
   uint32_t* const items_;
   const uint32_t mask_;
   uint32_t head_;
-  const uint32_t size_;
+  uint32_t size_;
 };
 
 /// Indexes in the order in which they were added last: with one constant time-out, the order of their deadlines

@@ -132,6 +132,11 @@ class alignas(64) Requester {
     const uint32_t left = packets_left();
     return std::min(limit, left <= until_ack_request ? left : until_ack_request - 1);
   }
+  /// The packets of the message that is next, if `new_packets` are all of it and more than two; otherwise 0.
+  uint32_t whole_message(const ReliableOptions& options) const noexcept {
+    if (!at_first() || cursor_packets_ <= 2) return 0;
+    return new_packets(options, UINT32_MAX) == cursor_packets_ ? cursor_packets_ : 0;
+  }
   /// How many of them are MIDDLEs, if the next one is.
   uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
     return at_first() ? 0 : std::min(new_packets(options, limit), packets_left() - 1);

@@ -114,7 +114,8 @@ template <class Queue>
   prefetch_second(templates[after_next]);
 }
 
-[[gnu::always_inline]] inline void RoceTransport::end_turn(IndexQueue& senders, bool goes_on) const noexcept {
+template <class Queue>
+[[gnu::always_inline]] inline void RoceTransport::end_turn(Queue& senders, bool goes_on) const noexcept {
   if (goes_on) {
     senders.rotate();
   } else {
@@ -162,10 +163,16 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
     const HeaderTemplate& path = templates[queue_pair];
     const auto room = static_cast<uint32_t>(buffers.size()) - done;
     const uint32_t limit = std::min(turn - run, room);
+    if (path.header_length != middle.header_length) break;
+    if (requester.whole_message(reliable_) - 1 < limit) {
+      if (done > staged) stage_data(lane, done - staged, middle);
+      staged = done += transmit_messages(lane, buffers.subspan(done), run, now);
+      continue;
+    }
     if (requester.plain_packets() == 0 && !requester.at_first()) requester.look_ahead(reliable_);
     const bool plain = requester.plain_packets() >= limit;
     const uint32_t packets = plain ? limit : requester.new_packets(reliable_, limit);
-    if (packets == 0 || path.header_length != middle.header_length) break;
+    if (packets == 0) break;
     const std::span<const FrameBuffer> frames = buffers.subspan(done, packets);
     bool goes_on = true;
     if (!plain && (requester.at_first() || packets == requester.packets_left())) {
@@ -191,6 +198,33 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   lane.run = run;
   if (done > staged) stage_data(lane, done - staged, middle);
   return done > 0 || transmit_turn(lane, now);
+}
+
+// As long as whole messages are next, without anything out of the ordinary, and there are buffers for them: how many
+// packets. `run` are those that the first of the senders has sent in its turn.
+uint32_t RoceTransport::transmit_messages(TransmitLane& lane, std::span<const FrameBuffer> buffers, uint32_t& run,
+                                          Time now) noexcept {
+  const uint32_t turn = options_.turn;
+  const auto room = static_cast<uint32_t>(buffers.size());
+  const uint16_t header_length = templates_[lane.senders.front()].header_length;
+  uint32_t done = 0, in_turn = run;
+  for (IndexQueue::Rotation senders(lane.senders); !senders.empty();) {
+    const uint32_t queue_pair = senders.front();
+    const Requester& requester = requesters_[queue_pair];
+    const uint32_t packets = requester.whole_message(reliable_);
+    if (packets - 1 >= std::min(turn - in_turn, room - done) || templates_[queue_pair].header_length != header_length)
+      break;
+    transmit_message(lane, queue_pair, buffers.subspan(done, packets), now);
+    done += packets;
+    in_turn += packets;
+    const bool goes_on = requester.can_send(reliable_);
+    if (in_turn == turn || !goes_on) {
+      end_turn(senders, goes_on);
+      in_turn = 0;
+    }
+  }
+  run = in_turn;
+  return done;
 }
 
 // The turn of the first of the senders, or what is left of it. False when frames ran out before it was over.
@@ -231,9 +265,38 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   const uint32_t longest = writer_->middle_shape(templates_[queue_pair]).length() + uint32_t{sizeof(Reth)};
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, longest, limit);
   if (buffers.empty()) return false;
-  transmit_ends(lane, queue_pair, buffers, now);
+  if (requesters_[queue_pair].whole_message(reliable_) == buffers.size()) {
+    transmit_message(lane, queue_pair, buffers, now);
+  } else {
+    transmit_ends(lane, queue_pair, buffers, now);
+  }
   lane.run += static_cast<uint32_t>(buffers.size());
   return true;
+}
+
+// Makes all packets of the queue pair's next message, at least three and none out of the ordinary.
+[[gnu::always_inline]] inline void RoceTransport::transmit_message(TransmitLane& lane, uint32_t queue_pair,
+                                                                   std::span<const FrameBuffer> buffers,
+                                                                   Time now) noexcept {
+  const HeaderTemplate& path = templates_[queue_pair];
+  Requester& requester = requesters_[queue_pair];
+  const RequestWriter& writer = *writer_;
+  const OutboundMessage& message = pool_->messages[requester.next_message()];
+  // The requester will look at it when this one has ended.
+  if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
+  const auto packets = static_cast<uint32_t>(buffers.size());
+  const Time deadline = requester.deadline();
+  const uint64_t kind = message.bytes | uint64_t{path.header_length} << 32 | static_cast<uint64_t>(message.verb) << 40;
+  // The lane's state first: the frames that are written then might be anything to the compiler.
+  counters_.bytes_tx += lane.stage_message(kind, [&] {
+    return std::array<FrameRun, 3>{{{writer.first_shape(path, message.verb), 1},
+                                    {writer.middle_shape(path), packets - 2},
+                                    {writer.last_shape(path, message), 1}}};
+  });
+  counters_.data_packets_tx += packets;
+  writer.write_message(path, message, ends_[queue_pair].remote, requester.next_psn(), buffers, lane.capabilities());
+  requester.message_sent(*pool_, now);
+  note_deadline(queue_pair, now, deadline);
 }
 
 // Makes new packets, the first or the last of a message among them, or not, in all of the buffers.
@@ -245,7 +308,6 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   const RequestWriter& writer = *writer_;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
   const OutboundMessage& message = pool_->messages[requester.next_message()];
-  // The requester will look at it when this one has ended.
   if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
   const auto count = static_cast<uint32_t>(buffers.size());
   const uint32_t first = requester.at_first() ? 1 : 0;
@@ -253,29 +315,14 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   const uint32_t middles = count - first - last;
   const uint32_t psn = requester.next_psn();
   const Time deadline = requester.deadline();
-  // The lane's state first: the frames that are written then might be anything to the compiler.
-  if (count > 2 && (first & last) != 0) {
-    const uint64_t kind =
-        message.bytes | uint64_t{path.header_length} << 32 | static_cast<uint64_t>(message.verb) << 40;
-    counters_.bytes_tx += lane.stage_message(kind, [&] {
-      return std::array<FrameRun, 3>{{{writer.first_shape(path, message.verb), 1},
-                                      {writer.middle_shape(path), middles},
-                                      {writer.last_shape(path, message), 1}}};
-    });
-    counters_.data_packets_tx += count;
-    writer.write_message(path, message, ends_[queue_pair].remote, psn, buffers, lane.capabilities());
-    requester.message_sent(*pool_, now);
-  } else {
-    if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
-    if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
-    if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
-    if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
-    if (middles > 0)
-      writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles),
-                           place);
-    if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
-    requester.new_packets_sent(*pool_, count, now);
-  }
+  if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
+  if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
+  if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
+  if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
+  if (middles > 0)
+    writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
+  if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
+  requester.new_packets_sent(*pool_, count, now);
   if (last > 0) note_deadline(queue_pair, now, deadline);
 }
 

@@ -269,13 +269,18 @@ class RoceTransport final : public Transport, private BellListener {
   bool transmit_packets(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  uint32_t transmit_messages(TransmitLane& lane, std::span<const FrameBuffer> buffers, uint32_t& run,
+                             Time now) noexcept;
+  void transmit_message(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers,
+                        Time now) noexcept;
   void transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
   template <class Queue>
   void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
                   uint32_t turn) const noexcept;
-  void end_turn(IndexQueue& senders, bool goes_on) const noexcept;
+  template <class Queue>
+  void end_turn(Queue& senders, bool goes_on) const noexcept;
   void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
   void count_data(uint32_t packets, uint32_t length) noexcept;
   void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;

@@ -41,6 +41,30 @@ TEST(IndexQueue, IsFirstInFirstOutWithEachIndexOnce) {
   }
 }
 
+// By rotation or not, the queue is the same.
+TEST(IndexQueue, TakesTurnsInALoopAsOneByOne) {
+  Random random(8);
+  IndexQueue looped(7), plain(7);
+  for (uint32_t round = 0; round < 10'000; ++round) {
+    const uint32_t index = static_cast<uint32_t>(random.below(7));
+    looped.push(index);
+    plain.push(index);
+    IndexQueue::Rotation turns(looped);
+    for (auto turn = random.below(10); turn > 0 && !turns.empty(); --turn) {
+      ASSERT_EQ(turns.front(), plain.front());
+      ASSERT_EQ(turns.at(turns.size() - 1), plain.at(plain.size() - 1));
+      if (random.below(3) == 0) {
+        turns.pop();
+        plain.pop();
+      } else {
+        turns.rotate();
+        plain.rotate();
+      }
+      ASSERT_EQ(turns.size(), plain.size());
+    }
+  }
+}
+
 /// Two queues of two each, of 100 indexes that they have between them: what they take does not depend on the 100.
 TEST(IndexQueue, SharesMarksWithQueuesOfOtherIndexes) {
   std::array<uint8_t, 100> marks{};

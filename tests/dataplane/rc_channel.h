@@ -272,7 +272,8 @@ class RcChannel {
   void send_new(uint32_t packets, uint32_t limit) {
     static_assert(std::is_trivially_copyable_v<Requester>);
     rule(packets <= limit, "new packets are within their limit");
-    Requester twin = requester_;
+    Requester twin = requester_, whole = requester_;
+    const bool is_whole = packets == whole.whole_message(options_.requester);
     const uint32_t message = twin.next_message();
     for (uint32_t sent = 0; sent < packets;) {
       const bool can_send = requester_.can_send(options_.requester);
@@ -289,6 +290,10 @@ class RcChannel {
     }
     twin.new_packets_sent(pool_, packets, now);
     rule(std::memcmp(&twin, &requester_, sizeof twin) == 0, "the short way leaves the requester as the long one does");
+    if (is_whole) {
+      whole.message_sent(pool_, now);
+      rule(std::memcmp(&whole, &requester_, sizeof whole) == 0, "a message sent at once leaves it alike, too");
+    }
     rule(requester_.in_flight() <= options_.requester.window, "nothing is sent beyond the window");
     check_requester();
   }

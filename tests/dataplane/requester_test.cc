@@ -118,6 +118,21 @@ TEST_F(RequesterTest, RunOfRepeatedPacketsEndsWhereNewOnesBegin) {
   EXPECT_FALSE(send_run(16).retransmission);
 }
 
+// Four packets may go out between two AckReqs, and only the last packet of a whole message has one.
+TEST_F(RequesterTest, WholeMessageIsOfThreePacketsAtLeastAndAsksOnceAtItsEnd) {
+  post(2 * 1024);
+  EXPECT_EQ(requester_.whole_message(pool_.options), 0u);
+  send_all();
+  post(4 * 1024);
+  EXPECT_EQ(requester_.whole_message(pool_.options), 4u);
+  send();
+  EXPECT_EQ(requester_.whole_message(pool_.options), 0u);
+  send_all();
+  ack(kFirstPsn + 5);
+  post(5 * 1024);
+  EXPECT_EQ(requester_.whole_message(pool_.options), 0u);
+}
+
 TEST_F(RequesterTest, EmptyMessageIsOnePacket) {
   const uint32_t slot = post(0);
   const RequestRun packet = send();
