@@ -75,6 +75,7 @@ Scheme hpcc_with_window() {
   Scheme scheme = hpcc();
   scheme.name = "dcqcn hpcc, window 76";
   scheme.options.profile.window = 76;
+  scheme.options.profile.ack_every = 16;  // as its messages end
   return scheme;
 }
 

@@ -3,10 +3,63 @@
 import json
 import unittest
 
+import chakra
 from rankwire import SOURCE, USAGE, RankwireTest, rankwire
 
 CONFIG = SOURCE / "configs/congestion.yaml"
 CONTROL = "transport.congestion_control"
+
+
+class Incast(RankwireTest):
+    DATA = 3  # DSCP 26
+
+    def gather(self, senders, size):
+        """Ranks that send one gather to the first, behind the switch and with the transport that docs/congestion-control.md
+        recommends."""
+        text = (SOURCE / "docs/congestion-control.md").read_text(encoding="utf-8")
+        recommended = text.split("```yaml\n")[1].split("```")[0]
+        traces = self.folder / f"gather{senders}"
+        chakra.write_ranks(traces, [[chakra.collective(chakra.GATHER, size)]] * (senders + 1))
+        path = self.folder / f"{senders}.yaml"
+        path.write_text(
+            f"{recommended}"
+            f"workload: {{traces: {json.dumps(str(traces))}}}\n"
+            f"hosts: {{count: {senders + 1}, npus: 1}}\n"
+            f"ports: {{count: {senders + 1}, rate: 100Gbps}}\n"
+            "record: {fabric_interval: 5us, fabric_rows: 1000000}\n",
+            encoding="utf-8",
+        )
+        run = self.call("simulate", path, "--twin", out=f"run{senders}")
+        self.assert_delivered(run)
+        return run
+
+    def mean_queue(self, run):
+        """Bytes in front of the receiver, in the mean of 40 to 90 % of the time: each sample holds until the next."""
+        rows = run.rows("queues", name="switch.p0", priority=str(self.DATA))
+        end = int(rows[-1]["time_ps"])
+        begin, end = end * 4 // 10, end * 9 // 10
+        area = length = 0
+        since = begin
+        for row in rows:
+            at = min(max(int(row["time_ps"]), begin), end)
+            area += length * (at - since)
+            since, length = at, int(row["queue_bytes"])
+        return area / (end - begin)
+
+    def test_published_parameters_hold_the_queue(self):
+        """HPCC's: between Kmin, 400 KB, and Kmax, 1600 KB, shared alike, and without any pause."""
+        for senders, size in ((2, 300 << 20), (16, 40 << 20), (64, 20 << 20)):
+            with self.subTest(senders=senders):
+                run = self.gather(senders, size)
+                rates = [int(row["bytes"]) / int(row["max_ps"]) for row in run.rows("flows", fidelity="twin", path="wire")]
+                self.assertEqual(len(rates), senders)
+                jain = sum(rates) ** 2 / (senders * sum(rate**2 for rate in rates))
+                queue = self.mean_queue(run)
+                print(f"{senders} senders: queue {queue / 1000:.0f} KB, Jain {jain:.4f}")
+                self.assertGreaterEqual(queue, 400_000)
+                self.assertLessEqual(queue, 1_600_000)
+                self.assertGreaterEqual(jain, 0.95)
+                self.assertEqual(sum(int(row["xoff_tx"]) for row in run.rows("queues")), 0)
 
 
 class Congestion(RankwireTest):
