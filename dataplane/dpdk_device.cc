@@ -2,8 +2,10 @@
 
 #include <rte_dev.h>
 #include <rte_devargs.h>
+#include <rte_mbuf.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -53,6 +55,18 @@ rte_eth_conf receive_configuration(const rte_eth_dev_info& info, uint16_t queues
   configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
   configuration.rx_adv_conf.rss_conf.rss_hf = hash;
   return configuration;
+}
+
+void drop_received(uint16_t id, uint16_t queues) {
+  constexpr uint32_t kMost = 1 << 16;  // more than a socket's ring holds: frames may keep coming
+  std::array<rte_mbuf*, 32> mbufs;
+  for (uint16_t q = 0; q < queues; ++q)
+    for (uint32_t dropped = 0; dropped < kMost;) {
+      const uint16_t n = ::rte_eth_rx_burst(id, q, mbufs.data(), static_cast<uint16_t>(mbufs.size()));
+      if (n == 0) break;
+      ::rte_pktmbuf_free_bulk(mbufs.data(), n);
+      dropped += n;
+    }
 }
 
 void wait_for_link(uint16_t id, const std::string& device, Duration deadline) {

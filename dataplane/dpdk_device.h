@@ -29,6 +29,10 @@ class DpdkDevice {
 /// receive-side scaling over UDP ports and addresses, over addresses alone where it can no more.
 rte_eth_conf receive_configuration(const rte_eth_dev_info& info, uint16_t queues);
 
+/// Frees the frames that the started device has received already. Linux gives a packet socket the frames of all
+/// interfaces until it is bound to its own (packet(7)), which net_af_packet does last: these are not of its line.
+void drop_received(uint16_t id, uint16_t queues);
+
 /// Throws Error(kRun) naming `device` when the link is still down after `deadline`.
 void wait_for_link(uint16_t id, const std::string& device, Duration deadline);
 

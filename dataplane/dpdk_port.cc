@@ -306,6 +306,7 @@ void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironme
     check(result, environment, device, "promiscuous mode");
   }
   wait_for_link(id, device, options.link_deadline);
+  if (is_packet_socket(device)) drop_received(id, queues);
 }
 
 rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {

@@ -17,6 +17,15 @@ ALL_FRAMES, OUTGOING = 3, 4  # ETH_P_ALL of linux/if_ether.h, PACKET_OUTGOING of
 ROCE = b"\x12\xb7"  # UDP port 4791
 
 
+def flood(interface):
+    """Sends the station at the other end of a line a PAUSE frame of one quantum every 200 us, until standard input ends."""
+    line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    line.bind((interface, 0))
+    frame = bytes.fromhex("0180c2000001 020000000fff 8808 0001 0001")
+    while not select.select([sys.stdin], [], [], 200e-6)[0]:
+        line.send(frame.ljust(60, b"\0"))
+
+
 def pause(interface):
     """Pauses the station at the other end of a line every PERIOD, until standard input ends.
 
@@ -45,7 +54,8 @@ def pause(interface):
 
 
 class LinePause(BridgeTest):
-    def test_a_port_that_is_paused(self):
+    def run_with(self, station):
+        """A run, and what the station at the other end of p0's line has printed at its end."""
         config = {
             "workload": {"generate": transformer()},
             "hosts": {"count": self.PORTS, "npus": 2, "nics": 1},
@@ -58,14 +68,26 @@ class LinePause(BridgeTest):
             "record": {"causes": "on"},
             "run": {"deadline": "120s"},
         }
-        station = ["ip", "netns", "exec", self.far, sys.executable, "-B", __file__, "dut0"]
-        with subprocess.Popen(station, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        command = ["ip", "netns", "exec", self.far, sys.executable, "-B", __file__, station.__name__, "dut0"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             try:
                 run = self.call("run", config, prefix=self.inside())
             finally:
                 output, _ = process.communicate()
-        sent, paused, free = map(int, output.split())
         self.assert_delivered(run)
+        return run, output
+
+    def test_frames_are_of_the_line_alone(self):
+        """Linux gives a packet socket the frames of all interfaces until it is bound to one."""
+        run, _ = self.run_with(flood)
+        received = {row["name"]: int(row["pause_rx"]) for row in run.rows("ports", fidelity="emulated")}
+        print(received)
+        self.assertGreater(received.pop("p0"), 100)
+        self.assertEqual(set(received.values()), {0})
+
+    def test_a_port_that_is_paused(self):
+        run, output = self.run_with(pause)
+        sent, paused, free = map(int, output.split())
         ports = {row["name"]: row for row in run.rows("ports", fidelity="emulated")}
         times = {name: {int(row[f"paused_{p}_ps"]) for p in range(8)} for name, row in ports.items()}
         received = int(ports["p0"]["pause_rx"])
@@ -85,7 +107,7 @@ class LinePause(BridgeTest):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["dut0"]:
-        pause(sys.argv[1])
+    if sys.argv[2:] == ["dut0"]:
+        {"flood": flood, "pause": pause}[sys.argv[1]](sys.argv[2])
     else:
         unittest.main()
