@@ -9,7 +9,6 @@ namespace rankwire {
 namespace {
 
 using testing::ImpairedPort;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 
@@ -21,7 +20,7 @@ TEST(Allocation, CounterCounts) {
 
 /// Data on connection 0, clear-to-send on its reverse, both ends on one transport, as in a run on one host.
 struct LoopRun {
-  explicit LoopRun(const RoceOptions& options, const Impairments& impairments)
+  explicit LoopRun(const RoceOptions& options, const testing::Impairments& impairments)
       : near(*links.first, impairments),
         far(*links.second, impairments),
         transport(options, {{PortId(0), &near, impairments.rate}, {PortId(1), &far, impairments.rate}}) {
@@ -74,7 +73,7 @@ TEST(Allocation, NoneBetweenConnectAndClose) {
           options.receive_queue = 8;
           options.profile.not_ready_code = 1;
           options.neighbours = NeighbourMode::kResolve;
-          Impairments lossy;
+          testing::Impairments lossy;
           lossy.loss_ppm = loss;
           LoopRun loop(options, lossy);
           constexpr uint32_t kMessages = 300;

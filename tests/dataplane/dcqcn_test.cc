@@ -12,7 +12,7 @@
 namespace rankwire {
 namespace {
 
-constexpr double kG = 1e9;
+constexpr double kGiga = 1e9;
 
 Time at(double us) {
   return Time(std::llround(us * 1e6));
@@ -26,7 +26,7 @@ struct Bench {
   void cnp(double us) { control.notified(0, at(us)); }
   void send(double us, int64_t bytes) { control.sent(0, at(us), Bytes(bytes)); }
   /// Gb/s.
-  double rate(double us) { return static_cast<double>(control.allowance(0, at(us)).rate.bits_per_second) / kG; }
+  double rate(double us) { return static_cast<double>(control.allowance(0, at(us)).rate.bits_per_second) / kGiga; }
 
   Dcqcn control;
 };
@@ -316,9 +316,9 @@ TEST(DcqcnHpcc, AgreesWithTheStepModelHoweverRarelyItIsLookedAt) {
       often.cnp(us);
       seldom.cnp(us);
     }
-    ASSERT_NEAR(often.rate(static_cast<double>(now)), model.rate / kG, 1e-6) << now;
+    ASSERT_NEAR(often.rate(static_cast<double>(now)), model.rate / kGiga, 1e-6) << now;
     if (now % 7'777 == 0) {
-      ASSERT_NEAR(seldom.rate(static_cast<double>(now)), model.rate / kG, 1e-6) << now;
+      ASSERT_NEAR(seldom.rate(static_cast<double>(now)), model.rate / kGiga, 1e-6) << now;
     }
   }
   EXPECT_LT(model.rate, 50e9);

@@ -9,7 +9,7 @@ namespace rankwire {
 namespace {
 
 /// A device whose counter begins anywhere and runs at its own rate, and a reader that sees it with some delay.
-struct Device {
+struct StampingDevice {
   double ps_per_tick = 1000;  // 1 GHz
   uint64_t first = 0;         // at time 0
   Duration stepped;           // of the run's clock
@@ -50,7 +50,7 @@ TEST(DeviceClock, TwoReadingsMakeALine) {
 
 // 156.25 MHz is 6.4 ns a tick; the counter wraps at 64 bits between the readings.
 TEST(DeviceClock, TheCounterMayWrap) {
-  const Device device{.ps_per_tick = 6400, .first = UINT64_MAX - 1000};
+  const StampingDevice device{.ps_per_tick = 6400, .first = UINT64_MAX - 1000};
   DeviceClock clock;
   for (int64_t ms = 0; ms < 10; ++ms) {
     clock.add(device.reading(at_millisecond(ms), nanoseconds(10), nanoseconds(10)));
@@ -64,7 +64,7 @@ TEST(DeviceClock, TheCounterMayWrap) {
 // A 1 GHz counter that is 40 ppm fast: after 64 ms it would be 2.56 us off without a fit. Readings are 20 ns wide, so
 // the line is within 10 ns of the truth everywhere between them.
 TEST(DeviceClock, FollowsAnOscillatorThatIsOff) {
-  const Device device{.ps_per_tick = 1000 / 1.00004, .first = 123'456'789'012};
+  const StampingDevice device{.ps_per_tick = 1000 / 1.00004, .first = 123'456'789'012};
   DeviceClock clock;
   for (int64_t ms = 0; ms <= 100; ++ms) {
     clock.add(device.reading(at_millisecond(ms), nanoseconds(10), nanoseconds(10)));
@@ -82,7 +82,7 @@ TEST(DeviceClock, WideReadingsCountLittleAndTheErrorIsHonest) {
   std::mt19937_64 random(42);
   std::lognormal_distribution<double> turn(std::log(1e6), 1.0);  // ps
   std::uniform_real_distribution<double> part(0.0, 1.0);
-  const Device device{.ps_per_tick = 1.0e6 / 1.4e3};
+  const StampingDevice device{.ps_per_tick = 1.0e6 / 1.4e3};
   DeviceClock clock;
   int within = 0, checked = 0;
   for (int64_t ms = 0; ms < 500; ++ms) {
@@ -101,7 +101,7 @@ TEST(DeviceClock, WideReadingsCountLittleAndTheErrorIsHonest) {
 
 // The run's clock jumps from -40 s to 0 when the run begins. The rate is known, so one reading is enough afterwards.
 TEST(DeviceClock, AStepOfTheRunsClockKeepsTheRate) {
-  Device device{.ps_per_tick = 800, .first = 77, .stepped = seconds(-40)};
+  StampingDevice device{.ps_per_tick = 800, .first = 77, .stepped = seconds(-40)};
   DeviceClock clock;
   for (int64_t ms = 1; ms <= 5; ++ms) {
     clock.add(device.reading(at_millisecond(ms), nanoseconds(100), nanoseconds(100)));
@@ -118,7 +118,7 @@ TEST(DeviceClock, AStepOfTheRunsClockKeepsTheRate) {
 
 // A reading that straddles the step is as wide as the step. It may begin a line that is wrong, never one that lasts.
 TEST(DeviceClock, RecoversFromAReadingAcrossAStep) {
-  Device device{.ps_per_tick = 800, .stepped = seconds(-40)};
+  StampingDevice device{.ps_per_tick = 800, .stepped = seconds(-40)};
   DeviceClock clock;
   clock.add(device.reading(at_millisecond(1), nanoseconds(100), nanoseconds(100)));
   clock.add(device.reading(at_millisecond(2), nanoseconds(100), seconds(40)));

@@ -18,7 +18,7 @@ using testing::kIpAt;
 using testing::opcode_of;
 using testing::psn_of;
 
-constexpr uint32_t kAcknowledge = 0x11, kCnp = 0x81;
+constexpr uint32_t kAcknowledgeOpcode = 0x11, kCnpOpcode = 0x81;
 
 /// Packet `packet` of message 0 of connection 0, once.
 ImpairmentRule at_packet(ImpairmentAction action, uint32_t packet) {
@@ -33,7 +33,7 @@ ImpairmentRule at_packet(ImpairmentAction action, uint32_t packet) {
 std::vector<int> psns(const ImpairmentPair& pair, size_t side) {
   std::vector<int> result;
   for (const FrameBytes& frame : pair.sent(side))
-    if (opcode_of(frame) < kAcknowledge)
+    if (opcode_of(frame) < kAcknowledgeOpcode)
       result.push_back(static_cast<int>((psn_of(frame) - pair.first_psn()) & 0xFFFFFF));
   return result;
 }
@@ -228,7 +228,7 @@ TEST(ImpairmentActions, ForgedNakRewindsTheSender) {
     // It left the receiver's port.
     std::vector<FrameBytes> naks;
     for (const FrameBytes& frame : pair.sent(1))
-      if (opcode_of(frame) == kAcknowledge && field(frame, kAfterBth, 1) == 0x60) naks.push_back(frame);
+      if (opcode_of(frame) == kAcknowledgeOpcode && field(frame, kAfterBth, 1) == 0x60) naks.push_back(frame);
     ASSERT_EQ(naks.size(), 1u);
     EXPECT_TRUE(is_sealed(naks[0]));
     EXPECT_EQ(psn_of(naks[0]), (pair.first_psn() + 2) & 0xFFFFFF);
@@ -263,7 +263,7 @@ TEST(ImpairmentActions, ForgedCnpIsCounted) {
   expect_delivered_once(pair, 1);
   EXPECT_EQ(pair.counters().cnp_rx, 1u);
   ASSERT_FALSE(pair.sent(1).empty());
-  EXPECT_EQ(opcode_of(pair.sent(1)[0]), kCnp);
+  EXPECT_EQ(opcode_of(pair.sent(1)[0]), kCnpOpcode);
   EXPECT_TRUE(is_sealed(pair.sent(1)[0]));
 }
 

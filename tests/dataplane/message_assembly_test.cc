@@ -12,9 +12,9 @@ namespace rankwire {
 namespace {
 
 constexpr ConnectionId kConnection(7);
-constexpr uint64_t kKey = 0x1122334455667788;
+constexpr uint64_t kMessageKey = 0x1122334455667788;
 
-ReceivedPart part(int64_t first_rx, int64_t delivered, uint64_t bytes, uint64_t key = kKey) {
+ReceivedPart part(int64_t first_rx, int64_t delivered, uint64_t bytes, uint64_t key = kMessageKey) {
   return {.first_rx = Time(first_rx), .delivered = Time(delivered), .bytes = bytes, .key = bytes == 0 ? 0 : key};
 }
 
@@ -27,7 +27,7 @@ TEST(MessageAssembly, PartsInAnyOrderMakeTheMessage) {
   EXPECT_EQ(done.message.first_rx, Time(10));
   EXPECT_EQ(done.message.delivered, Time(90));
   EXPECT_EQ(done.message.bytes, 384u);
-  EXPECT_EQ(done.message.key, kKey);
+  EXPECT_EQ(done.message.key, kMessageKey);
   EXPECT_TRUE(done.message.payload_good);
   EXPECT_EQ(assembly.size(), 0u);
 }
@@ -35,17 +35,17 @@ TEST(MessageAssembly, PartsInAnyOrderMakeTheMessage) {
 TEST(MessageAssembly, ShortLastPartMayComeFirst) {
   // 131 bytes over two queue pairs: 128 and 3.
   MessageAssembly assembly(1);
-  assembly.add(kConnection, 0, 2, part(0, 0, 3, kKey & 0xFFFFFF));
+  assembly.add(kConnection, 0, 2, part(0, 0, 3, kMessageKey & 0xFFFFFF));
   const auto done = assembly.add(kConnection, 0, 2, part(1, 1, 128));
-  EXPECT_EQ(done.message.key, kKey);
+  EXPECT_EQ(done.message.key, kMessageKey);
   EXPECT_TRUE(done.message.payload_good);
 }
 
 TEST(MessageAssembly, PartOfAnotherMessageIsNoticed) {
   MessageAssembly assembly(1);
   assembly.add(kConnection, 0, 2, part(0, 0, 128));
-  EXPECT_FALSE(assembly.add(kConnection, 0, 2, part(1, 1, 128, kKey + 1)).message.payload_good);
-  assembly.add(kConnection, 0, 2, part(0, 0, 3, (kKey + 1) & 0xFFFFFF));
+  EXPECT_FALSE(assembly.add(kConnection, 0, 2, part(1, 1, 128, kMessageKey + 1)).message.payload_good);
+  assembly.add(kConnection, 0, 2, part(0, 0, 3, (kMessageKey + 1) & 0xFFFFFF));
   EXPECT_FALSE(assembly.add(kConnection, 0, 2, part(1, 1, 128)).message.payload_good);
 }
 

@@ -14,7 +14,7 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMtu = 1024;
+constexpr uint32_t kMirroredMtu = 1024;
 
 PacketPath reversed(PacketPath path) {
   std::swap(path.source_mac, path.destination_mac);
@@ -31,8 +31,8 @@ class Ends {
 
   testing::FrameBytes middle(OutboundPacket packet = {}) const {
     if (packet.opcode == Opcode::kWriteOnlyImmediate) packet.opcode = Opcode::kWriteMiddle;
-    if (packet.payload_length == 0) packet.payload_length = kMtu;
-    testing::FrameBytes bytes(kMaxHeaderBytes + kMtu + kTrailerRoom);
+    if (packet.payload_length == 0) packet.payload_length = kMirroredMtu;
+    testing::FrameBytes bytes(kMaxHeaderBytes + kMirroredMtu + kTrailerRoom);
     Frame frame;
     frame.head = bytes.data();
     write_headers(peer_, packet, frame);
@@ -51,7 +51,7 @@ class Ends {
     return bytes;
   }
 
-  const PatternIcrc pattern_icrc_{kMtu};
+  const PatternIcrc pattern_icrc_{kMirroredMtu};
   const HeaderTemplate own;
 
  private:
@@ -81,7 +81,7 @@ TEST(MirrorImage, LeavesEverythingElseToTheParser) {
   EXPECT_FALSE(is_middle(ends, ends.middle({.ack_request = true})));
   EXPECT_FALSE(is_middle(ends, ends.middle({.solicited = true})));
   EXPECT_FALSE(is_middle(ends, ends.middle({.source_port = 0xC124})));
-  EXPECT_FALSE(is_middle(ends, ends.middle({.payload_length = kMtu - 4})));
+  EXPECT_FALSE(is_middle(ends, ends.middle({.payload_length = kMirroredMtu - 4})));
   EXPECT_FALSE(is_middle(ends, ends.middle({.opcode = Opcode::kWriteFirst})));
   // A NAK has another marking here.
   EXPECT_FALSE(is_acknowledgement(ends, ends.acknowledgement(Syndrome::kNakSequence)));
@@ -173,7 +173,7 @@ TEST(MirrorImage, RunsMatchUpToTheFirstWrongFrame) {
   const Ends ends(path);
   const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
   for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
-    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMirroredMtu);
     std::vector<testing::FrameBytes> bytes;
     std::vector<Frame> frames;
     for (uint32_t i = 0; i < kFrames; ++i) bytes.push_back(ends.middle({.psn = kFirst + i}));
@@ -200,9 +200,9 @@ Frame middle_over(testing::FrameBytes& bytes, bool by_reference) {
   if (!by_reference) return frame;
   frame.head_length = MirrorImage::kEnd;
   frame.payload = bytes.data() + MirrorImage::kEnd;
-  frame.payload_length = kMtu;
+  frame.payload_length = kMirroredMtu;
   frame.tail_length = kIcrcBytes;
-  std::memcpy(frame.tail, bytes.data() + MirrorImage::kEnd + kMtu, kIcrcBytes);
+  std::memcpy(frame.tail, bytes.data() + MirrorImage::kEnd + kMirroredMtu, kIcrcBytes);
   return frame;
 }
 
@@ -212,7 +212,7 @@ TEST(MirrorImage, OneMiddleMatchesByTheIcrcOfTheWholePacket) {
   const Ends ends(path);
   const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
   for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
-    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMirroredMtu);
     for (const bool asks : {false, true}) {
       for (const bool by_reference : {false, true}) {
         testing::FrameBytes bytes = ends.middle({.ack_request = asks, .psn = kPsn});
@@ -235,7 +235,7 @@ TEST(MirrorImage, ItsIcrcIsThatOfTheWholePacket) {
   const Ends ends(path);
   const PeerIcrcBase sender = ends.pattern_icrc_.make_peer(reversed(path));
   for (const ReceiveCheck mode : {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer}) {
-    const IcrcCheck check(ends.pattern_icrc_, mode, kMtu);
+    const IcrcCheck check(ends.pattern_icrc_, mode, kMirroredMtu);
     const auto matches = [&](testing::FrameBytes& middle, uint32_t psn) {
       const Frame frame = testing::frame_over(middle);
       return check.matching_middles(sender, psn, {&frame, 1}) == 1;

@@ -8,7 +8,15 @@
 namespace rankwire {
 namespace {
 
-using namespace testing;
+using testing::FrameBytes;
+using testing::Frames;
+using testing::from_hex;
+using testing::ipv4;
+using testing::ipv6;
+using testing::kPeerMac;
+using testing::make_nic;
+using testing::make_peer;
+using testing::NeighboursFixture;
 
 const IpAddress kIp = ipv4(0xC6120001), kOtherIp = ipv4(0xC6120002), kPeerIp = ipv4(0xC6120099);
 

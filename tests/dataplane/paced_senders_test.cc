@@ -9,11 +9,11 @@
 namespace rankwire {
 namespace {
 
-constexpr Bandwidth kLine{100'000'000'000};
+constexpr Bandwidth kPacedLine{100'000'000'000};
 constexpr Bandwidth kGigabit{1'000'000'000};  // 1000 bytes in 8 us
-constexpr uint32_t kTurn = 16;
+constexpr uint32_t kTurnPackets = 16;
 
-Time at(int64_t us) {
+Time turn_at(int64_t us) {
   return Time() + microseconds(us);
 }
 
@@ -40,14 +40,14 @@ class Scripted final : public CongestionControl {
   Bytes sent_;
 };
 
-struct Bench {
-  explicit Bench(Allowance allowance, const PacingOptions& options = {.mtu = 1000}) {
+struct PacedBench {
+  explicit PacedBench(Allowance allowance, const PacingOptions& options = {.mtu = 1000}) {
     auto control = std::make_unique<Scripted>(allowance);
     script = control.get();
-    senders = std::make_unique<PacedSenders>(std::move(control), options, std::array{kLine}, 1);
+    senders = std::make_unique<PacedSenders>(std::move(control), options, std::array{kPacedLine}, 1);
   }
   bool offer(Time now, uint32_t in_flight = 0) { return senders->offer(0, 0, in_flight, now); }
-  uint32_t packets(Time now, uint32_t in_flight = 0) { return senders->packets(0, in_flight, kTurn, now); }
+  uint32_t packets(Time now, uint32_t in_flight = 0) { return senders->packets(0, in_flight, kTurnPackets, now); }
   /// Sends `packets` of 1000 bytes and ends the turn.
   bool send(Time now, uint32_t packets = 1) {
     senders->sent(0, packets, Bytes(1000 * packets), now);
@@ -66,19 +66,19 @@ struct Bench {
 };
 
 TEST(PacedSenders, AtLineRateNothingWaits) {
-  Bench bench({.rate = kLine});
-  EXPECT_TRUE(bench.offer(at(0)));
-  EXPECT_EQ(bench.packets(at(0)), kTurn);
-  EXPECT_TRUE(bench.send(at(0), kTurn));
+  PacedBench bench({.rate = kPacedLine});
+  EXPECT_TRUE(bench.offer(turn_at(0)));
+  EXPECT_EQ(bench.packets(turn_at(0)), kTurnPackets);
+  EXPECT_TRUE(bench.send(turn_at(0), kTurnPackets));
   EXPECT_EQ(bench.senders->next_event(0), Time::never());
   EXPECT_EQ(bench.script->total_sent(), Bytes(16'000));
 }
 
 TEST(PacedSenders, OnePacketAtATimeOnAnAbsoluteSchedule) {
-  Bench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(100)});
-  ASSERT_TRUE(bench.offer(at(5)));
+  PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(100)});
+  ASSERT_TRUE(bench.offer(turn_at(5)));
   for (int i = 0; i < 100; ++i) {
-    const Time due = at(5 + 8 * i);
+    const Time due = turn_at(5 + 8 * i);
     EXPECT_EQ(bench.packets(due), 1u);
     // A little late each time: the schedule does not move.
     EXPECT_FALSE(bench.send(due + microseconds(i % 8)));
@@ -90,10 +90,10 @@ TEST(PacedSenders, OnePacketAtATimeOnAnAbsoluteSchedule) {
 // 20 us of catch-up are two packets and a half: what is beyond slips. Each time the wheel is looked at 1000 us late, so
 // 980 us are lost.
 TEST(PacedSenders, CatchingUpIsBounded) {
-  Bench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(20)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  EXPECT_EQ(bench.packets(at(0)), 1u);
-  EXPECT_FALSE(bench.send(at(0)));
+  PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(20)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  EXPECT_EQ(bench.packets(turn_at(0)), 1u);
+  EXPECT_FALSE(bench.send(turn_at(0)));
   for (int64_t stall = 1; stall <= 2; ++stall) {
     const Time late = bench.senders->next_event(0) + microseconds(1000);
     ASSERT_EQ(bench.senders->take(0, late), 0u);
@@ -113,9 +113,9 @@ TEST(PacedSenders, CatchingUpIsBounded) {
 
 // It is queued all the time, and others have the line: nobody was late, and no more is caught up.
 TEST(PacedSenders, WhatOthersTakeIsNoSlip) {
-  Bench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(20)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  const Time late = at(1000);
+  PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(20)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  const Time late = turn_at(1000);
   uint32_t at_once = 0;
   do {
     ++at_once;
@@ -129,26 +129,26 @@ TEST(PacedSenders, WhatOthersTakeIsNoSlip) {
 }
 
 TEST(PacedSenders, RestEarnsNoCredit) {
-  Bench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(100)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  bench.senders->sent(0, 1, Bytes(1000), at(0));
+  PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .catch_up = microseconds(100)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  bench.senders->sent(0, 1, Bytes(1000), turn_at(0));
   bench.senders->rest(0);
   // Too early: it waits, and is not queued meanwhile.
-  EXPECT_FALSE(bench.offer(at(3)));
-  EXPECT_FALSE(bench.offer(at(9)));
-  EXPECT_EQ(bench.wait(), at(8));
+  EXPECT_FALSE(bench.offer(turn_at(3)));
+  EXPECT_FALSE(bench.offer(turn_at(9)));
+  EXPECT_EQ(bench.wait(), turn_at(8));
   bench.senders->rest(0);
-  EXPECT_TRUE(bench.offer(at(500)));
-  EXPECT_TRUE(bench.offer(at(500))) << "it is queued";
-  EXPECT_FALSE(bench.send(at(500)));
-  EXPECT_EQ(bench.wait(), at(508));
+  EXPECT_TRUE(bench.offer(turn_at(500)));
+  EXPECT_TRUE(bench.offer(turn_at(500))) << "it is queued";
+  EXPECT_FALSE(bench.send(turn_at(500)));
+  EXPECT_EQ(bench.wait(), turn_at(508));
 }
 
 TEST(PacedSenders, BurstsKeepTheMeanRate) {
-  Bench bench({.rate = kGigabit}, {.mtu = 1000, .burst = 4});
-  ASSERT_TRUE(bench.offer(at(0)));
+  PacedBench bench({.rate = kGigabit}, {.mtu = 1000, .burst = 4});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
   for (int burst = 0; burst < 10; ++burst) {
-    const Time due = at(32 * burst);
+    const Time due = turn_at(32 * burst);
     EXPECT_EQ(bench.packets(due), 4u);
     // The line has room for three, and later for the last: the burst goes on although the next packet is not due.
     EXPECT_TRUE(bench.send(due, 3));
@@ -160,52 +160,52 @@ TEST(PacedSenders, BurstsKeepTheMeanRate) {
 
 // 8 us at 1 Gb/s; after 4 of them 2 Gb/s: the other half takes 2 us.
 TEST(PacedSenders, RisingRateShortensTheWait) {
-  Bench bench({.rate = kGigabit});
-  bench.script->change_at(at(4), {.rate = Bandwidth(2'000'000'000)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  bench.packets(at(0));
-  EXPECT_FALSE(bench.send(at(0)));
-  EXPECT_EQ(bench.senders->next_event(0), at(4));
-  EXPECT_EQ(bench.wait(), at(6));
+  PacedBench bench({.rate = kGigabit});
+  bench.script->change_at(turn_at(4), {.rate = Bandwidth(2'000'000'000)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  bench.packets(turn_at(0));
+  EXPECT_FALSE(bench.send(turn_at(0)));
+  EXPECT_EQ(bench.senders->next_event(0), turn_at(4));
+  EXPECT_EQ(bench.wait(), turn_at(6));
 }
 
 // The other half takes 16 us at 0.25 Gb/s.
 TEST(PacedSenders, FallingRateStretchesTheWait) {
-  Bench bench({.rate = kGigabit});
-  bench.script->change_at(at(4), {.rate = Bandwidth(250'000'000)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  bench.packets(at(0));
-  EXPECT_FALSE(bench.send(at(0)));
-  EXPECT_EQ(bench.wait(), at(20));
+  PacedBench bench({.rate = kGigabit});
+  bench.script->change_at(turn_at(4), {.rate = Bandwidth(250'000'000)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  bench.packets(turn_at(0));
+  EXPECT_FALSE(bench.send(turn_at(0)));
+  EXPECT_EQ(bench.wait(), turn_at(20));
 }
 
 TEST(PacedSenders, RateOfTheLineEndsTheWait) {
-  Bench bench({.rate = kGigabit});
-  bench.script->change_at(at(4), {.rate = kLine});
-  ASSERT_TRUE(bench.offer(at(0)));
-  bench.packets(at(0));
-  EXPECT_FALSE(bench.send(at(0)));
-  EXPECT_EQ(bench.wait(), at(4));
-  EXPECT_EQ(bench.packets(at(4)), kTurn);
+  PacedBench bench({.rate = kGigabit});
+  bench.script->change_at(turn_at(4), {.rate = kPacedLine});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  bench.packets(turn_at(0));
+  EXPECT_FALSE(bench.send(turn_at(0)));
+  EXPECT_EQ(bench.wait(), turn_at(4));
+  EXPECT_EQ(bench.packets(turn_at(4)), kTurnPackets);
 }
 
 // Three packets and a half.
 TEST(PacedSenders, WindowsCountWholePackets) {
-  Bench bench({.rate = kLine, .window = Bytes(3'500)});
-  ASSERT_TRUE(bench.offer(at(0)));
-  EXPECT_EQ(bench.packets(at(0), 0), 3u);
-  EXPECT_EQ(bench.packets(at(0), 2), 1u);
-  EXPECT_EQ(bench.packets(at(0), 3), 0u);
-  EXPECT_FALSE(bench.senders->place(0, 0, 3, at(0)));
-  EXPECT_FALSE(bench.offer(at(1), 3));
+  PacedBench bench({.rate = kPacedLine, .window = Bytes(3'500)});
+  ASSERT_TRUE(bench.offer(turn_at(0)));
+  EXPECT_EQ(bench.packets(turn_at(0), 0), 3u);
+  EXPECT_EQ(bench.packets(turn_at(0), 2), 1u);
+  EXPECT_EQ(bench.packets(turn_at(0), 3), 0u);
+  EXPECT_FALSE(bench.senders->place(0, 0, 3, turn_at(0)));
+  EXPECT_FALSE(bench.offer(turn_at(1), 3));
   EXPECT_EQ(bench.senders->next_event(0), Time::never()) << "an acknowledgement opens windows, not time";
-  EXPECT_TRUE(bench.offer(at(2), 2));
+  EXPECT_TRUE(bench.offer(turn_at(2), 2));
 }
 
 TEST(PacedSenders, WindowHoldsAtLeastOnePacket) {
-  Bench bench({.rate = kLine, .window = Bytes(10)});
-  EXPECT_TRUE(bench.offer(at(0)));
-  EXPECT_EQ(bench.packets(at(0)), 1u);
+  PacedBench bench({.rate = kPacedLine, .window = Bytes(10)});
+  EXPECT_TRUE(bench.offer(turn_at(0)));
+  EXPECT_EQ(bench.packets(turn_at(0)), 1u);
 }
 
 }  // namespace

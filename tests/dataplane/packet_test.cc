@@ -17,10 +17,10 @@ using testing::FrameBytes;
 using testing::linear;
 using testing::stored_icrc;
 
-constexpr uint32_t kMtu = 1024;
+constexpr uint32_t kPacketMtu = 1024;
 
 const FrameBytes& content() {
-  static const FrameBytes bytes(kMtu, 0x5A);
+  static const FrameBytes bytes(kPacketMtu, 0x5A);
   return bytes;
 }
 
@@ -73,7 +73,7 @@ TEST(Packet, RoundTripOfEveryOpcodeInEveryEncapsulation) {
       const auto opcode = static_cast<Opcode>(value);
       const OpcodeLayout& layout = layout_of(opcode);
       if (!layout.known) continue;
-      for (const uint32_t length : {0u, 1u, 2u, 3u, 4u, 1021u, kMtu}) {
+      for (const uint32_t length : {0u, 1u, 2u, 3u, 4u, 1021u, kPacketMtu}) {
         if (length > 0 && !layout.payload) continue;
         SCOPED_TRACE(::testing::Message() << as.name << ", opcode " << value << ", " << length << " bytes");
         const OutboundPacket packet{.opcode = opcode,
@@ -111,8 +111,8 @@ TEST(Packet, RoundTripOfEveryOpcodeInEveryEncapsulation) {
 TEST(Packet, Ipv4HeaderChecksumIsRightAtEveryLength) {
   for (const Encapsulation& as : {encapsulations()[0], encapsulations()[2]}) {
     const HeaderTemplate path = make_template(as.path);
-    const HeaderTemplate middle = make_middle_template(as.path, kMtu);
-    for (uint32_t length = 0; length <= kMtu; ++length) {
+    const HeaderTemplate middle = make_middle_template(as.path, kPacketMtu);
+    for (uint32_t length = 0; length <= kPacketMtu; ++length) {
       for (const HeaderTemplate* from : {&path, &middle}) {
         FrameBytes memory;
         written(*from, {.opcode = Opcode::kWriteLast, .payload_length = length}, memory);
@@ -126,10 +126,10 @@ TEST(Packet, Ipv4HeaderChecksumIsRightAtEveryLength) {
 
 TEST(Packet, MiddleTemplateIsTheHeaderOfAMiddle) {
   for (const Encapsulation& as : encapsulations()) {
-    const HeaderTemplate path = make_middle_template(as.path, kMtu);
+    const HeaderTemplate path = make_middle_template(as.path, kPacketMtu);
     FrameBytes memory;
     const Frame frame =
-        written(make_template(as.path), {.opcode = Opcode::kWriteMiddle, .payload_length = kMtu}, memory);
+        written(make_template(as.path), {.opcode = Opcode::kWriteMiddle, .payload_length = kPacketMtu}, memory);
     ASSERT_EQ(frame.head_length, path.header_length);
     EXPECT_EQ(std::memcmp(frame.head, path.header(), path.header_length), 0) << as.name;
     EXPECT_EQ(path.icrc.behind_bth, icrc_register(frame.head + as.ip_offset)) << as.name;
@@ -149,7 +149,7 @@ TEST(Packet, AcknowledgementsAndNotificationsHaveTheirOwnMarking) {
   };
   for (const Encapsulation& as : encapsulations()) {
     // Data with an odd length before, so that nothing of a pad may be left over.
-    for (const HeaderTemplate& path : {make_template(as.path), make_middle_template(as.path, kMtu)}) {
+    for (const HeaderTemplate& path : {make_template(as.path), make_middle_template(as.path, kPacketMtu)}) {
       const auto expect_marking = [&](const Frame& frame, const ParsedPacket& packet, const Marking& marking) {
         ASSERT_EQ(packet.reject, Reject::kNone) << to_string(packet.reject);
         EXPECT_TRUE(icrc_matches(frame, packet));
@@ -250,9 +250,9 @@ TEST(Packet, NextHopIsFilledInLater) {
   for (const Encapsulation& as : encapsulations()) {
     PacketPath unresolved = as.path;
     unresolved.destination_mac = {};
-    HeaderTemplate path = make_middle_template(unresolved, kMtu);
+    HeaderTemplate path = make_middle_template(unresolved, kPacketMtu);
     path.set_destination_mac(as.path.destination_mac);
-    const HeaderTemplate expected = make_middle_template(as.path, kMtu);
+    const HeaderTemplate expected = make_middle_template(as.path, kPacketMtu);
     EXPECT_EQ(std::memcmp(&path, &expected, sizeof path), 0) << as.name;
   }
 }

@@ -24,7 +24,7 @@ std::optional<PauseFrame> read(FrameBytes bytes) {
   return read_pause(frame_over(bytes));
 }
 
-FrameBytes written(const PauseFrame& pause) {
+FrameBytes written_pause(const PauseFrame& pause) {
   FrameBytes bytes(kPauseFrameBytes, 0xEE);
   Frame frame;
   frame.head = bytes.data();
@@ -42,20 +42,20 @@ TEST(PauseFrame, PriorityAsOnTheWire) {
   const FrameBytes bytes = from_hex(kPriorityHex);
   ASSERT_EQ(bytes.size(), 60u);
   EXPECT_EQ(read(bytes), priority_pause(priority_bit(3), 65535));
-  EXPECT_EQ(written(priority_pause(priority_bit(3), 65535)), bytes);
+  EXPECT_EQ(written_pause(priority_pause(priority_bit(3), 65535)), bytes);
 }
 
 TEST(PauseFrame, GlobalAsOnTheWire) {
   const FrameBytes bytes = from_hex(kGlobalHex);
   ASSERT_EQ(bytes.size(), 60u);
   EXPECT_EQ(read(bytes), global(0x1234));
-  EXPECT_EQ(written(global(0x1234)), bytes);
+  EXPECT_EQ(written_pause(global(0x1234)), bytes);
 }
 
 TEST(PauseFrame, EveryPriorityHasItsOwnQuanta) {
   PauseFrame pause{.priorities = 0b1010'0101};
   pause.quanta = {1, 0, 0, 0, 0, 0x0506, 0, 0xFFFE};  // priority 2 is told to go on
-  const FrameBytes bytes = written(pause);
+  const FrameBytes bytes = written_pause(pause);
   EXPECT_EQ(read(bytes), pause);
   // Opcode, class-enable vector, quanta of priorities 0, 1 and 2 at octets 14, 16, 18, 20, 22.
   EXPECT_EQ(FrameBytes(bytes.begin() + 14, bytes.begin() + 24), from_hex("010100a5000100000000"));
@@ -106,63 +106,63 @@ TEST(PauseTime, AQuantumIs512BitTimes) {
 }
 
 // At 512 Gb/s a quantum is one nanosecond.
-constexpr Bandwidth kRate{512'000'000'000};
-constexpr Time at(int64_t ns) {
+constexpr Bandwidth kPausedRate{512'000'000'000};
+constexpr Time after_quanta(int64_t ns) {
   return Time() + nanoseconds(ns);
 }
 
 TEST(PauseTimers, OnlyNamedPrioritiesStopAndGoOnAtTheQuantasEnd) {
-  PauseTimers timers(kRate);
-  EXPECT_EQ(timers.paused(at(0)), 0);
-  EXPECT_EQ(timers.next_expiry(at(0)), Time::never());
-  timers.receive(priority_pause(priority_bit(3), 100), at(10));
-  EXPECT_EQ(timers.paused(at(10)), priority_bit(3));
-  EXPECT_EQ(timers.next_expiry(at(10)), at(110));
-  EXPECT_EQ(timers.paused(at(110) - Duration(1)), priority_bit(3));
-  EXPECT_EQ(timers.paused(at(110)), 0);
-  EXPECT_EQ(timers.next_expiry(at(110)), Time::never());
-  EXPECT_EQ(timers.time_paused(3, at(60)), nanoseconds(50));
-  EXPECT_EQ(timers.time_paused(3, at(500)), nanoseconds(100));
-  EXPECT_EQ(timers.time_paused(4, at(500)), Duration());
+  PauseTimers timers(kPausedRate);
+  EXPECT_EQ(timers.paused(after_quanta(0)), 0);
+  EXPECT_EQ(timers.next_expiry(after_quanta(0)), Time::never());
+  timers.receive(priority_pause(priority_bit(3), 100), after_quanta(10));
+  EXPECT_EQ(timers.paused(after_quanta(10)), priority_bit(3));
+  EXPECT_EQ(timers.next_expiry(after_quanta(10)), after_quanta(110));
+  EXPECT_EQ(timers.paused(after_quanta(110) - Duration(1)), priority_bit(3));
+  EXPECT_EQ(timers.paused(after_quanta(110)), 0);
+  EXPECT_EQ(timers.next_expiry(after_quanta(110)), Time::never());
+  EXPECT_EQ(timers.time_paused(3, after_quanta(60)), nanoseconds(50));
+  EXPECT_EQ(timers.time_paused(3, after_quanta(500)), nanoseconds(100));
+  EXPECT_EQ(timers.time_paused(4, after_quanta(500)), Duration());
 }
 
 TEST(PauseTimers, ARefreshCountsFromItsOwnArrival) {
-  PauseTimers timers(kRate);
-  timers.receive(priority_pause(priority_bit(3), 100), at(0));
-  timers.receive(priority_pause(priority_bit(3), 100), at(90));
-  EXPECT_EQ(timers.paused(at(189)), priority_bit(3));
-  EXPECT_EQ(timers.paused(at(190)), 0);
-  EXPECT_EQ(timers.time_paused(3, at(1000)), nanoseconds(190));
+  PauseTimers timers(kPausedRate);
+  timers.receive(priority_pause(priority_bit(3), 100), after_quanta(0));
+  timers.receive(priority_pause(priority_bit(3), 100), after_quanta(90));
+  EXPECT_EQ(timers.paused(after_quanta(189)), priority_bit(3));
+  EXPECT_EQ(timers.paused(after_quanta(190)), 0);
+  EXPECT_EQ(timers.time_paused(3, after_quanta(1000)), nanoseconds(190));
   // A shorter one replaces a longer one.
-  timers.receive(priority_pause(priority_bit(3), 100), at(1000));
-  timers.receive(priority_pause(priority_bit(3), 5), at(1010));
-  EXPECT_EQ(timers.paused(at(1015)), 0);
-  EXPECT_EQ(timers.time_paused(3, at(2000)), nanoseconds(190 + 15));
+  timers.receive(priority_pause(priority_bit(3), 100), after_quanta(1000));
+  timers.receive(priority_pause(priority_bit(3), 5), after_quanta(1010));
+  EXPECT_EQ(timers.paused(after_quanta(1015)), 0);
+  EXPECT_EQ(timers.time_paused(3, after_quanta(2000)), nanoseconds(190 + 15));
 }
 
 TEST(PauseTimers, ZeroQuantaLetGoOn) {
-  PauseTimers timers(kRate);
-  timers.receive(priority_pause(priority_bit(3) | priority_bit(5), 100), at(0));
-  timers.receive(priority_pause(priority_bit(3), 0), at(40));
-  EXPECT_EQ(timers.paused(at(40)), priority_bit(5));
-  EXPECT_EQ(timers.next_expiry(at(40)), at(100));
-  EXPECT_EQ(timers.time_paused(3, at(90)), nanoseconds(40));
-  EXPECT_EQ(timers.time_paused(5, at(90)), nanoseconds(90));
+  PauseTimers timers(kPausedRate);
+  timers.receive(priority_pause(priority_bit(3) | priority_bit(5), 100), after_quanta(0));
+  timers.receive(priority_pause(priority_bit(3), 0), after_quanta(40));
+  EXPECT_EQ(timers.paused(after_quanta(40)), priority_bit(5));
+  EXPECT_EQ(timers.next_expiry(after_quanta(40)), after_quanta(100));
+  EXPECT_EQ(timers.time_paused(3, after_quanta(90)), nanoseconds(40));
+  EXPECT_EQ(timers.time_paused(5, after_quanta(90)), nanoseconds(90));
 }
 
 TEST(PauseTimers, GlobalPauseStopsAll) {
-  PauseTimers timers(kRate);
-  timers.receive(global(10), at(0));
-  EXPECT_EQ(timers.paused(at(9)), kAllPriorities);
-  EXPECT_EQ(timers.paused(at(10)), 0);
+  PauseTimers timers(kPausedRate);
+  timers.receive(global(10), after_quanta(0));
+  EXPECT_EQ(timers.paused(after_quanta(9)), kAllPriorities);
+  EXPECT_EQ(timers.paused(after_quanta(10)), 0);
 }
 
 TEST(PauseTimers, TimeBeforeTheRunIsNegative) {
-  PauseTimers timers(kRate);
-  EXPECT_EQ(timers.paused(at(-1000)), 0);
-  timers.receive(priority_pause(priority_bit(0), 100), at(-1000));
-  EXPECT_EQ(timers.paused(at(-901)), priority_bit(0));
-  EXPECT_EQ(timers.paused(at(-900)), 0);
+  PauseTimers timers(kPausedRate);
+  EXPECT_EQ(timers.paused(after_quanta(-1000)), 0);
+  timers.receive(priority_pause(priority_bit(0), 100), after_quanta(-1000));
+  EXPECT_EQ(timers.paused(after_quanta(-901)), priority_bit(0));
+  EXPECT_EQ(timers.paused(after_quanta(-900)), 0);
 }
 
 }  // namespace

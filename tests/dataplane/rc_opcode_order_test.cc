@@ -9,9 +9,9 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMtu = 256;
-constexpr ResponderOptions kOptions{.mtu = kMtu};
-constexpr MemoryRegion kRegion{.address = 0x1000, .bytes = 1 << 20, .rkey = 7};
+constexpr uint32_t kTargetMtu = 256;
+constexpr ResponderOptions kTargetOptions{.mtu = kTargetMtu};
+constexpr MemoryRegion kTargetRegion{.address = 0x1000, .bytes = 1 << 20, .rkey = 7};
 
 // By number, as in table 38: SEND 00-05, WRITE 06-0B, READ request 0C, atomics 13 14, SEND with invalidate 16 17.
 constexpr std::array<uint8_t, 17> kRequests = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
@@ -72,13 +72,13 @@ class Sequence {
     ParsedPacket packet;
     packet.opcode = static_cast<Opcode>(opcode);
     packet.psn = psn_;
-    packet.rkey = kRegion.rkey;
-    packet.address = kRegion.address;
+    packet.rkey = kTargetRegion.rkey;
+    packet.address = kTargetRegion.address;
     const bool full = r.place == Place::kFirst || r.place == Place::kMiddle;
-    packet.payload_length = full ? kMtu : 8;
+    packet.payload_length = full ? kTargetMtu : 8;
     if (r.message == 'R') packet.payload_length = 0;
     packet.dma_length = r.place == Place::kFirst ? write_bytes_ : 8;
-    const Arrival arrival = responder_.receive(kOptions, packet).arrival;
+    const Arrival arrival = responder_.receive(kTargetOptions, packet).arrival;
     psn_ = psn_add(psn_, 1);
     return arrival;
   }
@@ -88,7 +88,7 @@ class Sequence {
 
  private:
   std::array<ReadResource, 4> reads_;
-  Responder responder_{0xFFFFFF, kRegion, {.reads = reads_}};
+  Responder responder_{0xFFFFFF, kTargetRegion, {.reads = reads_}};
   uint32_t psn_ = 0xFFFFFF;
   uint32_t write_bytes_ = 0;
 };
@@ -109,20 +109,20 @@ TEST(OpcodeOrder, EveryPair) {
       const bool in_message = !begins(before.place);
       const uint32_t packets_before = before.place == Place::kMiddle ? 2 : 1;
       const bool another_middle = before.place != Place::kLast && row(next).place == Place::kMiddle;
-      sequence.announce_write_of((packets_before + (another_middle ? 1 : 0)) * kMtu + 8);
+      sequence.announce_write_of((packets_before + (another_middle ? 1 : 0)) * kTargetMtu + 8);
       if (in_message) {
         ASSERT_EQ(sequence.send(before.message == 'S' ? 0x00 : 0x06), Arrival::kAccepted);
       }
       ASSERT_EQ(sequence.send(previous), Arrival::kAccepted) << int{previous};
 
-      sequence.announce_write_of(2 * kMtu);
+      sequence.announce_write_of(2 * kTargetMtu);
       const bool expected = may_follow(before, row(next));
       legal += expected ? 1 : 0;
       EXPECT_EQ(sequence.send(next), expected ? Arrival::kAccepted : Arrival::kRefused) << name(previous, next);
       if (expected) continue;
       EXPECT_EQ(sequence.responder().state(), Responder::State::kError) << name(previous, next);
       while (sequence.responder().response_pending())
-        sequence.responder().responded(sequence.responder().next_response(kOptions, 1));
+        sequence.responder().responded(sequence.responder().next_response(kTargetOptions, 1));
       ASSERT_TRUE(sequence.responder().reply_owed()) << name(previous, next);
       EXPECT_EQ(sequence.responder().take_reply().syndrome, 0x61) << name(previous, next);
     }
@@ -135,7 +135,7 @@ TEST(OpcodeOrder, EveryPair) {
 TEST(OpcodeOrder, WhatCannotComeFirst) {
   for (int opcode = 0; opcode < 256; ++opcode) {
     Sequence sequence;
-    sequence.announce_write_of(2 * kMtu);
+    sequence.announce_write_of(2 * kTargetMtu);
     const Row r = row(static_cast<uint8_t>(opcode));
     EXPECT_EQ(sequence.send(static_cast<uint8_t>(opcode)), begins(r.place) ? Arrival::kAccepted : Arrival::kRefused)
         << opcode;

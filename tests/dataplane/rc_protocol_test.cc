@@ -17,7 +17,7 @@ struct VerbCase {
 };
 
 // IBTA 9.2.1 table 38.
-constexpr VerbCase kVerbs[] = {
+constexpr VerbCase kVerbCases[] = {
     {Verb::kSend, kSendFirst, kSendMiddle, kSendLast, kSendOnly},
     {Verb::kSendImmediate, kSendFirst, kSendMiddle, kSendLastImmediate, kSendOnlyImmediate},
     {Verb::kWrite, kWriteFirst, kWriteMiddle, kWriteLast, kWriteOnly},
@@ -25,7 +25,7 @@ constexpr VerbCase kVerbs[] = {
 };
 
 TEST_F(RcProtocol, OpcodeSaysThePlaceInTheMessage) {
-  for (const VerbCase& verb : kVerbs) {
+  for (const VerbCase& verb : kVerbCases) {
     begin(defaults());
     post(verb.verb, mtu);
     post(verb.verb, 2 * mtu);
@@ -52,7 +52,7 @@ TEST_F(RcProtocol, SolicitedIsTheLastPacketOfWhatTheReceiverSees) {
 }
 
 TEST_F(RcProtocol, SequenceNumbersWrapForEveryVerb) {
-  for (const VerbCase& verb : kVerbs) {
+  for (const VerbCase& verb : kVerbCases) {
     begin(defaults(), 0xFFFFFD);
     const uint32_t message = post(verb.verb, 6 * mtu);
     expect_sent(verb.first, 0xFFFFFD);

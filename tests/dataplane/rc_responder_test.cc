@@ -10,12 +10,13 @@ namespace {
 
 using enum Opcode;
 
-constexpr uint32_t mtu = 1024;
 constexpr uint32_t kFirstPsn = 0xFFFFFE;  // the third packet wraps
 constexpr MemoryRegion kRegion{.address = 0x10000, .bytes = 1 << 20, .rkey = 0x77};
 
 class RcResponder : public ::testing::Test {
  protected:
+  static constexpr uint32_t mtu = 1024;
+
   RcResponder() { begin({.reads = reads_}); }
   void begin(const ResponderResources& resources, const MemoryRegion& region = kRegion) {
     responder_ = Responder(kFirstPsn, region, resources);

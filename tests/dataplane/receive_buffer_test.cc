@@ -6,62 +6,62 @@ namespace rankwire {
 namespace {
 
 // A byte drains in a nanosecond. At 512 Gb/s a quantum is one, so a pause of 65535 lasts 65.535 us.
-constexpr ReceiveBufferOptions kOptions{
+constexpr ReceiveBufferOptions kBufferOptions{
     .drain_rate = Bandwidth(8'000'000'000), .size = Bytes(1000), .xoff = Bytes(500), .xon = Bytes(200)};
-constexpr Bandwidth kLine{512'000'000'000};
+constexpr Bandwidth kPausingLine{512'000'000'000};
 
-constexpr Time at(int64_t ns) {
+constexpr Time at_nanosecond(int64_t ns) {
   return Time() + nanoseconds(ns);
 }
 
 TEST(ReceiveBuffer, AsksForAPauseWhenItIsFullerThanXoff) {
-  ReceiveBuffer buffer(kOptions, kLine);
-  EXPECT_TRUE(buffer.take(500, at(0)));
+  ReceiveBuffer buffer(kBufferOptions, kPausingLine);
+  EXPECT_TRUE(buffer.take(500, at_nanosecond(0)));
   EXPECT_EQ(buffer.pause_due(), Time::never());
-  EXPECT_TRUE(buffer.take(100, at(50)));  // 450 + 100 bytes
-  EXPECT_LE(buffer.pause_due(), at(50));
-  EXPECT_EQ(buffer.take_pause(at(60)), kMaxQuanta);
+  EXPECT_TRUE(buffer.take(100, at_nanosecond(50)));  // 450 + 100 bytes
+  EXPECT_LE(buffer.pause_due(), at_nanosecond(50));
+  EXPECT_EQ(buffer.take_pause(at_nanosecond(60)), kMaxQuanta);
   // Empty at 600 ns, so 200 bytes are left at 400 ns.
-  EXPECT_EQ(buffer.pause_due(), at(400));
-  EXPECT_EQ(buffer.take_pause(at(400)), 0);
+  EXPECT_EQ(buffer.pause_due(), at_nanosecond(400));
+  EXPECT_EQ(buffer.take_pause(at_nanosecond(400)), 0);
   EXPECT_EQ(buffer.pause_due(), Time::never());
 }
 
 TEST(ReceiveBuffer, MayBeExactlyAtXoff) {
-  ReceiveBuffer buffer(kOptions, kLine);
-  buffer.take(500, at(0));
-  buffer.take(1, at(1));
+  ReceiveBuffer buffer(kBufferOptions, kPausingLine);
+  buffer.take(500, at_nanosecond(0));
+  buffer.take(1, at_nanosecond(1));
   EXPECT_EQ(buffer.pause_due(), Time::never());
-  buffer.take(1, at(1));
+  buffer.take(1, at_nanosecond(1));
   EXPECT_NE(buffer.pause_due(), Time::never());
 }
 
 TEST(ReceiveBuffer, WhatArrivesDuringAPauseDefersItsEnd) {
-  ReceiveBuffer buffer(kOptions, kLine);
-  buffer.take(600, at(0));
-  EXPECT_EQ(buffer.take_pause(at(0)), kMaxQuanta);
-  EXPECT_EQ(buffer.pause_due(), at(400));
-  buffer.take(150, at(10));
-  EXPECT_EQ(buffer.pause_due(), at(550));
+  ReceiveBuffer buffer(kBufferOptions, kPausingLine);
+  buffer.take(600, at_nanosecond(0));
+  EXPECT_EQ(buffer.take_pause(at_nanosecond(0)), kMaxQuanta);
+  EXPECT_EQ(buffer.pause_due(), at_nanosecond(400));
+  buffer.take(150, at_nanosecond(10));
+  EXPECT_EQ(buffer.pause_due(), at_nanosecond(550));
 }
 
 TEST(ReceiveBuffer, RefreshesAPauseBeforeItExpires) {
-  ReceiveBufferOptions slow = kOptions;
+  ReceiveBufferOptions slow = kBufferOptions;
   slow.drain_rate = Bandwidth(8'000'000);  // a byte in a microsecond
-  ReceiveBuffer buffer(slow, kLine);
-  buffer.take(600, at(0));
-  EXPECT_EQ(buffer.take_pause(at(0)), kMaxQuanta);
+  ReceiveBuffer buffer(slow, kPausingLine);
+  buffer.take(600, at_nanosecond(0));
+  EXPECT_EQ(buffer.take_pause(at_nanosecond(0)), kMaxQuanta);
   EXPECT_EQ(buffer.pause_due(), Time() + Duration(32'767'500));
   EXPECT_EQ(buffer.take_pause(buffer.pause_due()), kMaxQuanta);
   EXPECT_EQ(buffer.pause_due(), Time() + Duration(65'535'000));
 }
 
 TEST(ReceiveBuffer, LosesWhatDoesNotFit) {
-  ReceiveBuffer buffer(kOptions, kLine);
-  EXPECT_TRUE(buffer.take(1000, at(0)));
-  EXPECT_FALSE(buffer.take(101, at(100)));
-  EXPECT_TRUE(buffer.take(100, at(100)));
-  EXPECT_FALSE(buffer.take(1, at(100)));
+  ReceiveBuffer buffer(kBufferOptions, kPausingLine);
+  EXPECT_TRUE(buffer.take(1000, at_nanosecond(0)));
+  EXPECT_FALSE(buffer.take(101, at_nanosecond(100)));
+  EXPECT_TRUE(buffer.take(100, at_nanosecond(100)));
+  EXPECT_FALSE(buffer.take(1, at_nanosecond(100)));
 }
 
 }  // namespace

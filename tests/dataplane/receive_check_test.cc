@@ -12,10 +12,10 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMtu = 256;
+constexpr uint32_t kCheckedMtu = 256;
 constexpr ReceiveCheck kModes[] = {ReceiveCheck::kWholeFrame, ReceiveCheck::kHeaderAndTrailer};
 
-PacketPath reversed(PacketPath path) {
+PacketPath way_back(PacketPath path) {
   std::swap(path.source_mac, path.destination_mac);
   std::swap(path.source_ip, path.destination_ip);
   path.destination_qp = 0x11;
@@ -23,16 +23,16 @@ PacketPath reversed(PacketPath path) {
 }
 
 /// One end of a queue pair, and packets from the other.
-class Ends {
+class CheckedEnds {
  public:
-  explicit Ends(const testing::Encapsulation& as)
+  explicit CheckedEnds(const testing::Encapsulation& as)
       : own_(pattern_icrc_.make_template(as.path)),
-        sender_(pattern_icrc_.make_peer(reversed(as.path))),
-        peer_(make_template(reversed(as.path))) {}
+        sender_(pattern_icrc_.make_peer(way_back(as.path))),
+        peer_(make_template(way_back(as.path))) {}
 
   /// A packet from the other end with the pattern as payload.
   testing::FrameBytes packet(Opcode opcode, uint32_t length, bool ack_request = false) const {
-    testing::FrameBytes bytes(kMaxHeaderBytes + kMtu + kTrailerRoom);
+    testing::FrameBytes bytes(kMaxHeaderBytes + kCheckedMtu + kTrailerRoom);
     Frame frame;
     frame.head = bytes.data();
     write_headers(peer_,
@@ -69,12 +69,12 @@ class Ends {
     const ParsedPacket parsed = parse(frame);
     if (parsed.reject != Reject::kNone) return {};
     const bool mirrored = is_addressed_to(own_, parsed) && is_mirrored(own_, parsed);
-    const IcrcCheck check(pattern_icrc_, mode, kMtu);
+    const IcrcCheck check(pattern_icrc_, mode, kCheckedMtu);
     return {true, mirrored, mirrored ? check.matches(sender_, frame, parsed) : icrc_matches(frame, parsed)};
   }
 
  private:
-  const PatternIcrc pattern_icrc_{kMtu};
+  const PatternIcrc pattern_icrc_{kCheckedMtu};
   const HeaderTemplate own_;
   const PeerIcrcBase sender_;
   const HeaderTemplate peer_;
@@ -83,19 +83,19 @@ class Ends {
 TEST(ReceiveCheck, GoodPacketsPassInBothModes) {
   for (const testing::Encapsulation& as : testing::encapsulations()) {
     SCOPED_TRACE(as.name);
-    const Ends ends(as);
+    const CheckedEnds ends(as);
     for (const ReceiveCheck mode : kModes) {
       for (const bool ack_request : {false, true}) {
         for (int i = 0; i <= static_cast<int>(Opcode::kReadResponseOnly); ++i) {
           const auto opcode = static_cast<Opcode>(i);
           if (!layout_of(opcode).payload) continue;
-          const Ends::Result result = ends.check(ends.packet(opcode, kMtu, ack_request), mode);
+          const CheckedEnds::Result result = ends.check(ends.packet(opcode, kCheckedMtu, ack_request), mode);
           EXPECT_TRUE(result.mirrored) << i;
           EXPECT_TRUE(result.matches) << i;
         }
         EXPECT_TRUE(ends.check(ends.packet(Opcode::kWriteLastImmediate, 20, ack_request), mode).matches);
         // Pad is not in the header that is expected, so the whole frame is looked at.
-        const Ends::Result padded = ends.check(ends.packet(Opcode::kWriteLastImmediate, 21, ack_request), mode);
+        const CheckedEnds::Result padded = ends.check(ends.packet(Opcode::kWriteLastImmediate, 21, ack_request), mode);
         EXPECT_FALSE(padded.mirrored);
         EXPECT_TRUE(padded.matches);
       }
@@ -106,7 +106,7 @@ TEST(ReceiveCheck, GoodPacketsPassInBothModes) {
 }
 
 // A bit after the other from the IP header up to `end`: what is left of them is as good as a pass over the frame says.
-void expect_wrong_bits_found(const testing::Encapsulation& as, const Ends& ends, const testing::FrameBytes& good,
+void expect_wrong_bits_found(const testing::Encapsulation& as, const CheckedEnds& ends, const testing::FrameBytes& good,
                              size_t end) {
   for (size_t bit = as.ip_offset * 8; bit < end * 8; ++bit) {
     const size_t byte = bit / 8;
@@ -120,7 +120,7 @@ void expect_wrong_bits_found(const testing::Encapsulation& as, const Ends& ends,
       ip.checksum = ipv4_checksum(ip);
     }
     for (const ReceiveCheck mode : kModes) {
-      const Ends::Result result = ends.check(wrong, mode);
+      const CheckedEnds::Result result = ends.check(wrong, mode);
       if (!result.parsed) continue;  // perhaps so wrong that it has no ICRC in its place
       const bool whole = testing::bytewise_icrc(wrong) == testing::stored_icrc(wrong);
       EXPECT_EQ(result.matches, whole) << "bit " << bit % 8 << " of byte " << byte;
@@ -131,11 +131,11 @@ void expect_wrong_bits_found(const testing::Encapsulation& as, const Ends& ends,
 TEST(ReceiveCheck, AnyBitWrongInTheHeadersIsFoundInBothModes) {
   for (const testing::Encapsulation& as : testing::encapsulations()) {
     SCOPED_TRACE(as.name);
-    const Ends ends(as);
+    const CheckedEnds ends(as);
     for (const Opcode opcode :
          {Opcode::kWriteMiddle, Opcode::kWriteFirst, Opcode::kWriteLastImmediate, Opcode::kReadResponseLast}) {
-      const testing::FrameBytes good = ends.packet(opcode, kMtu);
-      expect_wrong_bits_found(as, ends, good, good.size() - kMtu - kIcrcBytes);
+      const testing::FrameBytes good = ends.packet(opcode, kCheckedMtu);
+      expect_wrong_bits_found(as, ends, good, good.size() - kCheckedMtu - kIcrcBytes);
     }
     const testing::FrameBytes good = ends.acknowledgement();
     expect_wrong_bits_found(as, ends, good, good.size());
@@ -143,16 +143,16 @@ TEST(ReceiveCheck, AnyBitWrongInTheHeadersIsFoundInBothModes) {
 }
 
 TEST(ReceiveCheck, OnlyTheWholeFrameShowsAWrongPayload) {
-  const Ends ends(testing::encapsulations()[0]);
-  testing::FrameBytes wrong = ends.packet(Opcode::kWriteMiddle, kMtu);
+  const CheckedEnds ends(testing::encapsulations()[0]);
+  testing::FrameBytes wrong = ends.packet(Opcode::kWriteMiddle, kCheckedMtu);
   wrong[200] ^= 1;
   EXPECT_FALSE(ends.check(wrong, ReceiveCheck::kWholeFrame).matches);
   EXPECT_TRUE(ends.check(wrong, ReceiveCheck::kHeaderAndTrailer).matches);
 }
 
 TEST(ReceiveCheck, APayloadThatIsNotThePatternIsCheckedInWhole) {
-  const Ends ends(testing::encapsulations()[0]);
-  testing::FrameBytes other = ends.packet(Opcode::kWriteMiddle, kMtu);
+  const CheckedEnds ends(testing::encapsulations()[0]);
+  testing::FrameBytes other = ends.packet(Opcode::kWriteMiddle, kCheckedMtu);
   Frame frame = testing::frame_over(other);
   frame.head_length = static_cast<uint16_t>(other.size() - kIcrcBytes);
   other[200] ^= 1;

@@ -13,7 +13,7 @@ namespace rankwire {
 namespace {
 
 // The four encapsulations in turn.
-PacketPath path_of(uint32_t queue_pair) {
+PacketPath encapsulated_path(uint32_t queue_pair) {
   PacketPath path = testing::encapsulations()[queue_pair % 4].path;
   path.destination_qp = 0xABCD00 + queue_pair;
   path.source_port = static_cast<uint16_t>(0xC000 + queue_pair);
@@ -126,7 +126,7 @@ TEST(RequestWriter, AMiddleMayAskForAnAcknowledgement) {
   OutboundMessage message;
   message.bytes = 64 << 10;
   for (uint32_t i = 0; i < 4; ++i) {
-    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(i));
     for (const Opcode opcode : {Opcode::kWriteMiddle, Opcode::kSendMiddle, Opcode::kWriteLast}) {
       for (const uint32_t psn : {0u, 31u, 0xFFFFFFu}) {
         RequestRun run;
@@ -184,7 +184,7 @@ TEST(RequestWriter, FirstMiddleAndLastOfAMessageAreThoseOfTheLongWay) {
   const PatternIcrc pattern_icrc(kMtu);
   const RequestWriter writer(pattern_icrc, PayloadMode::kPattern, kMtu);
   for (uint32_t i = 0; i < 4; ++i) {
-    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(i));
     for (const Verb verb : {Verb::kSend, Verb::kSendImmediate, Verb::kWrite, Verb::kWriteImmediate}) {
       for (const uint32_t bytes : {5 * kMtu, 4 * kMtu + 1, 4 * kMtu + 1000}) {
         OutboundMessage message;
@@ -229,7 +229,7 @@ TEST(RequestWriter, EndsOfMessagesAreWholeWhateverTheirLength) {
   for (const uint32_t mtu : {256u, 1024u, 4096u}) {
     const PatternIcrc pattern_icrc(mtu);
     for (uint32_t i = 0; i < 4; ++i) {
-      const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+      const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(i));
       for (const Opcode opcode : {Opcode::kWriteFirst, Opcode::kWriteLastImmediate, Opcode::kWriteOnlyImmediate,
                                   Opcode::kSendFirst, Opcode::kSendLast, Opcode::kSendOnlyImmediate}) {
         for (const uint32_t length : {0u, 1u, 2u, 3u, 4u, mtu - 23, mtu - 1, mtu})
@@ -243,7 +243,7 @@ TEST(RequestWriter, ResponsesAreWhole) {
   const PatternIcrc pattern_icrc(1024);
   const RequestWriter writer(pattern_icrc, PayloadMode::kPattern, 1024);
   for (uint32_t i = 0; i < 4; ++i) {
-    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(i));
     for (const Opcode opcode : {Opcode::kReadResponseFirst, Opcode::kReadResponseMiddle, Opcode::kReadResponseLast}) {
       ResponseRun run;
       run.opcode = opcode;
@@ -267,7 +267,7 @@ TEST(RequestWriter, ResponsesAreWhole) {
 TEST(RequestWriter, CheckingModeWritesThePayload) {
   const PatternIcrc pattern_icrc(1024);
   const RequestWriter writer(pattern_icrc, PayloadMode::kChecking, 1024);
-  const HeaderTemplate path = pattern_icrc.make_template(path_of(3));
+  const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(3));
   OutboundMessage message;
   message.bytes = 2048 + 1001;
   message.payload_key = 77;
@@ -290,7 +290,7 @@ TEST(RequestWriter, CheckingModeWritesThePayload) {
 TEST(RequestWriter, AcknowledgementsAreThoseOfThePlainWay) {
   const PatternIcrc pattern_icrc(1024);
   for (uint32_t i = 0; i < 4; ++i) {
-    const HeaderTemplate path = pattern_icrc.make_template(path_of(i));
+    const HeaderTemplate path = pattern_icrc.make_template(encapsulated_path(i));
     for (const uint32_t psn : {0u, 0xABCDEFu, 0xFFFFFFu}) {
       for (const Syndrome syndrome : {Syndrome::kAck, Syndrome::kNakSequence, Syndrome::kNakNotReady}) {
         const Acknowledgement acknowledgement{.psn = psn, .msn = 0x123456, .syndrome = static_cast<uint8_t>(syndrome)};
@@ -299,7 +299,7 @@ TEST(RequestWriter, AcknowledgementsAreThoseOfThePlainWay) {
         std::array<uint8_t, 128> plain;
         Frame frame;
         frame.head = plain.data();
-        write_acknowledgement(make_template(path_of(i)), acknowledgement, frame);
+        write_acknowledgement(make_template(encapsulated_path(i)), acknowledgement, frame);
         EXPECT_EQ(made.frame(0, acknowledgement_shape(path)),
                   std::vector<uint8_t>(frame.head, frame.head + frame.head_length));
       }

@@ -5,10 +5,10 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMtu = 1024;
-constexpr ResponderOptions kOptions{.mtu = kMtu};
-constexpr uint32_t kFirstPsn = 0xFFFFFE;  // the third packet wraps
-constexpr MemoryRegion kRegion{.address = 0x10000, .bytes = 8192, .rkey = 0x77};
+constexpr uint32_t kResponderMtu = 1024;
+constexpr ResponderOptions kResponderOptions{.mtu = kResponderMtu};
+constexpr uint32_t kFirstExpectedPsn = 0xFFFFFE;  // the third packet wraps
+constexpr MemoryRegion kResponderRegion{.address = 0x10000, .bytes = 8192, .rkey = 0x77};
 
 class ResponderTest : public ::testing::Test {
  protected:
@@ -18,13 +18,13 @@ class ResponderTest : public ::testing::Test {
     result.psn = psn;
     result.payload_length = length;
     result.pad = -length & 3;
-    result.rkey = kRegion.rkey;
-    result.address = kRegion.address;
+    result.rkey = kResponderRegion.rkey;
+    result.address = kResponderRegion.address;
     result.dma_length = length;
     return result;
   }
   static ParsedPacket first(uint32_t psn, uint32_t message) {
-    ParsedPacket result = packet(Opcode::kWriteFirst, psn, kMtu);
+    ParsedPacket result = packet(Opcode::kWriteFirst, psn, kResponderMtu);
     result.dma_length = message;
     return result;
   }
@@ -33,7 +33,7 @@ class ResponderTest : public ::testing::Test {
     result.ack_request = true;
     return result;
   }
-  Reception receive(const ParsedPacket& p) { return responder_.receive(kOptions, p); }
+  Reception receive(const ParsedPacket& p) { return responder_.receive(kResponderOptions, p); }
 
   void expect_nothing_owed() { EXPECT_FALSE(responder_.reply_owed()); }
   void expect_reply(Syndrome syndrome, uint32_t psn, uint32_t msn) {
@@ -52,20 +52,20 @@ class ResponderTest : public ::testing::Test {
     EXPECT_EQ(responder_.state(), Responder::State::kError);
     EXPECT_EQ(receive(only(expected)).arrival, Arrival::kDropped);
     expect_nothing_owed();
-    responder_ = Responder(kFirstPsn, kRegion);
+    responder_ = Responder(kFirstExpectedPsn, kResponderRegion);
   }
 
-  Responder responder_{kFirstPsn, kRegion};
+  Responder responder_{kFirstExpectedPsn, kResponderRegion};
 };
 
 TEST_F(ResponderTest, MessageInOrder) {
-  const Reception a = receive(first(0xFFFFFE, 2 * kMtu + 5));
+  const Reception a = receive(first(0xFFFFFE, 2 * kResponderMtu + 5));
   EXPECT_EQ(a.arrival, Arrival::kAccepted);
   EXPECT_TRUE(a.first);
   EXPECT_FALSE(a.last);
   EXPECT_EQ(a.offset, 0u);
-  const Reception b = receive(packet(Opcode::kWriteMiddle, 0xFFFFFF, kMtu));
-  EXPECT_EQ(b.offset, kMtu);
+  const Reception b = receive(packet(Opcode::kWriteMiddle, 0xFFFFFF, kResponderMtu));
+  EXPECT_EQ(b.offset, kResponderMtu);
   EXPECT_FALSE(b.first || b.last);
   EXPECT_EQ(responder_.msn(), 0u);
   expect_nothing_owed();  // nobody asked
@@ -73,20 +73,20 @@ TEST_F(ResponderTest, MessageInOrder) {
   end.ack_request = true;
   const Reception c = receive(end);
   EXPECT_TRUE(c.last);
-  EXPECT_EQ(c.offset, 2 * kMtu);
-  EXPECT_EQ(c.message_bytes, 2 * kMtu + 5);
+  EXPECT_EQ(c.offset, 2 * kResponderMtu);
+  EXPECT_EQ(c.message_bytes, 2 * kResponderMtu + 5);
   expect_reply(Syndrome::kAck, 0, 1);
 }
 
 TEST_F(ResponderTest, EmptyMessageNeedsNoValidKey) {
-  ParsedPacket empty = only(kFirstPsn, 0);
+  ParsedPacket empty = only(kFirstExpectedPsn, 0);
   empty.rkey = 0;
   empty.address = 0;
   const Reception reception = receive(empty);
   EXPECT_EQ(reception.arrival, Arrival::kAccepted);
   EXPECT_TRUE(reception.first && reception.last);
   EXPECT_EQ(reception.message_bytes, 0u);
-  expect_reply(Syndrome::kAck, kFirstPsn, 1);
+  expect_reply(Syndrome::kAck, kFirstExpectedPsn, 1);
 }
 
 TEST_F(ResponderTest, OneAckAnswersSeveralRequests) {
@@ -125,8 +125,8 @@ TEST_F(ResponderTest, DuplicateIsAcknowledgedAgainWithTheNewestPsn) {
 }
 
 TEST_F(ResponderTest, DuplicateIsNotChecked) {
-  receive(only(kFirstPsn));
-  ParsedPacket odd = packet(Opcode::kWriteMiddle, kFirstPsn, 3);
+  receive(only(kFirstExpectedPsn));
+  ParsedPacket odd = packet(Opcode::kWriteMiddle, kFirstExpectedPsn, 3);
   EXPECT_EQ(receive(odd).arrival, Arrival::kDuplicate);
   EXPECT_EQ(responder_.state(), Responder::State::kReady);
 }
@@ -148,66 +148,68 @@ TEST_F(ResponderTest, NakNotYetSentBecomesAnAckWhenTheGapCloses) {
 }
 
 TEST_F(ResponderTest, OpcodeOutOfSequence) {
-  expect_refused(packet(Opcode::kWriteMiddle, kFirstPsn, kMtu), Syndrome::kNakInvalidRequest);
-  expect_refused(packet(Opcode::kWriteLastImmediate, kFirstPsn, 4), Syndrome::kNakInvalidRequest);
-  receive(first(0xFFFFFE, 2 * kMtu));
-  expect_refused(first(0xFFFFFF, 2 * kMtu), Syndrome::kNakInvalidRequest);
-  receive(first(0xFFFFFE, 2 * kMtu));
+  expect_refused(packet(Opcode::kWriteMiddle, kFirstExpectedPsn, kResponderMtu), Syndrome::kNakInvalidRequest);
+  expect_refused(packet(Opcode::kWriteLastImmediate, kFirstExpectedPsn, 4), Syndrome::kNakInvalidRequest);
+  receive(first(0xFFFFFE, 2 * kResponderMtu));
+  expect_refused(first(0xFFFFFF, 2 * kResponderMtu), Syndrome::kNakInvalidRequest);
+  receive(first(0xFFFFFE, 2 * kResponderMtu));
   expect_refused(only(0xFFFFFF), Syndrome::kNakInvalidRequest);
 }
 
 TEST_F(ResponderTest, WhatTheRegionDoesNotAllowIsInvalid) {
-  responder_ = Responder(
-      kFirstPsn, {.address = kRegion.address, .bytes = kRegion.bytes, .rkey = kRegion.rkey, .remote_write = false});
-  expect_refused(only(kFirstPsn), Syndrome::kNakInvalidRequest);
+  responder_ = Responder(kFirstExpectedPsn, {.address = kResponderRegion.address,
+                                             .bytes = kResponderRegion.bytes,
+                                             .rkey = kResponderRegion.rkey,
+                                             .remote_write = false});
+  expect_refused(only(kFirstExpectedPsn), Syndrome::kNakInvalidRequest);
   // Allowed, but there is no room to remember a READ.
-  expect_refused(packet(Opcode::kReadRequest, kFirstPsn, 0), Syndrome::kNakInvalidRequest);
+  expect_refused(packet(Opcode::kReadRequest, kFirstExpectedPsn, 0), Syndrome::kNakInvalidRequest);
 }
 
 TEST_F(ResponderTest, LengthAndPad) {
   constexpr Syndrome kInvalid = Syndrome::kNakInvalidRequest;
   // FIRST and MIDDLE carry exactly the path MTU without pad, and something must follow.
-  ParsedPacket p = first(kFirstPsn, 2 * kMtu);
-  p.payload_length = kMtu - 4;
+  ParsedPacket p = first(kFirstExpectedPsn, 2 * kResponderMtu);
+  p.payload_length = kResponderMtu - 4;
   expect_refused(p, kInvalid);
-  expect_refused(first(kFirstPsn, kMtu), kInvalid);
-  p = first(kFirstPsn, 2 * kMtu);
+  expect_refused(first(kFirstExpectedPsn, kResponderMtu), kInvalid);
+  p = first(kFirstExpectedPsn, 2 * kResponderMtu);
   p.pad = 1;
   expect_refused(p, kInvalid);
-  receive(first(0xFFFFFE, 2 * kMtu));
-  expect_refused(packet(Opcode::kWriteMiddle, 0xFFFFFF, kMtu), kInvalid);
+  receive(first(0xFFFFFE, 2 * kResponderMtu));
+  expect_refused(packet(Opcode::kWriteMiddle, 0xFFFFFF, kResponderMtu), kInvalid);
   // LAST carries what is left, 1 to MTU bytes, with the pad that follows from it.
-  receive(first(0xFFFFFE, kMtu + 6));
+  receive(first(0xFFFFFE, kResponderMtu + 6));
   expect_refused(packet(Opcode::kWriteLast, 0xFFFFFF, 5), kInvalid);
-  receive(first(0xFFFFFE, 2 * kMtu + 6));
-  expect_refused(packet(Opcode::kWriteLast, 0xFFFFFF, kMtu), kInvalid);
-  receive(first(0xFFFFFE, kMtu + 6));
+  receive(first(0xFFFFFE, 2 * kResponderMtu + 6));
+  expect_refused(packet(Opcode::kWriteLast, 0xFFFFFF, kResponderMtu), kInvalid);
+  receive(first(0xFFFFFE, kResponderMtu + 6));
   p = packet(Opcode::kWriteLast, 0xFFFFFF, 6);
   p.pad = 1;
   expect_refused(p, kInvalid);
   // ONLY carries its DMA length, at most the MTU.
-  p = only(kFirstPsn, 8);
+  p = only(kFirstExpectedPsn, 8);
   p.dma_length = 12;
   expect_refused(p, kInvalid);
-  expect_refused(only(kFirstPsn, kMtu + 4), kInvalid);
+  expect_refused(only(kFirstExpectedPsn, kResponderMtu + 4), kInvalid);
 }
 
 TEST_F(ResponderTest, KeyAndRange) {
   constexpr Syndrome kAccess = Syndrome::kNakRemoteAccess;
-  ParsedPacket p = only(kFirstPsn);
+  ParsedPacket p = only(kFirstExpectedPsn);
   p.rkey = 0x78;
   expect_refused(p, kAccess);
-  p = only(kFirstPsn);
-  p.address = kRegion.address - 1;
+  p = only(kFirstExpectedPsn);
+  p.address = kResponderRegion.address - 1;
   expect_refused(p, kAccess);
-  p = only(kFirstPsn);
-  p.address = kRegion.address + kRegion.bytes - 3;
+  p = only(kFirstExpectedPsn);
+  p.address = kResponderRegion.address + kResponderRegion.bytes - 3;
   expect_refused(p, kAccess);
   p.address = UINT64_MAX - 1;
   expect_refused(p, kAccess);
-  expect_refused(first(kFirstPsn, 8193), kAccess);
+  expect_refused(first(kFirstExpectedPsn, 8193), kAccess);
   // The last bytes of the region, and all of it.
-  p.address = kRegion.address + kRegion.bytes - 4;
+  p.address = kResponderRegion.address + kResponderRegion.bytes - 4;
   EXPECT_EQ(receive(p).arrival, Arrival::kAccepted);
   EXPECT_EQ(receive(first(0xFFFFFF, 8192)).arrival, Arrival::kAccepted);
 }

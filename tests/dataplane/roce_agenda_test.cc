@@ -19,7 +19,7 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kHosts = 16;
-constexpr Line kLine{Bandwidth(25'000'000'000), nanoseconds(500)};
+constexpr Line kTreeLine{Bandwidth(25'000'000'000), nanoseconds(500)};
 constexpr int64_t kLargest = 50'000;
 
 enum class Looking { kEverywhere, kByBells };
@@ -59,7 +59,7 @@ class Lab {
     for (uint32_t h = 0; h < kHosts; ++h) {
       auto [nic, end] = make_memory_link(*pool_, 4096, "host", {&bells_, h}, {&arrivals_, h});
       ends.push_back(end.get());
-      bindings.push_back({PortId(h), nic.get(), kLine.rate});
+      bindings.push_back({PortId(h), nic.get(), kTreeLine.rate});
       stations.push_back({plan.nics[h].mac, h});
       links_.push_back(std::move(nic));
       links_.push_back(std::move(end));
@@ -71,8 +71,9 @@ class Lab {
     FabricOptions fabric;
     fabric.stations = stations;
     fabric.bells = &bells_;
-    fabric_ = std::make_unique<VirtualFabric>(fat_tree({.k = 4, .uplink = kLine}, std::vector<Line>(kHosts, kLine)),
-                                              ends, std::span(&device, 1), fabric);
+    fabric_ =
+        std::make_unique<VirtualFabric>(fat_tree({.k = 4, .uplink = kTreeLine}, std::vector<Line>(kHosts, kTreeLine)),
+                                        ends, std::span(&device, 1), fabric);
     transport_ = std::make_unique<RoceTransport>(options, bindings, ahead_ ? &arrivals_ : nullptr);
     EXPECT_TRUE(transport_->connect(transport_->prepare(plan)).empty());
   }

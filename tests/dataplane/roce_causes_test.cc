@@ -8,22 +8,21 @@
 namespace rankwire {
 namespace {
 
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 
-constexpr Time at(int64_t ns) {
+constexpr Time clock_at(int64_t ns) {
   return Time() + nanoseconds(ns);
 }
 
 TEST(CauseClock, ChargesEachStateUntilTheNext) {
   CauseClock clock;
-  clock.enter(Cause::kPort, at(100), Duration());
-  clock.enter(Cause::kWindow, at(130), Duration());
-  clock.enter(Cause::kAcknowledgement, at(150), Duration());
-  clock.stop(at(190), Duration());
-  clock.enter(Cause::kPort, at(1000), Duration());
-  const TimeByCause causes = clock.read(at(1005), Duration());
+  clock.enter(Cause::kPort, clock_at(100), Duration());
+  clock.enter(Cause::kWindow, clock_at(130), Duration());
+  clock.enter(Cause::kAcknowledgement, clock_at(150), Duration());
+  clock.stop(clock_at(190), Duration());
+  clock.enter(Cause::kPort, clock_at(1000), Duration());
+  const TimeByCause causes = clock.read(clock_at(1005), Duration());
   EXPECT_EQ(causes[Cause::kPort], nanoseconds(30 + 5));
   EXPECT_EQ(causes[Cause::kWindow], nanoseconds(20));
   EXPECT_EQ(causes[Cause::kAcknowledgement], nanoseconds(40));
@@ -32,12 +31,12 @@ TEST(CauseClock, ChargesEachStateUntilTheNext) {
 
 TEST(CauseClock, TransmissionsComeFirst) {
   CauseClock clock;
-  clock.enter(Cause::kPort, at(0), Duration());
-  clock.transmit(nanoseconds(10), at(0));
-  clock.transmit(nanoseconds(10), at(0));  // behind it: until 20 ns
-  clock.enter(Cause::kAcknowledgement, at(15), Duration());
-  clock.stop(at(50), Duration());
-  const TimeByCause causes = clock.read(at(50), Duration());
+  clock.enter(Cause::kPort, clock_at(0), Duration());
+  clock.transmit(nanoseconds(10), clock_at(0));
+  clock.transmit(nanoseconds(10), clock_at(0));  // behind it: until 20 ns
+  clock.enter(Cause::kAcknowledgement, clock_at(15), Duration());
+  clock.stop(clock_at(50), Duration());
+  const TimeByCause causes = clock.read(clock_at(50), Duration());
   EXPECT_EQ(causes[Cause::kTransmitting], nanoseconds(20));
   EXPECT_EQ(causes[Cause::kAcknowledgement], nanoseconds(30));
   EXPECT_EQ(causes[Cause::kPort], Duration());
@@ -45,10 +44,10 @@ TEST(CauseClock, TransmissionsComeFirst) {
 
 TEST(CauseClock, PausesCountWhereTheQueuePairCouldSend) {
   CauseClock clock;
-  clock.enter(Cause::kPort, at(0), nanoseconds(1000));
-  clock.enter(Cause::kWindow, at(100), nanoseconds(1060));
-  clock.stop(at(200), nanoseconds(1160));
-  const TimeByCause causes = clock.read(at(200), nanoseconds(1160));
+  clock.enter(Cause::kPort, clock_at(0), nanoseconds(1000));
+  clock.enter(Cause::kWindow, clock_at(100), nanoseconds(1060));
+  clock.stop(clock_at(200), nanoseconds(1160));
+  const TimeByCause causes = clock.read(clock_at(200), nanoseconds(1160));
   EXPECT_EQ(causes[Cause::kPaused], nanoseconds(60));
   EXPECT_EQ(causes[Cause::kPort], nanoseconds(40));
   EXPECT_EQ(causes[Cause::kWindow], nanoseconds(100));
@@ -56,13 +55,13 @@ TEST(CauseClock, PausesCountWhereTheQueuePairCouldSend) {
 
 TEST(CauseClock, ATimeOutTellsWhatTheWaitWas) {
   CauseClock clock;
-  clock.enter(Cause::kAcknowledgement, at(0), Duration());
-  clock.enter(Cause::kAcknowledgement, at(30), Duration());  // progress
+  clock.enter(Cause::kAcknowledgement, clock_at(0), Duration());
+  clock.enter(Cause::kAcknowledgement, clock_at(30), Duration());  // progress
   clock.blame(Cause::kRecovering);
-  clock.enter(Cause::kRecovering, at(100), Duration());
-  clock.transmit(nanoseconds(10), at(100));
-  clock.stop(at(120), Duration());
-  const TimeByCause causes = clock.read(at(120), Duration());
+  clock.enter(Cause::kRecovering, clock_at(100), Duration());
+  clock.transmit(nanoseconds(10), clock_at(100));
+  clock.stop(clock_at(120), Duration());
+  const TimeByCause causes = clock.read(clock_at(120), Duration());
   EXPECT_EQ(causes[Cause::kAcknowledgement], nanoseconds(30));
   EXPECT_EQ(causes[Cause::kRecovering], nanoseconds(90));
   EXPECT_EQ(causes[Cause::kTransmitting], Duration());
@@ -79,7 +78,7 @@ class RoceCauses : public ::testing::Test {
     options.causes = CauseRecording::kOn;
     return options;
   }
-  void start(const RoceOptions& options, const Impairments& impairments = {}, uint32_t connections = 1) {
+  void start(const RoceOptions& options, const testing::Impairments& impairments = {}, uint32_t connections = 1) {
     pair_ = std::make_unique<RocePair>(options, impairments, connections);
     pair_->connect();
   }

@@ -10,15 +10,14 @@ namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 
-constexpr uint32_t kMtu = 1024;
+constexpr uint32_t kPacedMtu = 1024;
 
 RoceOptions options_of(CongestionAlgorithm algorithm) {
   RoceOptions options;
-  options.mtu = kMtu;
+  options.mtu = kPacedMtu;
   options.profile.timeout_exponent = 8;
   options.congestion.algorithm = algorithm;
   options.congestion.notifies = true;
@@ -36,7 +35,7 @@ RoceOptions static_rate(int64_t bits_per_second) {
 uint32_t frame_length(uint32_t packet, uint32_t packets) {
   const uint32_t reth = packet == 0 ? 16 : 0;
   const uint32_t immediate = packet + 1 == packets ? 4 : 0;
-  return 58 + kMtu + reth + immediate;
+  return 58 + kPacedMtu + reth + immediate;
 }
 
 /// From far below a packet in a time-out, 0.9 ms at 10 Mb/s, to the line's.
@@ -51,7 +50,7 @@ TEST(RocePacing, EveryPacketStartsOnTime) {
   for (const int64_t rate : kRates) {
     RocePair pair(static_rate(rate), {.rate = kLine});
     pair.connect();
-    pair.post(RocePair::message(0, 0, int64_t{kPackets} * kMtu));
+    pair.post(RocePair::message(0, 0, int64_t{kPackets} * kPacedMtu));
     pair.run_until();
     ASSERT_EQ(pair.events(EventKind::kReceived).size(), 1u);
     const Event::Received times = pair.events(EventKind::kReceived)[0].received;
@@ -79,13 +78,13 @@ TEST(RocePacing, EveryResponseStartsOnTime) {
     options.verb = DataVerb::kRead;
     RocePair pair(options, {.rate = kLine});
     pair.connect();
-    pair.post(RocePair::message(0, 0, int64_t{kPackets} * kMtu));
+    pair.post(RocePair::message(0, 0, int64_t{kPackets} * kPacedMtu));
     pair.run_until();
     ASSERT_EQ(pair.events(EventKind::kReceived).size(), 1u);
     ASSERT_EQ(pair.events(EventKind::kSent).size(), 1u);
     const Event::Received times = pair.events(EventKind::kReceived)[0].received;
-    const Duration middle = serialization_time(line_bytes(58 + kMtu), Bandwidth(rate));
-    const Duration first = serialization_time(line_bytes(58 + kMtu + 4), Bandwidth(rate));
+    const Duration middle = serialization_time(line_bytes(58 + kPacedMtu), Bandwidth(rate));
+    const Duration first = serialization_time(line_bytes(58 + kPacedMtu + 4), Bandwidth(rate));
     EXPECT_EQ(times.delivered - times.first_rx, first + middle * (kPackets - 2)) << rate;
     EXPECT_EQ(pair.b().counters().timeouts, 0u);
   }
@@ -97,12 +96,12 @@ TEST(RocePacing, QueuePairsKeepTheirRatesOnASharedLine) {
   constexpr uint32_t kPackets = 1000;
   RocePair pair(static_rate(40'000'000'000), {.rate = kLine}, 2);
   pair.connect();
-  for (const uint32_t connection : {0, 1}) pair.post(RocePair::message(connection, 0, int64_t{kPackets} * kMtu));
+  for (const uint32_t connection : {0, 1}) pair.post(RocePair::message(connection, 0, int64_t{kPackets} * kPacedMtu));
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), 2u);
   // Of the middle packets: 1106 bytes.
-  const Duration exact = serialization_time(line_bytes(58 + kMtu), Bandwidth(40'000'000'000)) * (kPackets - 1);
+  const Duration exact = serialization_time(line_bytes(58 + kPacedMtu), Bandwidth(40'000'000'000)) * (kPackets - 1);
   for (const Event& event : received) {
     const Duration taken = event.received.delivered - event.received.first_rx;
     EXPECT_NEAR(static_cast<double>(taken.ps), static_cast<double>(exact.ps), 2 * 88'500);  // two frames on the line
@@ -112,7 +111,7 @@ TEST(RocePacing, QueuePairsKeepTheirRatesOnASharedLine) {
 TEST(RocePacing, DescribeTellsTheRate) {
   RocePair pair(static_rate(10'000'000), {});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 100 * kMtu));
+  pair.post(RocePair::message(0, 0, 100 * kPacedMtu));
   pair.run_until(Time() + milliseconds(5));
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), HasSubstr("paced at 0.010 Gb/s"));
 }
@@ -130,7 +129,7 @@ TEST(RoceNotification, EveryMarkIsAnsweredAndHandled) {
   options.congestion.notification.min_time_between_cnps = Duration();
   RocePair pair(options, {.mark_ppm = 1'000'000});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 100 * kMtu));
+  pair.post(RocePair::message(0, 0, 100 * kPacedMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kReceived).size(), 1u);
   EXPECT_EQ(pair.events(EventKind::kReceived)[0].received.marks, 100u);
@@ -154,7 +153,7 @@ TEST(RoceNotification, MarksOfResponsesGoToTheirSender) {
   options.verb = DataVerb::kRead;
   RocePair pair(options, {.mark_ppm = 1'000'000});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 100 * kMtu));
+  pair.post(RocePair::message(0, 0, 100 * kPacedMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kSent).size(), 1u);
   const RdmaCounters a = pair.a().ports()[0].rdma, b = pair.b().ports()[0].rdma;
@@ -173,7 +172,7 @@ TEST(RoceNotification, QueuePairsAddUpToTheirPort) {
   RocePair pair(options_of(CongestionAlgorithm::kDcqcn), {.mark_ppm = 300'000}, 2);
   pair.connect();
   for (uint32_t connection = 0; connection < 4; ++connection)
-    pair.post(RocePair::message(connection, 0, 100 * (connection + 1) * kMtu));
+    pair.post(RocePair::message(connection, 0, 100 * (connection + 1) * kPacedMtu));
   pair.run_until();
   for (RoceTransport* transport : {&pair.a(), &pair.b()}) {
     RdmaCounters sum;
@@ -232,7 +231,7 @@ TEST(RoceNotification, ScopeSaysWhoSharesTheInterval) {
     RocePair pair(options, {.mark_ppm = 1'000'000}, c.connections);
     pair.connect();
     for (uint32_t i = 0; i < c.connections; ++i)
-      pair.post(RocePair::message(i, 0, int64_t{1000} * kMtu / c.connections));
+      pair.post(RocePair::message(i, 0, int64_t{1000} * kPacedMtu / c.connections));
     pair.run_until();
     const uint64_t sent = RocePair::detail(pair.b(), "np_cnp_sent");
     EXPECT_GE(sent, c.least) << static_cast<int>(c.scope) << " " << c.connections;
@@ -246,7 +245,7 @@ TEST(RoceNotification, OffAnswersNoMark) {
   options.congestion.notifies = false;
   RocePair pair(options, {.mark_ppm = 1'000'000});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 100 * kMtu));
+  pair.post(RocePair::message(0, 0, 100 * kPacedMtu));
   pair.run_until();
   EXPECT_EQ(pair.b().counters().ecn_ce_rx, 100u);
   EXPECT_EQ(pair.b().counters().cnp_tx, 0u);
@@ -264,7 +263,7 @@ TEST(RoceDcqcn, NotifiedQueuePairKeepsToItsRate) {
   RocePair pair(options, {.mark_ppm = 1'000'000}, 2);
   pair.connect();
   constexpr uint32_t kPackets = 1000;
-  pair.post(RocePair::message(0, 0, int64_t{kPackets} * kMtu));
+  pair.post(RocePair::message(0, 0, int64_t{kPackets} * kPacedMtu));
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), 1u);
@@ -281,7 +280,7 @@ TEST(RoceDctcp, MarksCloseTheWindow) {
   options.congestion.notification.min_time_between_cnps = Duration();
   RocePair pair(options, {.mark_ppm = 1'000'000});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 1000 * kMtu));
+  pair.post(RocePair::message(0, 0, 1000 * kPacedMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kReceived).size(), 1u);
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), HasSubstr("congestion window 1024 bytes"));
@@ -296,7 +295,7 @@ TEST(RoceSwift, DelayBelowThePossibleIsPaced) {
   options.congestion.swift.fs_range = Duration();
   RocePair pair(options, {});
   pair.connect();
-  pair.post(RocePair::message(0, 0, 300 * kMtu));
+  pair.post(RocePair::message(0, 0, 300 * kPacedMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kReceived).size(), 1u);
   EXPECT_THAT(pair.a().describe(ConnectionId(0)), HasSubstr("paced at"));
@@ -346,13 +345,13 @@ TEST(RoceCongestion, JobsAndGroupsHaveTheirOwn) {
   RocePair pair(options, {}, plan);
   pair.connect();
   constexpr uint32_t kPackets = 500;
-  for (uint32_t i = 0; i < 4; ++i) pair.post(RocePair::message(i, 0, int64_t{kPackets} * kMtu));
+  for (uint32_t i = 0; i < 4; ++i) pair.post(RocePair::message(i, 0, int64_t{kPackets} * kPacedMtu));
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), 4u);
   // Of 1106 bytes each. Those at line rate share it and leave the others little: between 44.5 Gb/s and half of it each.
   const auto at_rate = [](int64_t rate) {
-    return serialization_time(line_bytes(58 + kMtu), Bandwidth(rate)) * (kPackets - 1);
+    return serialization_time(line_bytes(58 + kPacedMtu), Bandwidth(rate)) * (kPackets - 1);
   };
   for (const Event& event : received) {
     const Duration taken = event.received.delivered - event.received.first_rx;
@@ -382,7 +381,7 @@ TEST(RoceCongestion, AlgorithmsSideBySideKeepTheirQueuePairsApart) {
   plan.connections[1].job = JobId(1);
   RocePair pair(options, {.mark_ppm = 1'000'000}, plan);
   pair.connect();
-  for (const uint32_t i : {1, 2}) pair.post(RocePair::message(i, 0, 100 * kMtu));
+  for (const uint32_t i : {1, 2}) pair.post(RocePair::message(i, 0, 100 * kPacedMtu));
   pair.run_until();
   ASSERT_EQ(pair.events(EventKind::kReceived).size(), 2u);
   const std::vector<FlowCounters> flows = pair.a().flows();
@@ -402,7 +401,7 @@ TEST(RoceCongestion, RequestsAndResponsesShareTheRateInTurns) {
   options.verb = DataVerb::kRead;
   RocePair pair(options, {});
   pair.connect();
-  for (uint32_t i = 0; i <= 20; ++i) pair.post(RocePair::message(0, i, 100 * kMtu));
+  for (uint32_t i = 0; i <= 20; ++i) pair.post(RocePair::message(0, i, 100 * kPacedMtu));
   pair.run_until();
   const auto sent = pair.events(EventKind::kSent), received = pair.events(EventKind::kReceived);
   ASSERT_EQ(sent.size(), 21u);

@@ -23,7 +23,7 @@ using testing::RoceFabricShape;
 // Two lines of 1.5 us each way and the switch's 1 us: 8 us, and the frames' line times.
 constexpr Line k100G{Bandwidth(100'000'000'000), Duration(1'500'000)};
 constexpr Duration kSwitchLatency = microseconds(1);
-constexpr uint32_t kDataPriority = 3;  // DSCP 26
+constexpr uint32_t kFlowPriority = 3;  // DSCP 26
 constexpr double kFair = 0.95;
 constexpr int64_t kLongestFrame = 4178;  // on the line
 
@@ -43,7 +43,7 @@ struct Scheme {
   RedOptions red;
 };
 
-RoceOptions options_of(CongestionAlgorithm algorithm, Duration min_time_between_cnps) {
+RoceOptions flow_options(CongestionAlgorithm algorithm, Duration min_time_between_cnps) {
   RoceOptions options;
   options.profile.window = 1 << 14;  // 64 MiB, more than a round trip and the longest queue hold
   options.profile.timeout_exponent = 14;
@@ -54,7 +54,7 @@ RoceOptions options_of(CongestionAlgorithm algorithm, Duration min_time_between_
 }
 
 Scheme dcqcn(std::string name, DcqcnPreset preset, Duration min_time_between_cnps, const RedOptions& red) {
-  Scheme scheme{std::move(name), options_of(CongestionAlgorithm::kDcqcn, min_time_between_cnps), red};
+  Scheme scheme{std::move(name), flow_options(CongestionAlgorithm::kDcqcn, min_time_between_cnps), red};
   scheme.options.congestion.dcqcn = dcqcn_preset(preset, k100G.rate);
   return scheme;
 }
@@ -150,7 +150,7 @@ Scheme paper_with_window() {
 
 /// The windows begin with the default of transport.window, 64 packets: 262 KB, of 100 KB that the round trip holds.
 RoceOptions window_options(CongestionAlgorithm algorithm) {
-  RoceOptions options = options_of(algorithm, Duration());
+  RoceOptions options = flow_options(algorithm, Duration());
   options.profile.window = 64;
   return options;
 }
@@ -165,7 +165,7 @@ Scheme swift() {
   return {"swift", window_options(CongestionAlgorithm::kSwift), hpcc_red()};
 }
 
-struct Outcome {
+struct Convergence {
   std::optional<Duration> converged;  ///< after the second half has begun
   double jain = 0, share = 0;         ///< of the time measured after it
   double queue = 0, longest = 0;      ///< mean and longest, bytes
@@ -196,12 +196,12 @@ RoceFabricShape shape_of(uint32_t flows, const Scheme& scheme) {
 }
 
 /// Mean and longest of the bottleneck's queue between two times: every sample holds until the next.
-void read_queue(RoceFabric& network, uint32_t port, Time from, Time to, Outcome& outcome) {
+void read_queue(RoceFabric& network, uint32_t port, Time from, Time to, Convergence& outcome) {
   network.fabric().finish_series();
   double area = 0, length = 0;
   Time since = from;
   for (const FabricSample& row : network.fabric().series()->rows()) {
-    if (row.port != port || row.priority != kDataPriority) continue;
+    if (row.port != port || row.priority != kFlowPriority) continue;
     const Time at = std::clamp(row.at, from, to);
     area += length * static_cast<double>((at - since).ps);
     since = at;
@@ -226,13 +226,13 @@ std::optional<Duration> converge(RoceFabric& network) {
   return std::nullopt;
 }
 
-Outcome outcome_of(uint32_t flows, const Scheme& scheme) {
+Convergence outcome_of(uint32_t flows, const Scheme& scheme) {
   RoceFabric network(shape_of(flows, scheme));
   for (uint32_t i = 0; i < flows / 2; ++i) network.start(i);
   network.run_until(Time() + kAlone);
   for (uint32_t i = flows / 2; i < flows; ++i) network.start(i);
   network.take_delivered();
-  Outcome outcome;
+  Convergence outcome;
   outcome.converged = converge(network);
   network.take_delivered();
   const Time begin = network.now();
@@ -253,7 +253,7 @@ Outcome outcome_of(uint32_t flows, const Scheme& scheme) {
   return outcome;
 }
 
-void print(uint32_t flows, const Scheme& scheme, const Outcome& o) {
+void print(uint32_t flows, const Scheme& scheme, const Convergence& o) {
   const std::string converged =
       o.converged ? fmt::format("{:.0f} ms", static_cast<double>(o.converged->ps) / 1e9) : "-";
   fmt::print(
@@ -265,14 +265,14 @@ void print(uint32_t flows, const Scheme& scheme, const Outcome& o) {
   std::fflush(stdout);
 }
 
-Outcome measure(uint32_t flows, const Scheme& scheme) {
-  const Outcome outcome = outcome_of(flows, scheme);
+Convergence measure(uint32_t flows, const Scheme& scheme) {
+  const Convergence outcome = outcome_of(flows, scheme);
   print(flows, scheme, outcome);
   EXPECT_EQ(outcome.drops, 0u);
   return outcome;
 }
 
-void expect_converged(const Outcome& outcome) {
+void expect_converged(const Convergence& outcome) {
   EXPECT_TRUE(outcome.converged);
   EXPECT_GE(outcome.jain, kFair);
   EXPECT_GT(outcome.share, 0.95);
@@ -282,13 +282,13 @@ void expect_converged(const Outcome& outcome) {
 /// The mean length of the queue, compared with Kmin and Kmax.
 enum class Mean { kBelow, kWithin, kAbove };
 
-Mean mean_of(const Outcome& outcome, const RedOptions& red) {
+Mean mean_of(const Convergence& outcome, const RedOptions& red) {
   if (outcome.queue < static_cast<double>(red.minimum.count)) return Mean::kBelow;
   return outcome.queue > static_cast<double>(red.maximum.count) ? Mean::kAbove : Mean::kWithin;
 }
 
 TEST(RoceConvergence, SixteenFlowsShareAndHoldTheQueue) {
-  const Outcome outcome = measure(16, hpcc());
+  const Convergence outcome = measure(16, hpcc());
   expect_converged(outcome);
   EXPECT_EQ(mean_of(outcome, hpcc().red), Mean::kWithin);
 }
@@ -298,10 +298,10 @@ TEST(RoceConvergence, SixteenFlowsShareAndHoldTheQueue) {
 // 2 Gb/s too little that takes away 75 KB, and as much again until the rate is back. With 55 us it is a fifth, and
 // within.
 TEST(RoceConvergence, TheTimerDecidesHowFarTheQueueOfTwoFlowsFalls) {
-  const Outcome published = measure(2, hpcc());
+  const Convergence published = measure(2, hpcc());
   expect_converged(published);
   EXPECT_EQ(mean_of(published, hpcc().red), Mean::kBelow);
-  const Outcome fast = measure(2, hpcc_fast_timer());
+  const Convergence fast = measure(2, hpcc_fast_timer());
   expect_converged(fast);
   EXPECT_EQ(mean_of(fast, hpcc_fast_timer().red), Mean::kWithin);
 }
@@ -324,7 +324,7 @@ class RoceConvergenceWithWindow : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(RoceConvergenceWithWindow, SharesAndHoldsTheQueueWithoutPause) {
   const Scheme scheme = GetParam().scheme();
-  const Outcome outcome = measure(GetParam().flows, scheme);
+  const Convergence outcome = measure(GetParam().flows, scheme);
   expect_converged(outcome);
   EXPECT_EQ(mean_of(outcome, scheme.red), Mean::kWithin);
   EXPECT_EQ(outcome.pauses_before, 0u);
@@ -342,7 +342,7 @@ class RoceConvergenceTable : public ::testing::TestWithParam<Expected> {};
 TEST_P(RoceConvergenceTable, IsAsDocumented) {
   const Expected& expected = GetParam();
   const Scheme scheme = expected.scheme();
-  const Outcome outcome = measure(expected.flows, scheme);
+  const Convergence outcome = measure(expected.flows, scheme);
   EXPECT_EQ(outcome.converged.has_value(), expected.converges);
   if (outcome.converged) expect_converged(outcome);
   EXPECT_EQ(mean_of(outcome, scheme.red), expected.mean);

@@ -12,14 +12,14 @@ using testing::incast_shape;
 using testing::RoceFabric;
 using testing::RoceFabricShape;
 
-constexpr Line k10G{Bandwidth(10'000'000'000), nanoseconds(500)};
-constexpr uint8_t kDscp3 = 26, kDscp4 = 34, kDscp6 = 48;
+constexpr Line kPausedLine{Bandwidth(10'000'000'000), nanoseconds(500)};
+constexpr uint8_t kDscpOfThree = 26, kDscpOfFour = 34, kDscpOfAnswers = 48;
 constexpr uint32_t kReceiver = 2;
 
 /// Data in the priority of `dscp`, and answers in priority 6.
-RoceOptions options_of(uint8_t dscp) {
+RoceOptions options_marked(uint8_t dscp) {
   RoceOptions options;
-  const Marking other{.dscp = kDscp6};
+  const Marking other{.dscp = kDscpOfAnswers};
   options.markings = {.data = {.dscp = dscp}, .ack = other, .nak = other, .cnp = other};
   options.profile.timeout_exponent = 14;  // 67 ms
   return options;
@@ -47,7 +47,8 @@ class RoceFabricPause : public ::testing::Test {
   std::vector<double> shares(Duration time) {
     std::vector<double> shares;
     for (const int64_t bytes : network_.take_delivered()) {
-      const double most = static_cast<double>(k10G.rate.bits_per_second) / 8 * static_cast<double>(time.ps) / 1e12;
+      const double most =
+          static_cast<double>(kPausedLine.rate.bits_per_second) / 8 * static_cast<double>(time.ps) / 1e12;
       shares.push_back(static_cast<double>(bytes) * 4178 / 4096 / most);
     }
     return shares;
@@ -64,10 +65,10 @@ class RoceFabricPause : public ::testing::Test {
     device.buffer.headroom = Bytes(32 << 10);
     device.buffer.resume_offset = Bytes(8 << 10);
     device.watchdog = watchdog;
-    RoceFabricShape shape = incast_shape(kReceiver, k10G, device, {});
-    shape.sides = {{.options = options_of(kDscp3), .hosts = {0}},
-                   {.options = options_of(kDscp4), .hosts = {1}},
-                   {.options = options_of(kDscp3), .hosts = {kReceiver}}};
+    RoceFabricShape shape = incast_shape(kReceiver, kPausedLine, device, {});
+    shape.sides = {{.options = options_marked(kDscpOfThree), .hosts = {0}},
+                   {.options = options_marked(kDscpOfFour), .hosts = {1}},
+                   {.options = options_marked(kDscpOfThree), .hosts = {kReceiver}}};
     shape.message = 4 * 4096;
     shape.posted = 16;
     return shape;

@@ -8,7 +8,6 @@
 namespace rankwire {
 namespace {
 
-using testing::Impairments;
 using testing::RocePair;
 
 // Whatever the link does, every message arrives once, in order, with its own payload, and is reported as sent once.
@@ -23,7 +22,7 @@ TEST(RoceTransport, ImpairedLinkDeliversEveryMessageOnce) {
     options.profile.ack_every = 1 + static_cast<uint32_t>(random.below(8));
     options.profile.timeout_exponent = 3;  // 32.768 us
     options.seed = seed;
-    Impairments bad;
+    testing::Impairments bad;
     bad.loss_ppm = bad.duplicate_ppm = bad.corrupt_ppm = bad.reorder_ppm = static_cast<uint32_t>(random.below(40'000));
     bad.seed = seed;
     RocePair pair(options, bad, 2);

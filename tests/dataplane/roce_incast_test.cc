@@ -14,14 +14,14 @@ using testing::incast_shape;
 using testing::jain;
 using testing::RoceFabric;
 
-constexpr Bandwidth kLine{25'000'000'000};
+constexpr Bandwidth kIncastLine{25'000'000'000};
 
 /// Senders 0 .. n-1, each behind a port of its own, that never run out of messages for the one receiver behind port n
 /// of a switch that marks what finds more than `threshold` in its queue.
-class Incast : public RoceFabric {
+class IncastNetwork : public RoceFabric {
  public:
-  Incast(uint32_t count, const RoceOptions& options, Bytes threshold)
-      : RoceFabric(incast_shape(count, {kLine, nanoseconds(500)}, device(threshold), options)) {}
+  IncastNetwork(uint32_t count, const RoceOptions& options, Bytes threshold)
+      : RoceFabric(incast_shape(count, {kIncastLine, nanoseconds(500)}, device(threshold), options)) {}
 
   RoceTransport& senders() { return side(0); }
   RoceTransport& receiver() { return side(1); }
@@ -38,11 +38,11 @@ class Incast : public RoceFabric {
 /// Of the payload that the receiver's line carries: 4096 of 4178 bytes of each packet.
 double share_of_line(const std::vector<int64_t>& delivered, Duration time) {
   const auto bytes = static_cast<double>(std::accumulate(delivered.begin(), delivered.end(), int64_t{0}));
-  const double most = static_cast<double>(kLine.bits_per_second) / 8 * (static_cast<double>(time.ps) / 1e12);
+  const double most = static_cast<double>(kIncastLine.bits_per_second) / 8 * (static_cast<double>(time.ps) / 1e12);
   return bytes * 4178 / 4096 / most;
 }
 
-void expect_alike_at_both_ends(Incast& incast) {
+void expect_alike_at_both_ends(IncastNetwork& incast) {
   const uint64_t sent = incast.receiver().counters().cnp_tx;
   EXPECT_GT(sent, 0u);
   EXPECT_EQ(detail(incast.receiver(), "np_cnp_sent"), sent);
@@ -59,7 +59,7 @@ RoceOptions dcqcn_options() {
   options.profile.window = 1 << 12;
   options.profile.timeout_exponent = 14;
   options.congestion.algorithm = CongestionAlgorithm::kDcqcn;
-  options.congestion.dcqcn = dcqcn_preset(DcqcnPreset::kHpcc, kLine);
+  options.congestion.dcqcn = dcqcn_preset(DcqcnPreset::kHpcc, kIncastLine);
   options.congestion.notifies = true;
   options.congestion.notification.min_time_between_cnps = microseconds(1);
   return options;
@@ -68,7 +68,7 @@ RoceOptions dcqcn_options() {
 // The second flow comes when the first has the line. HPCC's rule marks from 100 KB on at 25 Gb/s. After they have
 // converged both have the same share, the line is busy, and nothing was lost.
 TEST(RoceIncast, TwoFlowsConvergeUnderDcqcn) {
-  Incast incast(2, dcqcn_options(), Bytes(100'000));
+  IncastNetwork incast(2, dcqcn_options(), Bytes(100'000));
   incast.start(0);
   incast.run_until(Time() + milliseconds(2));
   EXPECT_EQ(incast.receiver().counters().cnp_tx, 0u);
@@ -87,7 +87,7 @@ TEST(RoceIncast, TwoFlowsConvergeUnderDcqcn) {
 
 // 16 x hpcc's 1 Gb/s at least leave 9 Gb/s to share out.
 TEST(RoceIncast, SixteenFlowsShareUnderDcqcn) {
-  Incast incast(16, dcqcn_options(), Bytes(100'000));
+  IncastNetwork incast(16, dcqcn_options(), Bytes(100'000));
   for (uint32_t sender = 0; sender < 16; ++sender) incast.start(sender);
   incast.run_until(Time() + milliseconds(40));
   incast.take_delivered();
@@ -104,7 +104,7 @@ TEST(RoceIncast, SixteenFlowsShareUnderDcqcnWhenTheyAreRead) {
   RoceOptions options = dcqcn_options();
   options.verb = DataVerb::kRead;
   options.markings.ack.ecn = Ecn::kNotCapable;  // those of the receiver's words meet the queue, too
-  Incast incast(16, options, Bytes(100'000));
+  IncastNetwork incast(16, options, Bytes(100'000));
   for (uint32_t sender = 0; sender < 16; ++sender) incast.start(sender);
   incast.run_until(Time() + milliseconds(40));
   incast.take_delivered();
@@ -128,7 +128,7 @@ TEST(RoceIncast, WindowsKeepTheQueueShort) {
     options.congestion.notification.min_time_between_cnps = Duration();
     options.congestion.swift.base_target = microseconds(30);
     options.congestion.swift.fs_range = Duration();
-    Incast incast(4, options, Bytes(60'000));
+    IncastNetwork incast(4, options, Bytes(60'000));
     for (uint32_t sender = 0; sender < 4; ++sender) incast.start(sender);
     incast.run_until(Time() + milliseconds(20));
     EXPECT_GT(incast.take_most_held(), 400u);
@@ -148,7 +148,7 @@ TEST(RoceIncast, RunsAreRepeatable) {
   std::vector<int64_t> delivered[2];
   uint64_t notifications[2];
   for (int run = 0; run < 2; ++run) {
-    Incast incast(3, dcqcn_options(), Bytes(100'000));
+    IncastNetwork incast(3, dcqcn_options(), Bytes(100'000));
     for (uint32_t sender = 0; sender < 3; ++sender) incast.start(sender);
     incast.run_until(Time() + milliseconds(5));
     delivered[run] = incast.take_delivered();

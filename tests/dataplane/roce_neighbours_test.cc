@@ -9,7 +9,6 @@ namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 
@@ -21,7 +20,7 @@ RoceOptions resolving_options() {
   return options;
 }
 
-void expect_delivery(RocePair& pair) {
+void expect_each_delivered(RocePair& pair) {
   for (uint32_t i = 0; i < 5; ++i)
     for (const uint32_t connection : {0, 1}) pair.post(RocePair::message(connection, i, 3000));
   pair.run_until();
@@ -51,7 +50,7 @@ TEST(RoceNeighbours, NextHopsAreResolvedBeforeTheTransportIsReady) {
     EXPECT_TRUE(pair.a().ready());
     EXPECT_TRUE(pair.b().ready());
     EXPECT_TRUE(pair.a().not_ready().empty());
-    expect_delivery(pair);
+    expect_each_delivered(pair);
   }
 }
 
@@ -60,12 +59,12 @@ TEST(RoceNeighbours, MessagesWaitForTheNextHop) {
   RocePair pair(resolving_options(), {});
   ASSERT_TRUE(pair.a().connect(pair.ends()).empty());
   ASSERT_TRUE(pair.b().connect(pair.ends()).empty());
-  expect_delivery(pair);
+  expect_each_delivered(pair);
 }
 
 TEST(RoceNeighbours, SilentNextHopFailsItsConnectionsInTime) {
   RoceOptions options = resolving_options();
-  Impairments dead;
+  testing::Impairments dead;
   dead.loss_ppm = 1'000'000;
   RocePair pair(options, dead);
   ASSERT_TRUE(pair.a().connect(pair.ends()).empty());
@@ -98,7 +97,7 @@ TEST(RoceNeighbours, OtherSubnetsNeedAGateway) {
   EXPECT_EQ(failures[0].reason, "10.0.0.9 is not on the subnet of 198.18.0.1/15, which has no gateway");
 
   plan.nics[0].gateway = *parse_ip("198.18.0.254");
-  Impairments dead;
+  testing::Impairments dead;
   dead.loss_ppm = 1'000'000;
   RocePair silent(resolving_options(), dead, plan);
   ASSERT_TRUE(silent.a().connect(silent.ends()).empty());

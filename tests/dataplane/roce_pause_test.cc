@@ -11,7 +11,6 @@ namespace rankwire {
 namespace {
 
 using testing::FrameBytes;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 using testing::UntaggedIpv4;
@@ -59,7 +58,7 @@ class RocePause : public ::testing::Test {
  protected:
   void SetUp() override { start(PauseMode::kSoftware); }
   void start(PauseMode mode) {
-    pair_ = std::make_unique<RocePair>(options(), Impairments(), pair_plan(), mode);
+    pair_ = std::make_unique<RocePair>(options(), testing::Impairments(), pair_plan(), mode);
     pair_->connect();
     pair_->port_a().capture();
     pair_->post(RocePair::message(0, 0, 1 << 20));
@@ -245,7 +244,7 @@ class SlowReceiver : public ::testing::Test {
                                       .size = Bytes(256 << 10),
                                       .xoff = Bytes(128 << 10),
                                       .xon = Bytes(64 << 10)};
-    pair_ = std::make_unique<RocePair>(options, Impairments(), pair_plan(), mode, buffer);
+    pair_ = std::make_unique<RocePair>(options, testing::Impairments(), pair_plan(), mode, buffer);
     pair_->connect();
     for (uint32_t i = 0; i < 4; ++i) pair_->post(RocePair::message(0, i, 1 << 20));
     pair_->run_until();

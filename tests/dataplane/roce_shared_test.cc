@@ -10,7 +10,6 @@ namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 
@@ -28,7 +27,7 @@ TransportPlan control_plan() {
   return plan;
 }
 
-RoceOptions checking_options(DataVerb verb) {
+RoceOptions checking_verb_options(DataVerb verb) {
   RoceOptions options;
   options.mtu = 1024;
   options.verb = verb;
@@ -38,7 +37,7 @@ RoceOptions checking_options(DataVerb verb) {
 }
 
 TEST(RoceReverse, HasNoQueuePairsOfItsOwn) {
-  RocePair pair(checking_options(DataVerb::kWriteImm), {}, control_plan());
+  RocePair pair(checking_verb_options(DataVerb::kWriteImm), {}, control_plan());
   ASSERT_EQ(pair.ends().size(), 2u);
   for (const EndPoint& end : pair.ends()) EXPECT_EQ(end.connection, ConnectionId(0));
   pair.connect();
@@ -68,10 +67,10 @@ TEST(RoceControl, MessagesGoAgainstTheDataOnItsQueuePairs) {
     for (const uint32_t loss : {0, 10'000}) {
       for (const Spread spread : {Spread::kSplit, Spread::kDeal}) {
         SCOPED_TRACE(::testing::Message() << "verb " << static_cast<int>(verb) << " loss " << loss);
-        RoceOptions options = checking_options(verb);
+        RoceOptions options = checking_verb_options(verb);
         options.queue_pairs = 3;
         options.spread = spread;
-        Impairments lossy;
+        testing::Impairments lossy;
         lossy.loss_ppm = loss;
         RocePair pair(options, lossy, control_plan());
         pair.connect();
@@ -100,7 +99,7 @@ TEST(RoceControl, MessagesGoAgainstTheDataOnItsQueuePairs) {
 }
 
 TEST(RoceControl, IndexStandsInTheFirstFourBytesOfAPlainWrite) {
-  RoceOptions options = checking_options(DataVerb::kWriteImm);
+  RoceOptions options = checking_verb_options(DataVerb::kWriteImm);
   options.payload = PayloadMode::kPattern;
   RocePair pair(options, {}, control_plan());
   pair.connect();
@@ -121,7 +120,7 @@ TEST(RoceControl, IndexStandsInTheFirstFourBytesOfAPlainWrite) {
 
 TEST(RoceReverse, DataBothWaysOnTheSameQueuePairs) {
   for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kWriteThenImm, DataVerb::kSendImm}) {
-    RocePair pair(checking_options(verb), {}, reverse_plan(1 << 20));
+    RocePair pair(checking_verb_options(verb), {}, reverse_plan(1 << 20));
     pair.connect();
     for (uint32_t i = 0; i < 20; ++i)
       for (const uint32_t connection : {0, 1}) pair.post(RocePair::message(connection, i, 3000));
@@ -134,7 +133,7 @@ TEST(RoceReverse, DataBothWaysOnTheSameQueuePairs) {
 
 // A queue pair that fails in one direction carries nothing in the other either.
 TEST(RoceReverse, QueuePairFailsInBothDirections) {
-  RocePair pair(checking_options(DataVerb::kWriteImm), {}, reverse_plan(1 << 20));
+  RocePair pair(checking_verb_options(DataVerb::kWriteImm), {}, reverse_plan(1 << 20));
   for (EndPoint& end : pair.ends())
     if (!end.at_source) ++end.rkey;
   pair.connect();
@@ -154,7 +153,7 @@ TEST(RoceReverse, PlansThatCannotBeAreInputErrors) {
     TransportPlan plan = control_plan();
     change(plan);
     try {
-      RocePair pair(checking_options(DataVerb::kWriteImm), {}, plan);
+      RocePair pair(checking_verb_options(DataVerb::kWriteImm), {}, plan);
       ADD_FAILURE() << "not refused: " << why;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr(why));

@@ -10,14 +10,13 @@ namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::Impairments;
 using testing::RocePair;
 
 // At 100 Gb/s a byte takes 80 ps. A data packet occupies payload + pad + 82 bytes of line, with RETH 16 more, with
 // immediate 4 more; an ACK occupies 86 (62 + FCS 4 + preamble 8 + gap 12).
-constexpr Duration kByte(80);
-constexpr Duration kLatency = nanoseconds(500);
-constexpr Duration kAckTime = kByte * 86;
+constexpr Duration kByteTime(80);
+constexpr Duration kLinkLatency = nanoseconds(500);
+constexpr Duration kAckTime = kByteTime * 86;
 
 RoceOptions checking_options() {
   RoceOptions options;
@@ -28,7 +27,7 @@ RoceOptions checking_options() {
 }
 
 constexpr Duration only_time(int64_t bytes) {
-  return kByte * (bytes + 102);
+  return kByteTime * (bytes + 102);
 }
 
 TEST(RoceTransport, OnePacketMessageTakesItsClosedForm) {
@@ -42,7 +41,7 @@ TEST(RoceTransport, OnePacketMessageTakesItsClosedForm) {
   EXPECT_EQ(received[0].index, 5u);
   EXPECT_EQ(received[0].bytes, Bytes(1000));
   EXPECT_FALSE(received[0].at_source);
-  EXPECT_EQ(received[0].received.first_rx, Time() + only_time(1000) + kLatency);
+  EXPECT_EQ(received[0].received.first_rx, Time() + only_time(1000) + kLinkLatency);
   EXPECT_EQ(received[0].received.delivered, received[0].received.first_rx);
   EXPECT_EQ(received[0].received.payload_key, payload_key(message.id));
   const auto sent = pair.events(EventKind::kSent);
@@ -50,7 +49,7 @@ TEST(RoceTransport, OnePacketMessageTakesItsClosedForm) {
   EXPECT_EQ(sent[0].sent.posted, Time());
   EXPECT_EQ(sent[0].sent.first_tx, Time());
   EXPECT_EQ(sent[0].sent.last_tx, Time());
-  EXPECT_EQ(sent[0].sent.acked, received[0].received.delivered + kAckTime + kLatency);
+  EXPECT_EQ(sent[0].sent.acked, received[0].received.delivered + kAckTime + kLinkLatency);
   EXPECT_EQ(sent[0].retransmissions, 0u);
 }
 
@@ -62,8 +61,8 @@ TEST(RoceTransport, LongMessageTakesItsClosedForm) {
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), 1u);
-  EXPECT_EQ(received[0].received.first_rx, Time() + kByte * (82 + 16 + 1024) + kLatency);
-  EXPECT_EQ(received[0].received.delivered, Time() + kByte * (820 + 20 + 10'000) + kLatency);
+  EXPECT_EQ(received[0].received.first_rx, Time() + kByteTime * (82 + 16 + 1024) + kLinkLatency);
+  EXPECT_EQ(received[0].received.delivered, Time() + kByteTime * (820 + 20 + 10'000) + kLinkLatency);
   const TransportCounters counters = pair.a().counters();
   EXPECT_EQ(counters.data_packets_tx, 10u);
   EXPECT_EQ(counters.packets_rx, 1u);  // one ACK
@@ -72,7 +71,7 @@ TEST(RoceTransport, LongMessageTakesItsClosedForm) {
 TEST(RoceTransport, WindowLimitsThroughputToItsClosedForm) {
   RoceOptions options = checking_options();
   options.profile.window = 4;
-  Impairments slow;
+  testing::Impairments slow;
   slow.latency = microseconds(10);
   RocePair pair(options, slow);
   pair.connect();
@@ -94,7 +93,7 @@ TEST(RoceTransport, EveryFrameStartsInItsSlot) {
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), kMessages);
   for (uint32_t i = 0; i < kMessages; ++i) {
-    EXPECT_EQ(received[i].received.delivered, Time() + only_time(500) * (i + 1) + kLatency) << i;
+    EXPECT_EQ(received[i].received.delivered, Time() + only_time(500) * (i + 1) + kLinkLatency) << i;
     EXPECT_EQ(received[i].connection, ConnectionId(i / RoceOptions().turn % 3)) << i;
   }
   EXPECT_EQ(pair.a().counters().stalls, 0u);
@@ -110,8 +109,8 @@ TEST(RoceTransport, AcknowledgementsGoBeforeData) {
   const auto sent = pair.events(EventKind::kSent);
   const auto found = std::ranges::find(sent, ConnectionId(0), &Event::connection);
   ASSERT_NE(found, sent.end());
-  const Time delivered = Time() + only_time(1024) + kLatency;
-  EXPECT_LE(found->sent.acked, delivered + only_time(1024) + kAckTime + kLatency);
+  const Time delivered = Time() + only_time(1024) + kLinkLatency;
+  EXPECT_LE(found->sent.acked, delivered + only_time(1024) + kAckTime + kLinkLatency);
 }
 
 TEST(RoceTransport, LateLoopCatchesUpWithinBoundsAndCountsTheRest) {
@@ -169,7 +168,7 @@ TEST(RoceTransport, LostTailIsRepairedByTheTimeOut) {
   pair.run_until();
   const auto received = pair.events(EventKind::kReceived);
   ASSERT_EQ(received.size(), 1u);
-  EXPECT_EQ(received[0].received.delivered, Time() + ack_timeout(8) + only_time(100) + kLatency);
+  EXPECT_EQ(received[0].received.delivered, Time() + ack_timeout(8) + only_time(100) + kLinkLatency);
   EXPECT_EQ(pair.events(EventKind::kSent)[0].retransmissions, 1u);
   EXPECT_EQ(pair.a().counters().timeouts, 1u);
   EXPECT_EQ(pair.a().flows()[0].timeouts, 1u);
@@ -242,7 +241,7 @@ TEST(RoceTransport, LostAckIsRepairedByADuplicate) {
 TEST(RoceTransport, DeadPathFailsAfterAllRetries) {
   RoceOptions options = checking_options();
   options.profile.retry_count = 2;
-  Impairments dead;
+  testing::Impairments dead;
   dead.loss_ppm = 1'000'000;
   RocePair pair(options, dead);
   pair.connect();
@@ -288,7 +287,7 @@ TEST(RoceTransport, PortThatRefusesFramesLosesNone) {
 }
 
 TEST(RoceTransport, CongestionMarksAreCountedByMessage) {
-  Impairments marking;
+  testing::Impairments marking;
   marking.mark_ppm = 1'000'000;
   RocePair pair(checking_options(), marking);
   pair.connect();
@@ -370,7 +369,7 @@ TEST(RoceTransport, QueuePairsAreNumberedDenselyWithSeededFirstPsns) {
 }
 
 TEST(RoceTransport, DescribesAConnectionThatStandsStill) {
-  Impairments dead;
+  testing::Impairments dead;
   dead.loss_ppm = 1'000'000;
   RocePair pair(checking_options(), dead);
   pair.connect();

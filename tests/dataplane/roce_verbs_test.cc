@@ -9,7 +9,6 @@
 namespace rankwire {
 namespace {
 
-using testing::Impairments;
 using testing::RocePair;
 
 constexpr std::array<int64_t, 12> kSizes = {0, 1, 7, 8, 127, 128, 129, 1000, 1024, 3000, 5000, 40'000};
@@ -34,8 +33,8 @@ class RoceWays : public ::testing::TestWithParam<Way> {
     std::tie(options.verb, options.queue_pairs, options.spread, std::ignore) = GetParam();
     return options;
   }
-  static Impairments impairments() {
-    Impairments result;
+  static testing::Impairments impairments() {
+    testing::Impairments result;
     result.loss_ppm = std::get<3>(GetParam());
     result.seed = 7;
     return result;

@@ -11,7 +11,6 @@ namespace rankwire {
 namespace {
 
 using testing::FrameBytes;
-using testing::Impairments;
 using testing::pair_plan;
 using testing::RocePair;
 

@@ -20,13 +20,13 @@ using ::testing::SizeIs;
 using testing::verbs_plan;
 using testing::VerbsBench;
 
-uint64_t visible_key(const Message& message) {
+uint64_t delivered_key(const Message& message) {
   const uint64_t key = payload_key(message.id);
   return message.bytes.count >= 8 ? key : key & ((uint64_t{1} << (8 * message.bytes.count)) - 1);
 }
 
 // Around a payload word, a share of split_part (128), a segment (256) and some of them.
-const std::vector<uint32_t> kSizes = {0, 1, 7, 8, 9, 127, 128, 129, 255, 256, 257, 1000, 4096, 5000};
+const std::vector<uint32_t> kMessageSizes = {0, 1, 7, 8, 9, 127, 128, 129, 255, 256, 257, 1000, 4096, 5000};
 
 std::vector<VerbsOptions> every_way() {
   std::vector<VerbsOptions> ways;
@@ -68,7 +68,8 @@ void expect_all_once(const VerbsBench& bench, uint32_t connection, uint32_t mess
     EXPECT_TRUE(indexes.insert(event.index).second) << event.index << " twice";
     EXPECT_FALSE(event.at_source);
     EXPECT_EQ(event.bytes, message.bytes) << event.index;
-    EXPECT_EQ(event.received.payload_key, payload == PayloadMode::kChecking ? visible_key(message) : 0) << event.index;
+    EXPECT_EQ(event.received.payload_key, payload == PayloadMode::kChecking ? delivered_key(message) : 0)
+        << event.index;
     EXPECT_LE(event.received.delivered, bench.now);
     EXPECT_EQ(event.received.first_rx, Time::never());
   }
@@ -87,10 +88,10 @@ TEST(VerbsTransport, DeliversEveryMessageOnceInEveryWay) {
                                       << " queue pairs, spread " << static_cast<int>(options.spread) << ", payload "
                                       << static_cast<int>(options.payload) << ", shared "
                                       << options.shared_receive_queue);
-    VerbsBench bench(options, verbs_plan(2, kSizes));
+    VerbsBench bench(options, verbs_plan(2, kMessageSizes));
     ASSERT_TRUE(bench.connect().empty());
     // Two iterations; the indexes of point-to-point messages need not be in order.
-    const auto messages = static_cast<uint32_t>(2 * kSizes.size());
+    const auto messages = static_cast<uint32_t>(2 * kMessageSizes.size());
     for (uint32_t i = 0; i < messages; ++i)
       for (uint32_t connection = 0; connection < 4; ++connection) bench.post(connection, (5 * i + 3) % messages);
     bench.run();
@@ -106,7 +107,7 @@ TEST(VerbsTransport, DeliversEveryMessageOnceInEveryWay) {
     EXPECT_EQ(bench.transport().next_event(), Time::never());
     uint64_t bytes = 0, planned = 0;
     for (const FlowCounters& flow : bench.transport().flows()) bytes += flow.bytes;
-    for (const uint32_t size : kSizes) planned += 4 * 2 * size;
+    for (const uint32_t size : kMessageSizes) planned += 4 * 2 * size;
     EXPECT_EQ(bytes, planned);
   }
 }
@@ -175,7 +176,7 @@ TEST(VerbsTransport, ReportsADamagedPayload) {
   bench.run();
   ASSERT_THAT(bench.events_of(EventKind::kReceived, 0), SizeIs(1));
   EXPECT_EQ(bench.transport().counters().payload_errors, 1u);
-  EXPECT_EQ(bench.events_of(EventKind::kReceived, 0)[0].received.payload_key, ~visible_key(bench.message(0, 0)));
+  EXPECT_EQ(bench.events_of(EventKind::kReceived, 0)[0].received.payload_key, ~delivered_key(bench.message(0, 0)));
 }
 
 // In checking mode a queue pair with 2 receives may have 2 messages that nobody has compared, and the next one under

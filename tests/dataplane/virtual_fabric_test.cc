@@ -16,12 +16,12 @@ using testing::FabricBench;
 using testing::Got;
 using testing::Sent;
 
-constexpr Line k10G{Bandwidth(10'000'000'000), nanoseconds(100)};
-constexpr int64_t kFrameTime = 819'200;  // 1000 B at 10 Gb/s
-constexpr uint8_t kDscp3 = 24;
-constexpr PrioritySet kPriority3 = priority_bit(3);
+constexpr Line kTenGigabit{Bandwidth(10'000'000'000), nanoseconds(100)};
+constexpr int64_t kThousandByteTime = 819'200;  // 1000 B at 10 Gb/s
+constexpr uint8_t kLosslessDscp = 24;
+constexpr PrioritySet kLosslessPriority = priority_bit(3);
 
-std::vector<Line> lines(size_t hosts, Line line = k10G) {
+std::vector<Line> lines(size_t hosts, Line line = kTenGigabit) {
   return std::vector<Line>(hosts, line);
 }
 
@@ -41,18 +41,18 @@ double fairness(const VirtualFabric& fabric, SwitchId at) {
 TEST(VirtualFabric, TakesASerializationALatencyAndALinkAHop) {
   FabricSwitchOptions device;
   device.latency = microseconds(1);
-  FabricBench bench(leaf_spine({.leaves = 2, .spines = 2, .uplink = k10G}, lines(4)), {device});
+  FabricBench bench(leaf_spine({.leaves = 2, .spines = 2, .uplink = kTenGigabit}, lines(4)), {device});
   bench.send({.from = 0, .to = 1}, Time());
   bench.send({.from = 2, .to = 0}, Time());
   bench.run();
   // One switch: 2 links, 2 serializations, 1 us. Three switches: 4 links, 4 serializations, 3 us.
-  EXPECT_EQ(bench.received(1).front().arrival.ps, 2 * 100'000 + 2 * kFrameTime + 1'000'000);
-  EXPECT_EQ(bench.received(0).front().arrival.ps, 4 * 100'000 + 4 * kFrameTime + 3'000'000);
+  EXPECT_EQ(bench.received(1).front().arrival.ps, 2 * 100'000 + 2 * kThousandByteTime + 1'000'000);
+  EXPECT_EQ(bench.received(0).front().arrival.ps, 4 * 100'000 + 4 * kThousandByteTime + 3'000'000);
   EXPECT_EQ(bench.fabric().hops(), 1u + 3u);
 }
 
 TEST(VirtualFabric, EveryHostReachesEveryOtherOfAFatTree) {
-  FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {FabricSwitchOptions()});
+  FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {FabricSwitchOptions()});
   for (uint32_t from = 0; from < 16; ++from) {
     for (uint32_t to = 0; to < 16; ++to) {
       if (from != to) bench.send({.from = from, .to = to, .length = 100}, Time());
@@ -69,7 +69,7 @@ TEST(VirtualFabric, EveryHostReachesEveryOtherOfAFatTree) {
 }
 
 TEST(VirtualFabric, FloodsToEveryHostOnce) {
-  FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {FabricSwitchOptions()});
+  FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {FabricSwitchOptions()});
   bench.send({.from = 5, .to = 0xFFFF, .length = 100}, Time());  // nobody's address
   bench.run();
   for (uint32_t to = 0; to < 16; ++to) EXPECT_EQ(bench.received(to).size(), to == 5 ? 0u : 1u) << to;
@@ -77,7 +77,7 @@ TEST(VirtualFabric, FloodsToEveryHostOnce) {
 }
 
 TEST(VirtualFabric, AFlowKeepsItsPathAndItsOrder) {
-  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = k10G}, lines(2)), {FabricSwitchOptions()});
+  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = kTenGigabit}, lines(2)), {FabricSwitchOptions()});
   for (uint16_t i = 0; i < 100; ++i) bench.send({.from = 0, .to = 1, .length = 100}, Time());
   bench.run();
   EXPECT_EQ(bench.received(1).size(), 100u);
@@ -85,7 +85,7 @@ TEST(VirtualFabric, AFlowKeepsItsPathAndItsOrder) {
 }
 
 TEST(VirtualFabric, FlowsSpreadAsTheirHashes) {
-  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = k10G}, lines(2)), {FabricSwitchOptions()});
+  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = kTenGigabit}, lines(2)), {FabricSwitchOptions()});
   constexpr int kFlows = 4000;
   for (uint16_t i = 0; i < kFlows; ++i) {
     bench.send({.from = 0, .to = 1, .length = 100, .source_port = static_cast<uint16_t>(0xC000 + i)}, Time());
@@ -99,7 +99,8 @@ TEST(VirtualFabric, FlowsSpreadAsTheirHashes) {
 TEST(VirtualFabric, SprayingUsesAllPathsAlike) {
   FabricOptions options;
   options.balancing.spreading = Spreading::kPacket;
-  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = k10G}, lines(2)), {FabricSwitchOptions()}, options);
+  FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = kTenGigabit}, lines(2)), {FabricSwitchOptions()},
+                    options);
   for (int i = 0; i < 800; ++i) bench.send({.from = 0, .to = 1, .length = 100}, Time());
   bench.run();
   EXPECT_GE(fairness(bench.fabric(), SwitchId(0)), 0.99);
@@ -111,7 +112,7 @@ TEST(VirtualFabric, AFlowletChangesThePathAfterAGapAlone) {
   options.balancing.spreading = Spreading::kFlowlet;
   options.balancing.flowlet_gap = microseconds(10);
   const auto spread = [&](Duration interval) {
-    FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = k10G}, lines(2)), {FabricSwitchOptions()},
+    FabricBench bench(leaf_spine({.leaves = 2, .spines = 8, .uplink = kTenGigabit}, lines(2)), {FabricSwitchOptions()},
                       options);
     for (int i = 0; i < 400; ++i) bench.send({.from = 0, .to = 1, .length = 100}, Time() + interval * i);
     bench.run();
@@ -125,7 +126,7 @@ TEST(VirtualFabric, EqualSeedsPolarise) {
   const auto used_paths = [](bool seed_per_switch) {
     FabricOptions options;
     options.balancing.seed_per_switch = seed_per_switch;
-    FabricBench bench(fat_tree({.k = 8, .uplink = k10G}, lines(128)), {FabricSwitchOptions()}, options);
+    FabricBench bench(fat_tree({.k = 8, .uplink = kTenGigabit}, lines(128)), {FabricSwitchOptions()}, options);
     for (uint16_t i = 0; i < 500; ++i) {
       bench.send({.from = 0, .to = 127, .length = 100, .source_port = static_cast<uint16_t>(0xC000 + i)}, Time());
     }
@@ -152,7 +153,7 @@ class Incast : public ::testing::Test {
   /// for here, the PFC frame, the switch latency until it is obeyed, the frame that has begun there, and the switch
   /// latency of what was in whole when the decision fell. In bytes at 1.25 B/ns.
   static Bytes formula(Duration latency) {
-    const Duration silent = kLine.latency * 2 + Duration(kFrameTime) * 2 + Duration(67'200) + latency * 2;
+    const Duration silent = kLine.latency * 2 + Duration(kThousandByteTime) * 2 + Duration(67'200) + latency * 2;
     return Bytes(silent.ps / 800 + 1000);
   }
 
@@ -167,7 +168,7 @@ class Incast : public ::testing::Test {
     topology.hosts.push_back({SwitchId(kSenders), kLine});
     FabricSwitchOptions leaf;
     leaf.latency = nanoseconds(500);
-    leaf.classes.lossless = kPriority3;
+    leaf.classes.lossless = kLosslessPriority;
     FabricSwitchOptions middle = leaf;
     middle.buffer.shared = Bytes(100'000);
     middle.buffer.ingress.exponent = -2;
@@ -177,7 +178,7 @@ class Incast : public ::testing::Test {
     devices.push_back(middle);
     auto made = std::make_unique<FabricBench>(topology, devices, FabricOptions());
     for (int i = 0; i < 200; ++i) {
-      for (uint32_t s = 0; s < kSenders; ++s) made->send({.from = s, .to = kSenders, .dscp = kDscp3}, Time());
+      for (uint32_t s = 0; s < kSenders; ++s) made->send({.from = s, .to = kSenders, .dscp = kLosslessDscp}, Time());
     }
     made->run();
     return made;
@@ -204,7 +205,7 @@ TEST_F(Incast, LosesFramesWithATenthOfTheHeadroom) {
 
 TEST(VirtualFabric, RoutesAroundACableThatFails) {
   // Two spines; the first fails at 100 us, routes follow 50 us later, it is back at 300 us.
-  const Topology topology = leaf_spine({.leaves = 2, .spines = 2, .uplink = k10G}, lines(2));
+  const Topology topology = leaf_spine({.leaves = 2, .spines = 2, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
   options.balancing.spreading = Spreading::kPacket;
   options.schedule = {{Time() + microseconds(100), 0, CableState::kDown},
@@ -223,7 +224,7 @@ TEST(VirtualFabric, RoutesAroundACableThatFails) {
 }
 
 TEST(VirtualFabric, WithoutAPathFramesAreLost) {
-  const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = k10G}, lines(2));
+  const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
   options.schedule = {{Time(), 0, CableState::kDown}};
   FabricBench bench(topology, {FabricSwitchOptions()}, options);
@@ -242,7 +243,7 @@ class Ring : public ::testing::Test {
     Topology topology;
     for (uint32_t s = 0; s < kSwitches; ++s) {
       topology.switches.push_back("s" + std::to_string(s));
-      topology.cables.push_back({SwitchId(s), SwitchId((s + 1) % kSwitches), k10G});
+      topology.cables.push_back({SwitchId(s), SwitchId((s + 1) % kSwitches), kTenGigabit});
       topology.hosts.push_back({SwitchId(s), {Bandwidth(40'000'000'000), nanoseconds(100)}});
     }
     FabricSwitchOptions device;
@@ -252,7 +253,7 @@ class Ring : public ::testing::Test {
     auto made = std::make_unique<FabricBench>(topology, std::vector{device});
     for (int i = 0; i < 500; ++i) {
       for (uint32_t h = 0; h < kSwitches; ++h) {
-        made->send({.from = h, .to = (h + 2) % kSwitches, .dscp = kDscp3}, Time(i * 204'800));
+        made->send({.from = h, .to = (h + 2) % kSwitches, .dscp = kLosslessDscp}, Time(i * 204'800));
       }
     }
     made->run(Time() + milliseconds(20));
@@ -261,7 +262,7 @@ class Ring : public ::testing::Test {
 };
 
 TEST_F(Ring, OfLosslessQueuesDeadlocksAndIsReported) {
-  const auto stuck = bench(kPriority3);
+  const auto stuck = bench(kLosslessPriority);
   const std::vector<FabricQueueId> cycle = stuck->fabric().deadlocked();
   // Cable s leads from switch s on; its port there is 2s.
   ASSERT_EQ(cycle.size(), 5u);
@@ -290,7 +291,7 @@ TEST(VirtualFabric, RepeatsFromItsSeed) {
     device.red = RedOptions{.minimum = Bytes(0), .maximum = Bytes(50'000), .most_ppm = 500'000};
     FabricOptions options;
     options.seed = seed;
-    FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {device}, options);
+    FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {device}, options);
     Random random(5);
     for (int i = 0; i < 2000; ++i) {
       const auto from = static_cast<uint32_t>(random.below(16)), to = static_cast<uint32_t>(random.below(16));
@@ -317,16 +318,16 @@ TEST(VirtualFabric, RunsAheadAsItSteps) {
     if (sampled) options.series = SeriesOptions{.interval = nanoseconds(77)};
     FabricSwitchOptions device;
     device.latency = nanoseconds(300);
-    device.classes.lossless = kPriority3;
+    device.classes.lossless = kLosslessPriority;
     device.buffer.shared = Bytes(60'000);
     device.buffer.ingress.exponent = -2;
     device.buffer.headroom = Bytes(20'000);
     device.red = RedOptions{.minimum = Bytes(2'000), .maximum = Bytes(20'000), .most_ppm = 500'000};
-    FabricBench bench(fat_tree({.k = 4, .uplink = k10G}, lines(16)), {device}, options);
+    FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {device}, options);
     Random random(9);
     for (int i = 0; i < 3000; ++i) {
       const auto from = static_cast<uint32_t>(random.below(16)), to = static_cast<uint32_t>(random.below(4));
-      const uint8_t dscp = random.below(2) == 0 ? kDscp3 : 0;
+      const uint8_t dscp = random.below(2) == 0 ? kLosslessDscp : 0;
       if (from != to) bench.send({.from = from, .to = to, .dscp = dscp}, Time(i * 50'000));
     }
     if (ahead) {

@@ -8,7 +8,7 @@
 namespace rankwire {
 namespace {
 
-constexpr Bandwidth kLine{100'000'000'000};
+constexpr Bandwidth kWindowLine{100'000'000'000};
 constexpr WindowLimits kLimits{.packet = Bytes(1000), .largest = Bytes(64'000)};
 constexpr Duration kNoSample = Duration::max();
 
@@ -23,15 +23,15 @@ void acknowledge(Control& control, int64_t bytes) {
 }
 
 TEST(Dctcp, BeginsWithTheLargestWindowAtLineRate) {
-  Dctcp control({}, kLimits, std::array{kLine});
-  EXPECT_EQ(control.allowance(0, Time()), (Allowance{.rate = kLine, .window = Bytes(64'000)}));
+  Dctcp control({}, kLimits, std::array{kWindowLine});
+  EXPECT_EQ(control.allowance(0, Time()), (Allowance{.rate = kWindowLine, .window = Bytes(64'000)}));
   acknowledge(control, 64'000);
   EXPECT_EQ(window(control), 64'000);
 }
 
 // alpha = 15/16 + 1/16 F. A round of 64 packets, 16 of them marked: F = 1/4.
 TEST(Dctcp, CutsByTheShareOfMarksOnceARound) {
-  Dctcp control({}, kLimits, std::array{kLine});
+  Dctcp control({}, kLimits, std::array{kWindowLine});
   for (int i = 0; i < 16; ++i) control.notified(0, Time());
   acknowledge(control, 63'000);
   EXPECT_EQ(window(control), 64'000);
@@ -59,7 +59,7 @@ TEST(Dctcp, CutsByTheShareOfMarksOnceARound) {
 }
 
 TEST(Dctcp, IsNeverLessThanOnePacket) {
-  Dctcp control({.gain = {1, 1}}, kLimits, std::array{kLine});
+  Dctcp control({.gain = {1, 1}}, kLimits, std::array{kWindowLine});
   for (int i = 0; i < 20; ++i) {
     for (int mark = 0; mark < 64; ++mark) control.notified(0, Time());
     acknowledge(control, 64'000);
@@ -68,7 +68,7 @@ TEST(Dctcp, IsNeverLessThanOnePacket) {
 }
 
 TEST(Dctcp, LossHalvesTheWindow) {
-  Dctcp control({}, kLimits, std::array{kLine});
+  Dctcp control({}, kLimits, std::array{kWindowLine});
   control.rewound(0, Time());
   EXPECT_EQ(window(control), 32'000);
 }
@@ -86,7 +86,7 @@ void sample(Swift& control, int64_t now_us, int64_t bytes, int64_t delay_us) {
 
 // max(1 - 0.8 (25 - 20) / 25, 0.5) = 0.84; at 100 us 1 - 0.8 x 0.8 = 0.36 is less than a half.
 TEST(Swift, DecreasesByTheExcessOnceARoundTrip) {
-  Swift control(swift_options(), kLimits, std::array{kLine});
+  Swift control(swift_options(), kLimits, std::array{kWindowLine});
   sample(control, 100, 1000, 25);
   EXPECT_EQ(window(control), 53'760);
   sample(control, 124, 1000, 25);
@@ -101,7 +101,7 @@ TEST(Swift, DecreasesByTheExcessOnceARoundTrip) {
 
 // Acknowledged packets over the window: 10 acknowledged without and 5 with a sample, at W = 26.88, are 15 / 26.88.
 TEST(Swift, IncreasesByAPacketARoundTrip) {
-  Swift control(swift_options(), kLimits, std::array{kLine});
+  Swift control(swift_options(), kLimits, std::array{kWindowLine});
   sample(control, 100, 0, 25);
   sample(control, 200, 0, 100);
   ASSERT_EQ(window(control), 26'880);
@@ -113,7 +113,7 @@ TEST(Swift, IncreasesByAPacketARoundTrip) {
 
 // Seven halvings of 64 packets are half a packet: one every two round trips of 100 us.
 TEST(Swift, BelowOnePacketIsARate) {
-  Swift control(swift_options(), kLimits, std::array{kLine});
+  Swift control(swift_options(), kLimits, std::array{kWindowLine});
   for (int i = 1; i <= 7; ++i) sample(control, 1000 * i, 0, 100);
   const Allowance allowance = control.allowance(0, Time());
   EXPECT_EQ(allowance.window, Bytes(1000));
@@ -124,7 +124,7 @@ TEST(Swift, BelowOnePacketIsARate) {
 }
 
 TEST(Swift, LossTakesAwayTheMost) {
-  Swift control(swift_options(), kLimits, std::array{kLine});
+  Swift control(swift_options(), kLimits, std::array{kWindowLine});
   sample(control, 10, 0, 10);
   control.rewound(0, Time() + microseconds(100));
   EXPECT_EQ(window(control), 32'000);
@@ -136,7 +136,7 @@ TEST(Swift, LossTakesAwayTheMost) {
 
 // 100 us at W = 0.1 and less, 0 at W = 100 and more; at W = 1: 100 (1 - 0.1) / (sqrt(10) - 0.1).
 TEST(Swift, TargetGrowsForSmallWindows) {
-  Swift control({}, kLimits, std::array{kLine});
+  Swift control({}, kLimits, std::array{kWindowLine});
   EXPECT_EQ(control.target(0.05), microseconds(120));
   EXPECT_EQ(control.target(0.1), microseconds(120));
   EXPECT_NEAR(static_cast<double>(control.target(1).ps), 20e6 + 100e6 * 0.9 / (std::sqrt(10) - 0.1), 1);
@@ -145,7 +145,7 @@ TEST(Swift, TargetGrowsForSmallWindows) {
 }
 
 TEST(Swift, DoesNotHeedNotifications) {
-  Swift control({}, kLimits, std::array{kLine});
+  Swift control({}, kLimits, std::array{kWindowLine});
   control.notified(0, Time());
   EXPECT_EQ(window(control), 64'000);
   EXPECT_FALSE(control.heeds_notifications(0));
