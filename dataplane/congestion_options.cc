@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "dataplane/plan_checks.h"
 
 namespace rankwire {
 namespace {
@@ -21,10 +22,6 @@ class StaticRate final : public CongestionControl {
  private:
   std::vector<Bandwidth> rates_;
 };
-
-void check_range(const char* what, uint64_t value, uint64_t least, uint64_t most) {
-  if (value < least || value > most) fail_input("{} is {}; it must be {} to {}", what, value, least, most);
-}
 
 template <class Unit>
 void check_positive(const char* what, Unit value) {

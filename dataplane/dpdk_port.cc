@@ -25,7 +25,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kBurst = 32;
+constexpr size_t kMbufBurst = 32;
 constexpr uint32_t kReceivedFrames = 1023;  // that may be held beside those in the receive queue
 
 /// Two rings and their ends: net_ring borrows them.
@@ -57,10 +57,10 @@ class DpdkPort final : public FramePort {
   }
 
   size_t allocate(std::span<Frame> frames) noexcept override {
-    std::array<void*, kBurst> mbufs;
+    std::array<void*, kMbufBurst> mbufs;
     size_t done = 0;
     while (done < frames.size()) {
-      const size_t wanted = std::min(kBurst, frames.size() - done);
+      const size_t wanted = std::min(kMbufBurst, frames.size() - done);
       const size_t n = take(std::span(mbufs).first(wanted));
       for (size_t i = 0; i < n; ++i) make_empty(static_cast<rte_mbuf*>(mbufs[i]), frames[done + i]);
       done += n;
@@ -70,10 +70,10 @@ class DpdkPort final : public FramePort {
   }
 
   size_t transmit(Time, std::span<const Frame> frames) noexcept override {
-    std::array<rte_mbuf*, kBurst> mbufs;
+    std::array<rte_mbuf*, kMbufBurst> mbufs;
     size_t sent = 0;
     while (sent < frames.size()) {
-      const auto burst = frames.subspan(sent, std::min(kBurst, frames.size() - sent));
+      const auto burst = frames.subspan(sent, std::min(kMbufBurst, frames.size() - sent));
       for (size_t i = 0; i < burst.size(); ++i) mbufs[i] = finished_mbuf(pattern_, burst[i]);
       const size_t taken = give(std::span(mbufs).first(burst.size()));
       sent += taken;
@@ -131,8 +131,8 @@ class DpdkPort final : public FramePort {
   uint32_t length(FrameBuffer buffer) const noexcept override { return static_cast<rte_mbuf*>(buffer)->pkt_len; }
 
   size_t receive(Time now, std::span<Frame> frames) noexcept override {
-    std::array<rte_mbuf*, kBurst> mbufs;
-    const size_t wanted = std::min(kBurst, frames.size());
+    std::array<rte_mbuf*, kMbufBurst> mbufs;
+    const size_t wanted = std::min(kMbufBurst, frames.size());
     if (stamps_) stamps_->read_clock(now);
     const size_t n = ::rte_eth_rx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(wanted));
     size_t kept = 0;
@@ -155,7 +155,7 @@ class DpdkPort final : public FramePort {
 
   void release(std::span<const Frame> frames) noexcept override {
     // As rte_pktmbuf_free_bulk; but the pools of a port's frames seldom change.
-    std::array<void*, kBurst> mbufs;
+    std::array<void*, kMbufBurst> mbufs;
     rte_mempool* pool = pool_;
     unsigned n = 0;
     for (const Frame& frame : frames) {

@@ -1,17 +1,14 @@
 #include "dataplane/fabric_frames.h"
 
-#include <cstring>
-
 #include "dataplane/headers.h"
+#include "dataplane/load_word.h"
 #include "fabric/ecmp_hash.h"
 
 namespace rankwire {
 namespace {
 
 uint64_t mac_at(const uint8_t* bytes) {
-  uint64_t word;
-  std::memcpy(&word, bytes, sizeof word);
-  return byte_swapped(word) >> 16;
+  return byte_swapped(load_word<uint64_t>(bytes)) >> 16;
 }
 
 uint32_t word_at(const uint8_t* bytes) {
@@ -19,9 +16,7 @@ uint32_t word_at(const uint8_t* bytes) {
 }
 
 uint64_t long_at(const uint8_t* bytes) {
-  uint64_t word;
-  std::memcpy(&word, bytes, sizeof word);
-  return byte_swapped(word);
+  return byte_swapped(load_word<uint64_t>(bytes));
 }
 
 /// Where the network header begins, and what it is.

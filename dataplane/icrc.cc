@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <initializer_list>
 #include <iterator>
 
 #include "dataplane/headers.h"
+#include "dataplane/load_word.h"
 
 namespace rankwire {
 namespace {
@@ -33,12 +33,6 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-uint64_t load_word(const uint8_t* p) noexcept {
-  uint64_t word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
-}
-
 uint32_t sixteen_bytes(uint32_t crc, uint64_t low, uint64_t high) noexcept {
   low ^= crc;
   uint32_t next = 0;
@@ -51,7 +45,7 @@ uint32_t sixteen_bytes(uint32_t crc, uint64_t low, uint64_t high) noexcept {
 }
 
 uint32_t sixteen_bytes(uint32_t crc, const uint8_t* p) noexcept {
-  return sixteen_bytes(crc, load_word(p), load_word(p + 8));
+  return sixteen_bytes(crc, load_word<uint64_t>(p), load_word<uint64_t>(p + 8));
 }
 
 uint32_t four_zero_bytes(uint32_t crc) noexcept {
@@ -60,9 +54,7 @@ uint32_t four_zero_bytes(uint32_t crc) noexcept {
 }
 
 uint32_t four_bytes(uint32_t crc, const uint8_t* p) noexcept {
-  uint32_t word;
-  std::memcpy(&word, p, sizeof word);
-  return four_zero_bytes(crc ^ word);
+  return four_zero_bytes(crc ^ load_word<uint32_t>(p));
 }
 
 // x^n modulo the polynomial, reflected and shifted by one as a carry-less product of reflected operands needs it.
@@ -244,7 +236,7 @@ uint32_t masked_ipv4_headers(const uint8_t* ip) noexcept {
   static_assert(sizeof kMasks == kIpv4Headers);
   uint64_t words[std::size(kMasks)];
 #pragma GCC unroll 5
-  for (size_t i = 0; i < std::size(kMasks); ++i) words[i] = load_word(ip + 8 * i) | kMasks[i];
+  for (size_t i = 0; i < std::size(kMasks); ++i) words[i] = load_word<uint64_t>(ip + 8 * i) | kMasks[i];
   uint32_t crc = sixteen_bytes(kCrcStart, ~uint64_t{0}, words[0]);
   crc = sixteen_bytes(crc, words[1], words[2]);
   return sixteen_bytes(crc, words[3], words[4]);
@@ -253,11 +245,11 @@ uint32_t masked_ipv4_headers(const uint8_t* ip) noexcept {
 uint32_t masked_ipv6_headers(const uint8_t* ip) noexcept {
   constexpr uint64_t kTrafficClassAndFlowLabel = 0xFFFF'FF0F;  // but not the version, the upper half of byte 0
   constexpr uint64_t kFirstMask = kTrafficClassAndFlowLabel | ones_at({7});  // hop limit
-  uint32_t crc = sixteen_bytes(kCrcStart, ~uint64_t{0}, load_word(ip) | kFirstMask);
+  uint32_t crc = sixteen_bytes(kCrcStart, ~uint64_t{0}, load_word<uint64_t>(ip) | kFirstMask);
   crc = sixteen_bytes(crc, ip + 8);
   crc = sixteen_bytes(crc, ip + 24);
   // UDP checksum; BTH FECN, BECN, reserved.
-  crc = sixteen_bytes(crc, load_word(ip + 40) | ones_at({6, 7}), load_word(ip + 48) | ones_at({4}));
+  crc = sixteen_bytes(crc, load_word<uint64_t>(ip + 40) | ones_at({6, 7}), load_word<uint64_t>(ip + 48) | ones_at({4}));
   return four_bytes(crc, ip + 56);
 }
 

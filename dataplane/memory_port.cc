@@ -13,8 +13,8 @@ namespace {
 
 /// Both directions.
 template <class Ring>
-struct alignas(64) Link {
-  explicit Link(size_t queue_frames) : a_to_b(queue_frames), b_to_a(queue_frames) {}
+struct alignas(64) MemoryLink {
+  explicit MemoryLink(size_t queue_frames) : a_to_b(queue_frames), b_to_a(queue_frames) {}
 
   Ring a_to_b, b_to_a;
 };
@@ -23,7 +23,8 @@ struct alignas(64) Link {
 template <class Ring>
 class alignas(64) MemoryPort final : public FramePort {
  public:
-  MemoryPort(FramePool& pool, std::shared_ptr<Link<Ring>> link, Ring& out, Ring& in, std::string name, Doorbell bell)
+  MemoryPort(FramePool& pool, std::shared_ptr<MemoryLink<Ring>> link, Ring& out, Ring& in, std::string name,
+             Doorbell bell)
       : pool_(pool), out_(out), in_(in), bell_(bell), link_(std::move(link)), name_(std::move(name)) {}
 
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
@@ -141,7 +142,7 @@ class alignas(64) MemoryPort final : public FramePort {
   const Doorbell bell_;
   uint64_t tx_frames_ = 0, tx_bytes_ = 0, rx_frames_ = 0, rx_bytes_ = 0, tx_refused_ = 0;
   // Seldom needed.
-  const std::shared_ptr<Link<Ring>> link_;
+  const std::shared_ptr<MemoryLink<Ring>> link_;
   const std::string name_;
 };
 
@@ -149,7 +150,7 @@ template <class Ring>
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_link(FramePool& pool, size_t queue_frames,
                                                                             const std::string& name, Doorbell bell,
                                                                             Doorbell answer) {
-  auto link = std::make_shared<Link<Ring>>(queue_frames);
+  auto link = std::make_shared<MemoryLink<Ring>>(queue_frames);
   return {std::make_unique<MemoryPort<Ring>>(pool, link, link->a_to_b, link->b_to_a, name + ".a", bell),
           std::make_unique<MemoryPort<Ring>>(pool, link, link->b_to_a, link->a_to_b, name + ".b", answer)};
 }

@@ -72,7 +72,7 @@ class MessagePool {
     assert(free_count_ < free_.size());
     free_[free_count_++] = slot;
   }
-  void prefetch(uint32_t slot) const noexcept {
+  [[gnu::always_inline]] void prefetch(uint32_t slot) const noexcept {
     const auto* const begin = reinterpret_cast<const uint8_t*>(&slots_[slot]);
     __builtin_prefetch(begin, 1);
     __builtin_prefetch(begin + sizeof(OutboundMessage) - 1, 1);

@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "dataplane/header_template.h"
 #include "dataplane/headers.h"
+#include "dataplane/load_word.h"
 #include "dataplane/opcode.h"
 
 namespace rankwire {
@@ -35,8 +35,8 @@ class MirrorImage {
   /// A packet with a full payload and no extended headers, with AckReq or without.
   [[gnu::always_inline]] bool is_middle(bool ack_request = false) const noexcept {
     const uint8_t* const sent = own_.header();
-    const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ word<uint16_t>(sent + kTotalLength)) |
-                            (word<uint16_t>(head_ + kUdpLength) ^ word<uint16_t>(sent + kUdpLength));
+    const uint32_t change = (load_word<uint16_t>(head_ + kTotalLength) ^ load_word<uint16_t>(sent + kTotalLength)) |
+                            (load_word<uint16_t>(head_ + kUdpLength) ^ load_word<uint16_t>(sent + kUdpLength));
     return is_image(sent[kIp + 1], ack_request) && change == 0 && checksum_is_right();
   }
   /// Whether headers of kEnd bytes differ from those `before` in nothing but a sequence number that is one higher.
@@ -44,7 +44,8 @@ class MirrorImage {
   static bool follow(const uint8_t* before, const uint8_t* head) noexcept {
     constexpr uint32_t kPsn = kEnd - sizeof(Be32), kLast = kPsn - 16;
     // In front of the PSN, which does not begin anew here, stands AckReq.
-    const uint32_t psn = byte_swapped(word<uint32_t>(before + kPsn)), next = byte_swapped(word<uint32_t>(head + kPsn));
+    const uint32_t psn = byte_swapped(load_word<uint32_t>(before + kPsn)),
+                   next = byte_swapped(load_word<uint32_t>(head + kPsn));
     if (next != psn + 1 || (next & kPsnBits) == 0) return false;
     // Four times sixteen bytes, which overlap.
     const __m128i same =
@@ -55,8 +56,8 @@ class MirrorImage {
   bool is_acknowledgement() const noexcept {
     constexpr uint16_t kLength = kAcknowledgementBytes - kIp;
     const uint8_t tos = own_.kinds[static_cast<size_t>(PacketKind::kAck)].traffic_class;
-    const uint32_t change = (word<uint16_t>(head_ + kTotalLength) ^ __builtin_bswap16(kLength)) |
-                            (word<uint16_t>(head_ + kUdpLength) ^ __builtin_bswap16(kLength - sizeof(Ipv4Header)));
+    const uint32_t change = (load_word<uint16_t>(head_ + kTotalLength) ^ __builtin_bswap16(kLength)) |
+                            (load_word<uint16_t>(head_ + kUdpLength) ^ __builtin_bswap16(kLength - sizeof(Ipv4Header)));
     return is_image(tos, false) && change == 0 && checksum_is_right();
   }
 
@@ -64,13 +65,6 @@ class MirrorImage {
   static constexpr uint32_t kTotalLength = kIp + offsetof(Ipv4Header, total_length);
   static constexpr uint32_t kUdpLength = kUdp + offsetof(UdpHeader, length);
   static constexpr uint32_t kPsnBits = 0xFFFFFF;
-
-  template <class Word>
-  static Word word(const uint8_t* p) noexcept {
-    Word word;
-    std::memcpy(&word, p, sizeof word);
-    return word;
-  }
 
   static __m128i equal(const uint8_t* a, const uint8_t* b) noexcept {
     return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
@@ -83,15 +77,15 @@ class MirrorImage {
     if (own_.header_length != kEnd) return false;
     const uint8_t* const sent = own_.header();
     // Our MAC address; the sender's may be a router's.
-    uint64_t change = (word<uint64_t>(head_) ^ word<uint64_t>(sent + sizeof(MacAddress))) << 16;
-    change |= (word<uint64_t>(head_ + kIp - 2) ^ word<uint64_t>(sent + kIp - 2)) & 0xFFFF0000'00FFFFFF;
+    uint64_t change = (load_word<uint64_t>(head_) ^ load_word<uint64_t>(sent + sizeof(MacAddress))) << 16;
+    change |= (load_word<uint64_t>(head_ + kIp - 2) ^ load_word<uint64_t>(sent + kIp - 2)) & 0xFFFF0000'00FFFFFF;
     change |= head_[kIp + 1] ^ type_of_service;
     // Fragmentation and protocol, not the time to live.
-    change |= (word<uint32_t>(head_ + kIp + 6) ^ word<uint32_t>(sent + kIp + 6)) & 0xFF00FFFF;
-    change |= word<uint64_t>(head_ + kAddresses) ^ std::rotl(word<uint64_t>(sent + kAddresses), 32);
-    change |= (word<uint64_t>(head_ + kUdp) ^ word<uint64_t>(sent + kUdp)) & 0xFFFF0000'FFFFFFFF;
+    change |= (load_word<uint32_t>(head_ + kIp + 6) ^ load_word<uint32_t>(sent + kIp + 6)) & 0xFF00FFFF;
+    change |= load_word<uint64_t>(head_ + kAddresses) ^ std::rotl(load_word<uint64_t>(sent + kAddresses), 32);
+    change |= (load_word<uint64_t>(head_ + kUdp) ^ load_word<uint64_t>(sent + kUdp)) & 0xFFFF0000'FFFFFFFF;
     // Flags, partition key, congestion bits; AckReq as expected, and no reserved bits.
-    change |= (word<uint64_t>(head_ + kBth) ^ word<uint64_t>(sent + kBth)) & 0x000000FF'FFFFFF00;
+    change |= (load_word<uint64_t>(head_ + kBth) ^ load_word<uint64_t>(sent + kBth)) & 0x000000FF'FFFFFF00;
     change |= head_[kBth + offsetof(Bth, ack_request)] ^ (ack_request ? Bth::kAckRequest : 0);
     return change == 0;
   }
@@ -99,8 +93,8 @@ class MirrorImage {
   // RFC 1071: sums of any width fold to the same; that of a whole header is 0xFFFF.
   bool checksum_is_right() const noexcept {
     const uint8_t* const ip = head_ + kIp;
-    uint64_t sum = uint64_t{word<uint32_t>(ip)} + word<uint32_t>(ip + 4) + word<uint32_t>(ip + 8) +
-                   word<uint32_t>(ip + 12) + word<uint32_t>(ip + 16);
+    uint64_t sum = uint64_t{load_word<uint32_t>(ip)} + load_word<uint32_t>(ip + 4) + load_word<uint32_t>(ip + 8) +
+                   load_word<uint32_t>(ip + 12) + load_word<uint32_t>(ip + 16);
     sum = (sum & 0xFFFFFFFF) + (sum >> 32);
     sum = (sum & 0xFFFF) + (sum >> 16);
     return (sum & 0xFFFF) + (sum >> 16) == 0xFFFF;

@@ -1,7 +1,6 @@
 #include "dataplane/pattern_icrc.h"
 
-#include <cstring>
-
+#include "dataplane/load_word.h"
 #include "dataplane/payload.h"
 
 namespace rankwire {
@@ -24,13 +23,6 @@ PacketPath path_over(IpVersion version) {
   PacketPath path;
   if (version == IpVersion::kIpv4) path.source_ip = path.destination_ip = Ipv4Address{};
   return path;
-}
-
-template <class Word>
-Word load(const uint8_t* p) noexcept {
-  Word word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
 }
 
 }  // namespace
@@ -117,10 +109,10 @@ uint32_t PatternIcrc::full(const HeaderTemplate& path, const BthChange& bth,
     case kExtendedBytes[kBare]:
       return full(base.full[kBare], version, kBare, bth);
     case kExtendedBytes[kWord]:
-      return full_with_word(path, bth, load<uint32_t>(extended.data()));
+      return full_with_word(path, bth, load_word<uint32_t>(extended.data()));
     case kExtendedBytes[kReth]:
-      return full_with_reth(path, bth, load<uint64_t>(extended.data()),
-                            load<uint64_t>(extended.data() + sizeof(uint64_t)));
+      return full_with_reth(path, bth, load_word<uint64_t>(extended.data()),
+                            load_word<uint64_t>(extended.data() + sizeof(uint64_t)));
     default:
       return behind_pattern(crc32_update_tables(behind_bth(base.behind_bth, version, bth), extended), mtu_);
   }

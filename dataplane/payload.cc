@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/message.h"
+#include "dataplane/load_word.h"
 
 namespace rankwire {
 namespace {
@@ -45,9 +46,7 @@ void PayloadCheck::add(uint32_t offset, std::span<const uint8_t> piece) noexcept
   size_t left = piece.size();
   uint64_t difference = 0;
   for (; left >= 8; p += 8, left -= 8, ++i) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    difference |= word ^ payload_word(key_, i);
+    difference |= load_word<uint64_t>(p) ^ payload_word(key_, i);
   }
   if (left > 0) {
     const uint64_t word = payload_word(key_, i);

@@ -2,33 +2,28 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "dataplane/icrc.h"
+#include "dataplane/load_word.h"
 #include "dataplane/mirror_image.h"
 
 namespace rankwire {
 namespace {
 
-uint32_t load_word(const uint8_t* p) noexcept {
-  uint32_t word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
-}
-
 // Identification, flags and fragment offset.
 uint32_t fragment_word(const uint8_t* ipv4) noexcept {
-  return load_word(ipv4 + offsetof(Ipv4Header, identification));
+  return load_word<uint32_t>(ipv4 + offsetof(Ipv4Header, identification));
 }
 
 // Of a full MIDDLE wholly in `head`.
 uint32_t trailer_in_head(const Frame& middle, uint32_t mtu) noexcept {
-  return load_word(middle.head + MirrorImage::kEnd + mtu);
+  return load_word<uint32_t>(middle.head + MirrorImage::kEnd + mtu);
 }
 
 // The ICRC of a frame of which `covered` bytes are in front of it, wholly in `head` or with its payload by reference.
 uint32_t trailer_of(const Frame& frame, uint32_t covered) noexcept {
-  return load_word(frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes : frame.head + covered);
+  return load_word<uint32_t>(frame.tail_length > 0 ? frame.tail + frame.tail_length - kIcrcBytes
+                                                   : frame.head + covered);
 }
 
 }  // namespace
@@ -47,7 +42,7 @@ bool IcrcCheck::matches(const PeerIcrcBase& sender, const Frame& frame, const Pa
   const uint8_t* const extended = frame.head + packet.bth_offset + sizeof(Bth);
   if (packet.opcode == Opcode::kAcknowledge) {
     const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
-    return trailer_of(frame, packet.icrc_offset) == ~crc32_word(crc, load_word(extended));
+    return trailer_of(frame, packet.icrc_offset) == ~crc32_word(crc, load_word<uint32_t>(extended));
   }
   if (packet.payload_length != mtu_ || packet.opcode > PatternIcrc::kLastOpcode)
     return trailer_of(frame, packet.icrc_offset) == icrc(frame, packet.ip_offset, packet.icrc_offset);
@@ -75,7 +70,7 @@ bool IcrcCheck::matches_middle(const PeerIcrcBase& sender, bool ack_request, uin
 bool IcrcCheck::matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept {
   const uint32_t crc =
       pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, {.opcode = Opcode::kAcknowledge, .psn = psn});
-  return load_word(aeth + sizeof(Aeth)) == ~crc32_word(crc, load_word(aeth));
+  return load_word<uint32_t>(aeth + sizeof(Aeth)) == ~crc32_word(crc, load_word<uint32_t>(aeth));
 }
 
 size_t IcrcCheck::matching_middles(const PeerIcrcBase& sender, uint32_t psn,

@@ -36,6 +36,7 @@ RANKWIRE_WIDE [[gnu::always_inline]] inline void write_numbered(const PatternIcr
     const FrameBuffer* const buffer = buffers.data();
     const uint32_t* const change = pattern_icrc.change_in_block().data() + (psn & 0xFF);
     uint32_t number = byte_swapped(psn);
+#pragma GCC unroll 4
     for (size_t i = 0; i < in_block; ++i) {
       auto* const frame = static_cast<uint8_t*>(buffer[i]);
       _mm512_storeu_si512(frame + header_place, _mm512_mask_set1_epi32(header, kLastWord, static_cast<int>(number)));
@@ -150,6 +151,7 @@ void RequestWriter::write_lines(const HeaderTemplate& path, Opcode opcode, uint3
   while (!buffers.empty()) {
     const auto in_block = buffers.first(std::min<size_t>(buffers.size(), 256 - (psn & 0xFF)));
     const uint32_t icrc = pattern_icrc_.block(path, opcode, psn);
+#pragma GCC unroll 4
     for (const FrameBuffer buffer : in_block) {
       auto* const frame = static_cast<uint8_t*>(buffer);
       line.write(frame + place.payload);

@@ -18,7 +18,7 @@ struct KindName {
   std::string_view counter;
 };
 
-constexpr std::array<KindName, kDeviceEventKinds> kNames = {{
+constexpr std::array<KindName, kDeviceEventKinds> kKindNames = {{
     {"a completion queue had an error (CQ_ERR)", "event_completion_queue_error"},
     {"the queue pair had a fatal error (QP_FATAL)", "event_queue_pair_fatal"},
     {"the peer sent an invalid request (QP_REQ_ERR)", "event_request_error"},
@@ -45,11 +45,11 @@ constexpr std::array<KindName, kDeviceEventKinds> kNames = {{
 }  // namespace
 
 const char* to_string(DeviceEventKind kind) {
-  return kNames[static_cast<size_t>(kind)].text;
+  return kKindNames[static_cast<size_t>(kind)].text;
 }
 
 std::string_view counter_name(DeviceEventKind kind) {
-  return kNames[static_cast<size_t>(kind)].counter;
+  return kKindNames[static_cast<size_t>(kind)].counter;
 }
 
 // Each READ under way may end with an event.

@@ -8,7 +8,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kDeliveries = 1024;
+constexpr size_t kVerbsDeliveries = 1024;
 
 }  // namespace
 
@@ -176,7 +176,7 @@ void VerbsTransport::make_pools() {
   assembly_ = MessageAssembly(split ? static_cast<uint32_t>(incomplete) : 0);
   sending_ = IndexQueue(static_cast<uint32_t>(ends_.size()));
   receiving_ = IndexQueue(static_cast<uint32_t>(receive_pools_.size()));
-  delivered_.emplace(kDeliveries + gets);
+  delivered_.emplace(kVerbsDeliveries + gets);
 }
 
 }  // namespace rankwire

@@ -11,7 +11,7 @@ struct StatusName {
   std::string_view counter;
 };
 
-constexpr std::array<StatusName, kWorkStatuses> kNames = {{
+constexpr std::array<StatusName, kWorkStatuses> kStatusNames = {{
     {"success", "status_success"},
     {"local length error", "status_local_length"},
     {"local QP operation error", "status_local_qp_operation"},
@@ -39,11 +39,11 @@ constexpr std::array<StatusName, kWorkStatuses> kNames = {{
 }  // namespace
 
 const char* to_string(WorkStatus status) {
-  return kNames[static_cast<size_t>(status)].text;
+  return kStatusNames[static_cast<size_t>(status)].text;
 }
 
 std::string_view counter_name(WorkStatus status) {
-  return kNames[static_cast<size_t>(status)].counter;
+  return kStatusNames[static_cast<size_t>(status)].counter;
 }
 
 Failure failure_of(WorkStatus status) {

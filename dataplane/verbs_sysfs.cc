@@ -12,6 +12,8 @@
 #include <fstream>
 #include <utility>
 
+#include "dataplane/dpdk_environment.h"
+
 namespace rankwire {
 namespace {
 
@@ -101,13 +103,6 @@ std::string parse_state(std::string text) {
   if (const size_t colon = text.find(": "); colon != std::string::npos) text.erase(0, colon + 2);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-bool is_pci_address(const std::string& name) {
-  unsigned domain, bus, slot, function;
-  int length = 0;
-  return std::sscanf(name.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &length) == 4 &&
-         static_cast<size_t>(length) == name.size();
 }
 
 void add_counters(std::vector<VerbsCounter>& counters, const std::string& directory, const std::string& prefix) {
