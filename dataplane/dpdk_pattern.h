@@ -42,7 +42,6 @@ class PatternInPlace {
   template <class Then>
   void provide(std::span<void* const> mbufs, uint16_t bytes, Then then) const noexcept {
     const uint16_t mark = mark_of(bytes);
-#pragma GCC unroll 4
     for (void* const buffer : mbufs) {
       auto* const mbuf = static_cast<rte_mbuf*>(buffer);
       provide_up_to(mbuf, mark);

@@ -88,6 +88,7 @@ class DpdkPort final : public FramePort {
   void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
     const PatternInPlace pattern = pattern_;
     const FrameBuffer* buffer = buffers.data();
+    uint64_t bytes = 0;
     for (const FrameRun& run : runs) {
       const FrameShape shape = run.shape;
       const MbufHead head(shape);
@@ -102,9 +103,10 @@ class DpdkPort final : public FramePort {
           head.write(mbuf);
         }
       }
-      counters_.tx_bytes += uint64_t{shape.length()} * run.count;
+      bytes += uint64_t{shape.length()} * run.count;
       buffer = end;
     }
+    counters_.tx_bytes += bytes;
   }
 
   size_t send(Time, std::span<FrameBuffer> buffers) noexcept override {

@@ -310,10 +310,6 @@ void crc32_update_all(std::span<uint32_t> crcs, const uint8_t* const* strings, s
   for (uint32_t& crc : crcs) crc = kUpdate(crc, {*strings++, size});
 }
 
-uint32_t crc32_word(uint32_t crc, uint32_t word) noexcept {
-  return four_zero_bytes(crc ^ word);
-}
-
 uint32_t crc32_multiply_bitwise(uint32_t a, uint32_t b) noexcept {
   uint32_t product = 0;
   for (; a != 0; a <<= 1) {

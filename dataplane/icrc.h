@@ -29,9 +29,6 @@ uint32_t crc32_update_wide_folding(uint32_t crc, std::span<const uint8_t> bytes)
 bool has_carryless_multiply() noexcept;
 bool has_wide_carryless_multiply() noexcept;
 
-/// The register behind four more bytes, the first in the lowest byte of `word`.
-uint32_t crc32_word(uint32_t crc, uint32_t word) noexcept;
-
 /// The product of two polynomials modulo that of the CRC. Both are reflected as registers are: bit 31 is x^0. A
 /// register times x^(8 n) is the register after n zero bytes.
 uint32_t crc32_multiply(uint32_t a, uint32_t b) noexcept;

@@ -37,6 +37,8 @@ class IndexQueue {
   uint32_t front() const noexcept { return items_[head_ & mask_]; }
   /// The index that `n` others, n < size(), are in front of.
   uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
+  uint32_t second() const noexcept { return at(1); }
+  uint32_t third() const noexcept { return at(2); }
   /// Does nothing when the index is queued already.
   void push(uint32_t index) noexcept {
     if (marks_[index] != 0) return;
@@ -72,7 +74,9 @@ class IndexQueue {
 class IndexQueue::Rotation {
  public:
   explicit Rotation(IndexQueue& queue) noexcept
-      : queue_(queue), items_(queue.items_.get()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {}
+      : queue_(queue), items_(queue.items_.get()), mask_(queue.mask_), head_(queue.head_), size_(queue.size_) {
+    look();
+  }
   ~Rotation() {
     queue_.head_ = size_ == 0 ? 0 : head_;
     queue_.size_ = size_;
@@ -82,24 +86,40 @@ class IndexQueue::Rotation {
 
   bool empty() const noexcept { return size_ == 0; }
   uint32_t size() const noexcept { return size_; }
-  uint32_t front() const noexcept { return items_[head_ & mask_]; }
-  uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
+  uint32_t front() const noexcept { return front_; }
+  uint32_t second() const noexcept { return second_; }
+  uint32_t third() const noexcept { return third_; }
   void rotate() noexcept {
-    items_[(head_ + size_) & mask_] = front();
-    ++head_;
+    items_[(head_ + size_) & mask_] = front_;
+    take_next();
   }
   void pop() noexcept {
-    queue_.marks_[front()] = 0;
+    queue_.marks_[front_] = 0;
     --size_;
-    ++head_;
+    take_next();
   }
 
  private:
+  uint32_t at(uint32_t n) const noexcept { return items_[(head_ + n) & mask_]; }
+  void look() noexcept {
+    front_ = at(0);
+    second_ = at(1);
+    third_ = at(2);
+  }
+  void take_next() noexcept {
+    ++head_;
+    if (size_ < 3) return look();
+    front_ = second_;
+    second_ = third_;
+    third_ = at(2);
+  }
+
   IndexQueue& queue_;
   uint32_t* const items_;
   const uint32_t mask_;
   uint32_t head_;
   uint32_t size_;
+  uint32_t front_, second_, third_;  // as many of them as there are
 };
 
 /// Indexes in the order in which they were added last: with one constant time-out, the order of their deadlines

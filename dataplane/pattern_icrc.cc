@@ -39,6 +39,7 @@ PatternIcrc::PatternIcrc(uint32_t mtu) : mtu_(mtu), power_(mtu + kMostExtendedBy
     // A byte leaves the same of the register wherever it stands, but for the bytes behind it.
     const auto byte = static_cast<uint8_t>(value);
     const uint32_t crc = crc32_update_tables(0, {&byte, 1});
+    for (uint32_t i = 0; i < last_word_.size(); ++i) last_word_[i][value] = crc32_multiply(crc, power_[3 - i]);
     for (uint32_t i = 0; i < word_.size(); ++i) word_[i][value] = crc32_multiply(crc, power_[3 - i + mtu]);
     for (uint32_t i = 0; i < reth_.size(); ++i) reth_[i][value] = crc32_multiply(crc, power_[15 - i + mtu]);
   }
@@ -65,6 +66,9 @@ void PatternIcrc::fill_changes_at_bth() {
   for (uint32_t value = 0; value < 256; ++value)
     for (size_t byte = 0; byte < at_bth_.psn.size(); ++byte)
       at_bth_.psn[byte][value] = change({.psn = value << (8 * byte)});
+  for (size_t byte = 0; byte < acknowledged_.size(); ++byte)
+    for (uint32_t value = 0; value < 256; ++value)
+      acknowledged_[byte][value] = crc32_multiply(at_bth_.psn[byte][value], power_[sizeof(Aeth)]);
 }
 
 void PatternIcrc::fill_full(Kind kind) {

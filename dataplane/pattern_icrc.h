@@ -86,6 +86,16 @@ class PatternIcrc {
   uint32_t behind_bth(uint32_t base, IpVersion version, const BthChange& bth) const noexcept {
     return base ^ at(at_bth_, version, bth);
   }
+  /// The ICRC of an ACK or NAK, whose AETH is given as the word that stands in memory.
+  uint32_t acknowledgement(uint32_t base, IpVersion version, uint32_t psn, uint32_t aeth,
+                           bool ack_request = false) const noexcept {
+    const uint32_t at_bth =
+        base ^ at_bth_.opcode[static_cast<size_t>(version)][static_cast<size_t>(Opcode::kAcknowledge)];
+    const uint32_t word = at_bth ^ (ack_request ? at_bth_.ack_request : 0) ^ aeth;
+    return ~(last_word_[0][word & 0xFF] ^ last_word_[1][(word >> 8) & 0xFF] ^ last_word_[2][(word >> 16) & 0xFF] ^
+             last_word_[3][word >> 24] ^ acknowledged_[0][psn & 0xFF] ^ acknowledged_[1][(psn >> 8) & 0xFF] ^
+             acknowledged_[2][psn >> 16]);
+  }
   /// The ICRC of a packet with `length` bytes of the pattern as payload, from the register behind its last header.
   uint32_t behind_pattern(uint32_t crc, uint32_t length) const noexcept;
   /// The ICRC of any packet with the pattern as payload. `headers` are what `write_headers` wrote for it from `path`.
@@ -127,8 +137,11 @@ class PatternIcrc {
   }
 
   const uint32_t mtu_;
-  Changes at_bth_;                                    // of the register
-  std::array<Changes, kKinds> full_;                  // of the ICRC, by Kind
+  Changes at_bth_;                    // of the register
+  std::array<Changes, kKinds> full_;  // of the ICRC, by Kind
+  PsnTables acknowledged_{};          // of the register behind an AETH, by PSN
+  // What a word leaves of a register that is 0, by byte, the first in memory first.
+  std::array<std::array<uint32_t, 256>, 4> last_word_{};
   std::array<std::array<uint32_t, 256>, 4> word_{};   // by byte, the first in memory first
   std::array<std::array<uint32_t, 256>, 16> reth_{};  // likewise
   std::vector<uint32_t> power_;                       // x^(8n) for n = 0 .. mtu + 20

@@ -41,8 +41,9 @@ bool IcrcCheck::matches(const PeerIcrcBase& sender, const Frame& frame, const Pa
   const BthChange bth{.opcode = packet.opcode, .ack_request = packet.ack_request, .psn = packet.psn};
   const uint8_t* const extended = frame.head + packet.bth_offset + sizeof(Bth);
   if (packet.opcode == Opcode::kAcknowledge) {
-    const uint32_t crc = pattern_icrc_.behind_bth(sender.behind_bth, packet.ip_version, bth);
-    return trailer_of(frame, packet.icrc_offset) == ~crc32_word(crc, load_word<uint32_t>(extended));
+    return trailer_of(frame, packet.icrc_offset) ==
+           pattern_icrc_.acknowledgement(sender.behind_bth, packet.ip_version, packet.psn,
+                                         load_word<uint32_t>(extended), packet.ack_request);
   }
   if (packet.payload_length != mtu_ || packet.opcode > PatternIcrc::kLastOpcode)
     return trailer_of(frame, packet.icrc_offset) == icrc(frame, packet.ip_offset, packet.icrc_offset);
@@ -65,12 +66,6 @@ bool IcrcCheck::matches_middle(const PeerIcrcBase& sender, bool ack_request, uin
                                const Frame& frame) const noexcept {
   const BthChange bth{.opcode = Opcode::kWriteMiddle, .ack_request = ack_request, .psn = psn};
   return full_packet_matches(sender, IpVersion::kIpv4, bth, frame, {frame.head + MirrorImage::kEnd, 0});
-}
-
-bool IcrcCheck::matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept {
-  const uint32_t crc =
-      pattern_icrc_.behind_bth(sender.behind_bth, IpVersion::kIpv4, {.opcode = Opcode::kAcknowledge, .psn = psn});
-  return load_word<uint32_t>(aeth + sizeof(Aeth)) == ~crc32_word(crc, load_word<uint32_t>(aeth));
 }
 
 size_t IcrcCheck::matching_middles(const PeerIcrcBase& sender, uint32_t psn,

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "dataplane/frame_port.h"
+#include "dataplane/load_word.h"
 #include "dataplane/packet.h"
 #include "dataplane/pattern_icrc.h"
 
@@ -34,7 +35,10 @@ class IcrcCheck {
   bool matches(const PeerIcrcBase& sender, const Frame& frame, const ParsedPacket& packet) const noexcept;
 
   /// The same of what MirrorImage recognises: an acknowledgement whose AETH stands at `aeth` ...
-  bool matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept;
+  bool matches_acknowledgement(const PeerIcrcBase& sender, uint32_t psn, const uint8_t* aeth) const noexcept {
+    return load_word<uint32_t>(aeth + sizeof(Aeth)) ==
+           pattern_icrc_.acknowledgement(sender.behind_bth, IpVersion::kIpv4, psn, load_word<uint32_t>(aeth));
+  }
   /// ... a full WRITE_MIDDLE, wholly in `head` or with its payload by reference ...
   bool matches_middle(const PeerIcrcBase& sender, bool ack_request, uint32_t psn, const Frame& frame) const noexcept;
   /// ... and full WRITE_MIDDLEs, wholly in `head`, without AckReq, whose sequence numbers count up from `psn` and do

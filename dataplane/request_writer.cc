@@ -164,6 +164,16 @@ void RequestWriter::write_lines(const HeaderTemplate& path, Opcode opcode, uint3
   }
 }
 
+void RequestWriter::write_any_message(const HeaderTemplate& path, const OutboundMessage& message,
+                                      const RemoteRegion& region, uint32_t psn, std::span<const FrameBuffer> buffers,
+                                      const FramePort::Capabilities& port) const noexcept {
+  const Place place = place_in(port);
+  const auto count = static_cast<uint32_t>(buffers.size());
+  write_first(path, message, region, psn, buffers.front(), place);
+  write_middles(path, opcodes_of(message.verb).middle, psn_add(psn, 1), buffers.subspan(1, count - 2), place);
+  write_last(path, message, psn_add(psn, count - 1), buffers.back(), port);
+}
+
 // A header is one store, sequence number and all.
 RANKWIRE_WIDE void RequestWriter::write_wide_lines(const HeaderTemplate& path, Opcode opcode, uint32_t psn,
                                                    std::span<const FrameBuffer> buffers, Place place) const noexcept {
@@ -223,11 +233,10 @@ void write_acknowledgement(const PatternIcrc& pattern_icrc, const HeaderTemplate
   uint8_t* const end = place - kExtended;
   line.write(end);
   const uint32_t aeth = byte_swapped(uint32_t{acknowledgement.syndrome} << 24 | acknowledgement.msn);
-  const uint32_t crc = pattern_icrc.behind_bth(path.icrc.behind_bth, path.ip_version,
-                                               {.opcode = Opcode::kAcknowledge, .psn = acknowledgement.psn});
   store(end - sizeof(uint32_t), byte_swapped(acknowledgement.psn));
   store(end, aeth);
-  store(end + sizeof aeth, ~crc32_word(crc, aeth));
+  store(end + sizeof aeth,
+        pattern_icrc.acknowledgement(path.icrc.behind_bth, path.ip_version, acknowledgement.psn, aeth));
 }
 
 }  // namespace rankwire

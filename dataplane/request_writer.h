@@ -102,6 +102,9 @@ class RequestWriter {
                         Place place) const noexcept;
   void write_wide_message(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
                           uint32_t psn, std::span<const FrameBuffer> buffers, Place place) const noexcept;
+  void write_any_message(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
+                         uint32_t psn, std::span<const FrameBuffer> buffers,
+                         const FramePort::Capabilities& port) const noexcept;
   uint32_t icrc_of_first(const HeaderTemplate& path, const OutboundMessage& message, const RemoteRegion& region,
                          const BthChange& bth) const noexcept;
   uint32_t icrc_of_last(const HeaderTemplate& path, const OutboundMessage& message,
@@ -239,15 +242,10 @@ inline void RequestWriter::write_middles(const HeaderTemplate& path, Opcode opco
                                                                 const RemoteRegion& region, uint32_t psn,
                                                                 std::span<const FrameBuffer> buffers,
                                                                 const FramePort::Capabilities& port) const noexcept {
-  const Place place = place_in(port);
-  const VerbOpcodes opcodes = opcodes_of(message.verb);
-  const auto count = static_cast<uint32_t>(buffers.size());
-  if (wide_ && path.header_length <= 64 && opcodes.first == Opcode::kWriteFirst &&
+  if (wide_ && path.header_length <= 64 && opcodes_of(message.verb).first == Opcode::kWriteFirst &&
       (message.solicited | (message.bytes & (mtu_ - 1))) == 0)
-    return write_wide_message(path, message, region, psn, buffers, place);
-  write_first(path, message, region, psn, buffers.front(), place);
-  write_middles(path, opcodes.middle, psn_add(psn, 1), buffers.subspan(1, count - 2), place);
-  write_last(path, message, psn_add(psn, count - 1), buffers.back(), port);
+    return write_wide_message(path, message, region, psn, buffers, place_in(port));
+  write_any_message(path, message, region, psn, buffers, port);
 }
 
 /// The shape of an ACK or NAK: its ICRC ends where payloads begin.

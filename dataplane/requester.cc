@@ -154,6 +154,33 @@ inline void Requester::take_credits(const RequesterPool& pool, uint8_t syndrome,
 
 AckReception Requester::acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept {
   const Step step(*this, acknowledgement);
+  return answers_all(pool, acknowledgement) ? finish_all(pool, now) : acknowledge_some(pool, now, acknowledgement);
+}
+
+// Whether it is what most acknowledgements are: that of everything under way, which is all of the oldest message.
+inline bool Requester::answers_all(const RequesterPool& pool, const Acknowledgement& acknowledgement) const noexcept {
+  constexpr uint8_t kPlain = kSyndromeTypeAck | kCreditsInvalid;
+  if (acknowledgement.syndrome != kPlain || next_ != end_ || psn_add(acknowledgement.psn, 1) != end_ ||
+      messages_.empty() || credits_limited_ || (holds_ & ~kNothingToSend) != 0)
+    return false;
+  const OutboundMessage& oldest = pool.messages[messages_.head];
+  return oldest.first_psn == unacked_ && psn_add(unacked_, oldest.packets) == end_ && oldest.verb != Verb::kRead;
+}
+
+// Does for it what `acknowledge_some` would.
+inline AckReception Requester::finish_all(RequesterPool& pool, Time now) noexcept {
+  const bool sampled = sample_psn_ == psn_add(end_, kPsnMask);
+  finish_oldest(pool, now);
+  unacked_ = end_;
+  retries_ = timeouts_ = not_ready_retries_ = 0;
+  repairing_ = false;
+  sample_psn_ = kNoSample;
+  deadline_ = Time::never();
+  return {AckOutcome::kProgress, sampled ? now - sample_sent_ : Duration::max()};
+}
+
+AckReception Requester::acknowledge_some(RequesterPool& pool, Time now,
+                                         const Acknowledgement& acknowledgement) noexcept {
   if (state_ == State::kError) return {AckOutcome::kStale};
   const uint32_t psn = acknowledgement.psn;
   const int32_t ahead = psn_distance(unacked_, psn);

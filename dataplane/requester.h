@@ -134,8 +134,11 @@ class alignas(64) Requester {
   }
   /// The packets of the message that is next, if `new_packets` are all of it and more than two; otherwise 0.
   uint32_t whole_message(const ReliableOptions& options) const noexcept {
-    if (!at_first() || cursor_packets_ <= 2) return 0;
-    return new_packets(options, UINT32_MAX) == cursor_packets_ ? cursor_packets_ : 0;
+    const bool is_whole = at_first() && cursor_packets_ > 2 && holds_ == 0 && next_ == end_ &&
+                          cursor_middle_ != Opcode::kReadRequest && !credits_limited_ &&
+                          in_flight() + cursor_packets_ <= options.window &&
+                          since_ack_request_ + cursor_packets_ <= options.ack_every;
+    return is_whole ? cursor_packets_ : 0;
   }
   /// How many of them are MIDDLEs, if the next one is.
   uint32_t new_middles(const ReliableOptions& options, uint32_t limit) const noexcept {
@@ -143,7 +146,17 @@ class alignas(64) Requester {
   }
   /// The same as the last look found it, less those sent since: never too many. 0: look again.
   uint32_t plain_packets() const noexcept { return plain_; }
-  void look_ahead(const ReliableOptions& options) noexcept { plain_ = new_middles(options, UINT32_MAX); }
+  /// Looks again. Whether there are any.
+  bool look_ahead(const ReliableOptions& options) noexcept {
+    plain_ = new_middles(options, UINT32_MAX);
+    return plain_ > 0;
+  }
+  void plain_packet_sent() noexcept {
+    next_ = end_ = psn_add(next_, 1);
+    ++cursor_packet_;
+    ++since_ack_request_;
+    --plain_;
+  }
   void middles_sent(uint32_t count) noexcept {
     next_ = end_ = psn_add(next_, count);
     cursor_packet_ += count;
@@ -222,6 +235,10 @@ class alignas(64) Requester {
   AckOutcome wait_for_receiver(RequesterPool& pool, Time now, uint8_t code) noexcept;
   AckOutcome repair(RequesterPool& pool, AckOutcome outcome) noexcept;
   void rewind(const RequesterPool& pool) noexcept;
+  bool answers_all(const RequesterPool& pool, const Acknowledgement& acknowledgement) const noexcept;
+  AckReception finish_all(RequesterPool& pool, Time now) noexcept;
+  [[gnu::noinline]] AckReception acknowledge_some(RequesterPool& pool, Time now,
+                                                  const Acknowledgement& acknowledgement) noexcept;
   bool advance(RequesterPool& pool, Time now, uint32_t psn) noexcept;
   void finish_oldest(RequesterPool& pool, Time now) noexcept;
   void progress(RequesterPool& pool, Time now, uint32_t psn) noexcept;

@@ -59,17 +59,30 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
   return options_.queue_pairs > 1 && options_.spread == Spread::kSplit && !ends.control;
 }
 
-size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
-  last_now_ = now;
-  const size_t n = std::min<size_t>(messages.size(), messages_in_flight_ - messages_taken_);
-  for (const Message& message : messages.first(n)) take(now, message);
-  messages_taken_ += static_cast<uint32_t>(n);
-  counters_.post_refused += messages.size() - n;
-  return n;
+[[gnu::always_inline]] inline void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
+  Requester& requester = requesters_[queue_pair];
+  const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
+  const Time deadline = requester.deadline();
+  requester.post(*pool_, slot);
+  if (!waits || records_causes()) after_step(queue_pair, last_now_, deadline);
+}
+
+// A SEND, or a WRITE to `offset` in the peer's memory.
+[[gnu::always_inline]] inline void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
+  OutboundMessage& request = pool_->messages[slot];
+  const QueuePairEnd& end = ends_[request.queue_pair];
+  request.remote_address = end.remote.address + offset;
+  request.rkey = end.remote.key;
+  if (!remote_slots_.empty()) {
+    RemoteSlots& slots = remote_slots_[request.queue_pair];
+    request.remote_address += slots.written * slots.bytes;
+    if (!has_following_immediate(request, options_.verb) && ++slots.written == slots.count) slots.written = 0;
+  }
+  post_slot(slot, request.queue_pair);
 }
 
 // The pools hold all requests of as many messages as may be posted.
-void RoceTransport::take(Time now, const Message& message) noexcept {
+[[gnu::always_inline]] inline void RoceTransport::take(Time now, const Message& message) noexcept {
   const ConnectionEnds& ends = connections_[message.connection.value];
   assert(ends.source != kNone && "the connection's source is not here");
   const bool split = is_split(ends);
@@ -93,6 +106,15 @@ void RoceTransport::take(Time now, const Message& message) noexcept {
     describe(part);
     post_parts(part, split ? options_.queue_pairs : 1);
   }
+}
+
+size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
+  last_now_ = now;
+  const size_t n = std::min<size_t>(messages.size(), messages_in_flight_ - messages_taken_);
+  for (const Message& message : messages.first(n)) take(now, message);
+  messages_taken_ += static_cast<uint32_t>(n);
+  counters_.post_refused += messages.size() - n;
+  return n;
 }
 
 void RoceTransport::post_parts(OutboundMessage part, uint32_t parts) noexcept {
@@ -142,30 +164,8 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
   post_request(part);
 }
 
-// A SEND, or a WRITE to `offset` in the peer's memory.
-[[gnu::always_inline]] inline void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
-  OutboundMessage& request = pool_->messages[slot];
-  const QueuePairEnd& end = ends_[request.queue_pair];
-  request.remote_address = end.remote.address + offset;
-  request.rkey = end.remote.key;
-  if (!remote_slots_.empty()) {
-    RemoteSlots& slots = remote_slots_[request.queue_pair];
-    request.remote_address += slots.written * slots.bytes;
-    if (!has_following_immediate(request, options_.verb) && ++slots.written == slots.count) slots.written = 0;
-  }
-  post_slot(slot, request.queue_pair);
-}
-
 void RoceTransport::post_request(const OutboundMessage& request) noexcept {
   post_slot(pool_->messages.put(request), request.queue_pair);
-}
-
-[[gnu::always_inline]] inline void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
-  Requester& requester = requesters_[queue_pair];
-  const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
-  const Time deadline = requester.deadline();
-  requester.post(*pool_, slot);
-  if (!waits || records_causes()) after_step(queue_pair, last_now_, deadline);
 }
 
 size_t RoceTransport::report_finished(std::span<Event> events) noexcept {

@@ -107,20 +107,20 @@ inline uint32_t RoceTransport::find_runs(std::span<const Frame> frames,
 
 // The short way for what most packets are: acknowledgements and MIDDLEs as the peer must have written them. How many of
 // the run's leading frames are of that kind, and accepted.
-inline size_t RoceTransport::accept_image(Port& port, std::span<const Frame> run, uint32_t presumed,
+inline size_t RoceTransport::accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed,
                                           Time now) noexcept {
   const Frame& first = run.front();
-  if (presumed == kNone || &port_of(ends_[presumed]) != &port) return 0;
+  if (presumed == kNone || port_of_lane_[ends_[presumed].lane] != port) return 0;
   const auto opcode = static_cast<Opcode>(first.head[MirrorImage::kBth]);
-  if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(presumed, first, now) ? 1 : 0;
+  if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(port, presumed, first, now) ? 1 : 0;
   if (opcode != Opcode::kWriteMiddle || options_.payload != PayloadMode::kPattern) return 0;
   if (first.tail_length > 0 || MirrorImage(templates_[presumed], first.head).asks())
     return accept_middle(presumed, first) ? 1 : 0;
   return accept_middles(presumed, run);
 }
 
-[[gnu::always_inline]] inline bool RoceTransport::accept_acknowledgement(uint32_t queue_pair, const Frame& frame,
-                                                                         Time now) noexcept {
+[[gnu::always_inline]] inline bool RoceTransport::accept_acknowledgement(uint32_t port, uint32_t queue_pair,
+                                                                         const Frame& frame, Time now) noexcept {
   const HeaderTemplate& own = templates_[queue_pair];
   if (frame.head_length < MirrorImage::kAcknowledgementBytes || frame.tail_length > 0 ||
       !MirrorImage(own, frame.head).is_acknowledgement())
@@ -131,8 +131,8 @@ inline size_t RoceTransport::accept_image(Port& port, std::span<const Frame> run
   ++counters_.packets_rx;
   counters_.bytes_rx += frame.length();
   const uint32_t aeth = reinterpret_cast<const Be32*>(end)->value();
-  on_acknowledgement(queue_pair, {.psn = psn, .msn = aeth & kPsnMask, .syndrome = static_cast<uint8_t>(aeth >> 24)},
-                     now);
+  on_acknowledgement(port, queue_pair,
+                     {.psn = psn, .msn = aeth & kPsnMask, .syndrome = static_cast<uint8_t>(aeth >> 24)}, now);
   return true;
 }
 
@@ -181,14 +181,14 @@ size_t RoceTransport::accept_middles(uint32_t queue_pair, std::span<const Frame>
 
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
-  Port& port = *ports_[port_of_lane_[lane_index]];
+  const uint32_t port = port_of_lane_[lane_index];
   for (uint32_t received = 0; received < TransmitLane::kBurst; received += kReceiveBurst) {
     // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
     // what is there.
     if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
     const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
     if (frames.empty()) return;
-    const size_t kept = port.buffer ? keep_in_buffer(port, frames) : frames.size();
+    const size_t kept = ports_[port]->buffer ? keep_in_buffer(*ports_[port], frames) : frames.size();
     std::array<ReceivedRun, kReceiveBurst> runs;
     const uint32_t found = find_runs(frames.first(kept), runs);
     std::span<const Frame> waiting = frames.first(kept);
@@ -208,7 +208,8 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
 }
 
 // True: the frame is kept.
-bool RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
+bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) noexcept {
+  Port& port = *ports_[port_index];
   const ParsedPacket packet = parse(frame);
   if (is_foreign(packet.reject)) {
     if (is_for_neighbours(packet.reject)) port.neighbours.receive(frame);
@@ -246,7 +247,8 @@ bool RoceTransport::accept(Port& port, const Frame& frame, Time now) noexcept {
     if (notification_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
   }
   if (packet.opcode == Opcode::kAcknowledge) {
-    on_acknowledgement(queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
+    on_acknowledgement(port_index, queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome},
+                       now);
   } else if (is_read_response(packet.opcode)) {
     on_response(queue_pair, packet, frame.arrival, now);
   } else if (packet.opcode == Opcode::kCongestionNotification) {
@@ -278,7 +280,7 @@ void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) n
   }
 }
 
-[[gnu::always_inline]] inline void RoceTransport::on_acknowledgement(uint32_t queue_pair,
+[[gnu::always_inline]] inline void RoceTransport::on_acknowledgement(uint32_t port, uint32_t queue_pair,
                                                                      const Acknowledgement& acknowledgement,
                                                                      Time now) noexcept {
   if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck) count_nak(queue_pair, acknowledgement);
@@ -290,8 +292,7 @@ void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) n
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
   const QueuePairEnd& end = ends_[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
-  if (reception.round_trip != Duration::max() && !fetches)
-    round_trips_[port_of_lane_[end.lane]].add(reception.round_trip);
+  if (reception.round_trip != Duration::max() && !fetches) round_trips_[port].add(reception.round_trip);
   if (reception.outcome != AckOutcome::kProgress) {
     details_.stale_acks += reception.outcome == AckOutcome::kStale;
     details_.ghost_acks += reception.outcome == AckOutcome::kGhost;

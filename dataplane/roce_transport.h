@@ -83,8 +83,6 @@ class RoceTransport final : public Transport, private BellListener {
   static constexpr uint32_t kNone = UINT32_MAX;
   /// Frames that are received at once: so few that what is read of them stays in the innermost cache.
   static constexpr uint32_t kReceiveBurst = 32;
-  /// How far ahead queue pairs that wait for their turn are looked at.
-  static constexpr uint32_t kTurnsAhead = 3;
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
@@ -204,18 +202,19 @@ class RoceTransport final : public Transport, private BellListener {
   void expect(uint32_t lane) const noexcept override;
   void expect(uint32_t lane, const Frame& frame) const noexcept override;
   void expect_turns() const noexcept;
-  size_t accept_image(Port& port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
-  bool accept_acknowledgement(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
+  size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
+  bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
   bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
-  bool accept(Port& port, const Frame& frame, Time now) noexcept;
+  bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
   EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
   void place_early(uint32_t queue_pair, Time arrival) noexcept;
   void drop_early(uint32_t queue_pair) noexcept;
   void release_batch(FramePort& port, std::span<Frame> frames) noexcept;
   void count_reject(Reject reject) noexcept;
   void count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept;
-  void on_acknowledgement(uint32_t queue_pair, const Acknowledgement& acknowledgement, Time now) noexcept;
+  void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
+                          Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
   void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
   void owe_answer(uint32_t queue_pair) noexcept;
@@ -264,26 +263,29 @@ class RoceTransport final : public Transport, private BellListener {
   void transmit(uint32_t lane, Time now) noexcept;
   void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
-  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
-  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
-  bool transmit_packets(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  uint32_t transmit_messages(TransmitLane& lane, std::span<const FrameBuffer> buffers, uint32_t& run,
-                             Time now) noexcept;
-  void transmit_message(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers,
-                        Time now) noexcept;
-  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, std::span<const FrameBuffer> buffers, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
+  void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
+  void count_data(uint32_t packets, uint32_t length) noexcept;
+  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
+
+  // roce_turns.cc
+  using FrameBuffers = std::span<const FrameBuffer>;
   template <class Queue>
   void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
                   uint32_t turn) const noexcept;
   template <class Queue>
   void end_turn(Queue& senders, bool goes_on) const noexcept;
-  void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
-  void count_data(uint32_t packets, uint32_t length) noexcept;
-  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
+  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
+  uint32_t transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  uint32_t transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  uint32_t transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
+  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
+  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void transmit_message(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
+  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
+  bool transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer, Time now) noexcept;
 
   // roce_answer.cc
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
@@ -291,7 +293,7 @@ class RoceTransport final : public Transport, private BellListener {
   bool transmit_reader(TransmitLane& lane, Time now) noexcept;
   bool owes_response(uint32_t queue_pair) const noexcept;
   uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, std::span<const FrameBuffer> buffers,
+  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, FrameBuffers buffers,
                       const FramePort::Capabilities& port) noexcept;
 
   const RoceOptions options_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/icrc.h"
+#include "dataplane/load_word.h"
 #include "dataplane/packet.h"
 #include "dataplane/request_writer.h"
 
@@ -97,13 +98,12 @@ class AcknowledgingPort final : public FramePort {
   };
 
   void answer(const uint8_t* head) noexcept {
-    const Bth& bth =
-        reinterpret_cast<const TransportHeader*>(head + kMinBaseHeaderBytes - sizeof(TransportHeader))->bth;
-    if ((bth.ack_request & Bth::kAckRequest) == 0) return;
-    const uint32_t connection = bth.destination_qp.value() - first_queue_pair_;
-    if (connection >= answers_.size()) return;
+    // The second half of BTH: reserved, the queue pair, AckReq, and the PSN.
+    const uint64_t half = byte_swapped(load_word<uint64_t>(head + kMinBaseHeaderBytes - sizeof(uint64_t)));
+    const uint32_t connection = (static_cast<uint32_t>(half >> 32) & kPsnMask) - first_queue_pair_;
+    if ((half & uint32_t{Bth::kAckRequest} << 24) == 0 || connection >= answers_.size()) return;
     __builtin_prefetch(&answers_[connection], 1);
-    owed_.push_back({connection, bth.psn.value()});
+    owed_.push_back({connection, static_cast<uint32_t>(half) & kPsnMask});
   }
 
   // The buffer holds an acknowledgement already: what differs is written over it.
@@ -111,8 +111,6 @@ class AcknowledgingPort final : public FramePort {
     Answers& own = answers_[owed.connection];
     own.messages = psn_add(own.messages, 1);
     const Be32 aeth(uint32_t{Acknowledgement().syndrome} << 24 | own.messages);
-    const uint32_t behind_bth =
-        pattern_icrc_.behind_bth(own.icrc, headers_.ip_version, {.opcode = Opcode::kAcknowledge, .psn = owed.psn});
     uint8_t* const end = place - kIcrcBytes - sizeof(Aeth);
     auto* const transport = reinterpret_cast<TransportHeader*>(end - sizeof(TransportHeader));
     // In words as wide as those that a receiver reads: it would wait for narrower ones to leave the store buffer.
@@ -121,7 +119,8 @@ class AcknowledgingPort final : public FramePort {
     const Be32 psn(owed.psn);
     std::memcpy(&transport->bth.ack_request, &psn, sizeof psn);
     std::memcpy(end, &aeth, sizeof aeth);
-    const uint32_t icrc = ~crc32_word(behind_bth, std::bit_cast<uint32_t>(aeth));
+    const uint32_t icrc =
+        pattern_icrc_.acknowledgement(own.icrc, headers_.ip_version, owed.psn, std::bit_cast<uint32_t>(aeth));
     std::memcpy(end + sizeof aeth, &icrc, sizeof icrc);
   }
   // The bits of `mask` in the eight bytes at `place`.

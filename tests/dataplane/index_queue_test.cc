@@ -52,7 +52,8 @@ TEST(IndexQueue, TakesTurnsInALoopAsOneByOne) {
     IndexQueue::Rotation turns(looped);
     for (auto turn = random.below(10); turn > 0 && !turns.empty(); --turn) {
       ASSERT_EQ(turns.front(), plain.front());
-      ASSERT_EQ(turns.at(turns.size() - 1), plain.at(plain.size() - 1));
+      if (turns.size() > 1) ASSERT_EQ(turns.second(), plain.at(1));
+      if (turns.size() > 2) ASSERT_EQ(turns.third(), plain.at(2));
       if (random.below(3) == 0) {
         turns.pop();
         plain.pop();

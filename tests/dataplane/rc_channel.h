@@ -274,6 +274,8 @@ class RcChannel {
     rule(packets <= limit, "new packets are within their limit");
     Requester twin = requester_, whole = requester_;
     const bool is_whole = packets == whole.whole_message(options_.requester);
+    rule(!is_whole || (whole.at_first() && packets > 2 && packets == whole.packets_left()),
+         "what is sent at once is a whole message");
     const uint32_t message = twin.next_message();
     for (uint32_t sent = 0; sent < packets;) {
       const bool can_send = requester_.can_send(options_.requester);
