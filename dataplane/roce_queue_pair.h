@@ -42,6 +42,15 @@ struct alignas(64) QueuePairEnd {
 };
 static_assert(sizeof(QueuePairEnd) == 64);
 
+/// The queue pairs here that a connection uses, by the first of them.
+struct ConnectionEnds {
+  uint32_t source = QueuePairEnd::kNone;       ///< they send its messages
+  uint32_t destination = QueuePairEnd::kNone;  ///< they receive them
+  NicId source_nic, destination_nic;
+  uint32_t largest_message : 31 = 0;  ///< bytes
+  bool control : 1 = false;
+};
+
 /// The memory that the peer lets a queue pair write to, when messages have places of their own there: see EndPoint.
 struct RemoteSlots {
   uint64_t bytes = 0;  ///< of each

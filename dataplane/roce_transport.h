@@ -92,13 +92,6 @@ class RoceTransport final : public Transport, private BellListener {
     uint32_t queue_pair;
     uint32_t count;
   };
-  struct ConnectionEnds {
-    uint32_t source = kNone;       ///< first of the queue pairs here that send its messages
-    uint32_t destination = kNone;  ///< first of those that receive them
-    NicId source_nic, destination_nic;
-    uint32_t largest_message : 31 = 0;  ///< bytes
-    bool control : 1 = false;
-  };
   uint64_t packets_tx() const noexcept {
     return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
   }

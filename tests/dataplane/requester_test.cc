@@ -187,6 +187,75 @@ TEST_F(RequesterTest, CumulativeAckCompletesAllMessagesItCovers) {
   EXPECT_EQ(requester_.deadline(), Time::never());
 }
 
+// One acknowledgement of all that is under way leaves the requester as it is after the same in parts, whatever
+// happened to the message before.
+TEST_F(RequesterTest, OneAckOfAWholeMessageLeavesWhatAcksOfItsPartsDo) {
+  struct End {
+    AckOutcome outcome;
+    uint32_t in_flight, oldest, next, retries;
+    uint8_t holds;
+    Time deadline, acked;
+    bool finished, repairs_again, operator==(const End&) const = default;
+  };
+  const auto end_after = [this](bool timed_out, bool in_parts) {
+    pool_.finished = {};
+    requester_ = Requester(kFirstPsn);
+    const uint32_t slot = post(6 * 1024);
+    send_all(Time(10));
+    if (timed_out) {
+      EXPECT_EQ(requester_.expire(pool_), AckOutcome::kRewind);
+      EXPECT_EQ(nak(kFirstPsn), AckOutcome::kRewind);
+      EXPECT_EQ(requester_.retries(), 2u);
+      send_all(Time(20));
+    }
+    if (in_parts) ack(kFirstPsn + 2, Time(30));
+    const AckOutcome outcome = ack(kFirstPsn + 5, Time(40));
+    End end{.outcome = outcome,
+            .in_flight = requester_.in_flight(),
+            .oldest = requester_.oldest_unacknowledged(),
+            .next = requester_.next_psn(),
+            .retries = requester_.retries(),
+            .holds = requester_.holds(),
+            .deadline = requester_.deadline(),
+            .acked = pool_.messages[slot].acked,
+            .finished = finished() == slot,
+            .repairs_again = false};
+    // The loss of the next message is a new one.
+    post(1024);
+    send_all(Time(50));
+    end.repairs_again = nak(kFirstPsn + 6) == AckOutcome::kRewind;
+    return end;
+  };
+  for (const bool timed_out : {false, true}) {
+    const End once = end_after(timed_out, false);
+    EXPECT_EQ(once, end_after(timed_out, true)) << timed_out;
+    const End expected{.outcome = AckOutcome::kProgress,
+                       .in_flight = 0,
+                       .oldest = kFirstPsn + 6,
+                       .next = kFirstPsn + 6,
+                       .retries = 0,
+                       .holds = Requester::kNothingToSend,
+                       .deadline = Time::never(),
+                       .acked = Time(40),
+                       .finished = true,
+                       .repairs_again = true};
+    EXPECT_EQ(once, expected) << timed_out;
+  }
+}
+
+TEST_F(RequesterTest, RoundTripIsMeasuredByTheAckOfTheAskingPacket) {
+  // Three packets, fewer than ack_every: the last one asks. Acknowledged at once, or behind a part.
+  for (const bool in_parts : {false, true}) {
+    const uint32_t first = requester_.next_psn();
+    post(3 * 1024);
+    send_all(Time(100));
+    if (in_parts) ack(first, Time(150));
+    const AckReception reception =
+        requester_.acknowledge(pool_, Time(170), {.psn = first + 2, .msn = 0, .syndrome = 0x1F});
+    EXPECT_EQ(reception.round_trip, Duration(70)) << in_parts;
+  }
+}
+
 TEST_F(RequesterTest, MessageTimesAreThoseOfItsPackets) {
   const uint32_t slot = post(2048);
   send(Time(10));
