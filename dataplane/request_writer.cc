@@ -16,7 +16,7 @@ void store(uint8_t* out, Word word) noexcept {
   std::memcpy(out, &word, sizeof word);
 }
 
-#define RANKWIRE_WIDE __attribute__((target("avx512f")))
+#define RANKWIRE_WIDE [[gnu::target("avx512f")]]
 
 constexpr __mmask16 kLastWord = 0x8000;  // of the headers: where the PSN stands
 
