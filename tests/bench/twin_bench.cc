@@ -34,6 +34,10 @@ double resident_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+constexpr uint32_t hosts_of(uint32_t arity) {
+  return arity * arity * arity / 4;
+}
+
 /// Every host sends to one other, no two to the same.
 std::vector<uint32_t> permutation(uint32_t hosts) {
   std::vector<uint32_t> order(hosts);
@@ -95,7 +99,7 @@ FabricSwitchOptions switch_options() {
 class Twin {
  public:
   explicit Twin(uint32_t arity)
-      : hosts_(arity * arity * arity / 4),
+      : hosts_(hosts_of(arity)),
         plan_(plan_of(hosts_)),
         pool_(size_t{hosts_} * kFrames, kFrameBytes, PoolUse::kOneThread),
         bells_(hosts_, BellUse::kOneThread),
@@ -150,7 +154,6 @@ class Twin {
         !fabric_->conserved())
       fail_run("the twin has lost packets: {} retransmitted", counters.retransmitted);
   }
-  uint32_t hosts() const { return hosts_; }
   uint64_t data_packets() const { return transport_->counters().data_packets_tx; }
   uint64_t turns() const { return turns_; }
   /// Of a host's line as of a switch's.
@@ -191,22 +194,46 @@ class Twin {
   Clock::duration in_fabric_{}, in_transport_{};
 };
 
-void run(uint32_t arity) {
+/// What one run took, and what it did, which is the same every time.
+struct Measured {
+  double built = 0, took = 0;  ///< CPU seconds
+  double packets = 0, hops = 0, turns = 0;
+  double fabric_share = 0;
+  double resident = 0;  ///< MiB, the most of the process so far
+  Time end;
+};
+
+Measured measure(uint32_t arity) {
   const double begin = cpu_seconds();
   Twin twin(arity);
   const double built = cpu_seconds();
   twin.run();
   const double took = cpu_seconds() - built;
   twin.expect_clean();
-  const auto packets = static_cast<double>(twin.data_packets()), hops = static_cast<double>(twin.hops());
+  return {.built = built - begin,
+          .took = took,
+          .packets = static_cast<double>(twin.data_packets()),
+          .hops = static_cast<double>(twin.hops()),
+          .turns = static_cast<double>(twin.turns()),
+          .fabric_share = twin.fabric_share(),
+          .resident = resident_mib(),
+          .end = twin.now()};
+}
+
+void run(uint32_t arity) {
+  std::vector<Measured> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(measure(arity));
+  const double resident = runs.front().resident;  // later ones find memory that those before have left
+  std::ranges::sort(runs, {}, &Measured::took);
+  const Measured& middle = runs[runs.size() / 2];
   std::printf(
-      "twin          fat-tree k=%u, %u hosts, permutation of 2 MB, an ACK a packet: %.2f s of CPU (and %.2f s to "
-      "build) "
-      "for %.0f data packets, %.2f M packet-hops/s, %.3f ms of virtual time\n"
+      "twin          fat-tree k=%u, %u hosts, permutation of 2 MB, an ACK a packet: %.2f s of CPU (%.2f .. %.2f, and "
+      "%.2f s to build) for %.0f data packets, %.2f M packet-hops/s, %.3f ms of virtual time\n"
       "              %.0f ns and %.2f turns of the loop a data packet, %.0f%% of the time in the fabric, the rest in "
       "the NICs; %.0f MiB resident\n",
-      arity, twin.hosts(), took, built - begin, packets, hops / took / 1e6, static_cast<double>(twin.now().ps) / 1e9,
-      took * 1e9 / packets, static_cast<double>(twin.turns()) / packets, 100 * twin.fabric_share(), resident_mib());
+      arity, hosts_of(arity), middle.took, runs.front().took, runs.back().took, middle.built, middle.packets,
+      middle.hops / middle.took / 1e6, static_cast<double>(middle.end.ps) / 1e9, middle.took * 1e9 / middle.packets,
+      middle.turns / middle.packets, 100 * middle.fabric_share, resident);
 }
 
 }  // namespace
