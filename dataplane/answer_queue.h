@@ -1,15 +1,15 @@
 // Answers that must be sent as they were when they were made.
 #pragma once
 
-#include <array>
 #include <cassert>
 #include <cstdint>
+#include <memory>
 
 #include "dataplane/packet.h"
 
 namespace rankwire {
 
-/// First in, first out, of fixed capacity. One thread.
+/// First in, first out, of fixed capacity. No allocation after construction; one thread.
 class AnswerQueue {
  public:
   static constexpr uint32_t kCapacity = 256;
@@ -36,7 +36,8 @@ class AnswerQueue {
 
  private:
   uint32_t head_ = 0, size_ = 0;
-  std::array<Answer, kCapacity> answers_;
+  // Apart, so that whether there are any is known from memory that a lane looks at anyway.
+  std::unique_ptr<Answer[]> answers_ = std::make_unique<Answer[]>(kCapacity);
 };
 
 }  // namespace rankwire

@@ -17,9 +17,8 @@ class IndexQueue {
  public:
   /// Of 0 .. capacity - 1.
   explicit IndexQueue(uint32_t capacity = 0)
-      : items_(std::make_unique<uint32_t[]>(std::bit_ceil(capacity))),
-        own_marks_(std::make_unique<uint8_t[]>(capacity)),
-        marks_(own_marks_.get()),
+      : items_(std::make_unique<uint32_t[]>(std::bit_ceil(capacity) + capacity / sizeof(uint32_t) + 1)),
+        marks_(reinterpret_cast<uint8_t*>(items_.get() + std::bit_ceil(capacity))),
         mask_(std::bit_ceil(capacity) - 1) {}
   /// Of at most `capacity` of the indexes of `marks`: a byte each, 0 to begin with, borrowed. Queues that never hold
   /// the same index share them.
@@ -61,9 +60,8 @@ class IndexQueue {
   }
 
  private:
-  std::unique_ptr<uint32_t[]> items_;
-  std::unique_ptr<uint8_t[]> own_marks_;
-  uint8_t* marks_;  // not 0: queued
+  std::unique_ptr<uint32_t[]> items_;  // the places, and behind them the queue's own marks, if it has any
+  uint8_t* marks_;                     // not 0: queued
   uint32_t mask_;
   uint32_t head_ = 0;  // counts on
   uint32_t size_ = 0;

@@ -114,7 +114,7 @@ class alignas(64) MemoryPort final : public FramePort {
     });
     if (sent > 0) bell_.ring();
     tx_frames_ += sent;
-    tx_refused_ += count - sent;
+    if (sent < count) tx_refused_ += count - sent;
     return sent;
   }
 
@@ -140,8 +140,9 @@ class alignas(64) MemoryPort final : public FramePort {
   FramePool& pool_;
   Ring &out_, &in_;
   const Doorbell bell_;
-  uint64_t tx_frames_ = 0, tx_bytes_ = 0, rx_frames_ = 0, rx_bytes_ = 0, tx_refused_ = 0;
-  // Seldom needed.
+  uint64_t tx_frames_ = 0, tx_bytes_ = 0;
+  // What sending does not need.
+  uint64_t rx_frames_ = 0, rx_bytes_ = 0, tx_refused_ = 0;
   const std::shared_ptr<MemoryLink<Ring>> link_;
   const std::string name_;
 };

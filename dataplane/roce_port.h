@@ -19,16 +19,16 @@ namespace rankwire {
 struct alignas(64) RocePort {
   RocePort(const PortBinding& first, uint32_t lane, Bandwidth line_rate, const NeighbourOptions& options,
            std::span<const Nic> nics)
-      : id(first.id), first_lane(lane), pauses(line_rate), neighbours(options, nics) {
+      : pauses(line_rate), id(first.id), first_lane(lane), neighbours(options, nics) {
     if (!nics.empty()) station = nics.front().mac;
     if (first.receive_buffer) buffer = std::make_unique<ReceiveBuffer>(*first.receive_buffer, line_rate);
   }
 
-  // What every turn looks at stands in front.
+  PauseTimers pauses;  ///< what the far end of the line has paused
+  // What every turn looks at is in one cache line: the end of `pauses`, and of `neighbours` the beginning.
   PortId id;
   uint32_t first_lane;
   std::unique_ptr<ReceiveBuffer> buffer;  ///< of a slow receiver
-  PauseTimers pauses;                     ///< what the far end of the line has paused
   Neighbours neighbours;
   std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
   std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs

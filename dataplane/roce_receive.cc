@@ -56,7 +56,6 @@ bool carries_data(Opcode opcode) noexcept {
   lanes_[lane].fetch();
   // What every transmission looks at.
   const Port* const port = ports_[port_of_lane_[lane]].get();
-  __builtin_prefetch(port);
   __builtin_prefetch(&port->neighbours);
   __builtin_prefetch(bindings_[lane].port, 1);
 }

@@ -58,9 +58,10 @@ class alignas(64) TransmitLane {
   IndexQueue senders;                  ///< queue pairs that may send requests, in the order of their turns
   IndexQueue repliers;                 ///< queue pairs that owe an answer: what it says is decided when it is sent
   IndexQueue readers;                  ///< queue pairs that owe READ responses, in the order of their turns
-  bool after_response = false;         ///< the turn before was one of `readers`
+  AnswerQueue answers;                 ///< answers that were decided before; sent before those of `repliers`
   Time discovery_due = Time::never();  ///< when neighbour discovery has something to send
   Time pause_due = Time::never();      ///< when the far end is to be paused, or to go on
+  bool after_response = false;         ///< the turn before was one of `readers`
   bool owes_notification = false;      ///< CNPs are to be sent, before all that queue pairs send
   uint32_t run = 0;                    ///< packets that the first of `senders` has sent in this turn
 
@@ -72,7 +73,6 @@ class alignas(64) TransmitLane {
     for (const uint8_t* line = begin; line < end; line += 64) __builtin_prefetch(line, 1);
     __builtin_prefetch(&frames_[0], 1);
     __builtin_prefetch(&run_[0], 1);
-    __builtin_prefetch(&answers);
   }
 
   PortId id() const noexcept { return id_; }
@@ -192,9 +192,6 @@ class alignas(64) TransmitLane {
   std::array<FrameBuffer, 2 * kHandful> frames_;
   std::array<FrameRun, kHandful> run_;
   MessageFrames message_;  // of the last that was staged in whole
-
- public:
-  AnswerQueue answers;  ///< answers that were decided before; sent before those of `repliers`
 };
 
 }  // namespace rankwire
