@@ -100,7 +100,7 @@ class PauseTimers {
   // By priority: the last pause as far as it is known, and the time of all those before.
   std::array<Time, kPriorities> since_, until_;
   std::array<Duration, kPriorities> paused_time_{};
-  Time latest_ = Time::long_ago();  // of until_; at the end, where RocePort has it beside what else is often asked
+  Time latest_ = Time::long_ago();  // of until_; the last member: see RocePort
 };
 
 }  // namespace rankwire

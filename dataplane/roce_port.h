@@ -37,5 +37,8 @@ struct alignas(64) RocePort {
   MacAddress station;                  ///< that pauses come from
   uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0, icrc_errors = 0;
 };
+// PauseTimers ends with a time, and Neighbours begins with one.
+static_assert(sizeof(PauseTimers) % 64 >= sizeof(Time));
+static_assert(sizeof(PauseTimers) % 64 + sizeof(PortId) + sizeof(uint32_t) + sizeof(void*) + sizeof(Time) <= 64);
 
 }  // namespace rankwire
