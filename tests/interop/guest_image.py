@@ -223,7 +223,7 @@ def line_archive(kernel, verbs_peer, programs):
 
 
 def rankwire_archive(kernel, rankwire):
-    """Of a guest in which rankwire runs, with DPDK's drivers for interfaces of the kernel."""
+    """Of a guest in which rankwire runs, with DPDK's drivers for interfaces of the kernel if it does not contain them."""
     programs = {"tc": "iproute2", "dumpcap": "wireshark-common", "setpriv": "util-linux"}
     modules = ("veth", "dummy", "sch_netem", "sch_ingress", "cls_flower", "act_gact", "9p", "9pnet_virtio")
     archive = base_archive(kernel, modules, programs)
@@ -237,7 +237,8 @@ def rankwire_archive(kernel, rankwire):
         shutil.copy(rankwire, stripped)
         output_of("strip", stripped)
         archive.program(stripped, "/usr/bin/rankwire")
-    for driver in DPDK_DRIVERS:
+    plugins = any("/librte_eal." in library for library in libraries_of(rankwire))
+    for driver in DPDK_DRIVERS if plugins else ():
         found = sorted(pathlib.Path("/usr/lib").glob(f"*/dpdk/pmds-*/librte_{driver}.so.*.*"))
         if not found:
             raise Unavailable(f"no DPDK driver {driver} (package librte-{driver.replace('_', '-')}23)")
