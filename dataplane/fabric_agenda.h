@@ -61,11 +61,11 @@ class FabricAgenda {
             groups_.empty() ? 0 : std::bit_width(*std::max_element(groups_.begin(), groups_.end())))),
         capacity_(capacity),
         current_(first_of_window(Time::long_ago())),
+        own_(capacity),
         blocks_(capacity / Block::kEvents + kSlots + 2),
-        batch_(capacity),
-        sorting_(capacity) {
+        batch_(capacity + kMostBehind + 1),
+        sorting_(capacity + kMostBehind + 1) {
     far_.reserve(capacity);
-    own_.reserve(capacity);
     earliest_.fill(Time::never());
   }
 
@@ -76,9 +76,9 @@ class FabricAgenda {
     assert(size_ < capacity_);
     ++size_;
     const FabricEvent event{at, port, kind, argument};
-    if (at < end_) return push_to(own_, event);
+    if (at < end_) return push_own(event);
     waiting_ = std::min(waiting_, at);
-    if (slot_at(at) >= current_ + kSlots) return push_to(far_, event);
+    if (slot_at(at) >= current_ + kSlots) return push_far(event);
     put(event);
   }
 
@@ -86,7 +86,7 @@ class FabricAgenda {
   Time next() const noexcept {
     Time next = waiting_;
     if (position_ < count_) next = std::min(next, batch_[position_].at);
-    if (!own_.empty()) next = std::min(next, own_.front().at);
+    if (has_own()) next = std::min(next, own_[own_begin_].at);
     return next;
   }
   /// Of the window that the time is in.
@@ -99,28 +99,34 @@ class FabricAgenda {
     assert(!is_open() && waiting_ < limit);
     current_ = std::max(current_, first_of_window(waiting_));
     end_ = std::min(limit, Time((current_ + width_) << shift_));
-    while (!far_.empty() && far_.front().at < end_) put(pop_from(far_));
+    while (!far_.empty() && far_.front().at < end_) put(pop_far());
     gather();
     sort();
+    std::fill_n(&batch_[count_], kMostBehind + 1, FabricEvent{Time::never(), 0, FabricEventKind::kWake, 0});
     find_waiting();
   }
   /// Whether something is left of the window that was opened last.
-  bool is_open() const noexcept { return position_ < count_ || !own_.empty(); }
+  bool is_open() const noexcept { return position_ < count_ || has_own(); }
   /// What is pushed from now on waits for the next window. None is open.
   void close() noexcept { end_ = Time::long_ago(); }
 
   /// The next event of the open window, which has one.
   FabricEvent take() noexcept {
+    return take([] {});
+  }
+  /// The same; calls `look()` before it unless the event was pushed since the window was opened.
+  template <class Look>
+  [[gnu::always_inline]] FabricEvent take(Look look) noexcept {
     --size_;
-    if (own_.empty() || (position_ < count_ && group_of(batch_[position_]) == group_of(own_.front()) &&
-                         is_before(batch_[position_], own_.front())))
-      return batch_[position_++];
-    return pop_from(own_);
+    if (has_own() && !(position_ < count_ && is_taken_first(batch_[position_], own_[own_begin_])))
+      return own_[own_begin_++];
+    look();
+    return batch_[position_++];
   }
-  /// The event that is `n` places behind the next one of those that were there when the window was opened, or null.
-  const FabricEvent* behind(uint32_t n) const noexcept {
-    return position_ + n < count_ ? &batch_[position_ + n] : nullptr;
-  }
+  /// The event that is `n` <= kMostBehind places behind the next one of those that were there when the window was
+  /// opened; beyond their end a kWake of port 0.
+  const FabricEvent& behind(uint32_t n) const noexcept { return batch_[position_ + n]; }
+  static constexpr uint32_t kMostBehind = 32;
 
  private:
   static constexpr int64_t kSlots = 2048;   // at hand, a power of two
@@ -161,16 +167,35 @@ class FabricAgenda {
     return group != other ? group < other : is_before(a, b);
   }
 
-  // Not inline: what they need is not to weigh on the way that most events take.
-  [[gnu::noinline]] static void push_to(std::vector<FabricEvent>& heap, const FabricEvent& event) noexcept {
-    heap.push_back(event);
-    std::push_heap(heap.begin(), heap.end(), is_after);
+  /// The second is of the group whose turn it is.
+  bool is_taken_first(const FabricEvent& event, const FabricEvent& own) const noexcept {
+    return group_of(event) == group_of(own) && is_before(event, own);
   }
-  [[gnu::noinline]] static FabricEvent pop_from(std::vector<FabricEvent>& heap) noexcept {
-    std::pop_heap(heap.begin(), heap.end(), is_after);
-    const FabricEvent event = heap.back();
-    heap.pop_back();
+
+  // Not inline: what they need is not to weigh on the way that most events take.
+  [[gnu::noinline]] void push_far(const FabricEvent& event) noexcept {
+    far_.push_back(event);
+    std::push_heap(far_.begin(), far_.end(), is_after);
+  }
+  [[gnu::noinline]] FabricEvent pop_far() noexcept {
+    std::pop_heap(far_.begin(), far_.end(), is_after);
+    const FabricEvent event = far_.back();
+    far_.pop_back();
     return event;
+  }
+
+  bool has_own() const noexcept { return own_begin_ < own_end_; }
+  /// They come nearly in their order, and few at a time.
+  void push_own(const FabricEvent& event) noexcept {
+    if (!has_own()) {
+      own_begin_ = own_end_ = 0;
+    } else if (own_end_ == capacity_) {
+      std::copy(&own_[own_begin_], &own_[own_end_], &own_[0]);
+      own_end_ -= std::exchange(own_begin_, 0);
+    }
+    uint32_t place = own_end_++;
+    for (; place > own_begin_ && is_before(event, own_[place - 1]); --place) own_[place] = own_[place - 1];
+    own_[place] = event;
   }
 
   /// What is late is put into the first slot that can still be opened.
@@ -270,7 +295,8 @@ class FabricAgenda {
   int64_t current_;              ///< its first slot, or that of the last one
   Time end_ = Time::long_ago();  ///< what is pushed for before belongs to it
   uint32_t position_ = 0, count_ = 0;
-  std::vector<FabricEvent> own_;  ///< pushed since it was opened; a heap
+  uint32_t own_begin_ = 0, own_end_ = 0;
+  UntouchedArray<FabricEvent> own_;  ///< pushed since it was opened: in order, from own_begin_ up to own_end_
   // What waits for a window.
   Time waiting_ = Time::never();  ///< the first of it
   std::array<Waiting, kSlots> waiting_events_{};

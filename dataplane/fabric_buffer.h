@@ -54,6 +54,11 @@ class SharedBuffer {
     return true;
   }
 
+  /// Whether a lossless frame that leaves as soon as it has come would leave no trace: the reserve holds it.
+  bool passes_lossless(const PriorityGroup& group, Bytes length) const noexcept {
+    return !group.paused && group.headroom == 0 && group.total + length <= options_.reserve && group_limit() > Bytes();
+  }
+
   /// Takes back what a frame of the group was charged: headroom first, reserve last.
   void release(PriorityGroup& group, Bytes length) noexcept {
     const Bytes before = shared(group);

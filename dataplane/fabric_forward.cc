@@ -2,73 +2,88 @@
 #include <cstring>
 
 #include "dataplane/fabric_frames.h"
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/fabric_transit.h"
 #include "fabric/ecmp_hash.h"
 
 namespace rankwire {
 
 /// Charges the frame to its switch's buffer, or says why not.
-[[gnu::always_inline]] inline bool VirtualFabric::admit(uint32_t number, FabricPacket& packet, Bytes length,
-                                                        FabricDrop& reason) noexcept {
-  Port& output = ports_[number];
-  FabricSwitch& device = switches_[output.device];
-  const PrioritySet bit = priority_bit(packet.priority);
-  if (!output.up) return reason = FabricDrop::kCableDown, false;
-  if (device.watched && (flow_control_[number].storms & bit) != 0 &&
-      device.options.watchdog->action == StormAction::kDrop) {
-    return reason = FabricDrop::kWatchdog, false;
+[[gnu::always_inline]] inline bool VirtualFabric::admit(const FabricTransit& frame, FabricDrop& reason) noexcept {
+  FabricSwitch& device = frame.device;
+  if (!frame.output.up) return reason = FabricDrop::kCableDown, false;
+  const bool waits = (frame.output.waiting & frame.bit) != 0;
+  const Bytes queued = waits ? frame.queue.queued : Bytes();
+  if (!device.plain) [[unlikely]] {
+    if (device.watched && (flow_control_[frame.number].storms & frame.bit) != 0 &&
+        device.options.watchdog->action == StormAction::kDrop)
+      return reason = FabricDrop::kWatchdog, false;
+    if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + frame.length > *limit)
+      return reason = FabricDrop::kTail, false;
   }
-  const Bytes queued = (output.waiting & bit) != 0 ? egress(number, packet.priority).queued : Bytes();
-  if (const std::optional<Bytes>& limit = device.buffer.queue_bound(); limit && queued + length > *limit)
-    return reason = FabricDrop::kTail, false;
-  PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
-  if ((device.lossless & bit) != 0) {
-    if (!device.buffer.admit_lossless(group, length)) return reason = FabricDrop::kHeadroom, false;
-  } else if (!device.buffer.admit_lossy(group, queued, length)) {
+  if ((device.lossless & frame.bit) != 0) {
+    if (!device.buffer.admit_lossless(frame.group, frame.length)) return reason = FabricDrop::kHeadroom, false;
+  } else if (!device.buffer.admit_lossy(frame.group, queued, frame.length)) {
     return reason = FabricDrop::kTail, false;
   }
   // An empty queue is not above any threshold.
-  if (queued == Bytes() || !device.marks_arrivals || passes_red(number, packet)) return true;
-  device.buffer.release(group, length);
+  if (!device.marks_arrivals || queued == Bytes() || passes_red(frame.number, frame.handle)) return true;
+  device.buffer.release(frame.group, frame.length);
   return reason = FabricDrop::kEarly, false;
+}
+
+/// Whether a frame that finds nothing waiting may leave at once.
+[[gnu::always_inline]] inline bool VirtualFabric::may_pass(const FabricTransit& frame, Time now) noexcept {
+  const Port& output = frame.output;
+  return output.free_at <= now && output.untold == 0 && output.paused_until <= now;
+}
+
+/// The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue marking:
+/// it leaves an empty queue behind.
+[[gnu::always_inline]] inline void VirtualFabric::pass(const FabricTransit& frame, bool charged, Time now) noexcept {
+  const uint8_t priority = frame.packet.priority;
+  if (frame.output.settled != priority && (frame.device.strict & frame.bit) == 0) [[unlikely]] {
+    details_[frame.number].scheduler.pick_only(priority);
+    frame.output.settled = priority;
+  }
+  depart(frame, charged, now);
 }
 
 // Inlined where most frames pass.
 [[gnu::always_inline]] inline void VirtualFabric::enqueue(uint32_t number, uint32_t handle, Time now) noexcept {
-  Port& output = ports_[number];
-  FabricPacket& packet = packets_[handle];
-  if (may_send(output, now)) serve(number, now);  // what leaves by now is not in this frame's way
-  const Bytes length(packet.frame.length());
-  FabricDrop reason;
-  if (!admit(number, packet, length, reason)) {
-    if (series_) series_->drop(queue_number(number, packet.priority), now);
-    return drop(handle, reason, reason == FabricDrop::kHeadroom ? packet.ingress : number);
-  }
-  FabricSwitch& device = switches_[output.device];
-  recent_priority_ = packet.priority;
-  const PrioritySet bit = priority_bit(packet.priority);
-  if (device.watched && (output.waiting & bit) == 0) flow_control_[number].progress[packet.priority] = now;
-  if (series_) series_->touch(queue_number(number, packet.priority), now);
-  FabricEgress& queue = egress(number, packet.priority);
-  if (output.waiting == 0) {
-    queue.peak = std::max(queue.peak, length);
-    ask_if_full(device, packet, now);
-    if (may_pass(output, now)) {
-      // The frame takes its turn without having been in a queue, and nothing is seen of that. There is no dequeue
-      // marking: it leaves an empty queue behind.
-      if (output.settled != packet.priority && (device.strict & bit) == 0) {
-        details_[number].scheduler.pick_only(packet.priority);
-        output.settled = packet.priority;
-      }
-      return depart(number, handle, length, now);
-    }
-  }
+  if (may_send(ports_[number], now)) serve(number, now);  // what leaves by now is not in this frame's way
+  const FabricTransit frame = transit(number, handle);
+  FabricSwitch& device = frame.device;
+  Port& output = frame.output;
+  FabricEgress& queue = frame.queue;
   const bool first = output.waiting == 0;
+  recent_priority_ = frame.packet.priority;
+  if (first && device.plain && output.up && (device.lossless & frame.bit) != 0 && may_pass(frame, now) &&
+      device.buffer.passes_lossless(frame.group, frame.length)) {
+    queue.peak = std::max(queue.peak, frame.length);
+    return pass(frame, false, now);
+  }
+  FabricDrop reason;
+  if (!admit(frame, reason)) {
+    if (series_) series_->drop(queue_number(number, frame.packet.priority), now);
+    return drop(handle, reason, reason == FabricDrop::kHeadroom ? frame.packet.ingress : number);
+  }
+  if (!device.plain) [[unlikely]] {
+    if (device.watched && (output.waiting & frame.bit) == 0)
+      flow_control_[number].progress[frame.packet.priority] = now;
+    if (series_) series_->touch(queue_number(number, frame.packet.priority), now);
+  }
+  if (first) {
+    queue.peak = std::max(queue.peak, frame.length);
+    ask_if_full(frame, now);
+    if (may_pass(frame, now)) return pass(frame, true, now);
+  }
   packets_.append(queue.packets, handle);
-  queue.queued += length;
-  output.waiting |= bit;
+  queue.queued += frame.length;
+  output.waiting |= frame.bit;
   queue.peak = std::max(queue.peak, queue.queued);
-  if (!first) ask_if_full(device, packet, now);
+  if (!first) ask_if_full(frame, now);
+  // A line that wakes the port when it is free looks after all that waits.
+  if (output.free_at > now && output.wake_due) return;
   serve_or_wake(number, now);
 }
 
@@ -77,28 +92,33 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
   FabricSwitch& device = switches_[port.device];
   FabricPacket& packet = packets_[handle];
   if (!port.is_host) {
-    if (!port.up || (port.was_down && details_[number].down_at + line_of(port).latency >= packet.frame.arrival))
+    if (!port.up || (port.was_down && details_[number].down_at + line_of(port).latency >= packet.arrival))
       return drop(handle, FabricDrop::kCableDown, number);
     FabricIngress& in = ingress(number, packet.priority);
     ++in.frames;
-    in.bytes += packet.frame.length();
+    in.bytes += packet.length;
   }
   if (device.loses && device.random.chance(device.options.loss_ppm)) {
     return drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;
   if (port.is_host && (packet.destination == FabricPacket::kUnread || learned_)) {
-    if (const std::optional<PauseFrame> pause = read_pause(packet.frame)) {
+    const Frame& frame = packets_.frame(handle);
+    if (const std::optional<PauseFrame> pause = read_pause(frame)) {
       release(handle);
       return obey(number, *pause, now);
     }
-    if (!classify(number, packet)) return drop(handle, FabricDrop::kFiltered, number);
+    if (!classify(number, frame, packet)) return drop(handle, FabricDrop::kFiltered, number);
   }
   if (packet.destination == FabricPacket::kFlooded) return flood(number, handle, now);
   const std::span<const uint32_t> ports = routes_.next_ports(SwitchId(port.device), edges_[packet.destination]);
   uint32_t output = first_host_port_ + packet.destination;
   if (!ports.empty()) {
-    output = ports.size() == 1 ? ports.front() : choose(device, ports, packet.flow, now);
+    const auto members = static_cast<uint32_t>(ports.size());
+    const bool follows_flow = options_.balancing.spreading == Spreading::kFlow;
+    output = members == 1   ? ports.front()
+             : follows_flow ? ports[ecmp_member(packet.flow, device.hash_seed, members)]
+                            : spread(device, ports, packet.flow, now);
   } else if (output == number) {
     return drop(handle, FabricDrop::kFiltered, number);
   } else if (ports_[output].device != port.device) {
@@ -109,10 +129,10 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
 
 /// Reads the headers of a host's frame while they are in the caches, unless the frame tells where a station is, is for
 /// others than one host, or stations may have moved before it is in the switch.
-void VirtualFabric::read_early(uint32_t number, FabricPacket& packet) noexcept {
+void VirtualFabric::read_early(uint32_t number, const Frame& frame, FabricPacket& packet) noexcept {
   packet.destination = FabricPacket::kUnread;
-  if (learned_ || is_runt(packet.frame)) return __builtin_prefetch(packet.frame.head);
-  const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
+  if (learned_ || is_runt(frame)) return __builtin_prefetch(frame.head);
+  const FrameHeaders headers = read_headers(frame, options_.balancing);
   if (is_group(headers.source) || is_group(headers.destination) ||
       stations_.port_of(headers.source) != static_cast<uint16_t>(number - first_host_port_))
     return;
@@ -121,9 +141,9 @@ void VirtualFabric::read_early(uint32_t number, FabricPacket& packet) noexcept {
 }
 
 /// Reads a host's frame, once for all switches. False when it goes no further.
-bool VirtualFabric::classify(uint32_t number, FabricPacket& packet) noexcept {
-  if (is_runt(packet.frame)) return false;
-  const FrameHeaders headers = read_headers(packet.frame, options_.balancing);
+bool VirtualFabric::classify(uint32_t number, const Frame& frame, FabricPacket& packet) noexcept {
+  if (is_runt(frame)) return false;
+  const FrameHeaders headers = read_headers(frame, options_.balancing);
   const auto host = static_cast<uint16_t>(number - first_host_port_);
   if (!is_group(headers.source)) learned_ |= stations_.learn(headers.source, host);
   if (is_reserved_group(headers.destination)) return false;
@@ -162,7 +182,7 @@ void VirtualFabric::flood(uint32_t number, uint32_t handle, Time now) noexcept {
 
 void VirtualFabric::copy_to(uint32_t output, uint32_t handle, Time now) noexcept {
   const FabricPacket& packet = packets_[handle];
-  const Frame& frame = packet.frame;
+  const Frame& frame = packets_.frame(handle);
   FabricPortCounters& counters = counters_of(packet.ingress);
   FramePort& pool = *(is_host_port(output) ? host_of(output) : hosts_.back()).port;
   Frame copy;
@@ -178,36 +198,28 @@ void VirtualFabric::copy_to(uint32_t output, uint32_t handle, Time now) noexcept
   copy.tail_length = frame.tail_length;
   std::memcpy(copy.tail, frame.tail, sizeof copy.tail);
   copy.arrival = frame.arrival;
-  const uint32_t added = packets_.take();
+  const uint32_t added = packets_.take(copy);
   packets_[added] = packet;
-  packets_[added].frame = copy;
   ++counters.flood_copies;
   enqueue(output, added, now);
 }
 
-uint32_t VirtualFabric::choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow,
-                               Time now) noexcept {
+/// Where a flow's frames do not all go the same way.
+[[gnu::noinline]] uint32_t VirtualFabric::spread(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow,
+                                                 Time now) noexcept {
   const auto members = static_cast<uint32_t>(ports.size());
-  switch (options_.balancing.spreading) {
-    case Spreading::kPacket:
-      return ports[device.turn++ % members];
-    case Spreading::kFlowlet: {
-      Flowlet& flowlet = device.flowlets[flow % device.flowlets.size()];
-      if (now - flowlet.last > options_.balancing.flowlet_gap) {
-        flowlet.member = static_cast<uint32_t>(device.random.below(UINT32_MAX));
-      }
-      flowlet.last = now;
-      return ports[flowlet.member % members];
-    }
-    case Spreading::kFlow:
-      break;
-  }
-  return ports[ecmp_member(flow, device.hash_seed, members)];
+  if (options_.balancing.spreading == Spreading::kPacket) return ports[device.turn++ % members];
+  Flowlet& flowlet = device.flowlets[flow % device.flowlets.size()];
+  if (now - flowlet.last > options_.balancing.flowlet_gap)
+    flowlet.member = static_cast<uint32_t>(device.random.below(UINT32_MAX));
+  flowlet.last = now;
+  return ports[flowlet.member % members];
 }
 
 /// RED looks at the queue: marks the frame, or not; false when it drops it instead.
-bool VirtualFabric::passes_red(uint32_t output, FabricPacket& packet) noexcept {
+[[gnu::noinline]] bool VirtualFabric::passes_red(uint32_t output, uint32_t handle) noexcept {
   FabricSwitch& device = switches_[ports_[output].device];
+  FabricPacket& packet = packets_[handle];
   const PrioritySet bit = priority_bit(packet.priority);
   const RedOptions& red = *device.options.red;
   const Bytes queued = egress(output, packet.priority).queued;
@@ -218,15 +230,14 @@ bool VirtualFabric::passes_red(uint32_t output, FabricPacket& packet) noexcept {
     if (device.random.below(static_cast<uint64_t>(width)) >= static_cast<uint64_t>(most)) return true;
   }
   if (packet.ecn_capable) {
-    if (mark_congestion(packet.frame)) {
+    if (mark_congestion(packets_.frame(handle))) {
       ++counters_of(output).marks;
       if (series_) series_->mark(queue_number(output, packet.priority));
     }
     packet.ecn_capable = false;
     return true;
   }
-  return red.not_capable == NotCapable::kPass || red.at == MarkAt::kDequeue ||
-         (device.options.classes.lossless & bit) != 0;
+  return red.not_capable == NotCapable::kPass || red.at == MarkAt::kDequeue || (device.lossless & bit) != 0;
 }
 
 }  // namespace rankwire

@@ -9,21 +9,23 @@
 
 namespace rankwire {
 
-/// A frame with what the switches need to know of it, so that they need not look into it again.
+/// What switches need to know of a frame, so that they need not look at it again: small, for of all that are on their
+/// way it must stay in the caches.
 struct FabricPacket {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint16_t kFlooded = UINT16_MAX;     ///< as destination: everybody
   static constexpr uint16_t kUnread = UINT16_MAX - 1;  ///< the same: its headers are to be read by the first switch
 
-  Frame frame;           ///< arrival: of the last bit at the switch, or at the host
+  Time arrival;          ///< of the last bit at the switch, or at the host
   uint32_t next;         ///< in a queue
+  uint32_t length;       ///< bytes of the frame
   uint32_t flow;         ///< hash of the flow
   uint32_t ingress;      ///< the port of the present switch by which it came
   uint16_t destination;  ///< host, kFlooded or kUnread
   uint8_t priority;
   bool ecn_capable;
 };
-static_assert(std::is_trivially_copyable_v<FabricPacket> && sizeof(FabricPacket) == 64);
+static_assert(std::is_trivially_copyable_v<FabricPacket> && sizeof(FabricPacket) == 32);
 
 /// First in, first out.
 struct PacketList {
@@ -36,21 +38,28 @@ struct PacketList {
 class PacketStore {
  public:
   /// Throws std::bad_alloc.
-  explicit PacketStore(uint32_t capacity) : capacity_(capacity), packets_(capacity) {}
+  explicit PacketStore(uint32_t capacity) : capacity_(capacity), packets_(capacity), frames_(capacity) {}
 
   FabricPacket& operator[](uint32_t handle) noexcept { return packets_[handle]; }
   const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_[handle]; }
+  /// The packet's frame. Its arrival is that by which the fabric got it.
+  Frame& frame(uint32_t handle) noexcept { return frames_[handle].frame; }
 
   uint32_t capacity() const noexcept { return capacity_; }
   uint32_t used() const noexcept { return used_; }
   uint32_t room() const noexcept { return capacity_ - used_; }
 
-  /// A place with undefined contents. Only when there is room.
-  uint32_t take() noexcept {
+  /// A place for the frame, and for what else there is to know but its length. Only when there is room.
+  uint32_t take(const Frame& frame) noexcept {
     ++used_;
-    if (free_ == FabricPacket::kNone) return touched_++;
-    const uint32_t handle = free_;
-    free_ = (*this)[handle].next;
+    uint32_t handle = free_;
+    if (handle == FabricPacket::kNone) {
+      handle = touched_++;
+    } else {
+      free_ = packets_[handle].next;
+    }
+    frames_[handle].frame = frame;
+    packets_[handle].length = frame.length();
     return handle;
   }
   void give_back(uint32_t handle) noexcept {
@@ -76,8 +85,13 @@ class PacketStore {
   }
 
  private:
+  struct alignas(64) Place {
+    Frame frame;
+  };
+
   uint32_t capacity_;
   UntouchedArray<FabricPacket> packets_;
+  UntouchedArray<Place> frames_;
   uint32_t used_ = 0, touched_ = 0;
   uint32_t free_ = FabricPacket::kNone;
 };

@@ -162,6 +162,7 @@ struct alignas(64) FabricSwitch {
         marks_arrivals(with.red && with.red->at == MarkAt::kEnqueue),
         marks_departures(with.red && with.red->at == MarkAt::kDequeue),
         watched(with.watchdog),
+        plain(!loses && !marks_arrivals && !marks_departures && !watched && !with.buffer.queue_limit),
         options(with),
         random(random_seed) {}
 
@@ -171,10 +172,24 @@ struct alignas(64) FabricSwitch {
   const PrioritySet lossless;  ///< of the options, as what follows
   const PrioritySet strict;
   const bool loses, marks_arrivals, marks_departures, watched;
+  bool plain;  ///< none of these, no limit of queues, and nobody takes samples
   const FabricSwitchOptions options;
   Random random;
   std::vector<uint32_t> ports;    ///< its own
   std::vector<Flowlet> flowlets;  ///< by low bits of the flow's hash
+};
+
+/// A frame at an output, with what it changes there found once.
+struct FabricTransit {
+  FabricSwitch& device;
+  FabricPort& output;
+  FabricEgress& queue;
+  PriorityGroup& group;  ///< what it is charged to
+  FabricPacket& packet;
+  uint32_t number;  ///< of the output
+  uint32_t handle;  ///< of the packet
+  Bytes length;
+  PrioritySet bit;  ///< its priority
 };
 
 }  // namespace rankwire

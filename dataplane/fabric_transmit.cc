@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/fabric_transit.h"
 
 namespace rankwire {
 namespace {
@@ -20,29 +20,27 @@ MacAddress switch_address(uint32_t device) {
   const FabricSwitch& device = switches_[port.device];
   const uint32_t priority = details_[number].scheduler.pick(
       device.options.scheduler, eligible,
-      [&](uint32_t candidate) { return packets_[egress(number, candidate).packets.head].frame.length(); });
+      [&](uint32_t candidate) { return packets_[egress(number, candidate).packets.head].length; });
   const bool alone = std::has_single_bit(eligible) && (eligible & device.strict) == 0;
   port.settled = alone ? static_cast<uint8_t>(priority) : FabricPort::kUnsettled;
   return priority;
 }
 
 [[gnu::always_inline]] inline void VirtualFabric::send(uint32_t number, uint32_t priority, Time now) noexcept {
-  Port& port = ports_[number];
   FabricEgress& queue = egress(number, priority);
-  const uint32_t handle = packets_.remove_front(queue.packets);
-  FabricPacket& packet = packets_[handle];
-  const FabricSwitch& device = switches_[port.device];
-  const Bytes length(packet.frame.length());
-  queue.queued -= length;
+  const FabricTransit frame = transit(number, packets_.remove_front(queue.packets));
+  queue.queued -= frame.length;
   if (queue.packets.empty()) {
-    port.waiting &= static_cast<PrioritySet>(~priority_bit(priority));
+    frame.output.waiting &= static_cast<PrioritySet>(~frame.bit);
   } else {
     __builtin_prefetch(&packets_[queue.packets.head], 1);
   }
-  if (device.watched) note_progress(number, priority, now);
-  if (device.marks_departures) passes_red(number, packet);
-  if (series_) series_->touch(queue_number(number, priority), now);
-  depart(number, handle, length, now);
+  if (!frame.device.plain) [[unlikely]] {
+    if (frame.device.watched) note_progress(number, priority, now);
+    if (frame.device.marks_departures) passes_red(frame.number, frame.handle);
+    if (series_) series_->touch(queue_number(number, priority), now);
+  }
+  depart(frame, true, now);
 }
 
 /// Begins what the port can send at `now`.
@@ -69,33 +67,9 @@ void VirtualFabric::serve_or_wake(uint32_t number, Time now) noexcept {
   agenda_.push(next, FabricEventKind::kWake, number);
 }
 
-/// The frame's first bit leaves by the port, whose line is free.
-void VirtualFabric::depart(uint32_t number, uint32_t handle, Bytes length, Time now) noexcept {
-  Port& port = ports_[number];
-  FabricLine& line = line_of(port);
-  FabricPacket& packet = packets_[handle];
-  const auto bytes = static_cast<uint32_t>(length.count);
-  if (options_.observer != nullptr) options_.observer->sent(number, now, packet.frame);
-  // A frame that is still coming in ends no earlier than it has come in.
-  const Time finish = std::max(now + line.times.of(bytes), packet.frame.arrival);
-  const Time whole = finish + line.latency;
-  port.free_at = finish;
-  ++hops_;
-  // Before the frame changes hands: it is this switch's priority group.
-  release_buffer(switches_[port.device], packet, length, now);
-  if (port.is_host) return put_on_line(number, handle, whole);
-  FabricEgress& out = egress(number, packet.priority);
-  ++out.frames;
-  out.bytes += bytes;
-  packet.frame.arrival = whole;
-  const bool decides_early = line.next_cuts_through && bytes > kHeaderBytes;
-  const Time read = decides_early ? now + line.latency + line.times.of(kHeaderBytes) : whole;
-  agenda_.push(read + line.next_latency, FabricEventKind::kArrive, number ^ 1, handle);
-}
-
 /// Towards the host, where the last bit is at `whole`.
 void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) noexcept {
-  packets_[handle].frame.arrival = whole;
+  packets_[handle].arrival = whole;
   packets_.append(host_of(number).line, handle);
   deliveries_.push(whole, FabricEventKind::kDeliver, number, handle);
 }
@@ -122,8 +96,7 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
     pause.priorities = port.untold;
     write_pause(switch_address(port.device), pause, frame);
     if (options_.observer != nullptr) options_.observer->sent(number, now, frame);
-    const uint32_t handle = packets_.take();
-    packets_[handle].frame = frame;
+    const uint32_t handle = packets_.take(frame);
     ++counters.pauses_made;
     put_on_line(number, handle, now + time + line.latency);
   }
@@ -138,25 +111,15 @@ bool VirtualFabric::send_pause(uint32_t number, Time now) noexcept {
   return true;
 }
 
-/// The frame leaves the buffer of its switch, whose pause may end with it.
-void VirtualFabric::release_buffer(FabricSwitch& device, const FabricPacket& packet, Bytes length, Time now) noexcept {
-  PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
-  device.buffer.release(group, length);
-  if (!group.paused || !device.buffer.may_resume(group)) return;
-  group.paused = false;
-  resume(packet.ingress, packet.priority, now);
-}
-
 void VirtualFabric::discard_queue(uint32_t number, uint32_t priority, FabricDrop reason, Time now) noexcept {
   Port& port = ports_[number];
   FabricEgress& queue = egress(number, priority);
   port.waiting &= static_cast<PrioritySet>(~priority_bit(priority));
   while (!queue.packets.empty()) {
-    const uint32_t handle = packets_.remove_front(queue.packets);
-    const Bytes length(packets_[handle].frame.length());
-    queue.queued -= length;
-    release_buffer(switches_[port.device], packets_[handle], length, now);
-    drop(handle, reason, number);
+    const FabricTransit frame = transit(number, packets_.remove_front(queue.packets));
+    queue.queued -= frame.length;
+    release_buffer(frame, now);
+    drop(frame.handle, reason, number);
     if (series_) series_->drop(queue_number(number, priority), now);
   }
 }

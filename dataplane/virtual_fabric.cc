@@ -110,6 +110,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       cable_in_use_(topology_.cables.size(), 1),
       stations_(options.addresses),
       first_host_port_(topology_.host_port(0)),
+      port_count_(topology_.ports()),
       agenda_(switches_of_ports(topology_), shortest_reach(topology_, devices),
               event_capacity(topology_, options, kPausesOfPort)),
       deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices), options.frames),
@@ -146,7 +147,10 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
     switches_[device].ports.push_back(p);
     flow_control_.emplace_back(cable.rate);
   }
-  if (options.series) series_ = std::make_unique<FabricSeries>(*options.series, topology_.ports() * kPriorities);
+  if (options.series) {
+    series_ = std::make_unique<FabricSeries>(*options.series, topology_.ports() * kPriorities);
+    for (FabricSwitch& device : switches_) device.plain = false;
+  }
   for (const FabricStation& station : options.stations) {
     stations_.learn(mac_number(station.mac), static_cast<uint16_t>(station.host));
   }
@@ -166,33 +170,32 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 /// the frame that arrives and its port, then where the way on is found, or the first frame of those that wait. A call
 /// that is not inlined has no effect that the compiler knows of, and goes away.
 [[gnu::always_inline]] inline void VirtualFabric::fetch_events() noexcept {
-  if (const FabricEvent* const event = agenda_.behind(kFirstEventFetch); event != nullptr) {
-    __builtin_prefetch(&ports_[event->port], 1);
-    if (event->kind == FabricEventKind::kArrive) __builtin_prefetch(&packets_[event->argument], 1);
-  }
-  if (const FabricEvent* const event = agenda_.behind(kSecondEventFetch); event != nullptr) {
-    if (event->kind == FabricEventKind::kArrive) {
-      routes_.prefetch(SwitchId(ports_[event->port].device), edge_of(packets_[event->argument].destination));
-    } else {
-      const uint32_t head = egress(event->port, recent_priority_).packets.head;
-      if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
-    }
+  const FabricEvent& first = agenda_.behind(kFirstEventFetch);
+  __builtin_prefetch(&ports_[first.port], 1);
+  if (first.kind == FabricEventKind::kArrive) __builtin_prefetch(&packets_[first.argument], 1);
+  const FabricEvent& second = agenda_.behind(kSecondEventFetch);
+  if (second.kind == FabricEventKind::kArrive) {
+    routes_.prefetch(SwitchId(ports_[second.port].device), edge_of(packets_[second.argument].destination));
+  } else {
+    const uint32_t head = egress(second.port, recent_priority_).packets.head;
+    if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
   }
 }
 
 /// The same for frames that hosts get soon: the host's, then the frame's and the link's, then what the NIC needs.
 [[gnu::always_inline]] inline void VirtualFabric::fetch_deliveries() noexcept {
-  if (const FabricEvent* const event = deliveries_.behind(kFirstDeliveryFetch); event != nullptr) {
-    __builtin_prefetch(&host_of(event->port), 1);
-    __builtin_prefetch(&packets_[event->argument], 1);
-    __builtin_prefetch(links_[event->port - first_host_port_], 1);
+  if (const FabricEvent& event = deliveries_.behind(kFirstDeliveryFetch); event.kind == FabricEventKind::kDeliver) {
+    __builtin_prefetch(&host_of(event.port), 1);
+    __builtin_prefetch(&packets_[event.argument], 1);
+    __builtin_prefetch(&packets_.frame(event.argument));
+    __builtin_prefetch(links_[event.port - first_host_port_], 1);
   }
-  if (const FabricEvent* const event = deliveries_.behind(kSecondDeliveryFetch); event != nullptr) {
-    __builtin_prefetch(packets_[event->argument].frame.head, 1);
-    links_[event->port - first_host_port_]->expect();
+  if (const FabricEvent& event = deliveries_.behind(kSecondDeliveryFetch); event.kind == FabricEventKind::kDeliver) {
+    __builtin_prefetch(packets_.frame(event.argument).head, 1);
+    links_[event.port - first_host_port_]->expect();
   }
-  if (const FabricEvent* const event = deliveries_.behind(kThirdDeliveryFetch); event != nullptr)
-    links_[event->port - first_host_port_]->expect(packets_[event->argument].frame);
+  if (const FabricEvent& event = deliveries_.behind(kThirdDeliveryFetch); event.kind == FabricEventKind::kDeliver)
+    links_[event.port - first_host_port_]->expect(packets_.frame(event.argument));
 }
 
 bool VirtualFabric::step(Time now) noexcept {
@@ -204,8 +207,7 @@ bool VirtualFabric::step(Time now) noexcept {
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
   while (deliveries_.next() <= now) {
     if (!deliveries_.is_open()) deliveries_.open(Time::never());
-    fetch_deliveries();
-    due_.push(deliveries_.take().port);
+    due_.push(deliveries_.take([this] { fetch_deliveries(); }).port);
     ++handled_;
   }
   while (!due_.empty()) deliver(due_.pop(), now);
@@ -238,9 +240,13 @@ bool VirtualFabric::handle_window(Time limit) noexcept {
   }
   agenda_.open(limit);
   while (agenda_.is_open()) {
-    fetch_events();
-    handle(agenda_.take());
+    const FabricEvent event = agenda_.take([this] { fetch_events(); });
     ++handled_;
+    if (event.kind == FabricEventKind::kArrive) {
+      arrive(event.port, event.argument, event.at);
+    } else {
+      handle(event);
+    }
   }
   agenda_.close();
   return true;
@@ -259,8 +265,7 @@ Time VirtualFabric::next_outside() const noexcept {
   } else {
     for (uint32_t host = 0; host < hosts_.size(); ++host) look(host);
   }
-  if (!refused_.empty())
-    next = std::min(next, packets_[hosts_[refused_.front() - first_host_port_].line.head].frame.arrival);
+  if (!refused_.empty()) next = std::min(next, packets_[hosts_[refused_.front() - first_host_port_].line.head].arrival);
   return next;
 }
 
@@ -277,11 +282,10 @@ void VirtualFabric::finish_series() noexcept {
   if (series_) sample(now_);
 }
 
+/// All but frames that arrive.
 void VirtualFabric::handle(const FabricEvent& event) noexcept {
   const uint32_t port = event.port;
   switch (event.kind) {
-    case FabricEventKind::kArrive:
-      return arrive(port, event.argument, event.at);
     case FabricEventKind::kWake:
       ports_[port].wake_due = false;
       return serve_or_wake(port, event.at);
@@ -302,8 +306,9 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
     case FabricEventKind::kWatchdog:
       flow_control_[port].look_due = false;
       return look_for_storms(port, event.at);
+    case FabricEventKind::kArrive:
     case FabricEventKind::kDeliver:
-      break;  // not of a switch
+      break;  // handled where they are taken
   }
 }
 
@@ -334,16 +339,19 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
     for (const Frame& frame : burst.first(n)) {
       const Time begun = std::max(frame.arrival + line.latency, host.input_free);
       host.input_free = begun + line.times.of(frame.length());
-      const uint32_t handle = packets_.take();
+      const uint32_t handle = packets_.take(frame);
       FabricPacket& packet = packets_[handle];
-      packet.frame = frame;
-      packet.frame.arrival = host.input_free;
-      read_early(number, packet);
-      if (options_.observer != nullptr) options_.observer->received(number, packet.frame);
+      packet.arrival = host.input_free;
+      read_early(number, frame, packet);
+      if (options_.observer != nullptr) {
+        Frame whole = frame;
+        whole.arrival = packet.arrival;
+        options_.observer->received(number, whole);
+      }
       const Time read =
-          decides_early && frame.length() > kHeaderBytes ? begun + line.times.of(kHeaderBytes) : host.input_free;
+          decides_early && packet.length > kHeaderBytes ? begun + line.times.of(kHeaderBytes) : host.input_free;
       agenda_.push(read + device.options.latency, FabricEventKind::kArrive, number, handle);
-      host.rx_bytes += frame.length();
+      host.rx_bytes += packet.length;
     }
     host.rx_frames += n;
     handled_ += n;
@@ -360,8 +368,8 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
     n = 0;
     for (uint32_t handle = host.line.head; n < kBurst && handle != FabricPacket::kNone;
          handle = packets_[handle].next) {
-      if (packets_[handle].frame.arrival > now) break;
-      frames[n] = packets_[handle].frame;
+      if (packets_[handle].arrival > now) break;
+      frames[n] = packets_.frame(handle);
       __builtin_prefetch(frames[n++].head, 1);
     }
     if (n == 0) break;
@@ -378,7 +386,7 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
 
 void VirtualFabric::release(uint32_t handle) noexcept {
   // Frames of one host's port are good for every other's.
-  hosts_.back().port->release({&packets_[handle].frame, 1});
+  hosts_.back().port->release({&packets_.frame(handle), 1});
   packets_.give_back(handle);
 }
 

@@ -105,35 +105,33 @@ class VirtualFabric final : public Device {
 
   // fabric_forward.cc
   void arrive(uint32_t port, uint32_t handle, Time now) noexcept;
-  void read_early(uint32_t port, FabricPacket& packet) noexcept;
-  bool classify(uint32_t port, FabricPacket& packet) noexcept;
+  void read_early(uint32_t port, const Frame& frame, FabricPacket& packet) noexcept;
+  bool classify(uint32_t port, const Frame& frame, FabricPacket& packet) noexcept;
   void note_headers(uint32_t port, const FrameHeaders& headers, FabricPacket& packet) noexcept;
   void flood(uint32_t port, uint32_t handle, Time now) noexcept;
   void copy_to(uint32_t output, uint32_t handle, Time now) noexcept;
   bool floods_to(uint32_t output) const noexcept;
-  uint32_t choose(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow, Time now) noexcept;
+  uint32_t spread(FabricSwitch& device, std::span<const uint32_t> ports, uint32_t flow, Time now) noexcept;
   void enqueue(uint32_t output, uint32_t handle, Time now) noexcept;
-  bool admit(uint32_t output, FabricPacket& packet, Bytes length, FabricDrop& reason) noexcept;
-  /// Whether a frame that finds nothing waiting may leave at once.
-  static bool may_pass(const Port& output, Time now) noexcept {
-    return output.free_at <= now && output.untold == 0 && output.paused_until <= now;
-  }
-  /// Whether something waits for the line, which is free.
-  static bool may_send(const Port& port, Time now) noexcept {
-    return (port.waiting | port.untold) != 0 && port.free_at <= now && port.up;
-  }
-  bool passes_red(uint32_t output, FabricPacket& packet) noexcept;
+  bool admit(const FabricTransit& frame, FabricDrop& reason) noexcept;
+  static bool may_pass(const FabricTransit& frame, Time now) noexcept;
+  void pass(const FabricTransit& frame, bool charged, Time now) noexcept;
+  bool passes_red(uint32_t output, uint32_t handle) noexcept;
+
+  // fabric_transit.h
+  FabricTransit transit(uint32_t output, uint32_t handle) noexcept;
+  void depart(const FabricTransit& frame, bool charged, Time now) noexcept;
+  void release_buffer(const FabricTransit& frame, Time now) noexcept;
+  static bool may_send(const Port& port, Time now) noexcept;
 
   // fabric_transmit.cc
   void serve(uint32_t port, Time now) noexcept;
   void serve_or_wake(uint32_t port, Time now) noexcept;
   uint32_t schedule(uint32_t port, PrioritySet eligible) noexcept;
   void send(uint32_t port, uint32_t priority, Time now) noexcept;
-  void depart(uint32_t port, uint32_t handle, Bytes length, Time now) noexcept;
   bool send_pause(uint32_t port, Time now) noexcept;
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
   void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
-  void release_buffer(FabricSwitch& device, const FabricPacket& packet, Bytes length, Time now) noexcept;
   void resume(uint32_t port, uint32_t priority, Time now) noexcept;
 
   // fabric_flow_control.cc
@@ -149,12 +147,11 @@ class VirtualFabric final : public Device {
     return Duration(std::max<int64_t>(1, std::min(watchdog.detection, watchdog.restoration).ps / 4));
   }
   /// A lossless frame has come: asks the other end of its port to stop when the group has had its share.
-  void ask_if_full(const FabricSwitch& device, const FabricPacket& packet, Time now) noexcept {
-    if ((device.lossless & priority_bit(packet.priority)) == 0) return;
-    PriorityGroup& group = ingress(packet.ingress, packet.priority).group;
-    if (group.paused || !device.buffer.must_pause(group)) return;
-    group.paused = true;
-    ask(packet.ingress, packet.priority, now);
+  void ask_if_full(const FabricTransit& frame, Time now) noexcept {
+    if ((frame.device.lossless & frame.bit) == 0 || frame.group.paused || !frame.device.buffer.must_pause(frame.group))
+      return;
+    frame.group.paused = true;
+    ask(frame.packet.ingress, frame.packet.priority, now);
   }
   void ask(uint32_t port, uint32_t priority, Time now) noexcept;
   void refresh(uint32_t port, Time now) noexcept;
@@ -175,14 +172,14 @@ class VirtualFabric final : public Device {
   FabricLine& line_of(const Port& port) noexcept { return lines_[port.line]; }
   // A priority's together: most fabrics use few of them.
   FabricIngress& ingress(uint32_t port, uint32_t priority) noexcept {
-    return ingresses_[priority * ports_.size() + port];
+    return ingresses_[priority * port_count_ + port];
   }
-  FabricEgress& egress(uint32_t port, uint32_t priority) noexcept { return egresses_[priority * ports_.size() + port]; }
+  FabricEgress& egress(uint32_t port, uint32_t priority) noexcept { return egresses_[priority * port_count_ + port]; }
   const FabricIngress& ingress(uint32_t port, uint32_t priority) const noexcept {
-    return ingresses_[priority * ports_.size() + port];
+    return ingresses_[priority * port_count_ + port];
   }
   const FabricEgress& egress(uint32_t port, uint32_t priority) const noexcept {
-    return egresses_[priority * ports_.size() + port];
+    return egresses_[priority * port_count_ + port];
   }
   FabricPortCounters& counters_of(uint32_t port) noexcept { return details_[port].counters; }
   FabricPortCounters counters(uint32_t port) const;
@@ -198,7 +195,7 @@ class VirtualFabric final : public Device {
   std::vector<uint8_t> cable_in_use_;
   MacTable stations_;     ///< behind hosts
   bool learned_ = false;  ///< one of them has been learned or moved
-  const uint32_t first_host_port_;
+  const uint32_t first_host_port_, port_count_;
   std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
   std::vector<FabricSwitch> switches_;
   std::vector<FabricLine> lines_;

@@ -141,16 +141,34 @@ TEST(FabricAgenda, ShowsWhatIsBehindInTheWindow) {
   agenda.open(Time::never());
   // The first group's are the even ones.
   for (uint32_t i = 0; i < 200; ++i) {
-    for (const uint32_t n : {0u, 1u, 16u}) {
-      const FabricEvent* const event = agenda.behind(n);
-      ASSERT_EQ(event != nullptr, i + n < 200);
+    for (const uint32_t n : {0u, 1u, FabricAgenda::kMostBehind}) {
+      const FabricEvent& event = agenda.behind(n);
       const uint32_t place = i + n;
-      if (event != nullptr) {
-        EXPECT_EQ(event->argument, place < 100 ? 2 * place : 2 * (place - 100) + 1);
+      ASSERT_EQ(event.kind == FabricEventKind::kArrive, place < 200);
+      if (place < 200) {
+        EXPECT_EQ(event.argument, place < 100 ? 2 * place : 2 * (place - 100) + 1);
       }
     }
     agenda.take();
   }
+}
+
+/// A window in which two events always wait: the third to come is between them, and more pass than there is room for at
+/// once.
+TEST(FabricAgenda, KeepsTheOrderOfWhatComesWhileAWindowIsOpen) {
+  FabricAgenda agenda({0}, Duration(1 << 20), 3);
+  agenda.push(Time(0), FabricEventKind::kArrive, 0, 0);
+  agenda.open(Time::never());
+  agenda.take();
+  agenda.push(Time(10), FabricEventKind::kArrive, 0, 1);
+  for (uint32_t i = 1; i < 1000; ++i) {
+    agenda.push(Time(10 * i + 10), FabricEventKind::kArrive, 0, i + 1);
+    agenda.push(Time(10 * i + 5), FabricEventKind::kWake, 0, i);
+    EXPECT_EQ(agenda.take().argument, i);
+    EXPECT_EQ(agenda.next(), Time(10 * i + 5));
+    EXPECT_EQ(agenda.take().kind, FabricEventKind::kWake);
+  }
+  EXPECT_EQ(agenda.size(), 1u);
 }
 
 TEST(FabricAgenda, IsEmptyAtNever) {
