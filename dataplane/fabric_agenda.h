@@ -46,7 +46,8 @@ static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) =
 ///
 /// A window consists of slots, whose events wait in the order of pushing until it is opened, and are then sorted, digit
 /// by digit when they are many; those that are many windows ahead wait in a heap. So push and take need a time that
-/// does not depend on how many events there are. All memory is reserved at construction and touched as needed; one
+/// does not depend on how many events there are, but for those that a group pushes for its own open window: each passes
+/// the later ones of its group that came before it. All memory is reserved at construction and touched as needed; one
 /// thread.
 class FabricAgenda {
  public:

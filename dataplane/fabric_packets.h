@@ -42,14 +42,14 @@ class PacketStore {
 
   FabricPacket& operator[](uint32_t handle) noexcept { return packets_[handle]; }
   const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_[handle]; }
-  /// The packet's frame. Its arrival is that by which the fabric got it.
+  /// The packet's frame, as it was given to `take`: FabricPacket::arrival goes on from there.
   Frame& frame(uint32_t handle) noexcept { return frames_[handle].frame; }
 
   uint32_t capacity() const noexcept { return capacity_; }
   uint32_t used() const noexcept { return used_; }
   uint32_t room() const noexcept { return capacity_ - used_; }
 
-  /// A place for the frame, and for what else there is to know but its length. Only when there is room.
+  /// A place for the frame, whose packet has the frame's length, and all else undefined. Only when there is room.
   uint32_t take(const Frame& frame) noexcept {
     ++used_;
     uint32_t handle = free_;

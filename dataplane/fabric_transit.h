@@ -7,6 +7,7 @@
 
 namespace rankwire {
 
+/// The packet at the output `number`, which may be any of its switch.
 [[gnu::always_inline]] inline FabricTransit VirtualFabric::transit(uint32_t number, uint32_t handle) noexcept {
   Port& output = ports_[number];
   FabricPacket& packet = packets_[handle];
@@ -49,11 +50,6 @@ namespace rankwire {
   const bool decides_early = line.next_cuts_through && bytes > kHeaderBytes;
   const Time read = decides_early ? now + line.latency + line.times.of(kHeaderBytes) : whole;
   agenda_.push(read + line.next_latency, FabricEventKind::kArrive, frame.number ^ 1, frame.handle);
-}
-
-/// Whether something waits for the line, which is free.
-[[gnu::always_inline]] inline bool VirtualFabric::may_send(const Port& port, Time now) noexcept {
-  return (port.waiting | port.untold) != 0 && port.free_at <= now && port.up;
 }
 
 }  // namespace rankwire

@@ -16,6 +16,7 @@ constexpr size_t kBurst = 32;
 // leads to.
 constexpr uint32_t kFirstEventFetch = 24, kSecondEventFetch = 8;
 constexpr uint32_t kFirstDeliveryFetch = 12, kSecondDeliveryFetch = 6, kThirdDeliveryFetch = 2;
+static_assert(kFirstEventFetch <= FabricAgenda::kMostBehind && kFirstDeliveryFetch <= FabricAgenda::kMostBehind);
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {

@@ -122,9 +122,12 @@ class VirtualFabric final : public Device {
   FabricTransit transit(uint32_t output, uint32_t handle) noexcept;
   void depart(const FabricTransit& frame, bool charged, Time now) noexcept;
   void release_buffer(const FabricTransit& frame, Time now) noexcept;
-  static bool may_send(const Port& port, Time now) noexcept;
 
   // fabric_transmit.cc
+  /// Whether something waits for the line, which is free.
+  static bool may_send(const Port& port, Time now) noexcept {
+    return (port.waiting | port.untold) != 0 && port.free_at <= now && port.up;
+  }
   void serve(uint32_t port, Time now) noexcept;
   void serve_or_wake(uint32_t port, Time now) noexcept;
   uint32_t schedule(uint32_t port, PrioritySet eligible) noexcept;
