@@ -14,8 +14,9 @@ class Device {
   /// When `step` next has something to do if nothing arrives.
   virtual Time next_event() const noexcept = 0;
   /// In virtual time, when nothing outside the device happens before `limit`: does what is due before then, and what is
-  /// later and cannot be changed from outside any more, up to the first thing that can be noticed there, and returns
-  /// `next_event`. Whatever the device was told after the last `step` it may leave for the next.
+  /// later and cannot be changed from outside any more. What comes of it outside, such as a frame for a host, it may
+  /// hand out already, if that is held back there until its time. Returns the time before which nothing else comes of
+  /// it, whatever happens outside from `limit` on; never() when nothing is left.
   virtual Time run_ahead([[maybe_unused]] Time limit) noexcept { return next_event(); }
 };
 

@@ -212,6 +212,10 @@ class Transport {
   virtual size_t poll(Time now, std::span<Event> events) noexcept = 0;
   /// When `poll` next has something to do if nobody posts: not after `now` when it has something to do at once.
   virtual Time next_event() const noexcept = 0;
+  /// In virtual time, when nothing outside the transport happens before `limit` but what its ports know already: makes
+  /// progress as `poll` would at every time before then, up to the first at which there is something to report. Returns
+  /// `next_event`.
+  virtual Time run_ahead([[maybe_unused]] Time limit) noexcept { return next_event(); }
 
   /// Grows whenever `poll` has moved a frame or reported an event: how a busy turn of the loop is told from an idle
   /// one.

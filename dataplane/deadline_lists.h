@@ -1,6 +1,7 @@
 // The deadlines of many queue pairs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -26,7 +27,7 @@ class DeadlineLists {
   explicit DeadlineLists(uint32_t capacity = 0)
       : links_(capacity + kMaxDurations, Link{kAbsent, kAbsent}), capacity_(capacity) {}
 
-  /// The deadline of `index` is `wait` after now; what it was before is forgotten. `now` never decreases.
+  /// The deadline of `index` is `wait` after now; what it was before is forgotten. `now` does not decrease much.
   void arm(uint32_t index, Duration wait) noexcept {
     disarm(index);
     const uint32_t end = list_of(wait);
@@ -43,14 +44,23 @@ class DeadlineLists {
     links_[link.next].previous = link.previous;
     links_[index] = {kAbsent, kAbsent};
   }
-  /// The index with the earliest deadline, or kNone. `deadline_of` tells that of an armed index.
+  /// The index with the earliest deadline, or kNone. `deadline_of` tells that of an armed index. `disorder`: how much
+  /// `now` has decreased at most from one call of `arm` to a later one; so far behind its front a list is searched.
   template <class DeadlineOf>
-  uint32_t first(DeadlineOf deadline_of) const noexcept {
+  uint32_t first(DeadlineOf deadline_of, Duration disorder = Duration()) const noexcept {
     uint32_t earliest = kNone;
+    Time deadline = Time::never();
     for (uint32_t list = 0; list < lists_; ++list) {
-      const uint32_t front = links_[capacity_ + list].next;
-      if (front == capacity_ + list) continue;
-      if (earliest == kNone || deadline_of(front) < deadline_of(earliest)) earliest = front;
+      const uint32_t end = capacity_ + list;
+      Time first_of_list = Time::never();
+      for (uint32_t index = links_[end].next; index != end; index = links_[index].next) {
+        const Time at = deadline_of(index);
+        if (first_of_list <= at - disorder) break;
+        first_of_list = std::min(first_of_list, at);
+        if (earliest != kNone && at >= deadline) continue;
+        earliest = index;
+        deadline = at;
+      }
     }
     return earliest;
   }

@@ -15,18 +15,6 @@ enum class BellUse : uint8_t {
   kOneThread,  ///< the one that looks: no locked instructions, which wait for all that was written before
 };
 
-struct Frame;
-
-/// Whoever looks, if it wants to know of bells that are going to be rung soon: it may fetch memory that it will need,
-/// in two steps that lie apart.
-class BellListener {
- public:
-  virtual ~BellListener() = default;
-  virtual void expect(uint32_t port) const noexcept = 0;
-  /// Because of this frame.
-  virtual void expect(uint32_t port, const Frame& frame) const noexcept = 0;
-};
-
 /// A bit a port, set by whoever gives the port something and cleared by the one thread that looks; and a bit for every
 /// 64 of them, so that thousands that are silent are passed over at once.
 class Doorbells {
@@ -44,10 +32,6 @@ class Doorbells {
     // A bit that is still set has not been cleared yet, and its word is read after that.
     if ((summary_[word / 64].load() & bit(word)) == 0) set(summary_[word / 64], bit(word));
   }
-
-  /// Who hears of what is expected, in the thread that looks; null: nobody. Borrowed.
-  void tell(const BellListener* listener) noexcept { listener_ = listener; }
-  const BellListener* listener() const noexcept { return listener_; }
 
   /// Clears all bits and calls `answer(port)` for each that was set, in the order of ports. `answer` may ring again.
   template <class Answer>
@@ -92,7 +76,6 @@ class Doorbells {
   }
 
   const bool alone_;
-  const BellListener* listener_ = nullptr;
   uint32_t groups_;
   std::unique_ptr<Word[]> words_, summary_;
 };
@@ -105,7 +88,6 @@ struct Doorbell {
   void ring() const noexcept {
     if (bells != nullptr) bells->ring(port);
   }
-  const BellListener* listener() const noexcept { return bells == nullptr ? nullptr : bells->listener(); }
 };
 
 }  // namespace rankwire

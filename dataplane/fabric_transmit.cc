@@ -70,8 +70,14 @@ void VirtualFabric::serve_or_wake(uint32_t number, Time now) noexcept {
 /// Towards the host, where the last bit is at `whole`.
 void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) noexcept {
   packets_[handle].arrival = whole;
+  if (!is_ahead_) return keep_for_host(number, handle);
+  first_ahead_ = std::min(first_ahead_, whole);
+  ahead_.push_back({number, handle});
+}
+
+void VirtualFabric::keep_for_host(uint32_t number, uint32_t handle) noexcept {
   packets_.append(host_of(number).line, handle);
-  deliveries_.push(whole, FabricEventKind::kDeliver, number, handle);
+  deliveries_.push(packets_[handle].arrival, FabricEventKind::kDeliver, number, handle);
 }
 
 /// Says what is untold; false when there is no memory for it. The line is free.

@@ -108,6 +108,11 @@ class FramePort {
   /// Sends the leading ones of complete frames and returns how many the port takes; those buffers belong to the port
   /// from then on, and their places in the span have no meaning.
   virtual size_t send(Time now, std::span<FrameBuffer> buffers) noexcept = 0;
+  /// `complete` and `send` of the same buffers at once.
+  virtual size_t send_complete(Time now, std::span<FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept {
+    complete(buffers, runs);
+    return send(now, buffers);
+  }
   /// Gives back buffers that were reserved and are not complete.
   virtual void cancel(std::span<const FrameBuffer> buffers) noexcept = 0;
   /// Gives back buffers whose frames are complete and not sent.
@@ -116,15 +121,22 @@ class FramePort {
   virtual uint32_t length(FrameBuffer buffer) const noexcept = 0;
   virtual size_t receive(Time now, std::span<Frame> frames) noexcept = 0;
   virtual void release(std::span<const Frame> frames) noexcept = 0;
+  /// In virtual time: sends one frame that the other end receives at `arrival`, which may be later than now; those of a
+  /// port never decrease. False, and nothing has happened, when there is no room, or when what this port sends is not
+  /// held back until it arrives.
+  virtual bool send_ahead([[maybe_unused]] Time arrival, [[maybe_unused]] const Frame& frame) noexcept { return false; }
   /// When `receive` next has something, as far as the port can know: `now` or earlier when frames wait, never() when
   /// only an arrival can tell. Ports of the real world return never(); the loop polls them anyway.
   virtual Time next_event() const noexcept = 0;
 
-  /// Frames are going to be given to `transmit` soon: fetches memory that this takes here and with whoever receives
-  /// them, in two steps that lie apart.
-  virtual void expect() const noexcept {}
-  /// `frame` is the first of them.
-  virtual void expect(const Frame& frame) const noexcept { static_cast<void>(frame); }
+  /// Of what has been sent here and not been received, held back or not, the frame that `n` others are in front of;
+  /// null when there is none, or the port cannot look at it. Until the next `receive`.
+  virtual const Frame* waiting([[maybe_unused]] size_t n) const noexcept { return nullptr; }
+
+  /// Frames are going to be sent or received here: fetches memory that this takes, in two steps that lie apart, the
+  /// second of which needs what the first has fetched.
+  virtual void fetch_queues() const noexcept {}
+  virtual void fetch_places() const noexcept {}
 
   virtual Capabilities capabilities() const noexcept = 0;
   virtual PortCounters counters() const = 0;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,119 +11,93 @@
 
 namespace rankwire {
 
-/// A lane is marked when something has changed for it, and has a time at which it acts by itself. The times stand in a
-/// binary heap that knows the place of each lane. No allocation after construction; one thread.
+/// A lane is marked when something has changed for it, and has a time at which it acts by itself. The times stand in
+/// blocks of lanes, each of which knows its earliest: one lane at a time is found among few, and hundreds that are due
+/// at once cost a comparison each. No allocation after construction; one thread.
 class LaneAgenda {
  public:
-  explicit LaneAgenda(uint32_t lanes) : is_marked_(lanes), place_(lanes, kNowhere) {
-    marked_.reserve(lanes);
+  explicit LaneAgenda(uint32_t lanes)
+      : marks_(lanes / kBlock + 1),
+        times_(marks_.size() * kBlock, Time::never()),
+        earliest_(marks_.size(), Time::never()) {
     taken_.reserve(lanes);
-    heap_.reserve(lanes);
   }
 
   /// Does nothing when the lane is marked already.
-  void mark(uint32_t lane) noexcept {
-    if (is_marked_[lane] != 0) return;
-    is_marked_[lane] = 1;
-    marked_.push_back(lane);
+  void mark(uint32_t lane) noexcept { marks_[lane / kBlock] |= uint64_t{1} << lane % kBlock; }
+  /// The lane has something to do at `at`, if not before.
+  void wake_by(uint32_t lane, Time at) noexcept {
+    times_[lane] = std::min(times_[lane], at);
+    earliest_[lane / kBlock] = std::min(earliest_[lane / kBlock], at);
   }
   /// The lane acts by itself at `at`; never(): it does not. What it was before is forgotten.
   void wake_at(uint32_t lane, Time at) noexcept {
-    const uint32_t place = place_[lane];
-    if (place == kNowhere) {
-      if (at == Time::never()) return;
-      heap_.push_back({at, lane});
-      rise(static_cast<uint32_t>(heap_.size()) - 1);
-    } else if (at == Time::never()) {
-      remove(place);
-    } else if (at < heap_[place].at) {
-      heap_[place].at = at;
-      rise(place);
-    } else if (at > heap_[place].at) {
-      heap_[place].at = at;
-      sink(place);
+    const Time before = times_[lane];
+    times_[lane] = at;
+    Time& earliest = earliest_[lane / kBlock];
+    if (at <= earliest) {
+      earliest = at;
+    } else if (before == earliest) {
+      earliest = *std::min_element(&times_[lane / kBlock * kBlock], &times_[lane / kBlock * kBlock] + kBlock);
     }
   }
 
-  /// Calls `act(lane)` for each lane that is marked or whose time has come by `now`, in ascending order; it tells when
-  /// the lane acts next. Marks are gone before the first call.
-  template <class Act>
-  void take_due(Time now, Act act) noexcept {
-    while (!heap_.empty() && heap_.front().at <= now) {
-      mark(heap_.front().lane);
-      // The last of them gets its next time where it stands.
-      if (earliest_behind_first() > now) break;
-      remove(0);
+  /// Marks the lanes whose time has come by `now`, and calls `begin(lane)` for each that is marked, in ascending order.
+  /// Those that it marks are not among them.
+  template <class Begin>
+  void begin(Time now, Begin begin) noexcept {
+    for (uint32_t block = 0; block < marks_.size(); ++block) {
+      if (earliest_[block] > now) continue;
+      const Time* const times = &times_[block * kBlock];
+      for (uint32_t i = 0; i < kBlock; ++i) marks_[block] |= uint64_t{times[i] <= now} << i;
     }
-    if (marked_.empty()) return;
-    taken_.swap(marked_);
-    std::sort(taken_.begin(), taken_.end());
-    for (const uint32_t lane : taken_) is_marked_[lane] = 0;
-    for (const uint32_t lane : taken_) wake_at(lane, act(lane));
-    taken_.clear();
+    list_marked();
+    for (const uint32_t lane : taken_) begin(lane);
   }
+  /// Calls `act(lane)` for each lane that is marked, in ascending order; it tells when the lane acts next. Marks are
+  /// gone before the first call. Before a lane's turn comes, `expect(lane, n)` is called, n = kFarthest .. 1 lanes
+  /// ahead.
+  template <class Act, class Expect>
+  void take(Act act, Expect expect) noexcept {
+    list_marked();
+    std::ranges::fill(marks_, 0);
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      for (size_t ahead = kFarthest; ahead > 0; --ahead)
+        if (i + ahead < taken_.size()) expect(taken_[i + ahead], ahead);
+      wake_at(taken_[i], act(taken_[i]));
+    }
+  }
+  static constexpr size_t kFarthest = 5;
 
   /// Calls `see(lane)` for each marked lane.
   template <class See>
   void look(See see) const noexcept {
-    for (const uint32_t lane : marked_) see(lane);
+    for (uint32_t block = 0; block < marks_.size(); ++block)
+      for (uint64_t bits = marks_[block]; bits != 0; bits &= bits - 1)
+        see(block * kBlock + static_cast<uint32_t>(std::countr_zero(bits)));
   }
-  /// Calls `see(lane)` for those of which one acts by itself as the next but one, and `see_next(lane)` for the next.
-  template <class See, class SeeNext>
-  void look_ahead(See see, SeeNext see_next) const noexcept {
-    for (size_t place = 1; place < std::min<size_t>(heap_.size(), 3); ++place) see(heap_[place].lane);
-    if (!heap_.empty()) see_next(heap_.front().lane);
+  /// The earliest time, or never() when there is none.
+  Time next() const noexcept { return *std::ranges::min_element(earliest_); }
+  /// Whose that is. Only when there is one.
+  uint32_t first() const noexcept {
+    const auto block = static_cast<size_t>(std::ranges::min_element(earliest_) - earliest_.begin());
+    const Time* const times = &times_[block * kBlock];
+    return static_cast<uint32_t>(block * kBlock) +
+           static_cast<uint32_t>(std::find(times, times + kBlock, earliest_[block]) - times);
   }
-  /// The earliest time of those that are not marked, or earlier; never() when there is none.
-  Time next() const noexcept { return heap_.empty() ? Time::never() : heap_.front().at; }
 
  private:
-  static constexpr uint32_t kNowhere = UINT32_MAX;
-  struct Entry {
-    Time at;
-    uint32_t lane;
-  };
+  static constexpr uint32_t kBlock = 64;
 
-  Time earliest_behind_first() const noexcept {
-    Time earliest = Time::never();
-    for (size_t place = 1; place < std::min<size_t>(heap_.size(), 3); ++place)
-      earliest = std::min(earliest, heap_[place].at);
-    return earliest;
-  }
-  void put(uint32_t place, const Entry& entry) noexcept {
-    heap_[place] = entry;
-    place_[entry.lane] = place;
-  }
-  void rise(uint32_t place) noexcept {
-    const Entry entry = heap_[place];
-    for (; place > 0 && entry.at < heap_[(place - 1) / 2].at; place = (place - 1) / 2)
-      put(place, heap_[(place - 1) / 2]);
-    put(place, entry);
-  }
-  void sink(uint32_t place) noexcept {
-    const Entry entry = heap_[place];
-    const auto size = static_cast<uint32_t>(heap_.size());
-    for (uint32_t child; (child = 2 * place + 1) < size; place = child) {
-      if (child + 1 < size && heap_[child + 1].at < heap_[child].at) ++child;
-      if (entry.at <= heap_[child].at) break;
-      put(place, heap_[child]);
-    }
-    put(place, entry);
-  }
-  void remove(uint32_t place) noexcept {
-    place_[heap_[place].lane] = kNowhere;
-    const Entry last = heap_.back();
-    heap_.pop_back();
-    if (place == heap_.size()) return;
-    put(place, last);
-    rise(place);
-    sink(place_[last.lane]);
+  void list_marked() noexcept {
+    taken_.clear();
+    look([this](uint32_t lane) { taken_.push_back(lane); });
   }
 
-  std::vector<uint8_t> is_marked_;
-  std::vector<uint32_t> marked_, taken_;
-  std::vector<Entry> heap_;
-  std::vector<uint32_t> place_;  ///< by lane: in the heap
+  std::vector<uint64_t> marks_;  ///< a bit a lane
+  std::vector<Time> times_;      ///< by lane
+  std::vector<Time> earliest_;   ///< by block of lanes
+  std::vector<uint32_t> taken_;
 };
 
 }  // namespace rankwire

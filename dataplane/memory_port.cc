@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "base/one_thread_ring.h"
 #include "base/spsc_ring.h"
@@ -11,26 +12,40 @@
 namespace rankwire {
 namespace {
 
-/// Both directions.
+/// `Ring`: of Frame, as SpscRing.
 template <class Ring>
-struct alignas(64) MemoryLink {
-  explicit MemoryLink(size_t queue_frames) : a_to_b(queue_frames), b_to_a(queue_frames) {}
+struct alignas(64) MemoryLine {
+  explicit MemoryLine(size_t queue_frames) : ring(queue_frames) {}
 
-  Ring a_to_b, b_to_a;
+  Ring ring;
+  bool holds_back = false;  ///< frames until they arrive: some were sent ahead of time
 };
 
-/// `Ring`: of Frame, as SpscRing.
+/// Both directions.
+template <class Ring>
+struct MemoryLink {
+  explicit MemoryLink(size_t queue_frames) : a_to_b(queue_frames), b_to_a(queue_frames) {}
+
+  MemoryLine<Ring> a_to_b, b_to_a;
+};
+
 template <class Ring>
 class alignas(64) MemoryPort final : public FramePort {
  public:
-  MemoryPort(FramePool& pool, std::shared_ptr<MemoryLink<Ring>> link, Ring& out, Ring& in, std::string name,
-             Doorbell bell)
+  MemoryPort(FramePool& pool, std::shared_ptr<MemoryLink<Ring>> link, MemoryLine<Ring>& out, MemoryLine<Ring>& in,
+             std::string name, Doorbell bell)
       : pool_(pool), out_(out), in_(in), bell_(bell), link_(std::move(link)), name_(std::move(name)) {}
 
   size_t allocate(std::span<Frame> frames) noexcept override { return pool_.allocate(frames); }
 
   size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
     return pass_on(now, frames.size(), [frames](size_t i, Frame& frame) { frame = frames[i]; });
+  }
+
+  bool send_ahead(Time arrival, const Frame& frame) noexcept override {
+    if (!kOneThread || out_.ring.size() == out_.ring.capacity()) return false;
+    out_.holds_back = true;
+    return transmit(arrival, {&frame, 1}) == 1;
   }
 
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override {
@@ -47,7 +62,26 @@ class alignas(64) MemoryPort final : public FramePort {
   }
 
   size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
-    return pass_on(now, buffers.size(), [this, buffers](size_t i, Frame& frame) { describe(buffers[i], frame); });
+    return pass_on(now, buffers.size(),
+                   [this, buffers](size_t i, Frame& frame) { describe(buffers[i], pool_.shape(buffers[i]), frame); });
+  }
+
+  /// Shapes are not noted but for frames that are not taken: what is noted must be fetched again.
+  size_t send_complete(Time now, std::span<FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    size_t sent = 0;
+    for (const FrameRun& run : runs) {
+      const std::span<FrameBuffer> frames = buffers.subspan(sent, run.count);
+      const size_t taken = pass_on(
+          now, run.count, [frames, shape = run.shape](size_t i, Frame& frame) { describe(frames[i], shape, frame); });
+      sent += taken;
+      if (taken == run.count) continue;
+      const FrameRun rest{run.shape, static_cast<uint32_t>(run.count - taken)};
+      complete(buffers.subspan(sent), {&rest, 1});
+      complete(buffers.subspan(sent + rest.count), runs.subspan(static_cast<size_t>(&run - runs.data()) + 1));
+      tx_refused_ += buffers.size() - sent - rest.count;
+      break;
+    }
+    return sent;
   }
 
   void cancel(std::span<const FrameBuffer> buffers) noexcept override { pool_.release(buffers); }
@@ -56,8 +90,8 @@ class alignas(64) MemoryPort final : public FramePort {
 
   uint32_t length(FrameBuffer buffer) const noexcept override { return pool_.shape(buffer).length(); }
 
-  size_t receive(Time, std::span<Frame> frames) noexcept override {
-    const size_t n = in_.pop(frames);
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    const size_t n = pop(now, frames);
     rx_frames_ += n;
     for (const Frame& frame : frames.first(n)) rx_bytes_ += frame.length();
     return n;
@@ -66,21 +100,27 @@ class alignas(64) MemoryPort final : public FramePort {
   void release(std::span<const Frame> frames) noexcept override { pool_.release(frames); }
 
   Time next_event() const noexcept override {
-    const Frame* oldest = in_.front();
+    const Frame* oldest = in_.ring.front();
     return oldest == nullptr ? Time::never() : oldest->arrival;
   }
 
-  void expect() const noexcept override {
+  const Frame* waiting(size_t n) const noexcept override {
+    if constexpr (kOneThread) {
+      return n < in_.ring.size() ? &in_.ring[n] : nullptr;
+    } else {
+      return nullptr;
+    }
+  }
+
+  void fetch_queues() const noexcept override {
     __builtin_prefetch(&out_, 1);
     __builtin_prefetch(&in_, 1);
-    if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port);
   }
-  void expect(const Frame& frame) const noexcept override {
-    if constexpr (requires { out_.fetch(); }) {
-      out_.fetch();
-      in_.fetch();
+  void fetch_places() const noexcept override {
+    if constexpr (kOneThread) {
+      out_.ring.fetch_next();
+      in_.ring.fetch_first();
     }
-    if (const BellListener* const listener = bell_.listener(); listener != nullptr) listener->expect(bell_.port, frame);
   }
 
   Capabilities capabilities() const noexcept override {
@@ -102,12 +142,20 @@ class alignas(64) MemoryPort final : public FramePort {
   }
 
  private:
+  static constexpr bool kOneThread = std::is_same_v<Ring, OneThreadRing<Frame>>;
   static constexpr size_t kReserved = 4;
+
+  size_t pop(Time now, std::span<Frame> frames) noexcept {
+    if constexpr (kOneThread) {
+      if (in_.holds_back) return in_.ring.pop_while(frames, [now](const Frame& frame) { return frame.arrival <= now; });
+    }
+    return in_.ring.pop(frames);
+  }
 
   /// Sends `count` frames: `describe(i, frame)` writes all of frame i but its arrival.
   template <class Describe>
   size_t pass_on(Time now, size_t count, Describe describe) noexcept {
-    const size_t sent = out_.push_made(count, [&](size_t i, Frame& frame) {
+    const size_t sent = out_.ring.push_made(count, [&](size_t i, Frame& frame) {
       describe(i, frame);
       frame.arrival = now;
       tx_bytes_ += frame.length();
@@ -118,8 +166,7 @@ class alignas(64) MemoryPort final : public FramePort {
     return sent;
   }
 
-  void describe(FrameBuffer buffer, Frame& frame) noexcept {
-    const FrameShape shape = pool_.shape(buffer);
+  static void describe(FrameBuffer buffer, const FrameShape& shape, Frame& frame) noexcept {
     uint8_t* const place = static_cast<uint8_t*>(buffer) + kHeaderRoom;
     frame.handle = buffer;
     frame.head = place - shape.header_length;
@@ -138,7 +185,8 @@ class alignas(64) MemoryPort final : public FramePort {
   }
 
   FramePool& pool_;
-  Ring &out_, &in_;
+  MemoryLine<Ring>& out_;
+  MemoryLine<Ring>& in_;
   const Doorbell bell_;
   uint64_t tx_frames_ = 0, tx_bytes_ = 0;
   // What sending does not need.

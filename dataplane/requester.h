@@ -209,6 +209,13 @@ class alignas(64) Requester {
   bool idle() const noexcept { return messages_.empty(); }
   /// Slot of the message that the next packet is of, or kNone.
   uint32_t next_message() const noexcept { return cursor_; }
+  /// Whether a message may end when all packets up to `psn` turn out to be acknowledged.
+  bool may_end_message(const RequesterPool& pool, uint32_t psn) const noexcept {
+    // One that is still being sent has packets beyond those that can be acknowledged.
+    if (messages_.empty() || (messages_.head == cursor_ && next_ == end_)) return false;
+    const OutboundMessage& oldest = pool.messages[messages_.head];
+    return oldest.verb == Verb::kRead || psn_distance(psn_add(oldest.first_psn, oldest.packets), psn) >= -1;
+  }
   /// Slot of the oldest message that is not finished, or kNone.
   uint32_t oldest_message() const noexcept { return messages_.head; }
 

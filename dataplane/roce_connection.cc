@@ -94,6 +94,8 @@ void RoceTransport::make_queue_pairs() {
   hops_.assign(options_.neighbours == NeighbourMode::kResolve ? queue_pairs : 0, NextHopLink());
   flow_counters_.assign(queue_pairs, QueuePairCounters());
   deadlines_ = DeadlineLists(queue_pairs);
+  expiry_bound_ = Time::never();
+  disorder_ = Duration();
   const auto readable = std::ranges::count_if(ends_, [this](const QueuePairEnd& end) { return is_readable(end); });
   read_resources_.assign(static_cast<size_t>(readable) * options_.profile.max_responder_reads, ReadResource());
   pattern_icrc_.emplace(options_.mtu);
@@ -111,6 +113,8 @@ void RoceTransport::make_queue_pairs() {
   agenda_.reset();
   if (bells_ == nullptr) return;
   agenda_.emplace(static_cast<uint32_t>(lanes_.size()));
+  reports_.emplace(static_cast<uint32_t>(lanes_.size()));
+  heard_.reserve(lanes_.size());
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) note_work(lane);
 }
 

@@ -2,20 +2,11 @@
 #include <algorithm>
 
 #include "dataplane/mirror_image.h"
+#include "dataplane/roce_fetch.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {
 namespace {
-
-// Where BTH stands if the frame, of at least kMinBaseHeaderBytes, is a RoCEv2 packet.
-uint32_t bth_offset_of(const uint8_t* head) noexcept {
-  if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeIpv4)) [[likely]]
-    return MirrorImage::kBth;
-  uint32_t ip = sizeof(EthernetHeader);
-  if (reinterpret_cast<const EthernetHeader*>(head)->ether_type == Be16(kEtherTypeVlan)) ip += sizeof(VlanTag);
-  const size_t ip_bytes = head[ip] >> 4 == 6 ? sizeof(Ipv6Header) : sizeof(Ipv4Header);
-  return ip + static_cast<uint32_t>(ip_bytes + sizeof(UdpHeader));
-}
 
 bool follows(const Frame& before, const Frame& frame) noexcept {
   return frame.head_length == before.head_length && frame.head_length >= MirrorImage::kEnd &&
@@ -29,64 +20,6 @@ bool carries_data(Opcode opcode) noexcept {
 }
 
 }  // namespace
-
-// What a packet of this frame would need of its queue pair, which is returned, or kNone. Like others that only fetch,
-// it would go away if it were called instead of inlined: the compiler knows of no effect.
-[[gnu::always_inline]] inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept {
-  if (frame.head_length < kMinBaseHeaderBytes) return kNone;
-  const uint32_t bth_offset = bth_offset_of(frame.head);
-  if (frame.head_length < bth_offset + sizeof(Bth)) return kNone;
-  const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
-  const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
-  if (i >= ends_.size()) return kNone;
-  __builtin_prefetch(&templates_[i]);
-  __builtin_prefetch(templates_[i].header_end() - 1);
-  __builtin_prefetch(&ends_[i], 1);
-  if (is_response(bth.opcode)) {
-    __builtin_prefetch(&requesters_[i], 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[i]) + 64, 1);
-  } else {
-    __builtin_prefetch(&responders_[i], 1);
-    __builtin_prefetch(&inboxes_[i], 1);
-  }
-  return i;
-}
-
-[[gnu::always_inline]] inline void RoceTransport::fetch_lane(uint32_t lane) const noexcept {
-  lanes_[lane].fetch();
-  // What every transmission looks at.
-  const Port* const port = ports_[port_of_lane_[lane]].get();
-  __builtin_prefetch(&port->neighbours);
-  __builtin_prefetch(bindings_[lane].port, 1);
-}
-
-// The requester that a lane would turn to.
-[[gnu::always_inline]] inline void RoceTransport::fetch_sender(uint32_t lane) const noexcept {
-  const IndexQueue& senders = lanes_[lane].senders;
-  if (senders.empty()) return;
-  const uint32_t next = senders.front();
-  for (size_t line = 0; line < 2; ++line) {
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[next]) + 64 * line, 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&templates_[next]) + 64 * line);
-  }
-  __builtin_prefetch(&ends_[next], 1);
-}
-
-void RoceTransport::expect(uint32_t lane) const noexcept {
-  if (lane < lanes_.size()) fetch_lane(lane);
-}
-
-void RoceTransport::expect(uint32_t lane, const Frame& frame) const noexcept {
-  if (lane >= lanes_.size()) return;
-  prefetch_state(frame);
-  fetch_sender(lane);
-}
-
-// Of lanes that act by themselves.
-void RoceTransport::expect_turns() const noexcept {
-  asm volatile("");  // an effect, for the compiler
-  agenda_->look_ahead([&](uint32_t lane) { fetch_lane(lane); }, [&](uint32_t lane) { fetch_sender(lane); });
-}
 
 // Queue pairs send several packets in a row, so what is the same of neighbours is looked at once.
 inline uint32_t RoceTransport::find_runs(std::span<const Frame> frames,

@@ -22,20 +22,14 @@ RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding
       responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
       delivered_(kDeliveries),
-      bells_(bells) {
-  if (bells_ != nullptr) bells_->tell(this);
-}
+      bells_(bells) {}
 
 RoceTransport::~RoceTransport() {
-  if (bells_ != nullptr) bells_->tell(nullptr);
   close();
 }
 
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
-  note_standstill(now);
-  last_now_ = now;
-  poll_ports(now);
-  if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
+  make_progress(now);
   events_with_causes_ = 0;
   const size_t delivered = take_delivered(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
@@ -43,51 +37,48 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   return reported;
 }
 
-void RoceTransport::poll_ports(Time now) noexcept {
+void RoceTransport::make_progress(Time now) noexcept {
+  note_standstill(now);
+  last_now_ = now;
   while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
     place_early(place_later_.pop(), now);
-  if (!agenda_) {
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
-    expire(now);
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
-    return;
+  if (agenda_) {
+    poll_due(now);
+  } else {
+    poll_all(now);
   }
-  bells_->answer_all([&](uint32_t lane) {
-    receive(lane, now);
-    agenda_->mark(lane);
-    if (lanes_[lane].port().next_event() != Time::never()) bells_->ring(lane);
-  });
-  expire(now);
-  agenda_->take_due(now, [&](uint32_t lane) {
-    transmit(lane, now);
-    return wake_of(lane);
-  });
-  expect_turns();
+  if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
 }
 
-// When the lane has something to send, as far as it is known now.
-Time RoceTransport::wake_of(uint32_t lane) const noexcept {
-  return paced_ ? std::min(lanes_[lane].wake(), paced_->next_event(lane)) : lanes_[lane].wake();
+void RoceTransport::poll_all(Time now) noexcept {
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
+  expire(now);
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
+}
+
+bool RoceTransport::has_to_report() const noexcept {
+  return delivered_.size() > 0 || !place_later_.empty() || !ended_transfers_.empty() ||
+         (pool_ && !pool_->finished.empty());
+}
+
+// When the lane has something to receive or to send, as far as it is known now.
+Time RoceTransport::next_event_of(uint32_t lane) const noexcept {
+  const Time next = std::min(lanes_[lane].wake(), lanes_[lane].port().next_event());
+  return paced_ ? std::min(next, paced_->next_event(lane)) : next;
 }
 
 Time RoceTransport::next_event() const noexcept {
-  if (delivered_.size() > 0 || !place_later_.empty() || !ended_transfers_.empty() ||
-      (pool_ && !pool_->finished.empty()))
-    return last_now_;
-  const uint32_t expiring = next_to_expire();
-  Time next = expiring == kNone ? Time::never() : expiry(expiring);
-  const auto arrival = [&](uint32_t lane) { next = std::min(next, lanes_[lane].port().next_event()); };
-  const auto wake = [&](uint32_t lane) { next = std::min(next, wake_of(lane)); };
+  if (has_to_report()) return last_now_;
+  Time next = Time::never();
+  const auto look = [&](uint32_t lane) { next = std::min(next, next_event_of(lane)); };
   if (agenda_) {
-    bells_->look(arrival);
-    agenda_->look(wake);
-    return std::min(next, agenda_->next());
+    bells_->look(look);
+    agenda_->look(look);
+    next = std::min(next, agenda_->next());
+  } else {
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) look(lane);
   }
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    arrival(lane);
-    wake(lane);
-  }
-  return next;
+  return std::min(next, earliest_expiry(next));
 }
 
 void RoceTransport::note_standstill(Time now) noexcept {
@@ -108,11 +99,21 @@ Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
 }
 
 uint32_t RoceTransport::next_to_expire() const noexcept {
-  return deadlines_.first([this](uint32_t queue_pair) { return expiry(queue_pair); });
+  return deadlines_.first([this](uint32_t queue_pair) { return expiry(queue_pair); }, disorder_);
+}
+
+// When the first deadline takes effect, if that is `before`; otherwise no earlier.
+Time RoceTransport::earliest_expiry(Time before) const noexcept {
+  if (expiry_bound_ < before) {
+    const uint32_t expiring = next_to_expire();
+    expiry_bound_ = expiring == kNone ? Time::never() : expiry(expiring);
+  }
+  return expiry_bound_;
 }
 
 void RoceTransport::expire(Time now) noexcept {
-  for (uint32_t queue_pair; (queue_pair = next_to_expire()) != kNone && expiry(queue_pair) <= now;) {
+  while (earliest_expiry(now + Duration(1)) <= now) {
+    const uint32_t queue_pair = next_to_expire();
     const Time deadline = requesters_[queue_pair].deadline();
     if (requesters_[queue_pair].expire(*pool_) != AckOutcome::kResumed) {
       ++counters_.timeouts;

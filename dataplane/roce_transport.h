@@ -48,13 +48,13 @@ namespace rankwire {
 /// refuses a request it cannot name the message, and only `describe` says so. A queue pair that fails in one direction
 /// is in the error state in both (IBTA 10.3.1). Messages posted to a queue pair in the error state, or never connected,
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
-class RoceTransport final : public Transport, private BellListener {
+class RoceTransport final : public Transport {
  public:
   static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
 
-  /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, in the turn of the loop in
-  /// which it arrives; borrowed. Then only ports with something to do are looked at, which virtual time with many
-  /// needs; each has one queue. Null: every poll looks at all.
+  /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
+  /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
+  /// do are looked at, which virtual time with many needs; each has one queue. Null: every poll looks at all.
   RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells = nullptr);
   ~RoceTransport() override;
   RoceTransport(const RoceTransport&) = delete;
@@ -67,6 +67,7 @@ class RoceTransport final : public Transport, private BellListener {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
+  Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
   uint64_t activity() const noexcept override { return packets_tx() + counters_.packets_rx + reported_; }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
@@ -190,11 +191,6 @@ class RoceTransport final : public Transport, private BellListener {
   void receive(uint32_t lane, Time now) noexcept;
   uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
   uint32_t prefetch_state(const Frame& frame) const noexcept;
-  void fetch_lane(uint32_t lane) const noexcept;
-  void fetch_sender(uint32_t lane) const noexcept;
-  void expect(uint32_t lane) const noexcept override;
-  void expect(uint32_t lane, const Frame& frame) const noexcept override;
-  void expect_turns() const noexcept;
   size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
@@ -236,15 +232,29 @@ class RoceTransport final : public Transport, private BellListener {
   void add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept;
   size_t take_delivered(std::span<Event> events) noexcept;
 
+  // roce_ahead.cc
+  void run_lanes(Time next, Time end) noexcept;
+  Time run_lane(uint32_t lane, Time end) noexcept;
+  void hear() noexcept;
+  void poll_due(Time now) noexcept;
+  void fetch_ahead(uint32_t lane, size_t distance) const noexcept;
+  bool may_report(const Frame& frame) const noexcept;
+  Time next_report_of(uint32_t lane) const noexcept;
+  void fetch_lane(uint32_t lane) const noexcept;
+  void fetch_sender(uint32_t lane) const noexcept;
+
   // roce_transport.cc
   void note_standstill(Time now) noexcept;
-  void poll_ports(Time now) noexcept;
+  void make_progress(Time now) noexcept;
+  void poll_all(Time now) noexcept;
+  bool has_to_report() const noexcept;
   void note_work(uint32_t lane) noexcept {
     if (agenda_) agenda_->mark(lane);
   }
-  Time wake_of(uint32_t lane) const noexcept;
+  Time next_event_of(uint32_t lane) const noexcept;
   Time expiry(uint32_t queue_pair) const noexcept;
   uint32_t next_to_expire() const noexcept;
+  Time earliest_expiry(Time before) const noexcept;
   void expire(Time now) noexcept;
   void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
   void after_watched_step(uint32_t queue_pair, Time now) noexcept;
@@ -348,13 +358,17 @@ class RoceTransport final : public Transport, private BellListener {
   uint32_t one_way_turn_ = 0;
 
   Doorbells* const bells_;
-  std::optional<LaneAgenda> agenda_;  // with bells
-  Histogram look_intervals_;          // between two looks at all ports; without bells
+  std::optional<LaneAgenda> agenda_;   // with bells
+  std::optional<LaneAgenda> reports_;  // there: before when no report comes of what a lane's port holds
+  std::vector<uint32_t> heard_;        // lanes whose bells have rung
+  Histogram look_intervals_;           // between two looks at all ports; without bells
 
   Time last_now_ = Time::long_ago();
   Time last_poll_ = Time::long_ago();
-  Time hold_until_ = Time::long_ago();  // no time-out fires earlier
-  uint32_t standstills_ = 0;            // in a row
+  Time hold_until_ = Time::long_ago();         // no time-out fires earlier
+  mutable Time expiry_bound_ = Time::never();  // no requester's deadline is earlier
+  Duration disorder_;                          // of the times at which lanes have done something, at most
+  uint32_t standstills_ = 0;                   // in a row
 
   bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
   bool joins_turns_ = false;    // short_way_, and nobody asks which packet was whose
@@ -384,6 +398,7 @@ inline void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time bef
     deadlines_.disarm(queue_pair);
   } else {
     deadlines_.arm(queue_pair, deadline - now);
+    expiry_bound_ = std::min(expiry_bound_, deadline);
   }
 }
 

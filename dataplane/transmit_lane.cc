@@ -1,6 +1,7 @@
 #include "dataplane/transmit_lane.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankwire {
 
@@ -58,10 +59,18 @@ void TransmitLane::finish(Time now) noexcept {
 
 bool TransmitLane::flush(Time now) noexcept {
   if (staged_begin_ < staged_end_) {
-    complete();
     const std::span<FrameBuffer> waiting(&frames_[staged_begin_], staged_end_ - staged_begin_);
-    const Duration line_time = refused_ ? line_time_of(waiting) : Duration();
-    const size_t taken = port_->send(now, waiting);
+    size_t taken = 0;
+    Duration line_time;
+    if (complete_end_ == staged_begin_) {
+      taken = port_->send_complete(now, waiting, {run_.data(), std::exchange(runs_, 0)});
+      complete_end_ = staged_end_;
+      open_shape_ = 0;
+    } else {
+      complete();
+      if (refused_) line_time = line_time_of(waiting);
+      taken = port_->send(now, waiting);
+    }
     if (refused_) {
       // The slots that these frames had are gone: the line stood still meanwhile.
       pacer_.resume(now);

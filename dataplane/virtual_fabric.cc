@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "dataplane/fabric_frames.h"
+#include "dataplane/port_fetch.h"
 #include "fabric/ecmp_hash.h"
 
 namespace rankwire {
@@ -15,8 +16,8 @@ constexpr size_t kBurst = 32;
 // How many events before it is handled memory is fetched for one: what it names, what that leads to, and what that
 // leads to.
 constexpr uint32_t kFirstEventFetch = 24, kSecondEventFetch = 8;
-constexpr uint32_t kFirstDeliveryFetch = 12, kSecondDeliveryFetch = 6, kThirdDeliveryFetch = 2;
-static_assert(kFirstEventFetch <= FabricAgenda::kMostBehind && kFirstDeliveryFetch <= FabricAgenda::kMostBehind);
+constexpr size_t kFirstAheadFetch = 12, kSecondAheadFetch = 6, kThirdAheadFetch = 2;
+static_assert(kFirstEventFetch <= FabricAgenda::kMostBehind);
 constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
 
 void check_switch(const FabricSwitchOptions& device) {
@@ -101,6 +102,24 @@ Duration shortest_reach(const Topology& topology, std::span<const FabricSwitchOp
   return shortest;
 }
 
+/// From when a switch begins to send to a host until that has received it, at least.
+Duration shortest_reach_of_hosts(const Topology& topology) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t h = 0; h < topology.hosts.size(); ++h) {
+    const Line& line = topology.line_of(topology.host_port(h));
+    shortest = std::min(shortest, line.latency + LineTimes(line.rate).of(kPauseFrameBytes));
+  }
+  return shortest;
+}
+
+/// The time on a host's line of the shortest frame.
+Duration shortest_frame_of_hosts(const Topology& topology) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t h = 0; h < topology.hosts.size(); ++h)
+    shortest = std::min(shortest, LineTimes(topology.line_of(topology.host_port(h)).rate).of(kPauseFrameBytes));
+  return shortest;
+}
+
 }  // namespace
 
 VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
@@ -115,6 +134,9 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       agenda_(switches_of_ports(topology_), shortest_reach(topology_, devices),
               event_capacity(topology_, options, kPausesOfPort)),
       deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices), options.frames),
+      reach_(shortest_reach(topology_, devices)),
+      reach_of_hosts_(shortest_reach_of_hosts(topology_)),
+      longest_quiet_(shortest_frame_of_hosts(topology_) * kHostFrames),
       packets_(options.frames),
       due_(topology_.ports()),
       refused_(topology_.ports()),
@@ -156,6 +178,8 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
     stations_.learn(mac_number(station.mac), static_cast<uint16_t>(station.host));
   }
   options_.stations = {};
+  ahead_.reserve(options.frames);
+  ringing_.reserve(hosts.size());
   find_next_change();
 }
 
@@ -183,36 +207,25 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
   }
 }
 
-/// The same for frames that hosts get soon: the host's, then the frame's and the link's, then what the NIC needs.
-[[gnu::always_inline]] inline void VirtualFabric::fetch_deliveries() noexcept {
-  if (const FabricEvent& event = deliveries_.behind(kFirstDeliveryFetch); event.kind == FabricEventKind::kDeliver) {
-    __builtin_prefetch(&host_of(event.port), 1);
-    __builtin_prefetch(&packets_[event.argument], 1);
-    __builtin_prefetch(&packets_.frame(event.argument));
-    __builtin_prefetch(links_[event.port - first_host_port_], 1);
-  }
-  if (const FabricEvent& event = deliveries_.behind(kSecondDeliveryFetch); event.kind == FabricEventKind::kDeliver) {
-    __builtin_prefetch(packets_.frame(event.argument).head, 1);
-    links_[event.port - first_host_port_]->expect();
-  }
-  if (const FabricEvent& event = deliveries_.behind(kThirdDeliveryFetch); event.kind == FabricEventKind::kDeliver)
-    links_[event.port - first_host_port_]->expect(packets_.frame(event.argument));
-}
-
 bool VirtualFabric::step(Time now) noexcept {
   now_ = std::max(now_, now);
   listen(now);
-  const Time after = now + Duration(1);
-  while (handle_window(after)) {
-  }
+  // Between two calls of run_ahead whole windows wait for the second.
+  if (now >= quiet_until_) catch_up(now);
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
   while (deliveries_.next() <= now) {
     if (!deliveries_.is_open()) deliveries_.open(Time::never());
-    due_.push(deliveries_.take([this] { fetch_deliveries(); }).port);
+    due_.push(deliveries_.take().port);
     ++handled_;
   }
   while (!due_.empty()) deliver(due_.pop(), now);
   return std::exchange(told_, handled_) != handled_;
+}
+
+void VirtualFabric::catch_up(Time now) noexcept {
+  const Time after = now + Duration(1);
+  while (handle_window(after)) {
+  }
 }
 
 Time VirtualFabric::run_ahead(Time limit) noexcept {
@@ -220,12 +233,47 @@ Time VirtualFabric::run_ahead(Time limit) noexcept {
   const uint64_t before = handled_;
   listen(now_);
   told_ += handled_ - before;
-  const Time outside = next_outside();
-  limit = std::min(limit, outside);
+  first_ahead_ = std::min(limit, next_outside());
   // What a host does in a window concerns no switch before the window is over.
-  while (handle_window(agenda_.end_of_window(std::min(limit, deliveries_.next())))) {
+  is_ahead_ = true;
+  while (handle_window(agenda_.end_of_window(std::min(first_ahead_, deliveries_.next())))) {
   }
-  return std::min(next_inside(), outside);
+  is_ahead_ = false;
+  hand_out_ahead();
+  // Switches go on with what they have, and with what hosts send from then on.
+  const Time sent = std::min(first_ahead_, deliveries_.next());
+  const bool is_never = sent == Time::never();
+  const Time next = std::min({agenda_.next(), next_change_, is_never ? sent : sent + reach_});
+  quiet_until_ = std::min({deliveries_.next(), next == Time::never() ? next : next + reach_of_hosts_,
+                           is_never ? sent : sent + longest_quiet_});
+  return quiet_until_;
+}
+
+/// Hosts get what their lines have, to be held back there; what finds no room waits here. Memory is fetched first for
+/// the frame and the link, then for what the link names.
+void VirtualFabric::hand_out_ahead() noexcept {
+  const auto link_of = [this](size_t i) { return links_[ahead_[i].port - first_host_port_]; };
+  const size_t count = ahead_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (const size_t k = i + kFirstAheadFetch; k < count) {
+      __builtin_prefetch(link_of(k));
+      __builtin_prefetch(&packets_.frame(ahead_[k].handle));
+    }
+    if (const size_t k = i + kSecondAheadFetch; k < count) link_of(k)->fetch_queues();
+    if (const size_t k = i + kThirdAheadFetch; k < count) link_of(k)->fetch_places();
+    const auto [port, handle] = ahead_[i];
+    FabricHost& host = host_of(port);
+    const Frame& frame = packets_.frame(handle);
+    if (!host.line.empty() || !host.port->send_ahead(packets_[handle].arrival, frame)) {
+      keep_for_host(port, handle);
+      continue;
+    }
+    ++host.tx_frames;
+    host.tx_bytes += frame.length();
+    ++handled_;
+    packets_.give_back(handle);
+  }
+  ahead_.clear();
 }
 
 /// Handles what is next in switches and to cables: a change, or what a window has before `limit`. False when nothing is
@@ -280,7 +328,9 @@ void VirtualFabric::sample(Time now) noexcept {
 }
 
 void VirtualFabric::finish_series() noexcept {
-  if (series_) sample(now_);
+  if (!series_) return;
+  catch_up(now_);
+  sample(now_);
 }
 
 /// All but frames that arrive.
@@ -319,10 +369,15 @@ void VirtualFabric::listen(Time now) noexcept {
     for (uint32_t port = first_host_port_; port < ports_.size(); ++port) receive(port, now);
     return;
   }
-  options_.bells->answer_all([&](uint32_t host) {
+  options_.bells->answer_all([&](uint32_t host) { ringing_.push_back(host); });
+  const size_t count = ringing_.size();
+  for (size_t i = 0; i < count; ++i) {
+    fetch_behind(i, count, [this](size_t k) { return links_[ringing_[k]]; });
+    const uint32_t host = ringing_[i];
     receive(first_host_port_ + host, now);
     if (hosts_[host].port->next_event() != Time::never()) options_.bells->ring(host);
-  });
+  }
+  ringing_.clear();
 }
 
 /// Takes what waits at the host's port, as far as there is room.

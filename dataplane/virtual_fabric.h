@@ -57,7 +57,9 @@ class VirtualFabric final : public Device {
   /// step.
   bool step(Time now) noexcept override;
   Time next_event() const noexcept override;
-  /// Up to the next frame for a host.
+  /// Hands out what arrives at hosts later, where their ports take it ahead (FramePort::send_ahead); otherwise this
+  /// ends with the next frame for a host. Never quiet for so long that a host could send more than kHostFrames
+  /// meanwhile: for so many its port needs room.
   Time run_ahead(Time limit) noexcept override;
 
   const Topology& topology() const { return topology_; }
@@ -85,19 +87,26 @@ class VirtualFabric final : public Device {
 
  private:
   using Port = FabricPort;
+  /// One that is on the line to a host.
+  struct AheadFrame {
+    uint32_t port, handle;
+  };
   static constexpr uint32_t kHeaderBytes = 64;  ///< what a cut-through switch has read when it decides
   /// Pauses that may be on the cables at once, a port; beyond them they wait.
   static constexpr uint32_t kPausesOfPort = 8;
+  /// See run_ahead.
+  static constexpr uint32_t kHostFrames = 1024;
 
   // virtual_fabric.cc
   Time next_outside() const noexcept;
   Time next_inside() const noexcept { return std::min({agenda_.next(), deliveries_.next(), next_change_}); }
   bool handle_window(Time limit) noexcept;
+  void catch_up(Time now) noexcept;
   void listen(Time now) noexcept;
   void receive(uint32_t port, Time now) noexcept;
   void deliver(uint32_t port, Time now) noexcept;
   void fetch_events() noexcept;
-  void fetch_deliveries() noexcept;
+  void hand_out_ahead() noexcept;
   void handle(const FabricEvent& event) noexcept;
   void sample(Time now) noexcept;
   void release(uint32_t handle) noexcept;
@@ -134,6 +143,7 @@ class VirtualFabric final : public Device {
   void send(uint32_t port, uint32_t priority, Time now) noexcept;
   bool send_pause(uint32_t port, Time now) noexcept;
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
+  void keep_for_host(uint32_t port, uint32_t handle) noexcept;
   void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
   void resume(uint32_t port, uint32_t priority, Time now) noexcept;
 
@@ -211,6 +221,13 @@ class VirtualFabric final : public Device {
   std::vector<FabricFlowControl> flow_control_;  ///< by port
   FabricAgenda agenda_;                          ///< of the switches
   FabricAgenda deliveries_;                      ///< kDeliver alone
+  const Duration reach_, reach_of_hosts_;        ///< until a sender is noticed by the next switch, and by a host
+  const Duration longest_quiet_;                 ///< see run_ahead
+  bool is_ahead_ = false;                        ///< what is for hosts goes to `ahead_`
+  std::vector<AheadFrame> ahead_;                ///< that hosts are about to get
+  std::vector<uint32_t> ringing_;                ///< hosts whose bells have rung
+  Time first_ahead_ = Time::never();             ///< when something happens outside first
+  Time quiet_until_ = Time::long_ago();          ///< what the last run_ahead returned
   uint32_t changes_ = 0;                         ///< of cables, made so far: entries of the schedule
   uint32_t reroutes_ = 0;                        ///< of them those that routes follow
   Time next_change_ = Time::never();

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "base/run_ahead.h"
 #include "emulator/engine/watchdog.h"
 
 namespace rankwire {
 namespace {
 
 constexpr size_t kReportedWaits = 64;
-/// How far devices may run ahead of the loop in virtual time: signals and deadlines are looked at so often.
+/// How far device and transport may run ahead of the loop in virtual time: signals and deadlines are looked at so
+/// often.
 constexpr Duration kAhead = milliseconds(1);
 
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
@@ -42,11 +44,14 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   return moved || done() != before;
 }
 
-/// When something happens next, at `next` or before. In virtual time what only the devices notice has happened already.
-Time next_event(std::span<Device* const> devices, Time next, Time now, const Clock& clock) noexcept {
+/// When something happens next, at `limit` or before. In virtual time what only device and transport notice has
+/// happened already.
+Time next_event(std::span<Device* const> devices, Transport& transport, Time limit, Time now,
+                const Clock& clock) noexcept {
   // Of several devices one that is ahead might miss what another makes the hosts send.
   if (!clock.runs_by_itself() && devices.size() == 1)
-    return std::min(next, devices.front()->run_ahead(std::min(next, now + kAhead)));
+    return run_ahead(*devices.front(), transport, std::min(limit, now + kAhead));
+  Time next = std::min(limit, transport.next_event());
   for (const Device* device : devices) next = std::min(next, device->next_event());
   return next;
 }
@@ -76,7 +81,7 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
   for (Time now = origin; !transport.ready() && now < origin + deadline && !interrupted.load(); now = run_time()) {
     for (Device* device : devices) device->step(now);
     transport.poll(now, events);
-    const Time next = next_event(devices, std::min(transport.next_event(), origin + deadline), now, clock);
+    const Time next = next_event(devices, transport, origin + deadline, now, clock);
     clock.idle_until(begin + (next - origin));
   }
   return transport.not_ready();
@@ -102,7 +107,9 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     if (engine.must_stop()) return end(Verdict::kFailed, engine.failure_text());
     if (engine.finished()) break;
 
-    const Time next = next_event(devices, std::min(engine.next_event(), transport.next_event()), now, clock);
+    const uint64_t before_ahead = transport.activity();
+    const Time next = next_event(devices, transport, engine.next_event(), now, clock);
+    moved |= transport.activity() != before_ahead;
     if (next == Time::never() && !clock.runs_by_itself()) {
       return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
     }

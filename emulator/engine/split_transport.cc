@@ -44,6 +44,11 @@ size_t SplitTransport::poll(Time now, std::span<Event> events) noexcept {
   return n + local_->poll(now, events.subspan(n));
 }
 
+Time SplitTransport::run_ahead(Time limit) noexcept {
+  const Time local = local_->next_event();
+  return std::min(local, wire_->run_ahead(std::min(limit, local)));
+}
+
 Time SplitTransport::next_event() const noexcept {
   return std::min(wire_->next_event(), local_->next_event());
 }

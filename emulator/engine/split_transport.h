@@ -20,6 +20,7 @@ class SplitTransport final : public Transport {
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
+  Time run_ahead(Time limit) noexcept override;  ///< on the wire, up to the next local event
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;

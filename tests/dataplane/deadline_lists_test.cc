@@ -63,5 +63,36 @@ TEST(DeadlineLists, AgreesWithASearch) {
   }
 }
 
+/// The same with lanes that are up to 200 apart in time, each of which arms what is its own.
+TEST(DeadlineLists, FindsTheEarliestInDisorder) {
+  constexpr uint32_t kLanes = 8, kIndexes = 40;
+  constexpr int64_t kDisorder = 200;
+  std::vector<Time> deadlines(kIndexes, Time::never());
+  DeadlineLists lists(kIndexes);
+  Random random(5);
+  std::vector<int64_t> now(kLanes);
+  for (int i = 0; i < 100'000; ++i) {
+    const auto index = static_cast<uint32_t>(random.below(kIndexes));
+    int64_t& own = now[index % kLanes];
+    const int64_t furthest = *std::ranges::max_element(now);
+    own = std::max(own + static_cast<int64_t>(random.below(40)), furthest - kDisorder);
+    if (random.chance(200'000)) {
+      deadlines[index] = Time::never();
+      lists.disarm(index);
+    } else {
+      const Duration wait(1'000 * static_cast<int64_t>(1 + random.below(3)));
+      deadlines[index] = Time(own) + wait;
+      lists.arm(index, wait);
+    }
+    const uint32_t first = lists.first([&](uint32_t k) { return deadlines[k]; }, Duration(kDisorder));
+    const Time earliest = *std::ranges::min_element(deadlines);
+    if (earliest == Time::never()) {
+      ASSERT_EQ(first, DeadlineLists::kNone);
+    } else {
+      ASSERT_EQ(deadlines[first], earliest);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -21,7 +21,7 @@ TEST(LaneAgenda, TakesWhatIsMarkedOrDueInAscendingOrder) {
   Time now;
   for (int i = 0; i < 20'000; ++i) {
     const auto lane = static_cast<uint32_t>(random.below(kLanes));
-    switch (random.below(4)) {
+    switch (random.below(5)) {
       case 0:
         agenda.mark(lane);
         marked.insert(lane);
@@ -31,22 +31,37 @@ TEST(LaneAgenda, TakesWhatIsMarkedOrDueInAscendingOrder) {
         times[lane] = random.below(5) == 0 ? Time::never() : now + Duration(static_cast<int64_t>(random.below(100)));
         agenda.wake_at(lane, times[lane]);
         break;
+      case 3: {
+        const Time by = now + Duration(static_cast<int64_t>(random.below(100)));
+        times[lane] = std::min(times[lane], by);
+        agenda.wake_by(lane, by);
+        break;
+      }
       default: {
         now += Duration(static_cast<int64_t>(random.below(20)));
         for (uint32_t l = 0; l < kLanes; ++l) {
           if (times[l] <= now) marked.insert(l);
         }
-        std::vector<uint32_t> taken;
-        agenda.take_due(now, [&](uint32_t l) {
-          taken.push_back(l);
-          const bool goes_on = random.below(3) != 0;
-          return times[l] = goes_on ? now + Duration(1 + static_cast<int64_t>(random.below(100))) : Time::never();
-        });
-        ASSERT_EQ(taken, std::vector<uint32_t>(marked.begin(), marked.end()));
+        const std::vector<uint32_t> expected(marked.begin(), marked.end());
+        std::vector<uint32_t> begun, taken;
+        agenda.begin(now, [&](uint32_t l) { begun.push_back(l); });
+        agenda.take(
+            [&](uint32_t l) {
+              taken.push_back(l);
+              const bool goes_on = random.below(3) != 0;
+              return times[l] = goes_on ? now + Duration(1 + static_cast<int64_t>(random.below(100))) : Time::never();
+            },
+            [&](uint32_t l, size_t ahead) { ASSERT_EQ(l, expected[taken.size() + ahead]); });
+        ASSERT_EQ(begun, expected);
+        ASSERT_EQ(taken, expected);
         marked.clear();
       }
     }
-    ASSERT_EQ(agenda.next(), *std::min_element(times.begin(), times.end()));
+    const auto first = std::ranges::min_element(times);
+    ASSERT_EQ(agenda.next(), *first);
+    if (*first != Time::never()) {
+      ASSERT_EQ(times[agenda.first()], *first);
+    }
     std::set<uint32_t> seen;
     agenda.look([&](uint32_t l) { seen.insert(l); });
     ASSERT_EQ(seen, marked);
@@ -63,11 +78,16 @@ TEST(LaneAgenda, WhatIsMarkedMeanwhileIsTakenTheNextTime) {
     if (lane == 1) agenda.mark(1), agenda.mark(2);
     return lane == 1 ? Time(10) : Time::never();
   };
-  agenda.take_due(Time(), act);
-  EXPECT_EQ(taken, (std::vector<uint32_t>{1, 3}));
+  const auto none = [](uint32_t, size_t) {};
+  agenda.begin(Time(), [&](uint32_t lane) {
+    if (lane == 3) agenda.mark(0);
+  });
+  agenda.take(act, none);
+  EXPECT_EQ(taken, (std::vector<uint32_t>{0, 1, 3}));
   EXPECT_EQ(agenda.next(), Time(10));
-  agenda.take_due(Time(5), act);
-  EXPECT_EQ(taken, (std::vector<uint32_t>{1, 3, 1, 2}));
+  agenda.begin(Time(5), [](uint32_t) {});
+  agenda.take(act, none);
+  EXPECT_EQ(taken, (std::vector<uint32_t>{0, 1, 3, 1, 2}));
 }
 
 }  // namespace

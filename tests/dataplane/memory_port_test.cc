@@ -142,6 +142,63 @@ TEST_P(MemoryLinkOf, RefusesBeyondItsQueueAndCountsIt) {
   EXPECT_EQ(b->counters().tx_bytes, 64u * 60);
 }
 
+/// Two runs of two frames into a queue that has room for three: the fourth is complete, and is sent later.
+TEST_P(MemoryLinkOf, CompletesWhatItRefuses) {
+  FramePool pool(16, 448, GetParam());
+  auto [a, b] = make_memory_link(pool, 4, "link");
+  std::array<Frame, 4> got;
+  ASSERT_EQ(a->allocate(std::span(got).first(1)), 1u);
+  got[0].head_length = 60;
+  ASSERT_EQ(a->transmit(Time(1), std::span(got).first(1)), 1u);
+  std::array<FrameBuffer, 4> buffers;
+  ASSERT_EQ(a->reserve(buffers), 4u);
+  const std::array<FrameRun, 2> runs = {FrameRun{.shape = {.payload_length = 20, .header_length = 54}, .count = 2},
+                                        FrameRun{.shape = {.payload_length = 30, .header_length = 70}, .count = 2}};
+  ASSERT_EQ(a->send_complete(Time(2), buffers, runs), 3u);
+  EXPECT_EQ(a->counters().tx_refused, 1u);
+  EXPECT_EQ(a->length(buffers[3]), 100u);
+  ASSERT_EQ(b->receive(Time(3), got), 4u);
+  EXPECT_EQ(got[2].length(), 74u);
+  EXPECT_EQ(got[3].length(), 100u);
+  EXPECT_EQ(a->send(Time(4), std::span(buffers).last(1)), 1u);
+  ASSERT_EQ(b->receive(Time(4), got), 1u);
+  EXPECT_EQ(got[0].length(), 100u);
+  EXPECT_EQ(got[0].arrival, Time(4));
+}
+
+/// In one thread a frame may be sent before it arrives; whoever receives it can look at it, but gets it no earlier.
+TEST(MemoryLink, HoldsBackWhatIsSentAheadOfTime) {
+  FramePool pool(8, 128, PoolUse::kOneThread);
+  Doorbells bells(1, BellUse::kOneThread);
+  auto [a, b] = make_memory_link(pool, 2, "link", {&bells, 0});
+  std::array<Frame, 3> frames;
+  ASSERT_EQ(a->allocate(frames), 3u);
+  for (size_t i = 0; i < 3; ++i) frames[i].head_length = static_cast<uint16_t>(60 + i);
+  EXPECT_TRUE(a->send_ahead(Time(10), frames[0]));
+  EXPECT_TRUE(a->send_ahead(Time(20), frames[1]));
+  EXPECT_FALSE(a->send_ahead(Time(30), frames[2])) << "there is no room";
+  EXPECT_EQ(a->counters().tx_refused, 0u);
+  uint32_t rung = 0;
+  bells.answer_all([&](uint32_t) { ++rung; });
+  EXPECT_EQ(rung, 1u);
+  EXPECT_EQ(b->next_event(), Time(10));
+  ASSERT_NE(b->waiting(1), nullptr);
+  EXPECT_EQ(b->waiting(1)->length(), 61u);
+  EXPECT_EQ(b->waiting(2), nullptr);
+  std::array<Frame, 4> got;
+  EXPECT_EQ(b->receive(Time(9), got), 0u);
+  ASSERT_EQ(b->receive(Time(19), got), 1u);
+  EXPECT_EQ(got[0].arrival, Time(10));
+  EXPECT_EQ(b->next_event(), Time(20));
+  EXPECT_EQ(b->receive(Time(20), got), 1u);
+  // Between threads nothing is held back.
+  FramePool shared(8, 128);
+  auto [c, d] = make_memory_link(shared, 2, "link");
+  ASSERT_EQ(c->allocate(std::span(frames).first(1)), 1u);
+  EXPECT_FALSE(c->send_ahead(Time(10), frames[0]));
+  EXPECT_EQ(d->waiting(0), nullptr);
+}
+
 /// Headers 54 B long in front of the payload's place, 4096 B of the pattern by reference, and 4 B of trailer.
 TEST_P(MemoryLinkOf, SendsWhatIsWrittenIntoReservedBuffers) {
   FramePool pool(8, 448, GetParam());

@@ -311,9 +311,10 @@ TEST(VirtualFabric, RepeatsFromItsSeed) {
 
 /// With marks, pauses and drops: ahead of the steps everything happens at the same times and in the same order. Of the
 /// steps only those remain that hand frames to hosts or take them from there. Nor do samples change anything, although
-/// no window goes on beyond one.
+/// no window goes on beyond one. And no step at all remains where links hold back what hosts are to get.
 TEST(VirtualFabric, RunsAheadAsItSteps) {
-  const auto traffic = [](bool ahead, bool sampled, uint32_t& steps) {
+  enum class Way { kSteps, kAhead, kHandsOut };
+  const auto traffic = [](Way way, bool sampled, uint32_t& steps) {
     FabricOptions options;
     if (sampled) options.series = SeriesOptions{.interval = nanoseconds(77)};
     FabricSwitchOptions device;
@@ -323,17 +324,23 @@ TEST(VirtualFabric, RunsAheadAsItSteps) {
     device.buffer.ingress.exponent = -2;
     device.buffer.headroom = Bytes(20'000);
     device.red = RedOptions{.minimum = Bytes(2'000), .maximum = Bytes(20'000), .most_ppm = 500'000};
-    FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {device}, options);
+    FabricBench bench(fat_tree({.k = 4, .uplink = kTenGigabit}, lines(16)), {device}, options, 16384,
+                      way == Way::kHandsOut ? PoolUse::kOneThread : PoolUse::kManyThreads);
     Random random(9);
     for (int i = 0; i < 3000; ++i) {
       const auto from = static_cast<uint32_t>(random.below(16)), to = static_cast<uint32_t>(random.below(4));
       const uint8_t dscp = random.below(2) == 0 ? kLosslessDscp : 0;
       if (from != to) bench.send({.from = from, .to = to, .dscp = dscp}, Time(i * 50'000));
     }
-    if (ahead) {
-      steps = bench.run_ahead();
-    } else {
-      bench.run();
+    switch (way) {
+      case Way::kSteps:
+        bench.run();
+        break;
+      case Way::kAhead:
+        steps = bench.run_ahead();
+        break;
+      case Way::kHandsOut:
+        bench.hand_out_ahead();
     }
     std::vector<std::array<int64_t, 3>> got;
     for (uint32_t h = 0; h < 16; ++h) {
@@ -346,10 +353,12 @@ TEST(VirtualFabric, RunsAheadAsItSteps) {
     return got;
   };
   uint32_t steps = 0;
-  const auto stepped = traffic(false, false, steps);
-  EXPECT_EQ(traffic(false, true, steps), stepped);
-  EXPECT_EQ(traffic(true, true, steps), stepped);
-  EXPECT_EQ(traffic(true, false, steps), stepped);
+  const auto stepped = traffic(Way::kSteps, false, steps);
+  EXPECT_EQ(traffic(Way::kSteps, true, steps), stepped);
+  EXPECT_EQ(traffic(Way::kAhead, true, steps), stepped);
+  EXPECT_EQ(traffic(Way::kAhead, false, steps), stepped);
+  EXPECT_EQ(traffic(Way::kHandsOut, false, steps), stepped);
+  EXPECT_EQ(traffic(Way::kHandsOut, true, steps), stepped);
   EXPECT_GT(steps, 0u);
 }
 
