@@ -53,8 +53,8 @@ class VirtualFabric final : public Device {
   VirtualFabric(const VirtualFabric&) = delete;
   VirtualFabric& operator=(const VirtualFabric&) = delete;
 
-  /// Handles everything that happened up to `now`. A frame that a host's port refuses is offered again by the next
-  /// step.
+  /// Handles everything that happened up to `now`; before the time that run_ahead has returned nothing of it can be
+  /// noticed, and is left for the next run_ahead. A frame that a host's port refuses is offered again by the next step.
   bool step(Time now) noexcept override;
   Time next_event() const noexcept override;
   /// Hands out what arrives at hosts later, where their ports take it ahead (FramePort::send_ahead); otherwise this
