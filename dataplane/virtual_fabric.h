@@ -98,19 +98,21 @@ class VirtualFabric final : public Device {
   static constexpr uint32_t kHostFrames = 1024;
 
   // virtual_fabric.cc
-  Time next_outside() const noexcept;
   Time next_inside() const noexcept { return std::min({agenda_.next(), deliveries_.next(), next_change_}); }
   bool handle_window(Time limit) noexcept;
   void catch_up(Time now) noexcept;
-  void listen(Time now) noexcept;
-  void receive(uint32_t port, Time now) noexcept;
-  void deliver(uint32_t port, Time now) noexcept;
   void fetch_events() noexcept;
-  void hand_out_ahead() noexcept;
   void handle(const FabricEvent& event) noexcept;
   void sample(Time now) noexcept;
   void release(uint32_t handle) noexcept;
   void drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept;
+
+  // fabric_hosts.cc
+  Time next_outside() const noexcept;
+  void listen(Time now) noexcept;
+  void receive(uint32_t port, Time now) noexcept;
+  void deliver(uint32_t port, Time now) noexcept;
+  void hand_out_ahead() noexcept;
 
   // fabric_forward.cc
   void arrive(uint32_t port, uint32_t handle, Time now) noexcept;
