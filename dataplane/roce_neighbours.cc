@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce_step.h"
 
 namespace rankwire {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dataplane/rendezvous.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce_step.h"
 #include "fabric/network.h"
 
 namespace rankwire {

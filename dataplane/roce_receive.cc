@@ -3,6 +3,7 @@
 
 #include "dataplane/mirror_image.h"
 #include "dataplane/roce_fetch.h"
+#include "dataplane/roce_step.h"
 #include "dataplane/roce_transport.h"
 
 namespace rankwire {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "dataplane/rendezvous.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce_step.h"
 
 namespace rankwire {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/roce_step.h"
+
 namespace rankwire {
 namespace {
 

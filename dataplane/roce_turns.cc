@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce_step.h"
 
 namespace rankwire {
 namespace {
