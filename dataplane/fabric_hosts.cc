@@ -111,6 +111,7 @@ void VirtualFabric::hand_out_ahead() noexcept {
   for (size_t i = 0; i < count; ++i) {
     if (const size_t k = i + kFirstAheadFetch; k < count) {
       __builtin_prefetch(link_of(k));
+      __builtin_prefetch(&packets_[ahead_[k].handle], 1);
       __builtin_prefetch(&packets_.frame(ahead_[k].handle));
     }
     if (const size_t k = i + kSecondAheadFetch; k < count) link_of(k)->fetch_queues();

@@ -57,6 +57,11 @@ class PacketStore {
       handle = touched_++;
     } else {
       free_ = packets_[handle].next;
+      // Of the place that is taken next, since only this one tells which it is.
+      if (free_ != FabricPacket::kNone) {
+        __builtin_prefetch(&packets_[free_], 1);
+        __builtin_prefetch(&frames_[free_], 1);
+      }
     }
     frames_[handle].frame = frame;
     packets_[handle].length = frame.length();

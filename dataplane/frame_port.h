@@ -42,7 +42,9 @@ class FrameRoom {
 
 /// Bytes that a frame of `length` occupies on an Ethernet line: + FCS 4, preamble and SFD 8, gap 12; at least 64 + 20.
 constexpr Bytes line_bytes(uint32_t length) {
-  return Bytes((length < 60 ? 60 : length) + 24);
+  // In 64 bits: for 32 compilers take a vector instruction, which waits for a length that has just been written.
+  const int64_t bytes = length;
+  return Bytes((bytes < 60 ? 60 : bytes) + 24);
 }
 
 /// Where payloads begin, counted from `head` as allocated: at the start of a cache line, so that payload stays where it

@@ -54,9 +54,9 @@ class LaneAgenda {
     list_marked();
     for (const uint32_t lane : taken_) begin(lane);
   }
-  /// Calls `act(lane)` for each lane that is marked, in ascending order; it tells when the lane acts next. Marks are
-  /// gone before the first call. Before a lane's turn comes, `expect(lane, n)` is called, n = kFarthest .. 1 lanes
-  /// ahead.
+  /// Calls `act(lane)` for each lane that is marked, in ascending order; it tells when the lane acts next, whatever has
+  /// marked it before or meanwhile. Marks are gone before the first call. Before a lane's turn comes, `expect(lane, n)`
+  /// is called, n = kFarthest .. 1 lanes ahead.
   template <class Act, class Expect>
   void take(Act act, Expect expect) noexcept {
     list_marked();
@@ -64,7 +64,9 @@ class LaneAgenda {
     for (size_t i = 0; i < taken_.size(); ++i) {
       for (size_t ahead = kFarthest; ahead > 0; --ahead)
         if (i + ahead < taken_.size()) expect(taken_[i + ahead], ahead);
-      wake_at(taken_[i], act(taken_[i]));
+      const Time next = act(taken_[i]);
+      unmark(taken_[i]);
+      wake_at(taken_[i], next);
     }
   }
   static constexpr size_t kFarthest = 5;
@@ -89,6 +91,7 @@ class LaneAgenda {
  private:
   static constexpr uint32_t kBlock = 64;
 
+  void unmark(uint32_t lane) noexcept { marks_[lane / kBlock] &= ~(uint64_t{1} << lane % kBlock); }
   void list_marked() noexcept {
     taken_.clear();
     look([this](uint32_t lane) { taken_.push_back(lane); });

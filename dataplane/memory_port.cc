@@ -17,8 +17,8 @@ template <class Ring>
 struct alignas(64) MemoryLine {
   explicit MemoryLine(size_t queue_frames) : ring(queue_frames) {}
 
-  Ring ring;
   bool holds_back = false;  ///< frames until they arrive: some were sent ahead of time
+  Ring ring;
 };
 
 /// Both directions.
@@ -115,6 +115,7 @@ class alignas(64) MemoryPort final : public FramePort {
   void fetch_queues() const noexcept override {
     __builtin_prefetch(&out_, 1);
     __builtin_prefetch(&in_, 1);
+    __builtin_prefetch(&rx_frames_, 1);
   }
   void fetch_places() const noexcept override {
     if constexpr (kOneThread) {
@@ -143,7 +144,7 @@ class alignas(64) MemoryPort final : public FramePort {
 
  private:
   static constexpr bool kOneThread = std::is_same_v<Ring, OneThreadRing<Frame>>;
-  static constexpr size_t kReserved = 4;
+  static constexpr size_t kReserved = 1;
 
   size_t pop(Time now, std::span<Frame> frames) noexcept {
     if constexpr (kOneThread) {

@@ -216,6 +216,10 @@ class alignas(64) Requester {
     const OutboundMessage& oldest = pool.messages[messages_.head];
     return oldest.verb == Verb::kRead || psn_distance(psn_add(oldest.first_psn, oldest.packets), psn) >= -1;
   }
+  /// Fetches the memory of the message that is being sent.
+  [[gnu::always_inline]] void fetch(const RequesterPool& pool) const noexcept {
+    if (cursor_ != OutboundMessage::kNone) __builtin_prefetch(&pool.messages[cursor_], 1);
+  }
   /// Slot of the oldest message that is not finished, or kNone.
   uint32_t oldest_message() const noexcept { return messages_.head; }
 

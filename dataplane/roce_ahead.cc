@@ -26,22 +26,26 @@ namespace rankwire {
   __builtin_prefetch(&ends_[next], 1);
 }
 
-// Of a lane that comes soon, step by step: itself, its port, the frames that it gets, and what those need and whose
-// turn to send it is.
+// Of a lane that comes soon, step by step: itself, its port and queues, the places of frames, these and the requester
+// that is going to send, and what both need.
 [[gnu::always_inline]] inline void RoceTransport::fetch_ahead(uint32_t lane, size_t distance) const noexcept {
   FramePort& port = *bindings_[lane].port;
   if (distance == 5) {
     fetch_lane(lane);
   } else if (distance == 4) {
     port.fetch_queues();
+    lanes_[lane].senders.fetch();
+    lanes_[lane].answers.fetch();
   } else if (distance == 3) {
     port.fetch_places();
   } else if (distance == 2) {
     fetch_frames(port);
+    fetch_sender(lane);
   } else {
     const Frame* frame = nullptr;
     for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame);
-    fetch_sender(lane);
+    const IndexQueue& senders = lanes_[lane].senders;
+    if (!senders.empty()) requesters_[senders.front()].fetch(*pool_);
   }
 }
 
@@ -105,10 +109,11 @@ void RoceTransport::poll_due(Time now) noexcept {
 // Lanes have nothing to do with each other until the application hears of something, so each may go on alone to the
 // first time at which that can happen, and finds what it works with in the caches.
 Time RoceTransport::run_ahead(Time limit) noexcept {
-  Time next = next_event();
-  if (!agenda_) return next;
-  for (; next < limit && !has_to_report(); next = next_event()) {
+  if (!agenda_) return next_event();
+  for (;;) {
     hear();
+    const Time next = next_event();
+    if (next >= limit || has_to_report()) return next;
     const Time armed = next + std::min(first_timeout(reliable_), milliseconds(1));
     const Time end = std::min({limit, reports_->next(), armed});
     if (const Time alone = std::min(end, earliest_expiry(end)); next < alone && last_now_ < alone) {
@@ -117,7 +122,6 @@ Time RoceTransport::run_ahead(Time limit) noexcept {
       make_progress(std::max(next, last_now_));
     }
   }
-  return next;
 }
 
 // What lanes do from `next` on, before `end`.

@@ -195,7 +195,12 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 [[gnu::always_inline]] inline void VirtualFabric::fetch_events() noexcept {
   const FabricEvent& first = agenda_.behind(kFirstEventFetch);
   __builtin_prefetch(&ports_[first.port], 1);
-  if (first.kind == FabricEventKind::kArrive) __builtin_prefetch(&packets_[first.argument], 1);
+  if (first.kind == FabricEventKind::kArrive) {
+    __builtin_prefetch(&packets_[first.argument], 1);
+    __builtin_prefetch(&ingress(first.port, recent_priority_), 1);
+  } else {
+    __builtin_prefetch(&egress(first.port, recent_priority_), 1);
+  }
   const FabricEvent& second = agenda_.behind(kSecondEventFetch);
   if (second.kind == FabricEventKind::kArrive) {
     routes_.prefetch(SwitchId(ports_[second.port].device), edge_of(packets_[second.argument].destination));
