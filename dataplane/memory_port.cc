@@ -18,7 +18,7 @@ struct alignas(64) MemoryLine {
   explicit MemoryLine(size_t queue_frames) : ring(queue_frames) {}
 
   bool holds_back = false;  ///< frames until they arrive: some were sent ahead of time
-  Ring ring;
+  Ring ring;                ///< behind it, so that its positions are in the same cache line
 };
 
 /// Both directions.
@@ -49,8 +49,8 @@ class alignas(64) MemoryPort final : public FramePort {
   }
 
   size_t reserve(std::span<FrameBuffer> buffers) noexcept override {
-    // In one thread what is not used at once would only push other memory out of the caches.
-    if (pool_.use() == PoolUse::kOneThread) buffers = buffers.first(std::min(buffers.size(), kReserved));
+    // In one thread one at a time: a second would have left the caches when it is used, while the pool has warm ones.
+    if (pool_.use() == PoolUse::kOneThread && buffers.size() > 1) buffers = buffers.first(1);
     return pool_.allocate(buffers);
   }
 
@@ -144,7 +144,6 @@ class alignas(64) MemoryPort final : public FramePort {
 
  private:
   static constexpr bool kOneThread = std::is_same_v<Ring, OneThreadRing<Frame>>;
-  static constexpr size_t kReserved = 1;
 
   size_t pop(Time now, std::span<Frame> frames) noexcept {
     if constexpr (kOneThread) {

@@ -190,8 +190,9 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 }
 
 /// Memory is fetched for events that are handled soon, but for what the switch before them has in the caches anyway:
-/// the frame that arrives and its port, then where the way on is found, or the first frame of those that wait. A call
-/// that is not inlined has no effect that the compiler knows of, and goes away.
+/// the frame that arrives, its port and what it is charged to there, then where the way on is found; or the port and
+/// its queue, then the first frame of those that wait. The priority is guessed to be the last frame's. A call that is
+/// not inlined has no effect that the compiler knows of, and goes away.
 [[gnu::always_inline]] inline void VirtualFabric::fetch_events() noexcept {
   const FabricEvent& first = agenda_.behind(kFirstEventFetch);
   __builtin_prefetch(&ports_[first.port], 1);
