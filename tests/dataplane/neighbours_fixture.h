@@ -38,6 +38,9 @@ inline Nic make_peer(const IpAddress& ip, std::optional<uint16_t> vlan = {}) {
 
 class NeighboursFixture : public ::testing::Test {
  protected:
+  static constexpr size_t kFrameRoom = 9300;
+  static constexpr uint8_t kUnwritten = 0xEE;
+
   static NeighbourOptions options() {
     return {.interval = milliseconds(250), .deadline = seconds(1), .spacing = microseconds(10), .next_hops = 16};
   }
@@ -52,15 +55,12 @@ class NeighboursFixture : public ::testing::Test {
   }
   /// What the port sends now.
   Frames sent() {
-    std::array<FrameBytes, 64> memory;
     std::array<Frame, 64> frames;
-    for (size_t i = 0; i < frames.size(); ++i) {
-      memory[i].assign(9300, 0xEE);
-      frames[i].head = memory[i].data();
-    }
+    for (size_t i = 0; i < frames.size(); ++i) frames[i].head = memory_.data() + i * kFrameRoom;
     const size_t n = neighbours_->write(now_, frames);
     std::vector<FrameBytes> bytes;
     for (size_t i = 0; i < n; ++i) bytes.push_back(linear(frames[i]));
+    std::fill_n(memory_.begin(), n * kFrameRoom, kUnwritten);
     return bytes;
   }
   void advance(Duration by) { now_ += by; }
@@ -68,7 +68,7 @@ class NeighboursFixture : public ::testing::Test {
 
   template <class Write>
   static FrameBytes frame_of(Write write) {
-    FrameBytes memory(9300, 0xEE);
+    FrameBytes memory(kFrameRoom, kUnwritten);
     Frame frame;
     frame.head = memory.data();
     write(frame);
@@ -92,6 +92,9 @@ class NeighboursFixture : public ::testing::Test {
   Time now_ = Time(-30'000'000'000'000);  // connections are set up before a run begins
   std::vector<Nic> nics_;
   std::unique_ptr<Neighbours> neighbours_;
+
+ private:
+  FrameBytes memory_ = FrameBytes(64 * kFrameRoom, kUnwritten);
 };
 
 }  // namespace rankwire::testing
