@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "dataplane/roce_transport.h"
 #include "dataplane/virtual_fabric.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/htsim.h"
 
 namespace rankwire::bench {
 namespace {
@@ -245,9 +247,24 @@ Measured measure(uint32_t arity) {
           .end = twin.now()};
 }
 
+void print_peer(const std::vector<double>& seconds, const std::vector<double>& ratios) {
+  const auto [fastest, slowest] = std::ranges::minmax(seconds);
+  const auto [least, most] = std::ranges::minmax(ratios);
+  std::printf(
+      "              htsim_roce, in turns with it: %.2f s of CPU (%.2f .. %.2f), %.1f times as much (%.1f .. %.1f)\n",
+      median(seconds), fastest, slowest, median(ratios), least, most);
+}
+
 void run(uint32_t arity) {
+  const std::optional<Htsim> peer = Htsim::of_environment(permutation(hosts_of(arity)), kMessage);
   std::vector<Measured> runs;
-  for (int i = 0; i < kRuns; ++i) runs.push_back(measure(arity));
+  // Other users of the machine come and go, so each run of the peer is compared with ours just before and just after.
+  std::vector<double> theirs, ratios;
+  for (int i = 0; i < kRuns; ++i) {
+    if (i > 0 && peer) theirs.push_back(peer->seconds());
+    runs.push_back(measure(arity));
+    if (i > 0 && peer) ratios.push_back(2 * theirs.back() / (runs[i - 1].took + runs[i].took));
+  }
   const double resident = runs.front().resident;  // later ones find memory that those before have left
   std::ranges::sort(runs, {}, &Measured::took);
   const Measured& middle = runs[runs.size() / 2];
@@ -259,6 +276,12 @@ void run(uint32_t arity) {
       arity, hosts_of(arity), middle.took, runs.front().took, runs.back().took, middle.built, middle.packets,
       middle.hops / middle.took / 1e6, static_cast<double>(middle.end.ps) / 1e9, middle.took * 1e9 / middle.packets,
       100 * middle.fabric_share, middle.turns, resident);
+  if (peer)
+    print_peer(theirs, ratios);
+  else
+    std::printf(
+        "              no htsim to compare with: RANKWIRE_HTSIM may name the htsim_roce of "
+        "github.com/Broadcom/csg-htsim\n");
 }
 
 }  // namespace
