@@ -248,6 +248,12 @@ Measured measure(uint32_t arity) {
 }
 
 void print_peer(const std::vector<double>& seconds, const std::vector<double>& ratios) {
+  if (seconds.empty()) {
+    std::printf(
+        "              no htsim to compare with: RANKWIRE_HTSIM may name the htsim_roce of "
+        "github.com/Broadcom/csg-htsim\n");
+    return;
+  }
   const auto [fastest, slowest] = std::ranges::minmax(seconds);
   const auto [least, most] = std::ranges::minmax(ratios);
   std::printf(
@@ -256,14 +262,16 @@ void print_peer(const std::vector<double>& seconds, const std::vector<double>& r
 }
 
 void run(uint32_t arity) {
-  const std::optional<Htsim> peer = Htsim::of_environment(permutation(hosts_of(arity)), kMessage);
+  const std::vector<uint32_t> to = permutation(hosts_of(arity));
   std::vector<Measured> runs;
   // Other users of the machine come and go, so each run of the peer is compared with ours just before and just after.
   std::vector<double> theirs, ratios;
   for (int i = 0; i < kRuns; ++i) {
-    if (i > 0 && peer) theirs.push_back(peer->seconds());
+    const std::optional<double> peer = i > 0 ? htsim_seconds(to, kMessage) : std::nullopt;
     runs.push_back(measure(arity));
-    if (i > 0 && peer) ratios.push_back(2 * theirs.back() / (runs[i - 1].took + runs[i].took));
+    if (!peer) continue;
+    theirs.push_back(*peer);
+    ratios.push_back(2 * *peer / (runs[i - 1].took + runs[i].took));
   }
   const double resident = runs.front().resident;  // later ones find memory that those before have left
   std::ranges::sort(runs, {}, &Measured::took);
@@ -276,12 +284,7 @@ void run(uint32_t arity) {
       arity, hosts_of(arity), middle.took, runs.front().took, runs.back().took, middle.built, middle.packets,
       middle.hops / middle.took / 1e6, static_cast<double>(middle.end.ps) / 1e9, middle.took * 1e9 / middle.packets,
       100 * middle.fabric_share, middle.turns, resident);
-  if (peer)
-    print_peer(theirs, ratios);
-  else
-    std::printf(
-        "              no htsim to compare with: RANKWIRE_HTSIM may name the htsim_roce of "
-        "github.com/Broadcom/csg-htsim\n");
+  print_peer(theirs, ratios);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "dataplane/neighbours.h"
@@ -38,7 +39,7 @@ inline Nic make_peer(const IpAddress& ip, std::optional<uint16_t> vlan = {}) {
 
 class NeighboursFixture : public ::testing::Test {
  protected:
-  static constexpr size_t kFrameRoom = 9300;
+  static constexpr size_t kFrames = 64, kFrameRoom = 9300;
   static constexpr uint8_t kUnwritten = 0xEE;
 
   static NeighbourOptions options() {
@@ -55,7 +56,7 @@ class NeighboursFixture : public ::testing::Test {
   }
   /// What the port sends now.
   Frames sent() {
-    std::array<Frame, 64> frames;
+    std::array<Frame, kFrames> frames;
     for (size_t i = 0; i < frames.size(); ++i) frames[i].head = memory_.data() + i * kFrameRoom;
     const size_t n = neighbours_->write(now_, frames);
     std::vector<FrameBytes> bytes;
@@ -94,7 +95,7 @@ class NeighboursFixture : public ::testing::Test {
   std::unique_ptr<Neighbours> neighbours_;
 
  private:
-  FrameBytes memory_ = FrameBytes(64 * kFrameRoom, kUnwritten);
+  FrameBytes memory_ = FrameBytes(kFrames * kFrameRoom, kUnwritten);  // of `sent`
 };
 
 }  // namespace rankwire::testing
