@@ -20,7 +20,7 @@ LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC: the RDMA device the
 RINGS = "framesz=4352,blocksz=69632,framecnt=256"
 BOOT_DEADLINE = 90  # s; about 4 s on an idle machine
 ANSWER_DEADLINE = 45  # s; longer than the guest's own, so that the guest says what it waits for
-COMMAND_DEADLINE = 150  # s; of a command in the guest: one of 6 s took 63 s beside six busy processes
+COMMAND_DEADLINE = 150  # s; of a command in the guest: perftest's -a took 63 s beside six busy processes
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # sched.h
 
