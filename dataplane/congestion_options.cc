@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check_range.h"
 #include "base/error.h"
-#include "dataplane/plan_checks.h"
 
 namespace rankwire {
 namespace {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/pci_address.h"
 #include "dataplane/dpdk_environment.h"
 #include "dataplane/dpdk_vdev.h"
 

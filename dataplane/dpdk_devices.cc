@@ -3,19 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <fstream>
 
+#include "base/pci_address.h"
 #include "dataplane/dpdk_environment.h"
 
 namespace rankwire {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string full_address(const std::string& address) {
-  return std::count(address.begin(), address.end(), ':') == 1 ? "0000:" + address : address;
-}
 
 /// The last part of what the link points to; empty when there is no link.
 std::string link_target(const fs::path& link) {
@@ -49,17 +45,8 @@ std::string vfio_obstacle(const std::string& address, const fs::path& device, co
 
 }  // namespace
 
-bool is_pci_address(const std::string& device) {
-  if (device.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) return false;
-  const std::string address = full_address(device);
-  unsigned domain = 0, bus = 0, slot = 0, function = 0;
-  int length = 0;
-  const int fields = std::sscanf(address.c_str(), "%8x:%2x:%2x.%1u%n", &domain, &bus, &slot, &function, &length);
-  return fields == 4 && function <= 7 && static_cast<size_t>(length) == address.size();
-}
-
 std::string pci_obstacle(const std::string& address, const fs::path& sysfs, const fs::path& dev) {
-  const std::string name = full_address(address);
+  const std::string name = full_pci_address(address);
   const fs::path device = sysfs / "bus/pci/devices" / name;
   if (!fs::exists(device))
     return fmt::format("there is no PCI device {}; `rankwire devices` lists what there is", name);

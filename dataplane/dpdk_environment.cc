@@ -17,6 +17,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/pci_address.h"
 
 namespace rankwire {
 namespace {

@@ -62,9 +62,6 @@ class DpdkThread {
   DpdkThread& operator=(const DpdkThread&) = delete;
 };
 
-/// "0000:3b:00.0" or "3b:00.0".
-bool is_pci_address(const std::string& device);
-
 struct PciNetworkDevice {
   std::string address;    ///< with domain
   std::string driver;     ///< the kernel driver it is bound to; may be empty

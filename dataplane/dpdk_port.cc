@@ -16,6 +16,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/pci_address.h"
 #include "dataplane/dpdk_device.h"
 #include "dataplane/dpdk_mbuf.h"
 #include "dataplane/dpdk_pattern.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/queue_pair.h"
 
 namespace rankwire {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "dataplane/fabric_options.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 
 namespace rankwire {
 

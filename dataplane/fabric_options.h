@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "dataplane/doorbells.h"
 #include "dataplane/pause.h"
+#include "dataplane/priority.h"
 #include "fabric/cable_event.h"
 
 namespace rankwire {
@@ -77,21 +78,6 @@ struct BufferOptions {
   BufferLimit ingress;                                       ///< of a priority group of a lossless priority: XOFF
   Bytes headroom;       ///< of each priority group: what arrives between XOFF and silence
   Bytes resume_offset;  ///< XON when a paused group is this much below its limit
-};
-
-enum class PriorityTrust : uint8_t { kDscp, kPcp };
-
-/// Frames without an IP header, or with `kPcp` without a tag, have priority 0.
-struct ClassOptions {
-  PriorityTrust trust = PriorityTrust::kDscp;
-  std::array<uint8_t, 64> of_dscp = dscp_by_eights();
-  PrioritySet lossless = 0;  ///< flow-controlled (PFC) in both directions
-
-  static constexpr std::array<uint8_t, 64> dscp_by_eights() {
-    std::array<uint8_t, 64> map{};
-    for (size_t dscp = 0; dscp < map.size(); ++dscp) map[dscp] = static_cast<uint8_t>(dscp >> 3);
-    return map;
-  }
 };
 
 /// Priorities in `strict` go first, the highest first of all; the others share what is left by deficit round robin

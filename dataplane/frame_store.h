@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/untouched_array.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 
 namespace rankwire {
 

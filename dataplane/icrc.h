@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 
 namespace rankwire {
 

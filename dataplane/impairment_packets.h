@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/random.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/impairment.h"
 #include "dataplane/packet.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/transport.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/header_template.h"
 
 namespace rankwire {

@@ -11,7 +11,7 @@
 #include "base/transport.h"
 #include "base/units.h"
 #include "dataplane/address_table.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/frame_queue.h"
 #include "dataplane/index_queue.h"
 #include "dataplane/neighbour_frames.h"

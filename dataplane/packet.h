@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/address.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/header_template.h"
 #include "dataplane/headers.h"
 

@@ -9,20 +9,13 @@
 
 #include "base/address.h"
 #include "base/units.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
+#include "dataplane/priority.h"
 
 namespace rankwire {
 
 constexpr uint16_t kEtherTypeMacControl = 0x8808;
 constexpr MacAddress kMacControlGroup{{0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}};
-
-constexpr uint32_t kPriorities = 8;
-/// Bit i: priority i.
-using PrioritySet = uint8_t;
-constexpr PrioritySet kAllPriorities = 0xFF;
-constexpr PrioritySet priority_bit(uint32_t priority) {
-  return static_cast<PrioritySet>(1u << priority);
-}
 
 /// A frame that pauses its receiver's transmitter.
 struct PauseFrame {

@@ -8,10 +8,6 @@
 
 namespace rankwire {
 
-void check_range(const char* what, uint64_t value, uint64_t least, uint64_t most) {
-  if (value < least || value > most) fail_input("{} is {}; it must be {} to {}", what, value, least, most);
-}
-
 void check_path_mtu(uint32_t bytes) {
   if (!std::has_single_bit(bytes) || bytes < 256 || bytes > kMaxMtu)
     fail_input("the path MTU is {} bytes; it must be 256, 512, 1024, 2048 or 4096", bytes);

@@ -8,8 +8,6 @@
 
 namespace rankwire {
 
-/// `what` names the value, as "the DSCP" does.
-void check_range(const char* what, uint64_t value, uint64_t least, uint64_t most);
 /// 256, 512, 1024, 2048 or 4096 bytes (IBTA 9.4.3).
 void check_path_mtu(uint32_t bytes);
 /// A message has at most 2^31 - 1 bytes, and a control message has room for its index and, in checking mode, its key.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/frame_port.h"
+#include "dataplane/frame.h"
 #include "dataplane/load_word.h"
 #include "dataplane/packet.h"
 #include "dataplane/pattern_icrc.h"

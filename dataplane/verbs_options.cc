@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check_range.h"
 #include "base/error.h"
 #include "dataplane/plan_checks.h"
 #include "dataplane/verbs_transport.h"

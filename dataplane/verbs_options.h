@@ -8,7 +8,10 @@
 
 #include "base/id.h"
 #include "base/units.h"
-#include "dataplane/roce_options.h"
+#include "dataplane/carriage.h"
+#include "dataplane/headers.h"
+#include "dataplane/payload.h"
+#include "dataplane/source_port.h"
 #include "dataplane/verbs_device.h"
 
 namespace rankwire {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <utility>
 
-#include "dataplane/dpdk_environment.h"
+#include "base/pci_address.h"
 
 namespace rankwire {
 namespace {

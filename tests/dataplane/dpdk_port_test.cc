@@ -359,14 +359,5 @@ TEST(PciDevices, ReportsWhatKeepsDpdkFromADevice) {
   EXPECT_THAT(pci_obstacle("0000:99:00.0", root / "sys", root / "dev"), HasSubstr("no PCI device 0000:99:00.0"));
 }
 
-TEST(PciDevices, TellsAddressesFromVdevs) {
-  EXPECT_TRUE(is_pci_address("0000:3b:00.1"));
-  EXPECT_TRUE(is_pci_address("3b:00.0"));
-  EXPECT_FALSE(is_pci_address("net_null0"));
-  EXPECT_FALSE(is_pci_address(""));
-  EXPECT_FALSE(is_pci_address("3b:00.0.1"));
-  EXPECT_FALSE(is_pci_address("3b:00.8"));  // PCI functions are 0 .. 7
-}
-
 }  // namespace
 }  // namespace rankwire
