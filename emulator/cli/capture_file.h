@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "dataplane/fabric_capture.h"
+#include "dataplane/switch/capture.h"
 
 namespace rankwire {
 

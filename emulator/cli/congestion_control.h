@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dataplane/roce_options.h"
+#include "dataplane/roce/options.h"
 #include "emulator/cli/setup.h"
 #include "emulator/input/config.h"
 

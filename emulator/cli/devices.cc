@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/dpdk_environment.h"
-#include "dataplane/verbs_device.h"
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/verbs/device.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {

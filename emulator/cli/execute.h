@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/transport.h"
-#include "dataplane/impairments.h"
+#include "dataplane/impairments/impairments.h"
 #include "emulator/cli/setup.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/engine/communication_times.h"

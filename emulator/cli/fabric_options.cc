@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "dataplane/fabric_presets.h"
+#include "dataplane/switch/presets.h"
 #include "emulator/cli/live_fabric.h"
 #include "emulator/input/fabric_topology.h"
 

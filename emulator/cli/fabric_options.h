@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/switch/virtual_fabric.h"
 #include "emulator/cli/setup.h"
 
 namespace rankwire {

@@ -1,7 +1,7 @@
 #include "emulator/cli/impairments.h"
 
-#include "dataplane/impairment_transport.h"
-#include "dataplane/opcode_name.h"
+#include "dataplane/impairments/transport.h"
+#include "dataplane/wire/opcode_name.h"
 #include "emulator/cli/transport_options.h"
 
 namespace rankwire {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/transport.h"
-#include "dataplane/impairments.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/impairments/impairments.h"
+#include "dataplane/roce/transport.h"
 #include "emulator/cli/setup.h"
 #include "emulator/cli/testbed.h"
 #include "emulator/engine/communication.h"

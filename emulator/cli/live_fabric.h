@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/fabric_capture.h"
-#include "dataplane/fabric_series.h"
-#include "dataplane/fabric_storms.h"
+#include "dataplane/switch/capture.h"
+#include "dataplane/switch/series.h"
+#include "dataplane/switch/storms.h"
 #include "emulator/cli/capture_file.h"
 #include "emulator/record/live_measurements.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "dataplane/dpdk_environment.h"
-#include "dataplane/dpdk_port.h"
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/port.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/input/syntax.h"
 #include "emulator/peer/perftest_server.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "dataplane/dpdk_flow_control.h"
+#include "dataplane/dpdk/flow_control.h"
 #include "emulator/cli/fabric_options.h"
 
 namespace rankwire {

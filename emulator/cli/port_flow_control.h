@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "dataplane/roce_options.h"
+#include "dataplane/roce/options.h"
 #include "emulator/cli/setup.h"
 
 namespace rankwire {

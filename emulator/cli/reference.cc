@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/headers.h"
-#include "dataplane/roce_transport.h"
-#include "dataplane/source_port.h"
+#include "dataplane/roce/transport.h"
+#include "dataplane/wire/headers.h"
+#include "dataplane/wire/source_port.h"
 #include "emulator/cli/fabric_options.h"
 #include "emulator/cli/transport_options.h"
 #include "emulator/input/fabric_topology.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
-#include "dataplane/verbs_transport.h"
+#include "dataplane/verbs/transport.h"
 #include "emulator/cli/alpha_beta.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/execute.h"

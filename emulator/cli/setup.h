@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "dataplane/impairment.h"
-#include "dataplane/roce_options.h"
+#include "dataplane/impairments/impairment.h"
+#include "dataplane/roce/options.h"
 #include "emulator/cli/astra.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"

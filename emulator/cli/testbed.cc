@@ -8,12 +8,12 @@
 #include <thread>
 #include <utility>
 
-#include "dataplane/dpdk_environment.h"
-#include "dataplane/dpdk_port.h"
-#include "dataplane/fabric_capture.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/message_parts.h"
-#include "dataplane/star_switch.h"
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/port.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/protocol/message_parts.h"
+#include "dataplane/switch/capture.h"
+#include "dataplane/switch/star_switch.h"
 #include "emulator/cli/capture_file.h"
 #include "emulator/cli/fabric_options.h"
 #include "emulator/cli/live_fabric.h"

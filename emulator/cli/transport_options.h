@@ -1,7 +1,7 @@
 // From the `transport` section of a configuration to the transport's options.
 #pragma once
 
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce/transport.h"
 #include "emulator/cli/setup.h"
 #include "emulator/input/config.h"
 #include "fabric/network.h"

@@ -1,7 +1,7 @@
 // From the `transport` section of a configuration to the options of RDMA devices.
 #pragma once
 
-#include "dataplane/verbs_options.h"
+#include "dataplane/verbs/options.h"
 #include "emulator/cli/setup.h"
 
 namespace rankwire {

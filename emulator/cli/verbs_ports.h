@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/verbs_options.h"
+#include "dataplane/verbs/options.h"
 #include "emulator/cli/setup.h"
 #include "emulator/record/run_record.h"
 

@@ -56,7 +56,7 @@ enum class NotCapableName : uint8_t { kPass, kDrop };
 enum class StormActionName : uint8_t { kDrop, kForward };
 enum class SpreadingName : uint8_t { kFlow, kFlowlet, kPacket };
 
-/// Absent values are the preset's, or without one those of dataplane/fabric_options.h. Alphas are exponents of 2.
+/// Absent values are the preset's, or without one those of dataplane/switch/options.h. Alphas are exponents of 2.
 struct FabricBufferConfig {
   std::optional<Bytes> shared, reserve, queue, headroom, xoff, resume_offset;
   std::optional<int8_t> ingress_alpha, egress_alpha;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/transport.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce/transport.h"
 #include "emulator/peer/measurement.h"
 #include "emulator/peer/perftest_protocol.h"
 #include "emulator/peer/ping_pong.h"

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "dataplane/icrc.h"
-#include "dataplane/load_word.h"
-#include "dataplane/packet.h"
-#include "dataplane/request_writer.h"
+#include "dataplane/roce/request_writer.h"
+#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/load_word.h"
+#include "dataplane/wire/packet.h"
 
 namespace rankwire::bench {
 

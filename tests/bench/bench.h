@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "dataplane/dpdk_environment.h"
+#include "dataplane/dpdk/environment.h"
 
 namespace rankwire::bench {
 

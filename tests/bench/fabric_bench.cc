@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "dataplane/frame_pool.h"
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/ports/frame_pool.h"
+#include "dataplane/switch/virtual_fabric.h"
 #include "tests/bench/bench.h"
 
 namespace rankwire::bench {

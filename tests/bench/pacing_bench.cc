@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/roce/transport.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/two_nics.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/dpdk_port.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/star_switch.h"
+#include "dataplane/dpdk/port.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/switch/star_switch.h"
 #include "tests/bench/bench.h"
 
 namespace rankwire::bench {

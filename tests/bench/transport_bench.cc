@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "dataplane/dpdk_port.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/dpdk/port.h"
+#include "dataplane/roce/transport.h"
 #include "tests/bench/acknowledging_port.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/testpmd.h"

@@ -7,9 +7,9 @@
 #include <initializer_list>
 
 #include "base/random.h"
-#include "dataplane/message_parts.h"
-#include "dataplane/queue_pair_draw.h"
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/protocol/message_parts.h"
+#include "dataplane/protocol/queue_pair_draw.h"
+#include "dataplane/switch/virtual_fabric.h"
 
 namespace rankwire::testing {
 namespace {

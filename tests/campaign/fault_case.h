@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/transport.h"
-#include "dataplane/fabric_options.h"
-#include "dataplane/roce_options.h"
+#include "dataplane/roce/options.h"
+#include "dataplane/switch/options.h"
 #include "fabric/topology.h"
 #include "tests/campaign/forger.h"
-#include "tests/dataplane/impaired_port.h"
+#include "tests/dataplane/roce/impaired_port.h"
 
 namespace rankwire::testing {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/transport_counters.h"
-#include "dataplane/frame_pool.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/opcode_name.h"
-#include "dataplane/roce_transport.h"
-#include "dataplane/virtual_fabric.h"
+#include "dataplane/ports/frame_pool.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/roce/transport.h"
+#include "dataplane/switch/virtual_fabric.h"
+#include "dataplane/wire/opcode_name.h"
 #include "tests/campaign/sightings.h"
 #include "tests/campaign/transitions.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/queue_pair.h"
-#include "tests/dataplane/packet_again.h"
+#include "dataplane/protocol/queue_pair.h"
+#include "tests/dataplane/wire/packet_again.h"
 
 namespace rankwire::testing {
 namespace {

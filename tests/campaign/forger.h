@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "dataplane/packet.h"
-#include "tests/dataplane/impaired_port.h"
+#include "dataplane/wire/packet.h"
+#include "tests/dataplane/roce/impaired_port.h"
 
 namespace rankwire::testing {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/requester.h"
-#include "dataplane/responder.h"
+#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/responder.h"
 
 namespace rankwire::testing {
 

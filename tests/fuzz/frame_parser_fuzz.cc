@@ -2,11 +2,11 @@
 #include <cstring>
 #include <utility>
 
-#include "dataplane/fabric_frames.h"
-#include "dataplane/neighbour_frames.h"
-#include "dataplane/packet.h"
-#include "dataplane/pause.h"
-#include "tests/dataplane/packet_again.h"
+#include "dataplane/neighbours/frames.h"
+#include "dataplane/switch/frames.h"
+#include "dataplane/wire/packet.h"
+#include "dataplane/wire/pause.h"
+#include "tests/dataplane/wire/packet_again.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {

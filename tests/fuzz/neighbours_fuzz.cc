@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/neighbours.h"
+#include "dataplane/neighbours/neighbours.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {

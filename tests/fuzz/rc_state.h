@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tests/dataplane/rc_channel.h"
+#include "tests/dataplane/protocol/rc_channel.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {

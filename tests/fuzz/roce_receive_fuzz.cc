@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/frame_pool.h"
-#include "dataplane/memory_port.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/ports/frame_pool.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/roce/transport.h"
 #include "tests/fuzz/input.h"
 
 namespace rankwire {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "dataplane/frame_port.h"
+#include "dataplane/ports/frame_port.h"
 
 namespace rankwire::testing {
 

@@ -28,18 +28,18 @@ function(verbs_mutation name)
 endfunction()
 
 # The kernel then chooses the source port.
-verbs_mutation(flow_label_is_not_set CASE test_settings SOURCE dataplane/verbs_api_ibv.cc
+verbs_mutation(flow_label_is_not_set CASE test_settings SOURCE dataplane/verbs/api_ibv.cc
   REPLACE "grh.flow_label = path.flow_label;"
   BY "grh.flow_label = 0;")
-verbs_mutation(traffic_class_lacks_the_dscp CASE test_settings SOURCE dataplane/verbs_api_ibv.cc
+verbs_mutation(traffic_class_lacks_the_dscp CASE test_settings SOURCE dataplane/verbs/api_ibv.cc
   REPLACE "grh.traffic_class = path.traffic_class;"
   BY "grh.traffic_class = path.traffic_class & 3;")
-verbs_mutation(messages_are_not_segmented CASE test_settings SOURCE dataplane/verbs_options.cc
+verbs_mutation(messages_are_not_segmented CASE test_settings SOURCE dataplane/verbs/options.cc
   REPLACE "options_.max_message.value_or(UINT64_MAX)"
   BY "UINT64_MAX")
-verbs_mutation(retries_are_always_seven CASE test_retries SOURCE dataplane/verbs_api_ibv.cc
+verbs_mutation(retries_are_always_seven CASE test_retries SOURCE dataplane/verbs/api_ibv.cc
   REPLACE "attributes.retry_cnt = path.retry_count;"
   BY "attributes.retry_cnt = 7;")
-verbs_mutation(time_out_is_an_eighth CASE test_retries SOURCE dataplane/verbs_api_ibv.cc
+verbs_mutation(time_out_is_an_eighth CASE test_retries SOURCE dataplane/verbs/api_ibv.cc
   REPLACE "attributes.timeout = path.timeout_exponent;"
   BY "attributes.timeout = path.timeout_exponent - 3;")

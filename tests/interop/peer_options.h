@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/transport.h"
-#include "dataplane/roce_transport.h"
+#include "dataplane/roce/transport.h"
 
 namespace rankwire::testing {
 

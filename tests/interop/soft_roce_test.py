@@ -30,7 +30,7 @@ NETWORKS = (IPV4, IPV6, VLAN_IPV4)
 LOSSES = (0, 0.001, 0.01)  # of frames, in either direction
 # What Wireshark looks for in payloads.
 PAYLOAD_PROTOCOLS = ("rpcordma", "smc", "smb_direct", "nvme-rdma", "lnet", "iser", "infiniband_sdp", "fcoib")
-READY_TO_SEND, GET_FINISHED = struct.Struct(">IIQII"), struct.Struct(">I")  # dataplane/rendezvous.h
+READY_TO_SEND, GET_FINISHED = struct.Struct(">IIQII"), struct.Struct(">I")  # dataplane/protocol/rendezvous.h
 
 
 class SoftRoce(unittest.TestCase):

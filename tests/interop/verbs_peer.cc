@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{30};
 
-// The offer of a message and the answer that it has been read: dataplane/rendezvous.h. Big-endian.
+// The offer of a message and the answer that it has been read: dataplane/protocol/rendezvous.h. Big-endian.
 struct __attribute__((packed)) Offer {
   uint32_t index, cookie;
   uint64_t address;

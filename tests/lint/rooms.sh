@@ -19,8 +19,8 @@ only() {
   fi
 }
 
-only 'rte_' 'dataplane/dpdk_[a-z_]*\.cc' 'dataplane/dpdk_(device|mbuf|pattern)\.h' 'tests/'
-only 'infiniband/' 'dataplane/verbs_[a-z_]*\.cc' 'tests/'
+only 'rte_' 'dataplane/dpdk/[a-z_]*\.cc' 'dataplane/dpdk/(device|mbuf|pattern)\.h' 'tests/'
+only 'infiniband/' 'dataplane/verbs/' 'tests/'
 only 'yaml-cpp/' 'emulator/input/' 'tests/input/'
 only 'sqlite3' 'emulator/record/' 'tests/'
 only 'google/protobuf' 'proto/' 'tests/'

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/frame_pool.h"
-#include "dataplane/memory_port.h"
+#include "dataplane/ports/frame_pool.h"
+#include "dataplane/ports/memory_port.h"
 #include "emulator/peer/perftest_session.h"
 
 namespace rankwire::testing {

@@ -1,6 +1,6 @@
 """Conservation of frames: what leaves one end of a wire arrives at the other, and the switch loses what it says.
 
-Exact in virtual time. Over all ports of the switch, rx + flood copies = tx + dropped (dataplane/virtual_fabric.h): the
+Exact in virtual time. Over all ports of the switch, rx + flood copies = tx + dropped (dataplane/switch/virtual_fabric.h): the
 only frames it floods are the announcements (one gratuitous ARP a NIC), each to all ports but its own, so that P ports
 add P - 2 copies to each.
 """

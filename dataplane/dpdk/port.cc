@@ -1,0 +1,380 @@
+#include "dataplane/dpdk/port.h"
+
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "base/error.h"
+#include "base/pci_address.h"
+#include "dataplane/dpdk/device.h"
+#include "dataplane/dpdk/mbuf.h"
+#include "dataplane/dpdk/pattern.h"
+#include "dataplane/dpdk/time.h"
+#include "dataplane/dpdk/vdev.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kMbufBurst = 32;
+constexpr uint32_t kReceivedFrames = 1023;  // that may be held beside those in the receive queue
+
+/// Two rings and their ends: net_ring borrows them.
+struct RingPair {
+  rte_ring* a_to_b = nullptr;
+  rte_ring* b_to_a = nullptr;
+  RingPair() = default;
+  RingPair(const RingPair&) = delete;
+  RingPair& operator=(const RingPair&) = delete;
+  ~RingPair() {
+    ::rte_ring_free(a_to_b);
+    ::rte_ring_free(b_to_a);
+  }
+};
+
+class DpdkPort final : public FramePort {
+ public:
+  /// The device has been started.
+  DpdkPort(std::shared_ptr<const DpdkDevice> device, uint16_t queue, rte_mempool* pool, uint32_t frame_capacity,
+           const std::string& name, std::shared_ptr<RingPair> rings)
+      : id_(device->id()),
+        queue_(queue),
+        frame_capacity_(frame_capacity),
+        pool_(pool),
+        rings_(std::move(rings)),
+        device_(std::move(device)),
+        stamps_(ReceiveStamps::of_device(id_)) {
+    counters_.name = name;
+  }
+
+  size_t allocate(std::span<Frame> frames) noexcept override {
+    std::array<void*, kMbufBurst> mbufs;
+    size_t done = 0;
+    while (done < frames.size()) {
+      const size_t wanted = std::min(kMbufBurst, frames.size() - done);
+      const size_t n = take(std::span(mbufs).first(wanted));
+      for (size_t i = 0; i < n; ++i) make_empty(static_cast<rte_mbuf*>(mbufs[i]), frames[done + i]);
+      done += n;
+      if (n < wanted) break;
+    }
+    return done;
+  }
+
+  size_t transmit(Time, std::span<const Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kMbufBurst> mbufs;
+    size_t sent = 0;
+    while (sent < frames.size()) {
+      const auto burst = frames.subspan(sent, std::min(kMbufBurst, frames.size() - sent));
+      for (size_t i = 0; i < burst.size(); ++i) mbufs[i] = finished_mbuf(pattern_, burst[i]);
+      const size_t taken = give(std::span(mbufs).first(burst.size()));
+      sent += taken;
+      if (taken < burst.size()) break;
+    }
+    counters_.tx_refused += frames.size() - sent;
+    return sent;
+  }
+
+  size_t reserve(std::span<FrameBuffer> buffers) noexcept override { return take(buffers); }
+
+  void complete(std::span<const FrameBuffer> buffers, std::span<const FrameRun> runs) noexcept override {
+    const PatternInPlace pattern = pattern_;
+    const FrameBuffer* buffer = buffers.data();
+    uint64_t bytes = 0;
+    for (const FrameRun& run : runs) {
+      const FrameShape shape = run.shape;
+      const MbufHead head(shape);
+      const FrameBuffer* const end = buffer + run.count;
+      if (shape.trailer_length > 0) {
+        pattern.provide({buffer, end}, static_cast<uint16_t>(shape.payload_length),
+                        [head](rte_mbuf* mbuf) { head.write(mbuf); });
+      } else {
+        for (const FrameBuffer* b = buffer; b != end; ++b) {
+          auto* const mbuf = static_cast<rte_mbuf*>(*b);
+          pattern.overwritten(mbuf, place_in(mbuf) + shape.payload_length);
+          head.write(mbuf);
+        }
+      }
+      bytes += uint64_t{shape.length()} * run.count;
+      buffer = end;
+    }
+    counters_.tx_bytes += bytes;
+  }
+
+  size_t send(Time, std::span<FrameBuffer> buffers) noexcept override {
+    auto** const mbufs = reinterpret_cast<rte_mbuf**>(buffers.data());
+    const size_t sent = ::rte_eth_tx_burst(id_, queue_, mbufs, static_cast<uint16_t>(buffers.size()));
+    counters_.tx_frames += sent;
+    counters_.tx_refused += buffers.size() - sent;
+    return sent;
+  }
+
+  void cancel(std::span<const FrameBuffer> buffers) noexcept override {
+    for (const FrameBuffer buffer : buffers) {
+      auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+      pattern_.overwritten(mbuf, place_in(mbuf) + 1);
+      ::rte_pktmbuf_free(mbuf);
+    }
+  }
+
+  void discard(std::span<const FrameBuffer> buffers) noexcept override {
+    for (const FrameBuffer buffer : buffers) counters_.tx_bytes -= length(buffer);
+    cancel(buffers);
+  }
+
+  uint32_t length(FrameBuffer buffer) const noexcept override { return static_cast<rte_mbuf*>(buffer)->pkt_len; }
+
+  size_t receive(Time now, std::span<Frame> frames) noexcept override {
+    std::array<rte_mbuf*, kMbufBurst> mbufs;
+    const size_t wanted = std::min(kMbufBurst, frames.size());
+    if (stamps_) stamps_->read_clock(now);
+    const size_t n = ::rte_eth_rx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(wanted));
+    size_t kept = 0;
+    for (rte_mbuf* mbuf : std::span(mbufs).first(n)) {
+      if (mbuf->nb_segs != 1) {
+        ++counters_.rx_missed;
+        ::rte_pktmbuf_free(mbuf);
+        continue;
+      }
+      Frame& frame = frames[kept++];
+      make_empty(mbuf, frame);
+      frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
+      frame.arrival = stamps_ ? stamps_->arrival(*mbuf, now) : now;
+      frame.head_length = mbuf->data_len;
+      counters_.rx_bytes += mbuf->data_len;
+    }
+    counters_.rx_frames += kept;
+    return kept;
+  }
+
+  void release(std::span<const Frame> frames) noexcept override {
+    // As rte_pktmbuf_free_bulk; but the pools of a port's frames seldom change.
+    std::array<void*, kMbufBurst> mbufs;
+    rte_mempool* pool = pool_;
+    unsigned n = 0;
+    for (const Frame& frame : frames) {
+      rte_mbuf* const mbuf = ::rte_pktmbuf_prefree_seg(mbuf_of(frame));
+      if (mbuf == nullptr) continue;
+      if (n == mbufs.size() || mbuf->pool != pool) {
+        if (n > 0) ::rte_mempool_put_bulk(pool, mbufs.data(), n);
+        pool = mbuf->pool;
+        n = 0;
+      }
+      mbufs[n++] = mbuf;
+    }
+    if (n > 0) ::rte_mempool_put_bulk(pool, mbufs.data(), n);
+  }
+
+  Time next_event() const noexcept override { return Time::never(); }
+
+  Capabilities capabilities() const noexcept override {
+    return {.frame_capacity = frame_capacity_,
+            .payload_by_reference = false,
+            .hardware_time = stamps_.has_value(),
+            .place_offset = sizeof(rte_mbuf) + kPlaceOffset};
+  }
+
+  PortCounters counters() const override {
+    PortCounters counters = counters_;
+    if (stamps_) stamps_->describe(counters);
+    rte_eth_stats stats;
+    // The device's own counters are of all its queues: the first one's port tells them.
+    if (queue_ == 0 && ::rte_eth_stats_get(id_, &stats) == 0) {
+      counters.rx_missed += stats.imissed + stats.ierrors + stats.rx_nombuf;
+    }
+    return counters;
+  }
+
+ private:
+  size_t take(std::span<void*> mbufs) noexcept {
+    // As rte_mempool_get_bulk, which turns their order around one by one.
+    rte_mempool_cache* const cache = ::rte_mempool_default_cache(pool_, ::rte_lcore_id());
+    if (cache != nullptr && cache->len >= mbufs.size()) {
+      cache->len -= static_cast<uint32_t>(mbufs.size());
+      std::memcpy(mbufs.data(), &cache->objs[cache->len], mbufs.size_bytes());
+      return mbufs.size();
+    }
+    if (::rte_mempool_get_bulk(pool_, mbufs.data(), static_cast<unsigned>(mbufs.size())) == 0) return mbufs.size();
+    // A bulk that the pool cannot serve in whole is not served at all.
+    size_t n = 0;
+    while (n < mbufs.size() && ::rte_mempool_get(pool_, &mbufs[n]) == 0) ++n;
+    return n;
+  }
+
+  size_t give(std::span<rte_mbuf*> mbufs) noexcept {
+    uint64_t bytes = 0;
+    for (const rte_mbuf* mbuf : mbufs) bytes += mbuf->pkt_len;
+    const size_t taken = ::rte_eth_tx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(mbufs.size()));
+    for (const rte_mbuf* refused : mbufs.subspan(taken)) bytes -= refused->pkt_len;
+    counters_.tx_frames += taken;
+    counters_.tx_bytes += bytes;
+    return taken;
+  }
+
+  const uint16_t id_, queue_;
+  const uint32_t frame_capacity_;
+  rte_mempool* const pool_;
+  const std::shared_ptr<RingPair> rings_;  // outlives the device
+  const std::shared_ptr<const DpdkDevice> device_;
+  std::optional<ReceiveStamps> stamps_;
+  const PatternInPlace pattern_;
+  PortCounters counters_;
+};
+
+uint16_t probe(const DpdkEnvironment& environment, const std::string& device, const DpdkPortOptions& options) {
+  uint16_t id = 0;
+  const bool pci = is_pci_address(device);
+  const bool short_address = pci && std::count(device.begin(), device.end(), ':') == 1;
+  const std::string name = short_address ? "0000:" + device : vdev_name(device);
+  if (::rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) {
+    if (!pci) fail_input("device {} is used twice: give each its own name, such as {}1", name, name);
+    return id;
+  }
+  if (pci) fail_run("no DPDK driver took PCI device {}: {}", device, environment.log_tail());
+  const std::string interface = vdev_value(device, "iface");
+  if (!interface.empty() && ::if_nametoindex(interface.c_str()) == 0) {
+    fail_input("device {}: there is no network interface {}", device, interface);
+  }
+  const std::string created = vdev_string(device, options.mtu, options.queues);
+  if (is_packet_socket(device)) check_packet_socket(created, options.mtu);
+  if (::rte_dev_probe(created.c_str()) != 0 || ::rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
+    const std::string log = environment.log_tail();
+    fail_input("device {} cannot be created{}: {}", device, packet_socket_advice(created, log), log);
+  }
+  return id;
+}
+
+rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t capacity, int socket) {
+  const std::string name = fmt::format("rankwire_frames_{}", environment.unique());
+  // A per-thread cache may hold 1.5 times its size of idle frames; two threads must not hold a small pool between them.
+  const uint32_t cache = std::min<uint32_t>(RTE_MEMPOOL_CACHE_MAX_SIZE / 2, frames / 8);
+  rte_mempool* pool = ::rte_pktmbuf_pool_create(name.c_str(), frames, cache, 0,
+                                                static_cast<uint16_t>(capacity + RTE_PKTMBUF_HEADROOM), socket);
+  if (pool == nullptr) {
+    fail_run("no memory for {} frames of {} bytes ({}): raise dpdk.memory", frames, capacity,
+             ::rte_strerror(rte_errno));
+  }
+  return pool;
+}
+
+void check(int result, const DpdkEnvironment& environment, const std::string& device, const char* what) {
+  if (result >= 0) return;
+  fail_run("device {}: {} failed ({}): {}", device, what, ::rte_strerror(-result), environment.log_tail());
+}
+
+void set_mtu(uint16_t id, const rte_eth_dev_info& info, const DpdkEnvironment& environment, const std::string& device,
+             uint32_t mtu) {
+  if (info.max_mtu != 0 && mtu > info.max_mtu) {
+    fail_input("device {} carries IP packets of at most {} bytes, not {}: lower transport.mtu", device, info.max_mtu,
+               mtu);
+  }
+  const int result = ::rte_eth_dev_set_mtu(id, static_cast<uint16_t>(mtu));
+  // A device without the notion of an MTU, such as net_ring, carries what a buffer holds.
+  if (result == 0 || result == -ENOTSUP) return;
+  fail_input("device {} cannot carry IP packets of {} bytes ({}): raise its MTU or lower transport.mtu: {}", device,
+             mtu, ::rte_strerror(-result), environment.log_tail());
+}
+
+/// Each receive queue takes its frames from a pool of its own.
+void start(uint16_t id, std::span<rte_mempool* const> pools, const DpdkEnvironment& environment,
+           const std::string& device, const DpdkPortOptions& options) {
+  rte_eth_dev_info info;
+  check(::rte_eth_dev_info_get(id, &info), environment, device, "reading its capabilities");
+  const auto queues = static_cast<uint16_t>(pools.size());
+  if (info.max_rx_queues < queues || info.max_tx_queues < queues) {
+    fail_input("device {} has {} receive and {} transmit queues, not {} of each", device, info.max_rx_queues,
+               info.max_tx_queues, queues);
+  }
+  const rte_eth_conf configuration = receive_configuration(info, queues);
+  check(::rte_eth_dev_configure(id, queues, queues, &configuration), environment, device, "configuring it");
+  if (!is_packet_socket(device)) set_mtu(id, info, environment, device, options.mtu);
+  auto receive = static_cast<uint16_t>(options.descriptors), transmit = receive;
+  check(::rte_eth_dev_adjust_nb_rx_tx_desc(id, &receive, &transmit), environment, device, "sizing its queues");
+  const auto socket = static_cast<unsigned>(::rte_eth_dev_socket_id(id));
+  for (uint16_t q = 0; q < queues; ++q) {
+    check(::rte_eth_rx_queue_setup(id, q, receive, socket, nullptr, pools[q]), environment, device, "a receive queue");
+    check(::rte_eth_tx_queue_setup(id, q, transmit, socket, nullptr), environment, device, "a transmit queue");
+  }
+  check(::rte_eth_dev_start(id), environment, device, "starting it");
+  if (const int result = ::rte_eth_promiscuous_enable(id); result != -ENOTSUP) {
+    check(result, environment, device, "promiscuous mode");
+  }
+  wait_for_link(id, device, options.link_deadline);
+  if (is_packet_socket(device)) drop_received(id, queues);
+}
+
+rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {
+  const std::string name = fmt::format("rankwire_ring_{}", environment.unique());
+  // A ring of 2^n has room for 2^n - 1 unless its size is exact.
+  rte_ring* ring = ::rte_ring_create(name.c_str(), std::bit_ceil(queue_frames), SOCKET_ID_ANY,
+                                     RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+  if (ring == nullptr) fail_run("no memory for a ring of {} frames: {}", queue_frames, ::rte_strerror(rte_errno));
+  return ring;
+}
+
+std::unique_ptr<FramePort> make_ring_port(const DpdkEnvironment& environment, const std::string& name,
+                                          rte_mempool* pool, rte_ring* receive, rte_ring* transmit,
+                                          std::shared_ptr<RingPair> rings) {
+  const int id = ::rte_eth_from_rings(name.c_str(), &receive, 1, &transmit, 1, 0);
+  if (id < 0)
+    fail_run("ring port {} cannot be created ({}): {}", name, ::rte_strerror(rte_errno), environment.log_tail());
+  const auto device = std::make_shared<DpdkDevice>(static_cast<uint16_t>(id));
+  start(device->id(), {&pool, 1}, environment, name, {});
+  return std::make_unique<DpdkPort>(device, 0, pool, kSmallestCapacity, name, std::move(rings));
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& environment, const std::string& device,
+                                                         const DpdkPortOptions& options) {
+  if (options.queues < 1 || options.queues > 16) {
+    fail_input("device {}: {} queues are not within 1 .. 16", device, options.queues);
+  }
+  if (options.mtu < RTE_ETHER_MIN_MTU || options.mtu > 9600) {
+    fail_input("device {}: an MTU of {} bytes is not within 68 .. 9600", device, options.mtu);
+  }
+  const auto opened = std::make_shared<DpdkDevice>(probe(environment, device, options));
+  const uint32_t capacity = frame_capacity(options.mtu);
+  const int socket = ::rte_eth_dev_socket_id(opened->id());
+  std::vector<rte_mempool*> received;
+  for (uint16_t q = 0; q < options.queues; ++q) {
+    received.push_back(make_pool(environment, options.descriptors + kReceivedFrames, capacity, socket));
+  }
+  start(opened->id(), received, environment, device, options);
+  std::vector<std::unique_ptr<FramePort>> ports;
+  for (uint16_t q = 0; q < options.queues; ++q) {
+    // Frames to send never come from a pool that the device writes to: what stands in them stays.
+    rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
+    const std::string name = options.queues == 1 ? device : fmt::format("{} queue {}", device, q);
+    ports.push_back(std::make_unique<DpdkPort>(opened, q, pool, capacity, name, nullptr));
+  }
+  return ports;
+}
+
+std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const std::string& device,
+                                          const DpdkPortOptions& options) {
+  return std::move(open_dpdk_queues(environment, device, options).front());
+}
+
+std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
+                                                                                 const std::string& name,
+                                                                                 const RingLinkOptions& options) {
+  auto rings = std::make_shared<RingPair>();
+  rings->a_to_b = make_ring(environment, options.queue_frames);
+  rings->b_to_a = make_ring(environment, options.queue_frames);
+  rte_mempool* pool = make_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
+  auto a = make_ring_port(environment, name + ".a", pool, rings->b_to_a, rings->a_to_b, rings);
+  auto b = make_ring_port(environment, name + ".b", pool, rings->a_to_b, rings->b_to_a, rings);
+  return {std::move(a), std::move(b)};
+}
+
+}  // namespace rankwire

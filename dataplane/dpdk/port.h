@@ -1,0 +1,64 @@
+// FramePort over DPDK: any ethdev, and links of two net_ring ports in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/ports/frame_port.h"
+
+namespace rankwire {
+
+struct DpdkPortOptions {
+  /// The largest IP packet in bytes that the port must carry, 68 .. 9600. A RoCEv2 packet is its payload and at most
+  /// 64: IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+  uint32_t mtu = 4096 + 64;
+  uint32_t descriptors = 1024;          ///< of the receive and the transmit queue, each; the device may adjust it
+  uint32_t frames = 8191;               ///< frames in the pool of each queue; 2^n - 1 uses memory best
+  uint16_t queues = 1;                  ///< receive and transmit queues, each; 1 .. 16
+  Duration link_deadline = seconds(9);  ///< how long the link may take to come up
+};
+
+/// Opens a device with `queues` receive and transmit queues, promiscuous, because emulated NICs have addresses of their
+/// own, and with no offload but receive time stamps, where it has them. Returns a port for each pair of queues, each
+/// for a thread of its own; the last one that goes closes the device. With several queues received frames are spread by
+/// the device: over UDP ports and addresses (receive-side scaling) where it can, so that those of one flow stay
+/// together. `device` is a PCI address among the environment's devices, or a vdev string such as
+/// "net_af_packet0,iface=veth0", which is created here and removed with the port; af_packet gets rings for frames of
+/// `mtu` unless the string sets `framesz`, and `qpairs` for several queues. Setting the MTU of a device that has a
+/// kernel interface sets the interface's.
+///
+/// Of the port: a borrowed payload is copied behind the head by `transmit`, so `length()` must not exceed
+/// `frame_capacity` (at least 4352); `payload_pattern()` in frames that `send` takes stays in the buffers from one
+/// packet to the next; `arrival` is the device's stamp where `hardware_time` says so,
+/// once its clock is fitted to the run's (some milliseconds of `receive`), and the `now` of `receive` otherwise; a
+/// stamp may be later than `now` by the time since that was read; a frame of one DPDK port may be transmitted on any
+/// other; a received frame stands in `head` alone. Frames that arrive in several buffers are dropped.
+/// `counters().rx_missed` counts them and, at the first queue's port, what the device reports as missed, in error or
+/// without buffer.
+///
+/// Throws Error naming the device: kInput when it is absent, cannot carry `mtu` or has fewer queues, kRun when it does
+/// not start or its link does not come up.
+std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& environment, const std::string& device,
+                                                         const DpdkPortOptions& options);
+/// The port of the first pair of queues: all of them, when `options.queues` is 1.
+std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const std::string& device,
+                                          const DpdkPortOptions& options);
+
+struct RingLinkOptions {
+  uint32_t queue_frames = 4096;  ///< capacity of each direction, rounded up to a power of two
+  uint32_t frames = 8191;        ///< size of the pool that both ends share
+};
+
+/// Two net_ring ports: what one end transmits the other receives. Each end may be used by a thread of its own. `name`
+/// is at most 16 characters and unique; the ends' counters are called `name`.a and `name`.b. Throws Error(kRun) when
+/// the environment's memory does not suffice.
+std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
+                                                                                 const std::string& name,
+                                                                                 const RingLinkOptions& options);
+
+}  // namespace rankwire

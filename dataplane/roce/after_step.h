@@ -1,0 +1,33 @@
+// What RoceTransport does after a requester has changed: to be inlined where it has.
+#pragma once
+
+#include <algorithm>
+
+#include "dataplane/roce/transport.h"
+
+namespace rankwire {
+
+/// A requester has changed: puts it where its deadline and its turn to send are found.
+[[gnu::always_inline]] inline void RoceTransport::after_step(uint32_t queue_pair, Time now,
+                                                             Time deadline_before) noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  note_deadline(queue_pair, now, deadline_before);
+  note_work(end.lane);
+  if (requester.state() == Requester::State::kError || paced_ || records_causes()) [[unlikely]]
+    return after_watched_step(queue_pair, now);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
+}
+
+inline void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
+  const Time deadline = requesters_[queue_pair].deadline();
+  if (deadline == before) return;
+  if (deadline == Time::never()) {
+    deadlines_.disarm(queue_pair);
+  } else {
+    deadlines_.arm(queue_pair, deadline - now);
+    expiry_bound_ = std::min(expiry_bound_, deadline);
+  }
+}
+
+}  // namespace rankwire

@@ -1,0 +1,225 @@
+#include "dataplane/roce/transport.h"
+
+#include <algorithm>
+
+#include "dataplane/roce/after_step.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kDeliveries = 1024;
+constexpr uint32_t kStandstillsInARow = 8;
+
+ReliableOptions reliable_options_of(const RoceOptions& options) {
+  ReliableOptions reliable = reliable_options(options.profile, options.mtu);
+  if (follows_acknowledgements(options)) reliable.ack_every = 1;
+  return reliable;
+}
+
+}  // namespace
+
+RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells)
+    : options_(options),
+      reliable_(reliable_options_of(options)),
+      responder_options_(responder_options(options.profile, options.mtu)),
+      bindings_(std::move(ports)),
+      delivered_(kDeliveries),
+      bells_(bells) {}
+
+RoceTransport::~RoceTransport() {
+  close();
+}
+
+size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
+  make_progress(now);
+  events_with_causes_ = 0;
+  const size_t delivered = take_delivered(events);
+  const size_t reported = delivered + report_finished(events.subspan(delivered));
+  reported_ += reported;
+  return reported;
+}
+
+void RoceTransport::make_progress(Time now) noexcept {
+  note_standstill(now);
+  last_now_ = now;
+  while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
+    place_early(place_later_.pop(), now);
+  if (agenda_) {
+    poll_due(now);
+  } else {
+    poll_all(now);
+  }
+  if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
+}
+
+void RoceTransport::poll_all(Time now) noexcept {
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
+  expire(now);
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
+}
+
+bool RoceTransport::has_to_report() const noexcept {
+  return delivered_.size() > 0 || !place_later_.empty() || !ended_transfers_.empty() ||
+         (pool_ && !pool_->finished.empty());
+}
+
+// When the lane has something to receive or to send, as far as it is known now.
+Time RoceTransport::next_event_of(uint32_t lane) const noexcept {
+  const Time next = std::min(lanes_[lane].wake(), lanes_[lane].port().next_event());
+  return paced_ ? std::min(next, paced_->next_event(lane)) : next;
+}
+
+Time RoceTransport::next_event() const noexcept {
+  if (has_to_report()) return last_now_;
+  Time next = Time::never();
+  const auto look = [&](uint32_t lane) { next = std::min(next, next_event_of(lane)); };
+  if (agenda_) {
+    bells_->look(look);
+    agenda_->look(look);
+    next = std::min(next, agenda_->next());
+  } else {
+    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) look(lane);
+  }
+  return std::min(next, earliest_expiry(next));
+}
+
+void RoceTransport::note_standstill(Time now) noexcept {
+  if (!agenda_ && last_poll_ != Time::long_ago()) look_intervals_.add(now - last_poll_);
+  const bool begins = last_poll_ < Time() && now >= Time();  // run time jumps here
+  const bool stood_still = !begins && last_poll_ != Time::long_ago() && now - last_poll_ > options_.standstill;
+  last_poll_ = now;
+  standstills_ = stood_still ? standstills_ + 1 : 0;
+  // A loop that is always this slow must still notice losses.
+  if (stood_still && standstills_ <= kStandstillsInARow) hold_until_ = now + first_timeout(reliable_);
+}
+
+// When the requester's deadline takes effect: a time-out later after a standstill.
+Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
+  return is_timeout ? std::max(requester.deadline(), hold_until_) : requester.deadline();
+}
+
+uint32_t RoceTransport::next_to_expire() const noexcept {
+  return deadlines_.first([this](uint32_t queue_pair) { return expiry(queue_pair); }, disorder_);
+}
+
+// When the first deadline takes effect, if that is `before`; otherwise no earlier.
+Time RoceTransport::earliest_expiry(Time before) const noexcept {
+  if (expiry_bound_ < before) {
+    const uint32_t expiring = next_to_expire();
+    expiry_bound_ = expiring == kNone ? Time::never() : expiry(expiring);
+  }
+  return expiry_bound_;
+}
+
+void RoceTransport::expire(Time now) noexcept {
+  while (earliest_expiry(now + Duration(1)) <= now) {
+    const uint32_t queue_pair = next_to_expire();
+    const Time deadline = requesters_[queue_pair].deadline();
+    if (requesters_[queue_pair].expire(*pool_) != AckOutcome::kResumed) {
+      ++counters_.timeouts;
+      ++flow_counters_[queue_pair].timeouts;
+      if (paced_) paced_->control().rewound(queue_pair, now);
+      if (records_causes()) cause_clocks_[queue_pair].blame(Cause::kRecovering);
+    }
+    after_step(queue_pair, now, deadline);
+  }
+}
+
+// What `after_step` leaves to be done for requesters that have failed, or whose sending something else looks at, too.
+void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
+  const Requester& requester = requesters_[queue_pair];
+  const QueuePairEnd& end = ends_[queue_pair];
+  if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
+  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
+    if (paced_) {
+      offer_sender(queue_pair, now);
+    } else {
+      lanes_[end.lane].senders.push(queue_pair);
+    }
+  }
+  if (records_causes()) note_cause(queue_pair, now);
+}
+
+// A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense
+// without this one: as a connection manager would, it ends all queue pairs that carry the same messages.
+void RoceTransport::fail_connection(uint32_t queue_pair) noexcept {
+  const ConnectionEnds& ends = connections_[ends_[queue_pair].connection.value];
+  const uint32_t members = is_split(ends) ? options_.queue_pairs : 1;
+  for (const uint32_t side : {ends.source, ends.destination}) {
+    if (side == kNone) continue;
+    const uint32_t first = members > 1 ? side : side + ends_[queue_pair].member;
+    for (uint32_t i = 0; i < members; ++i) fail_queue_pair(first + i);
+  }
+  if (members > 1) assembly_.forget(ends_[queue_pair].connection);
+}
+
+// IBTA 10.3.1: the error state is the queue pair's, not one half's. It drops what arrives.
+void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
+  QueuePairEnd& end = ends_[queue_pair];
+  if (end.failed) return;
+  end.failed = true;
+  deadlines_.disarm(queue_pair);
+  if (early_) drop_early(queue_pair);
+  if (records_causes()) cause_clocks_[queue_pair].stop(last_now_, time_paused(queue_pair, last_now_));
+  if (requesters_[queue_pair].state() != Requester::State::kError)
+    requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
+  const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
+  for (uint32_t offer; (offer = oldest_offer(queue_pair)) != kNone;) {
+    reads_[queue_pair].oldest_offer = offers_[offer].next;
+    close_offer(offer, failure);
+  }
+}
+
+TransportCounters RoceTransport::counters() const {
+  TransportCounters counters = counters_;
+  counters.packets_tx = packets_tx();
+  if (options_.payload == PayloadMode::kChecking) counters.payload_copies = counters.data_packets_tx;
+  for (const auto& port : ports_) {
+    counters.pause_tx += port->pause_tx;
+    counters.pause_rx += port->pause_rx;
+  }
+  for (const TransmitLane& lane : lanes_) {
+    const Pacer& pacer = lane.pacer();
+    counters.stalls += pacer.stalls();
+    counters.worst_stall = std::max(counters.worst_stall, pacer.worst_stall());
+    counters.slipped = std::max(counters.slipped, pacer.slipped());
+  }
+  if (paced_) counters.pacing_slipped = paced_->longest_slip();
+  return counters;
+}
+
+std::vector<PortCounters> RoceTransport::ports() const {
+  std::vector<PortCounters> ports;
+  for (size_t lane = 0; lane < bindings_.size(); ++lane) {
+    PortCounters& counters = ports.emplace_back(bindings_[lane].port->counters());
+    counters.port = bindings_[lane].id;
+    counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
+    if (lane >= lanes_.size()) continue;
+    const Port& port = *ports_[port_of_lane_[lane]];
+    if (!counters.hardware_time) counters.arrival_error = look_intervals_.quantile(0.5);
+    if (port.first_lane != lane) continue;
+    add_pauses(port, counters);
+    counters.rdma = rdma_of(port.id);
+    counters.rx_icrc_encapsulated = port.icrc_errors;
+  }
+  return ports;
+}
+
+std::vector<PortLatency> RoceTransport::latencies() const {
+  std::vector<PortLatency> latencies;
+  for (size_t port = 0; port < ports_.size(); ++port) {
+    latencies.push_back({ports_[port]->id, LatencyKind::kRoundTrip, &round_trips_[port]});
+    latencies.push_back({ports_[port]->id, LatencyKind::kOneWay, &one_ways_[port]});
+  }
+  return latencies;
+}
+
+void RoceTransport::close() noexcept {
+  if (early_)
+    for (uint32_t i = 0; i < ends_.size(); ++i) drop_early(i);
+  for (TransmitLane& lane : lanes_) lane.close();
+}
+
+}  // namespace rankwire

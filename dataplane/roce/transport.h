@@ -1,0 +1,392 @@
+// Messages over RoCEv2 Reliable Connections, on any frame ports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/index_queue.h"
+#include "base/large_memory.h"
+#include "base/spsc_ring.h"
+#include "base/transport.h"
+#include "dataplane/congestion/notification_point.h"
+#include "dataplane/congestion/paced_senders.h"
+#include "dataplane/neighbours/neighbours.h"
+#include "dataplane/ports/doorbells.h"
+#include "dataplane/ports/frame_port.h"
+#include "dataplane/protocol/deadline_lists.h"
+#include "dataplane/protocol/message_assembly.h"
+#include "dataplane/protocol/rendezvous.h"
+#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/responder.h"
+#include "dataplane/roce/cause_clock.h"
+#include "dataplane/roce/early_packets.h"
+#include "dataplane/roce/lane_agenda.h"
+#include "dataplane/roce/options.h"
+#include "dataplane/roce/port.h"
+#include "dataplane/roce/queue_pair.h"
+#include "dataplane/roce/request_writer.h"
+#include "dataplane/roce/transmit_lane.h"
+#include "dataplane/wire/packet.h"
+#include "dataplane/wire/receive_check.h"
+
+namespace rankwire {
+
+/// Has the ends of those Path::kWire connections whose NICs stand behind the given ports. A queue pair's end is a
+/// requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or uses those of
+/// the connection that it is the reverse of. Ports are paced at line rate: a frame starts in its slot, neighbour
+/// discovery before acknowledgements, those before READ responses and data, queue pairs in turns. Received packets
+/// always have their ICRC verified, as RoceOptions::receive_check says.
+///
+/// Errors: prepare throws kInput for options, ports and plans that cannot work together.
+///
+/// Messages fail at their source; at the destination only those that it fetches (DataVerb::kRead). When a responder
+/// refuses a request it cannot name the message, and only `describe` says so. A queue pair that fails in one direction
+/// is in the error state in both (IBTA 10.3.1). Messages posted to a queue pair in the error state, or never connected,
+/// fail with kFlushed, those to a peer without link address with kUnreachable.
+class RoceTransport final : public Transport {
+ public:
+  static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
+
+  /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
+  /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
+  /// do are looked at, which virtual time with many needs; each has one queue. Null: every poll looks at all.
+  RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells = nullptr);
+  ~RoceTransport() override;
+  RoceTransport(const RoceTransport&) = delete;
+  RoceTransport& operator=(const RoceTransport&) = delete;
+
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override;
+  std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
+  bool ready() const noexcept override;
+  std::vector<ConnectFailure> not_ready() const override;
+  size_t post(Time now, std::span<const Message> messages) noexcept override;
+  size_t poll(Time now, std::span<Event> events) noexcept override;
+  Time next_event() const noexcept override;
+  Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
+  uint64_t activity() const noexcept override { return packets_tx() + counters_.packets_rx + reported_; }
+  TransportCounters counters() const override;
+  std::vector<FlowCounters> flows() const override;
+  std::vector<PortCounters> ports() const override;
+  std::vector<NamedCounter> details() const override;
+  std::vector<PortLatency> latencies() const override;
+  std::string describe(ConnectionId connection) const override;
+  void close() noexcept override;
+
+  /// Memory that a queue pair takes, messages apart. 0 without queue pairs.
+  size_t bytes_per_queue_pair() const noexcept;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  /// Frames that are received at once: so few that what is read of them stays in the innermost cache.
+  static constexpr uint32_t kReceiveBurst = 32;
+  /// From one offered message to the next in the memory that the peer reads; no message is as long.
+  static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
+
+  using Port = RocePort;
+  /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
+  struct ReceivedRun {
+    uint32_t queue_pair;
+    uint32_t count;
+  };
+  uint64_t packets_tx() const noexcept {
+    return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
+  }
+  bool records_causes() const noexcept { return options_.causes == CauseRecording::kOn; }
+  Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
+
+  // options.cc
+  void check_plan(const TransportPlan& plan) const;
+  void check_read_size(const Connection& connection) const;
+
+  // connection.cc
+  size_t count_queue_pairs(const TransportPlan& plan) const;
+  std::vector<uint32_t> lanes_of(NicId nic) const;
+  void place_ends(const Connection& connection, Side side);
+  void make_queue_pairs();
+  bool is_readable(const QueuePairEnd& end) const;
+  void make_message_memory();
+  std::vector<uint32_t> queue_pairs_of_lanes() const;
+  void make_lanes(bool readable);
+  void make_ports();
+  uint32_t count_next_hops(PortId port) const;
+  const Nic& nic_of(const QueuePairEnd& end) const;
+  const Nic& peer_nic_of(const QueuePairEnd& end) const;
+  EndPoint end_point(uint32_t queue_pair) const;
+  uint64_t region_bytes(const QueuePairEnd& end) const;
+  std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer, std::span<ReadResource> reads);
+  uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
+  PacketPath path_between(const EndPoint& local, const EndPoint& peer) const;
+
+  // neighbours.cc
+  std::string resolve_next_hop(uint32_t queue_pair);
+  void follow_next_hops() noexcept;
+  void update_links(Port& port, uint32_t hop) noexcept;
+  std::string next_hop_state(uint32_t queue_pair) const;
+
+  // pause.cc
+  LanePriorities priorities_of(PortId port) const;
+  Bandwidth line_rate_of(PortId port) const;
+  bool accept_pause(Port& port, const Frame& frame) noexcept;
+  size_t keep_in_buffer(Port& port, std::span<Frame> frames) noexcept;
+  void transmit_pause(TransmitLane& lane, Port& port, Time now) noexcept;
+  void add_pauses(const Port& port, PortCounters& counters) const;
+
+  // congestion.cc
+  const CongestionOptions& congestion_options_of(const Connection& connection) const;
+  void make_congestion_control(const TransportPlan& plan);
+  std::vector<uint32_t> notification_groups() const;
+  void on_mark(uint32_t queue_pair, Time arrival) noexcept;
+  void on_notification(uint32_t queue_pair, Time now) noexcept;
+  void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
+  void offer_sender(uint32_t queue_pair, Time now) noexcept;
+  void place_sender(uint32_t queue_pair, Time now) noexcept;
+  void release_paced(uint32_t lane, Time now) noexcept;
+  void transmit_notifications(uint32_t lane, Time now) noexcept;
+  bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
+  bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
+  std::string describe_control(uint32_t queue_pair) const;
+
+  // causes.cc
+  Duration time_paused(uint32_t queue_pair, Time now) const noexcept;
+  Cause cause_of(uint32_t queue_pair) const noexcept;
+  void note_cause(uint32_t queue_pair, Time now) noexcept;
+  void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
+  TimeByCause take_share(uint32_t queue_pair) noexcept;
+  const TimeByCause* keep_share(const TimeByCause& share) noexcept;
+
+  // describe.cc
+  uint32_t peer_queue_pair(uint32_t queue_pair) const;
+  std::vector<uint64_t> packets_under_way() const;
+  RdmaCounters rdma_of(uint32_t queue_pair) const;
+  RdmaCounters rdma_of(PortId port) const;
+  std::string describe_sender(uint32_t queue_pair) const;
+  std::string describe_receiver(uint32_t queue_pair) const;
+  std::string describe_wait(uint32_t queue_pair) const;
+  std::string describe_side(uint32_t first, Side side) const;
+
+  // post.cc
+  bool is_split(const ConnectionEnds& ends) const noexcept;
+  void take(Time now, const Message& message) noexcept;
+  void post_parts(OutboundMessage part, uint32_t parts) noexcept;
+  void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
+  void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
+  void post_data(uint32_t slot, uint32_t offset) noexcept;
+  void post_request(const OutboundMessage& request) noexcept;
+  void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
+  size_t report_finished(std::span<Event> events) noexcept;
+  size_t settle(uint32_t slot, std::span<Event> events) noexcept;
+  uint64_t packets_of_request(const OutboundMessage& request) const noexcept;
+  void count_sent(const OutboundMessage& request) noexcept;
+  void count_end(const Event& event) noexcept;
+  void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
+  void end_part(uint32_t transfer) noexcept;
+  void close_offer(uint32_t offer, Failure failure) noexcept;
+
+  // receive.cc
+  void receive(uint32_t lane, Time now) noexcept;
+  uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
+  uint32_t prefetch_state(const Frame& frame) const noexcept;
+  size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
+  bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
+  size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
+  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
+  bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
+  EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
+  void place_early(uint32_t queue_pair, Time arrival) noexcept;
+  void drop_early(uint32_t queue_pair) noexcept;
+  void release_batch(FramePort& port, std::span<Frame> frames) noexcept;
+  void count_reject(Reject reject) noexcept;
+  void count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept;
+  void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
+                          Time now) noexcept;
+  void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
+  void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  void owe_answer(uint32_t queue_pair) noexcept;
+
+  // deliver.cc
+  bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
+  bool may_be_segment(Verb verb) const noexcept;
+  void on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
+  void on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
+  void on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
+  void end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept;
+  ReceivedPart end_reception(uint32_t queue_pair, Time arrival) noexcept;
+  void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
+  void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
+  bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
+  uint32_t oldest_offer(uint32_t queue_pair) const noexcept {
+    return reads_.empty() ? kNone : reads_[queue_pair].oldest_offer;
+  }
+  bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
+  void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
+                  Time arrival) noexcept;
+  std::optional<Event> fail_get(const OutboundMessage& request) noexcept;
+  void deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept;
+  std::optional<Event> complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept;
+  void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
+  void add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept;
+  size_t take_delivered(std::span<Event> events) noexcept;
+
+  // ahead.cc
+  void run_lanes(Time next, Time end) noexcept;
+  Time run_lane(uint32_t lane, Time end) noexcept;
+  void hear() noexcept;
+  void poll_due(Time now) noexcept;
+  void fetch_ahead(uint32_t lane, size_t distance) const noexcept;
+  bool may_report(const Frame& frame) const noexcept;
+  Time next_report_of(uint32_t lane) const noexcept;
+  void fetch_lane(uint32_t lane) const noexcept;
+  void fetch_sender(uint32_t lane) const noexcept;
+
+  // transport.cc
+  void note_standstill(Time now) noexcept;
+  void make_progress(Time now) noexcept;
+  void poll_all(Time now) noexcept;
+  bool has_to_report() const noexcept;
+  void note_work(uint32_t lane) noexcept {
+    if (agenda_) agenda_->mark(lane);
+  }
+  Time next_event_of(uint32_t lane) const noexcept;
+  Time expiry(uint32_t queue_pair) const noexcept;
+  uint32_t next_to_expire() const noexcept;
+  Time earliest_expiry(Time before) const noexcept;
+  void expire(Time now) noexcept;
+  void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
+  void after_watched_step(uint32_t queue_pair, Time now) noexcept;
+  void fail_connection(uint32_t queue_pair) noexcept;
+  void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept;
+  void fail_queue_pair(uint32_t queue_pair) noexcept;
+
+  // transmit.cc
+  void transmit(uint32_t lane, Time now) noexcept;
+  void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
+  bool transmit_next(TransmitLane& lane, Time now) noexcept;
+  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
+  void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
+  void count_data(uint32_t packets, uint32_t length) noexcept;
+  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
+
+  // turns.cc
+  using FrameBuffers = std::span<const FrameBuffer>;
+  template <class Queue>
+  void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
+                  uint32_t turn) const noexcept;
+  template <class Queue>
+  void end_turn(Queue& senders, bool goes_on) const noexcept;
+  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
+  uint32_t transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  uint32_t transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  uint32_t transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
+  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
+  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
+  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void transmit_message(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
+  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
+  bool transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer, Time now) noexcept;
+
+  // answer.cc
+  bool transmit_reply(TransmitLane& lane, Time now) noexcept;
+  void count_answer(uint8_t syndrome) noexcept;
+  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
+  bool owes_response(uint32_t queue_pair) const noexcept;
+  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
+  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, FrameBuffers buffers,
+                      const FramePort::Capabilities& port) noexcept;
+
+  const RoceOptions options_;
+  const ReliableOptions reliable_;
+  const ResponderOptions responder_options_;
+  const std::vector<PortBinding> bindings_;
+  std::vector<Nic> nics_;                          // of the plan
+  uint32_t messages_in_flight_ = 0;                // the same
+  std::vector<uint8_t> queue_marks_;               // of lanes' queues
+  LargeVector<TransmitLane> lanes_;                // in the order of bindings_
+  std::vector<uint32_t> port_of_lane_;             // the same
+  std::vector<std::unique_ptr<Port>> ports_;       // in the order in which bindings_ name them first
+  LargeVector<Histogram> round_trips_, one_ways_;  // by port
+  std::vector<ConnectionEnds> connections_;        // by connection
+
+  // By queue pair: i has the number kFirstQueuePair + i.
+  std::vector<Requester> requesters_;
+  std::vector<Responder> responders_;
+  std::vector<HeaderTemplate> templates_;
+  std::vector<QueuePairEnd> ends_;
+  std::vector<QueuePairInbox> inboxes_;
+  std::vector<QueuePairReads> reads_;
+  std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
+  std::vector<NextHopLink> hops_;          // with NeighbourMode::kResolve
+  std::vector<QueuePairCounters> flow_counters_;
+  std::vector<NotificationCounters> notification_counters_;  // with congestion control or where marks are answered
+  std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
+  DeadlineLists deadlines_;
+  // With CauseRecording::kOn.
+  std::vector<CauseClock> cause_clocks_;
+  std::vector<TimeByCause> told_causes_;      // by queue pair: as of the last message that ended
+  std::vector<TimeByCause> transfer_causes_;  // by transfer under way
+  std::vector<TimeByCause> event_causes_;     // of the events of this `poll`
+  size_t events_with_causes_ = 0;
+
+  std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
+  IndexQueue place_later_;             // queue pairs with some that the application had no room for
+
+  std::unique_ptr<PacedSenders> paced_;                // with congestion control
+  std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered
+  std::vector<OwedNotifications> owed_notifications_;  // by lane, there
+  std::vector<uint32_t> owed_counts_;                  // of those, by queue pair
+  std::vector<uint8_t> owed_marks_;                    // the same
+
+  // Messages.
+  std::optional<PatternIcrc> pattern_icrc_;
+  std::optional<RequestWriter> writer_;
+  std::optional<IcrcCheck> icrc_check_;
+  std::optional<RequesterPool> pool_;
+  uint32_t messages_taken_ = 0;  // posted and not reported
+  SlotPool<Transfer> transfers_;
+  IndexQueue ended_transfers_;  // not reported
+  SlotPool<Offer> offers_;
+  SlotPool<Get> gets_;
+  MessageAssembly assembly_{0};
+  std::array<Frame, kReceiveBurst> arrived_;
+  uint32_t kept_ = 0;  // of `arrived_`, as bits: those that are not given back now
+  SpscRing<Delivery> delivered_;
+  uint32_t one_way_turn_ = 0;
+
+  Doorbells* const bells_;
+  std::optional<LaneAgenda> agenda_;   // with bells
+  std::optional<LaneAgenda> reports_;  // there: before when no report comes of what a lane's port holds
+  std::vector<uint32_t> heard_;        // lanes whose bells have rung
+  Histogram look_intervals_;           // between two looks at all ports; without bells
+
+  Time last_now_ = Time::long_ago();
+  Time last_poll_ = Time::long_ago();
+  Time hold_until_ = Time::long_ago();         // no time-out fires earlier
+  mutable Time expiry_bound_ = Time::never();  // no requester's deadline is earlier
+  Duration disorder_;                          // of the times at which lanes have done something, at most
+  uint32_t standstills_ = 0;                   // in a row
+
+  bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
+  bool joins_turns_ = false;    // short_way_, and nobody asks which packet was whose
+  TransportCounters counters_;  // but for those that follow from others
+  uint64_t answers_tx_ = 0;     // ACKs and NAKs
+  uint64_t reported_ = 0;       // events
+  RoceDetails details_;
+  std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
+};
+
+inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
+  lane.stage(packets, shape);
+  count_data(packets, shape.length());
+}
+
+inline void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
+  counters_.data_packets_tx += packets;
+  counters_.bytes_tx += uint64_t{length} * packets;
+}
+
+}  // namespace rankwire
