@@ -42,6 +42,9 @@ class MbufHead {
   __m128i rearm_, lengths_;
 };
 
+/// Of a frame that has just been allocated, until finished_mbuf tells its length.
+constexpr uint32_t kNoLength = 0;
+
 /// An empty frame in this mbuf.
 inline void make_empty(rte_mbuf* mbuf, Frame& frame) noexcept {
   frame.head = place_in(mbuf) - kHeaderRoom;
@@ -51,9 +54,19 @@ inline void make_empty(rte_mbuf* mbuf, Frame& frame) noexcept {
   frame.tail_length = 0;
 }
 
+/// Whether a frame is still as it was received: what its mbuf says of it holds, and the pattern in it is where it was,
+/// since nobody writes to payload (Frame).
+inline bool is_as_received(const rte_mbuf* mbuf, const Frame& frame) noexcept {
+  return mbuf->pkt_len == frame.head_length && frame.payload_length == 0 && frame.tail_length == 0 &&
+         frame.head == static_cast<uint8_t*>(mbuf->buf_addr) + mbuf->data_off;
+}
+
 /// The frame's mbuf, made to say what the frame says.
 inline rte_mbuf* finished_mbuf(const PatternInPlace& pattern, const Frame& frame) noexcept {
   rte_mbuf* mbuf = mbuf_of(frame);
+  // What a receiving device wrote here would be requests to the sending one.
+  mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+  if (is_as_received(mbuf, frame)) return mbuf;
   uint8_t* const payload = frame.head + frame.head_length;
   uint8_t* const tail = payload + frame.payload_length;
   if (frame.payload_length > 0) std::memcpy(payload, frame.payload, frame.payload_length);
@@ -63,8 +76,6 @@ inline rte_mbuf* finished_mbuf(const PatternInPlace& pattern, const Frame& frame
   const uint32_t length = frame.length();
   mbuf->data_len = static_cast<uint16_t>(length);
   mbuf->pkt_len = length;
-  // What a receiving device wrote here would be requests to the sending one.
-  mbuf->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
   return mbuf;
 }
 

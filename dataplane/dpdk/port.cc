@@ -63,7 +63,11 @@ class DpdkPort final : public FramePort {
     while (done < frames.size()) {
       const size_t wanted = std::min(kMbufBurst, frames.size() - done);
       const size_t n = take(std::span(mbufs).first(wanted));
-      for (size_t i = 0; i < n; ++i) make_empty(static_cast<rte_mbuf*>(mbufs[i]), frames[done + i]);
+      for (size_t i = 0; i < n; ++i) {
+        auto* const mbuf = static_cast<rte_mbuf*>(mbufs[i]);
+        mbuf->pkt_len = kNoLength;
+        make_empty(mbuf, frames[done + i]);
+      }
       done += n;
       if (n < wanted) break;
     }

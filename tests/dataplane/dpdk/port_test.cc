@@ -125,6 +125,55 @@ TEST_F(Dpdk, PatternIsWholeWhateverItsBufferHeldBefore) {
   }
 }
 
+/// Sends a frame with the whole pattern through `a`, its headers 54 bytes, and returns what `b` receives.
+Frame send_pattern(FramePort& a, FramePort& b) {
+  const FrameRun run{.shape = {.payload_length = kMaxMtu, .header_length = 54, .trailer_length = 4}, .count = 1};
+  std::array<FrameBuffer, 1> buffers{};
+  EXPECT_EQ(a.reserve(buffers), 1u);
+  EXPECT_EQ(a.send_complete(Time(), buffers, {&run, 1}), 1u);
+  std::array<Frame, 1> received;
+  EXPECT_EQ(b.receive(Time(), received), 1u);
+  return received[0];
+}
+
+// The mark breaks the rule that nobody changes payload in its place, and so tells a pattern that stayed from a new one.
+TEST_F(Dpdk, PatternOfAFrameThatWasPassedOnIsNotWrittenAgain) {
+  auto [a, b] = make_ring_link(environment(), "first_hop", small_link());
+  auto [c, d] = make_ring_link(environment(), "next_hop", small_link());
+  Frame frame = send_pattern(*a, *b);
+  frame.head[54 + 100] ^= 0xFF;
+  ASSERT_EQ(c->transmit(Time(), {&frame, 1}), 1u);
+  std::array<Frame, 1> received;
+  ASSERT_EQ(d->receive(Time(), received), 1u);
+  ASSERT_EQ(received[0].head_length, 54 + kMaxMtu + 4);
+  d->release(received);
+  // The pool hands out first what came back last.
+  const Frame again = send_pattern(*a, *b);
+  ASSERT_EQ(again.handle, frame.handle);
+  EXPECT_EQ(again.head[54 + 100], static_cast<uint8_t>(payload_pattern()[100] ^ 0xFF));
+  b->release({&again, 1});
+}
+
+TEST_F(Dpdk, AnAllocatedFrameMayHaveTheLengthThatItsBufferHadLast) {
+  auto [a, b] = make_ring_link(environment(), "same_length", small_link());
+  const Frame first = send_pattern(*a, *b);
+  b->release({&first, 1});
+  Frame frame;
+  ASSERT_EQ(a->allocate({&frame, 1}), 1u);
+  ASSERT_EQ(frame.handle, first.handle);
+  frame.head = first.head;
+  frame.head_length = first.head_length;
+  std::memset(frame.head, 0xEE, frame.head_length);
+  ASSERT_EQ(a->transmit(Time(), {&frame, 1}), 1u);
+  std::array<Frame, 1> received;
+  ASSERT_EQ(b->receive(Time(), received), 1u);
+  b->release(received);
+  const Frame again = send_pattern(*a, *b);
+  ASSERT_EQ(again.handle, first.handle);
+  EXPECT_EQ(std::memcmp(again.head + 54, payload_pattern().data(), kMaxMtu), 0);
+  b->release({&again, 1});
+}
+
 TEST_F(Dpdk, SendsAHeadThatWasMoved) {
   auto [a, b] = make_ring_link(environment(), "moved", small_link());
   Frame frame = filled(*a, 1, 100);
