@@ -1,4 +1,6 @@
 // Data packets a second through the transport on one core: sent into a port that drops them, and around a loop.
+#include "tests/bench/transport_bench.h"
+
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -269,6 +271,10 @@ void print_loop(FramePort& near, FramePort& far, const Load& load) {
 }
 
 }  // namespace
+
+double transport_loop_rate(FramePort& near, FramePort& far, uint32_t mtu, uint32_t connections) {
+  return loop_rate(near, far, {.mtu = mtu, .connections = connections});
+}
 
 void transport_tx(Dpdk& dpdk) {
   DpdkPortOptions options;
