@@ -37,13 +37,13 @@ class PointRunner {
         "simulations", runs_.size(), [this] { return ended_.load(); }, "points");
     bool told = false;
     while (true) {
-      const bool interrupted = interrupt_flag();
-      while (!interrupted && running_.size() < options_.jobs && next_ < runs_.size()) start(next_++);
-      if (interrupted && !std::exchange(told, true)) {
+      const bool stopping = interrupt_flag();
+      while (!stopping && running_.size() < options_.jobs && next_ < runs_.size()) start(next_++);
+      if (stopping && !std::exchange(told, true)) {
         for (Running& point : running_) point.process.signal(SIGINT);
       }
       std::erase_if(running_, [this](Running& point) { return has_ended(point); });
-      if (running_.empty() && (interrupted || next_ == runs_.size())) return;
+      if (running_.empty() && (stopping || next_ == runs_.size())) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }

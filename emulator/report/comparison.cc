@@ -37,8 +37,11 @@ const char* side_name(const Sides& runs) {
   return fidelity == runs.other->start.fidelity ? to_string(fidelity) : "emulated";
 }
 
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
+void unescape(std::string& text, std::string_view escape, char meant) {
+  for (size_t at = 0; (at = text.find(escape, at)) != text.npos; ++at) {
+    text[at] = meant;
+    text.erase(at + 1, escape.size() - 1);
+  }
 }
 
 /// "/ports/0/name" of RFC 6901 as "ports[0].name".
@@ -47,8 +50,8 @@ std::string dotted(const std::string& pointer) {
   for (size_t begin = 1; begin <= pointer.size();) {
     const size_t end = std::min(pointer.find('/', begin), pointer.size());
     std::string part = pointer.substr(begin, end - begin);
-    replace_all(part, "~1", "/");
-    replace_all(part, "~0", "~");
+    unescape(part, "~1", '/');
+    unescape(part, "~0", '~');
     if (!part.empty() && part.find_first_not_of("0123456789") == part.npos) {
       key += "[" + part + "]";
     } else {

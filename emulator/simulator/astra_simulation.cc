@@ -24,35 +24,6 @@ constexpr size_t kReportedWaits = 64;
 using Ready =
     std::priority_queue<std::pair<uint64_t, uint32_t>, std::vector<std::pair<uint64_t, uint32_t>>, std::greater<>>;
 
-struct Access {
-  uint32_t rank = 0, node = 0;
-};
-
-/// A memory that serves one access after the other.
-struct Port {
-  std::deque<Access> waiting;
-  bool busy = false;
-};
-
-/// The sends and receives with one tag, size and pair of ranks: the n-th of each belong together.
-struct Channel {
-  struct Exchange {
-    uint32_t sender = UINT32_MAX, receiver = UINT32_MAX;  ///< nodes
-    AstraMatch match;
-  };
-  uint32_t source = 0, destination = 0;
-  int64_t tag = 0;
-  Bytes bytes;
-  std::deque<Exchange> open;
-  uint32_t first = 0;  ///< number of the first in `open`
-  uint32_t sends = 0, receives = 0;
-
-  Exchange& at(uint32_t number) {
-    while (number - first >= open.size()) open.emplace_back();
-    return open[number - first];
-  }
-};
-
 }  // namespace
 
 class AstraSimulation::State {
@@ -83,6 +54,35 @@ class AstraSimulation::State {
  private:
   static constexpr uint32_t kNoNode = UINT32_MAX;
   static constexpr uint32_t kNoPort = UINT32_MAX;
+
+  struct Access {
+    uint32_t rank = 0, node = 0;
+  };
+
+  /// A memory that serves one access after the other.
+  struct Port {
+    std::deque<Access> waiting;
+    bool busy = false;
+  };
+
+  /// The sends and receives with one tag, size and pair of ranks: the n-th of each belong together.
+  struct Channel {
+    struct Exchange {
+      uint32_t sender = UINT32_MAX, receiver = UINT32_MAX;  ///< nodes
+      AstraMatch match;
+    };
+    uint32_t source = 0, destination = 0;
+    int64_t tag = 0;
+    Bytes bytes;
+    std::deque<Exchange> open;
+    uint32_t first = 0;  ///< number of the first in `open`
+    uint32_t sends = 0, receives = 0;
+
+    Exchange& at(uint32_t number) {
+      while (number - first >= open.size()) open.emplace_back();
+      return open[number - first];
+    }
+  };
 
   struct Rank {
     std::vector<uint32_t> open;  ///< by node: dependencies that are not complete

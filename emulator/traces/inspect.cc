@@ -121,10 +121,10 @@ nlohmann::ordered_json path_json(const RankSet& set, const Timing& timing) {
 }
 
 std::string ranks_table(const RankSet& set, const Inspection& inspection) {
-  constexpr size_t kMostRanks = 64;
+  constexpr size_t kListedRanks = 64;
   std::string text = fmt::format("\n{:>6} {:>10} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "rank", "nodes",
                                  "collective", "sent", "received", "compute", "communic.", "exposed", "peak memory");
-  for (size_t place = 0; place < set.ranks.size() && place < kMostRanks; ++place) {
+  for (size_t place = 0; place < set.ranks.size() && place < kListedRanks; ++place) {
     const TraceTraffic& traffic = inspection.ranks[place];
     text += fmt::format("{:>6} {:>10} {:>12} {:>12} {:>12}", set.ranks[place].rank, set.ranks[place].nodes.size(),
                         readable(traffic.collective), readable(traffic.sent), readable(traffic.received));
@@ -136,7 +136,7 @@ std::string ranks_table(const RankSet& set, const Inspection& inspection) {
     if (const auto& memory = inspection.memory[place]) text += fmt::format(" {:>12}", readable(memory->peak));
     text += "\n";
   }
-  if (set.ranks.size() > kMostRanks) text += fmt::format("and {} more ranks\n", set.ranks.size() - kMostRanks);
+  if (set.ranks.size() > kListedRanks) text += fmt::format("and {} more ranks\n", set.ranks.size() - kListedRanks);
   return text + fmt::format("the rank with most bytes has {:.3f} times the mean\n", inspection.imbalance);
 }
 

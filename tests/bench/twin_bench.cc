@@ -267,11 +267,11 @@ void run(uint32_t arity) {
   // Other users of the machine come and go, so each run of the peer is compared with ours just before and just after.
   std::vector<double> theirs, ratios;
   for (int i = 0; i < kRuns; ++i) {
-    const std::optional<double> peer = i > 0 ? htsim_seconds(to, kMessage) : std::nullopt;
+    const double peer = i > 0 ? htsim_seconds(to, kMessage).value_or(0) : 0;  // 0: there is none
     runs.push_back(measure(arity));
-    if (!peer) continue;
-    theirs.push_back(*peer);
-    ratios.push_back(2 * *peer / (runs[i - 1].took + runs[i].took));
+    if (peer == 0) continue;
+    theirs.push_back(peer);
+    ratios.push_back(2 * peer / (runs[i - 1].took + runs[i].took));
   }
   const double resident = runs.front().resident;  // later ones find memory that those before have left
   std::ranges::sort(runs, {}, &Measured::took);

@@ -263,8 +263,8 @@ TEST_F(PytorchPairs, SplitsThatCannotBe) {
                                input, output),
                    R"([[9, 9, 0, 8, 4, "cuda:0"]])");
       return std::string();
-    } catch (const Error& error) {
-      return std::string(error.what());
+    } catch (const Error& thrown) {
+      return std::string(thrown.what());
     }
   };
   EXPECT_THAT(error("[1, 2]", "[]"), HasSubstr("call 7 of group \"5\": 2 splits in a group of 3"));
