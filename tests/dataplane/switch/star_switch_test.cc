@@ -164,12 +164,16 @@ TEST_F(TwoToOne, DoesNotCountFramesThatArriveMarked) {
 TEST_F(TwoToOne, KeepsTheChecksumRightForEveryTrafficClass) {
   SwitchOptions marking = options();
   marking.ecn_threshold = Bytes(0);
+  SwitchBench bench({k10G, k10G, k10G}, marking);
   for (int dscp = 0; dscp < 64; ++dscp) {
     for (const int ect : {1, 2}) {
-      SwitchBench bench({k10G, k10G, k10G}, marking);
       send_pairs(bench, 3, static_cast<uint8_t>(dscp << 2 | ect));
-      ASSERT_GT(bench.counters(2).marks, 0u);
-      for (const Reception& reception : bench.received(2)) ASSERT_TRUE(reception.checksum_correct) << dscp;
+      int marked = 0;
+      for (const Reception& reception : bench.received(2)) {
+        ASSERT_TRUE(reception.checksum_correct) << dscp;
+        marked += (reception.tos & 3) == kCe;
+      }
+      ASSERT_GT(marked, 0) << dscp;
     }
   }
 }
