@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "emulator/assembly/setup.h"
 #include "emulator/cli/commands.h"
-#include "emulator/cli/setup.h"
 
 namespace rankwire {
 namespace {

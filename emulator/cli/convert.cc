@@ -15,7 +15,7 @@
 #include "converters/msccl.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
-#include "emulator/cli/goal_collectives.h"
+#include "emulator/assembly/goal_collectives.h"
 #include "emulator/cli/progress.h"
 #include "emulator/workload/trace_files.h"
 
@@ -117,15 +117,15 @@ std::string groups_beside(const std::vector<std::string>& inputs) {
 }
 
 void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
-  CLI::App& verb =
-      add_kind(convert, request, status,
-               {"to-goal", "Chakra traces to a schedule of LogGOPSim and ATLAHS, FOLDER/schedule.goal",
-                "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
-               [&request](ConversionProgress& progress) {
-                 const std::vector<std::string> traces = find_trace_files(request.inputs);
-                 const std::string groups = request.groups.empty() ? groups_beside(request.inputs) : request.groups;
-                 return convert_to_goal(traces, make_goal_collectives(traces, groups), request.out, progress);
-               });
+  CLI::App& verb = add_kind(
+      convert, request, status,
+      {"to-goal", "Chakra traces to a schedule of LogGOPSim and ATLAHS, FOLDER/schedule.goal",
+       "a prefix of traces, or the files by rank", "traces/job/trace --out goal"},
+      [&request](ConversionProgress& progress) {
+        const std::vector<std::string> traces = find_trace_files(request.inputs);
+        const std::string groups = request.groups.empty() ? groups_beside(request.inputs) : request.groups;
+        return convert_to_goal(traces, make_goal_collectives(traces, groups, log_warning), request.out, progress);
+      });
   verb.add_option("--groups", request.groups,
                   "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
 }

@@ -7,17 +7,18 @@
 
 #include "base/log.h"
 #include "dataplane/verbs/transport.h"
-#include "emulator/cli/alpha_beta.h"
+#include "emulator/assembly/alpha_beta.h"
+#include "emulator/assembly/execute.h"
+#include "emulator/assembly/impairments.h"
+#include "emulator/assembly/reference.h"
+#include "emulator/assembly/run_folder.h"
+#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
+#include "emulator/assembly/verbs_ports.h"
 #include "emulator/cli/commands.h"
-#include "emulator/cli/execute.h"
-#include "emulator/cli/impairments.h"
 #include "emulator/cli/interrupt.h"
-#include "emulator/cli/reference.h"
-#include "emulator/cli/run_folder.h"
-#include "emulator/cli/testbed.h"
-#include "emulator/cli/transport_options.h"
-#include "emulator/cli/verbs_options.h"
-#include "emulator/cli/verbs_ports.h"
+#include "emulator/cli/progress.h"
 #include "emulator/engine/port_transports.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/record/reader.h"
@@ -46,6 +47,13 @@ MessageDetail message_detail(MessageRecording recording) {
       return MessageDetail::kAll;
   }
   return MessageDetail::kSampled;
+}
+
+/// Signals end a run, and a terminal shows how far it is.
+RunControl control() {
+  return {interrupt_flag(), [](std::string label, uint64_t operations, std::function<uint64_t()> done) {
+            return std::make_shared<Progress>(std::move(label), operations, std::move(done));
+          }};
 }
 
 /// Those from `first` on.
@@ -149,7 +157,7 @@ RunResult emulate(Session& session) {
       with_local(session.setup, wire_transport(session.setup, *testbed, verbs, impairments.get()));
   const RunResult result =
       execute(session.setup, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
-              *session.recorder, interrupt_flag());
+              *session.recorder, control());
   complete_capture(session, *testbed, "capture.pcapng");
   return result;
 }
@@ -170,7 +178,7 @@ RunResult run_twin(Session& session, const char* model, const char* capture) {
                                     .testbed = testbed.get(),
                                     .impairments = impairments.get(),
                                     .model = model},
-                                   *session.recorder, interrupt_flag());
+                                   *session.recorder, control());
   complete_capture(session, *testbed, capture);
   return result;
 }
@@ -192,7 +200,7 @@ RunResult run_flow(Session& session) {
                   .testbed = nullptr,
                   .quotient = folded ? &*folded : nullptr,
                   .model = "flow"},
-                 *session.recorder, interrupt_flag());
+                 *session.recorder, control());
 }
 
 /// Beside an emulated run, the twin's capture has a file of its own.
@@ -203,12 +211,11 @@ RunResult run_model(Session& session, SimulationFidelity model, bool emulated) {
       return run_flow(session);
     case SimulationFidelity::kAlphaBeta:
       return execute_timed(setup, alpha_beta_times(setup, reference_network(setup)), "alpha_beta", *session.recorder,
-                           interrupt_flag());
+                           control());
     case SimulationFidelity::kRecorded:
-      return execute_timed(setup, recorded_times(setup.workload), "recorded", *session.recorder, interrupt_flag());
+      return execute_timed(setup, recorded_times(setup.workload), "recorded", *session.recorder, control());
     case SimulationFidelity::kAstra:
-      return run_astra(setup.astra->model, setup.astra->workload.program, setup.config, *session.recorder,
-                       interrupt_flag());
+      return run_astra(setup.astra->model, setup.astra->workload.program, setup.config, *session.recorder, control());
     case SimulationFidelity::kTwin:
       return run_twin(session, "twin", emulated ? "capture-twin.pcapng" : "capture.pcapng");
   }

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/run_folder.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/point_runs.h"
-#include "emulator/cli/run_folder.h"
 #include "emulator/input/study_file.h"
 #include "emulator/report/output_file.h"
 

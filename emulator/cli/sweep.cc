@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/run_folder.h"
 #include "emulator/cli/point_runs.h"
-#include "emulator/cli/run_folder.h"
 #include "emulator/input/config.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/sweep.h"

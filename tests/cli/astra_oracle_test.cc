@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/assembly/setup.h"
 #include "emulator/cli/astra_verb.h"
-#include "emulator/cli/setup.h"
 #include "tests/simulator/astra_program.h"
 #include "tests/test_data.h"
 

@@ -1,0 +1,176 @@
+#include "emulator/assembly/congestion_control.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "emulator/assembly/default_value.h"
+#include "emulator/assembly/traffic_names.h"
+
+namespace rankwire {
+namespace {
+
+DcqcnPreset dcqcn_preset_of(PresetName preset) {
+  switch (preset) {
+    case PresetName::kMlx5:
+      return DcqcnPreset::kMlx5;
+    case PresetName::kPaper:
+      return DcqcnPreset::kPaper;
+    case PresetName::kHpcc:
+      return DcqcnPreset::kHpcc;
+    case PresetName::kHpccPaper:
+      return DcqcnPreset::kHpccPaper;
+    case PresetName::kHpccWindow:
+      return DcqcnPreset::kHpccWindow;
+    case PresetName::kHpccPaperWindow:
+      return DcqcnPreset::kHpccPaperWindow;
+  }
+  return DcqcnPreset::kMlx5;
+}
+
+/// With HPCC's simulator every acknowledgement carries a mark, which alpha's clock gathers: CNPs that are closer than
+/// its shortest period change nothing. DCTCP counts them.
+Duration interval_of(const CongestionConfig& control) {
+  if (control.uses(AlgorithmName::kDctcp)) return Duration();
+  switch (control.preset) {
+    case PresetName::kMlx5:
+      return microseconds(4);
+    case PresetName::kPaper:
+      return microseconds(50);
+    case PresetName::kHpcc:
+    case PresetName::kHpccPaper:
+    case PresetName::kHpccWindow:
+    case PresetName::kHpccPaperWindow:
+      return microseconds(1);
+  }
+  return microseconds(4);
+}
+
+CongestionAlgorithm algorithm_of(AlgorithmName algorithm) {
+  switch (algorithm) {
+    case AlgorithmName::kNone:
+      return CongestionAlgorithm::kNone;
+    case AlgorithmName::kStatic:
+      return CongestionAlgorithm::kStatic;
+    case AlgorithmName::kDcqcn:
+      return CongestionAlgorithm::kDcqcn;
+    case AlgorithmName::kDctcp:
+      return CongestionAlgorithm::kDctcp;
+    case AlgorithmName::kSwift:
+      return CongestionAlgorithm::kSwift;
+  }
+  return CongestionAlgorithm::kNone;
+}
+
+NotificationScope scope_of(ScopeName scope) {
+  switch (scope) {
+    case ScopeName::kQueuePair:
+      return NotificationScope::kQueuePair;
+    case ScopeName::kAddressPair:
+      return NotificationScope::kAddressPair;
+    case ScopeName::kPort:
+      return NotificationScope::kPort;
+  }
+  return NotificationScope::kQueuePair;
+}
+
+void fill_reaction_point(CongestionConfig& control, const DcqcnOptions& preset) {
+  fill(control.rp_clamp_tgt_rate, preset.clamp_tgt_rate);
+  fill(control.rp_clamp_tgt_rate_ati, preset.clamp_tgt_rate_ati);
+  fill(control.rp_time_reset, preset.time_reset);
+  fill(control.rp_byte_reset, preset.byte_reset);
+  fill(control.rp_threshold, preset.threshold);
+  fill(control.rp_ai_rate, preset.ai_rate);
+  fill(control.rp_hai_rate, preset.hai_rate);
+  fill(control.rp_min_rate, preset.min_rate);
+  fill(control.rp_min_dec_fac, preset.min_dec_fac);
+  fill(control.rp_dce_tcp_g, preset.dce_tcp_g);
+  fill(control.rp_dce_tcp_rtt, preset.dce_tcp_rtt);
+  fill(control.rp_rate_reduce_monitor_period, preset.rate_reduce_monitor_period);
+  fill(control.rp_initial_alpha_value, preset.initial_alpha_value);
+  fill(control.rp_gd, preset.gd);
+  fill(control.dcqcn_window, preset.window);
+}
+
+DcqcnOptions dcqcn_options(const CongestionConfig& control) {
+  return {.clamp_tgt_rate = *control.rp_clamp_tgt_rate,
+          .clamp_tgt_rate_ati = *control.rp_clamp_tgt_rate_ati,
+          .time_reset = *control.rp_time_reset,
+          .byte_reset = *control.rp_byte_reset,
+          .threshold = *control.rp_threshold,
+          .ai_rate = *control.rp_ai_rate,
+          .hai_rate = *control.rp_hai_rate,
+          .max_rate = control.rp_max_rate.value_or(Bandwidth()),
+          .min_rate = *control.rp_min_rate,
+          .min_dec_fac = *control.rp_min_dec_fac,
+          .rate_to_set_on_first_cnp = control.rp_rate_to_set_on_first_cnp.value_or(Bandwidth()),
+          .dce_tcp_g = *control.rp_dce_tcp_g,
+          .dce_tcp_rtt = *control.rp_dce_tcp_rtt,
+          .rate_reduce_monitor_period = *control.rp_rate_reduce_monitor_period,
+          .initial_alpha_value = *control.rp_initial_alpha_value,
+          .gd = *control.rp_gd,
+          .window = *control.dcqcn_window};
+}
+
+}  // namespace
+
+void apply_congestion_preset(RunConfig& config) {
+  CongestionConfig& control = config.transport.congestion;
+  const bool follows_marks = control.uses(AlgorithmName::kDcqcn) || control.uses(AlgorithmName::kDctcp);
+  if (follows_marks && !config.transport.data.ecn.value_or(*config.transport.ecn))
+    fail_input(
+        "transport.congestion_control.algorithm: follows the marks of data packets, and those of the profile are not "
+        "ECN-capable: it needs 'transport.ecn: on'");
+  Bandwidth fastest;
+  for (const PortConfig& port : config.ports) fastest = std::max(fastest, port.rate);
+  fill_reaction_point(control, dcqcn_preset(dcqcn_preset_of(control.preset), fastest));
+  if (control.uses(AlgorithmName::kDcqcn) && *control.dcqcn_window > Duration() &&
+      config.transport.verb == VerbName::kRead)
+    fail_input(
+        "transport.congestion_control.dcqcn_window: follows acknowledgements, which the data of 'transport.verb: read' "
+        "does not have; 'dcqcn_window: 0us' has no window");
+  fill(control.np_enable, follows_marks);
+  fill(control.np_min_time_between_cnps, interval_of(control));
+}
+
+CongestionOptions congestion_options(const CongestionConfig& control) {
+  constexpr int64_t kMillion = 1'000'000;
+  CongestionOptions options;
+  options.algorithm = algorithm_of(control.algorithm);
+  options.rate = control.rate.value_or(Bandwidth());
+  options.burst = control.burst;
+  options.dcqcn = dcqcn_options(control);
+  options.dctcp.gain = control.dctcp_g;
+  options.swift = {.base_target = control.swift_base_target,
+                   .fs_range = control.swift_fs_range,
+                   .beta = {control.swift_beta_ppm, kMillion},
+                   .max_mdf = {control.swift_max_mdf_ppm, kMillion}};
+  options.notifies = *control.np_enable;
+  options.notification = {.min_time_between_cnps = *control.np_min_time_between_cnps,
+                          .scope = scope_of(control.np_scope)};
+  return options;
+}
+
+std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
+  const CongestionConfig& control = setup.config.transport.congestion;
+  std::vector<CongestionException> exceptions;
+  for (const CongestionExceptionConfig& config : control.exceptions) {
+    const auto check = [&](const char* key, const std::string& reason) {
+      if (!reason.empty())
+        fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, exceptions.size(), key,
+                   reason);
+    };
+    if (config.job) check("job", explain_job(setup, *config.job));
+    if (config.group) check("group", explain_group(setup, *config.group));
+    CongestionException& exception = exceptions.emplace_back();
+    exception.options = congestion_options(control);
+    exception.options.algorithm = algorithm_of(config.algorithm);
+    exception.options.rate = config.rate.value_or(Bandwidth());
+    if (config.job) exception.job = JobId(*config.job);
+    if (!config.group) continue;
+    const auto group = std::ranges::find(setup.workload.groups, *config.group, &Group::name);
+    exception.group = GroupId(static_cast<uint32_t>(group - setup.workload.groups.begin()));
+  }
+  return exceptions;
+}
+
+}  // namespace rankwire

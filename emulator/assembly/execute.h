@@ -1,0 +1,37 @@
+// One run of a set-up over one transport and one clock, recorded.
+#pragma once
+
+#include "base/clock.h"
+#include "base/transport.h"
+#include "dataplane/impairments/impairments.h"
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/assembly/testbed.h"
+#include "emulator/engine/communication_times.h"
+#include "emulator/engine/run.h"
+#include "emulator/record/recorder.h"
+#include "emulator/symmetry/quotient.h"
+
+namespace rankwire {
+
+struct Execution {
+  Fidelity fidelity = Fidelity::kEmulated;
+  const char* clock_name = "real";  ///< "real" or "virtual", as the record says it
+  Clock& clock;
+  Transport& transport;
+  Testbed* testbed;                          ///< behind the transport; null when there is none
+  const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
+  /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
+  const Quotient* quotient = nullptr;
+  const char* model = "";  ///< of one of `simulation.fidelity`: its name in the record
+};
+
+/// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
+/// when connections cannot be made.
+RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control);
+
+/// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
+RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
+                        const RunControl& control);
+
+}  // namespace rankwire

@@ -1,0 +1,113 @@
+#include "emulator/assembly/reference.h"
+
+#include <array>
+#include <cstring>
+
+#include "dataplane/roce/transport.h"
+#include "dataplane/wire/headers.h"
+#include "dataplane/wire/source_port.h"
+#include "emulator/assembly/fabric_options.h"
+#include "emulator/assembly/transport_options.h"
+#include "emulator/input/fabric_topology.h"
+#include "fabric/ecmp_hash.h"
+
+namespace rankwire {
+namespace {
+
+/// The two ends of a connection's first queue pair; the others follow.
+struct QueuePairEnds {
+  uint32_t source = 0, destination = 0;
+};
+
+/// As RoceTransport::prepare numbers them: sources in the order of the connections, then destinations.
+std::vector<QueuePairEnds> queue_pair_numbers(const TransportPlan& plan, uint32_t queue_pairs) {
+  std::vector<QueuePairEnds> ends(plan.connections.size());
+  uint32_t next = RoceTransport::kFirstQueuePair;
+  for (uint32_t QueuePairEnds::*side : {&QueuePairEnds::source, &QueuePairEnds::destination}) {
+    for (const Connection& connection : plan.connections) {
+      if (connection.path != Path::kWire || connection.reverse_of.valid()) continue;
+      ends[connection.id.value].*side = next;
+      next += queue_pairs;
+    }
+  }
+  for (const Connection& connection : plan.connections) {
+    if (!connection.reverse_of.valid()) continue;
+    const QueuePairEnds& shared = ends[connection.reverse_of.value];
+    ends[connection.id.value] = {shared.destination, shared.source};
+  }
+  return ends;
+}
+
+std::array<uint64_t, 2> address_words(const IpAddress& ip) {
+  if (ip.is_ipv4()) return {0, ip.ipv4().value};
+  std::array<uint64_t, 2> words;
+  std::memcpy(words.data(), ip.bytes.data(), sizeof words);
+  return {byte_swapped(words[0]), byte_swapped(words[1])};
+}
+
+uint32_t hash_of(const Nic& source, const Nic& destination, const QueuePairEnds& ends, const RoceOptions& options,
+                 bool hash_queue_pair) {
+  FlowKey key;
+  key.source = address_words(source.ip);
+  key.destination = address_words(destination.ip);
+  key.source_port = options.source_port == SourcePortPolicy::kFixed ? options.fixed_source_port
+                                                                    : linux_source_port(ends.source, ends.destination);
+  key.destination_port = kRoceUdpPort;
+  key.protocol = kIpProtocolUdp;
+  if (hash_queue_pair) key.destination_qp = ends.destination;
+  return flow_hash(key);
+}
+
+}  // namespace
+
+std::vector<FlowHashes> flow_hashes(const Setup& setup) {
+  const TransportPlan& plan = setup.plan.transport;
+  const FabricBalancingConfig& balancing = setup.config.fabric->balancing;
+  const RoceOptions options = roce_options(setup);
+  std::vector<FlowHashes> hashes(plan.connections.size());
+  const bool by_flow =
+      options.source_port == SourcePortPolicy::kLinux || options.source_port == SourcePortPolicy::kFixed;
+  if (balancing.spreading != SpreadingName::kFlow || !by_flow) return hashes;
+  const std::vector<QueuePairEnds> ends = queue_pair_numbers(plan, options.queue_pairs);
+  for (const Connection& connection : plan.connections) {
+    if (connection.path != Path::kWire) continue;
+    const uint32_t c = connection.id.value;
+    for (uint32_t member = 0; member < options.queue_pairs; ++member) {
+      const QueuePairEnds queue_pair{ends[c].source + member, ends[c].destination + member};
+      hashes[c].push_back(hash_of(plan.nics[connection.source_nic.value], plan.nics[connection.destination_nic.value],
+                                  queue_pair, options, balancing.hash_queue_pair));
+    }
+  }
+  return hashes;
+}
+
+Network reference_network(const Setup& setup) {
+  const RunConfig& config = setup.config;
+  const Framing framing = framing_of(config.transport);
+  if (config.fabric) {
+    const Topology topology = fabric_topology(config);
+    FabricNetworkOptions options{.hosts = {},
+                                 .switch_latency = config.embedded_switch.latency,
+                                 .cut_through = config.fabric->forwarding == ForwardingName::kCutThrough,
+                                 .hash_seeds = {},
+                                 .framing = framing,
+                                 .local_bandwidth = config.hosts.local_bandwidth,
+                                 .local_latency = config.hosts.local_latency,
+                                 .schedule = cable_schedule(*config.fabric, topology),
+                                 .convergence = config.fabric->convergence};
+    for (const PortConfig& port : config.ports) options.hosts.push_back(port.name);
+    for (uint32_t s = 0; s < topology.switches.size(); ++s)
+      options.hash_seeds.push_back(switch_hash_seed(config.seed, s, config.fabric->balancing.seed_per_switch));
+    return fabric_network(topology, options, setup.plan.transport, flow_hashes(setup));
+  }
+  StarOptions options{.port_bandwidth = {},
+                      .port_latency = config.embedded_switch.link_latency,
+                      .switch_latency = config.embedded_switch.latency,
+                      .framing = framing,
+                      .local_bandwidth = config.hosts.local_bandwidth,
+                      .local_latency = config.hosts.local_latency};
+  for (const PortConfig& port : config.ports) options.port_bandwidth.push_back(port.rate);
+  return star_network(options, setup.plan.transport);
+}
+
+}  // namespace rankwire

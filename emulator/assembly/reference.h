@@ -1,0 +1,19 @@
+// What the reference model believes of the network.
+#pragma once
+
+#include <vector>
+
+#include "emulator/assembly/setup.h"
+#include "fabric/fabric_network.h"
+
+namespace rankwire {
+
+/// The ports' rates and the modelled interconnect, and in the middle one switch, or the switches of the key `fabric`
+/// with the paths that their hashes choose for the queue pairs of a RoceTransport that has all ports.
+Network reference_network(const Setup& setup);
+
+/// By connection, for the switches of the key `fabric`, which is set: what they tell its queue pairs apart by. Empty
+/// where a message or a packet, not a queue pair, decides about the path.
+std::vector<FlowHashes> flow_hashes(const Setup& setup);
+
+}  // namespace rankwire

@@ -1,0 +1,26 @@
+// What whoever starts a run keeps in hand: how it is stopped, and who looks on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace rankwire {
+
+struct RunControl {
+  /// Ends the run, with what it has measured, once it is true; outlives the run.
+  const std::atomic<bool>& interrupted;
+  /// Told when a run begins: what it is called, and how many operations it has. `done` tells how many have ended, to
+  /// any thread, until what is returned is destroyed, which is at the end of the run. Empty: nobody looks on.
+  std::function<std::shared_ptr<void>(std::string label, uint64_t operations, std::function<uint64_t()> done)> watch =
+      nullptr;
+
+  std::shared_ptr<void> watched(std::string label, uint64_t operations, std::function<uint64_t()> done) const {
+    return watch ? watch(std::move(label), operations, std::move(done)) : nullptr;
+  }
+};
+
+}  // namespace rankwire

@@ -1,0 +1,277 @@
+#include "emulator/assembly/setup.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+
+#include "emulator/assembly/aggregators.h"
+#include "emulator/assembly/compute_model.h"
+#include "emulator/assembly/congestion_control.h"
+#include "emulator/assembly/custom_algorithm_files.h"
+#include "emulator/assembly/generate.h"
+#include "emulator/assembly/impairments.h"
+#include "emulator/assembly/port_flow_control.h"
+#include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
+#include "emulator/input/aggregators.h"
+
+namespace rankwire {
+namespace {
+
+DependencyPolicy dependency_policy(DependencyChoice choice) {
+  switch (choice) {
+    case DependencyChoice::kAuto:
+      return DependencyPolicy::kAuto;
+    case DependencyChoice::kData:
+      return DependencyPolicy::kData;
+    case DependencyChoice::kControl:
+      return DependencyPolicy::kControl;
+    case DependencyChoice::kBoth:
+      return DependencyPolicy::kBoth;
+  }
+  return DependencyPolicy::kAuto;
+}
+
+WorkloadOptions workload_options(const RunConfig& config, const std::filesystem::path& folder) {
+  const WorkloadConfig& w = config.workload;
+  WorkloadOptions options{.traces = w.traces,
+                          .groups_file = w.groups_file,
+                          .element_size = w.element_size,
+                          .dependencies = dependency_policy(w.dependencies),
+                          .bytes = w.bytes_scale,
+                          .compute = w.compute_scale,
+                          .select = {w.select_names, w.select_groups, w.select_kinds},
+                          .stream_above = w.stream_above};
+  if (!w.generate) return options;
+  const std::filesystem::path traces = folder / "traces";
+  std::filesystem::create_directories(traces);
+  const std::string prefix = (traces / "generated").string();
+  const GeneratedTraces made = generate(*w.generate, prefix);
+  // One by one: the prefix may have files of further ranks, from an earlier run with more of them.
+  for (uint32_t rank = 0; rank < made.ranks; ++rank) options.traces.push_back(fmt::format("{}.{}.et", prefix, rank));
+  options.groups_file = prefix + ".json";
+  options.round_to = w.generate->element;
+  return options;
+}
+
+PlacementPolicy placement_policy(MappingPolicy policy) {
+  switch (policy) {
+    case MappingPolicy::kRoundRobin:
+      return PlacementPolicy::kRoundRobin;
+    case MappingPolicy::kBlock:
+      return PlacementPolicy::kBlock;
+    case MappingPolicy::kExplicit:
+      return PlacementPolicy::kExplicit;
+  }
+  return PlacementPolicy::kRoundRobin;
+}
+
+PortId port_named(const RunConfig& config, const std::string& name) {
+  const auto port = std::ranges::find(config.ports, name, &PortConfig::name);
+  return PortId(static_cast<uint32_t>(port - config.ports.begin()));
+}
+
+std::vector<Place> explicit_places(const RunConfig& config) {
+  std::vector<Place> places(config.mapping.ranks.size());
+  for (const PlacementEntry& entry : config.mapping.ranks) {
+    places[entry.rank] = {entry.host, entry.npu, entry.nic, port_named(config, entry.port)};
+  }
+  return places;
+}
+
+void warn_of_local_traffic(Setup& setup) {
+  const double wire = static_cast<double>(setup.plan.bytes_wire.count);
+  const double all = wire + static_cast<double>(setup.plan.bytes_local.count);
+  if (all > 0 && wire < 0.1 * all) {
+    setup.warnings.push_back(fmt::format(
+        "only {:.1f} % of the bytes go over the wire, the rest stays within hosts or behind one port: change "
+        "mapping.policy, hosts.count or ports",
+        100 * wire / all));
+  }
+}
+
+/// Whether a run would be taken for stalled before the transport repeats what was lost.
+void warn_of_late_repetition(Setup& setup) {
+  const Duration wait = regular_timeout(setup);
+  if (wait < setup.config.run.stall_timeout) return;
+  setup.warnings.push_back(fmt::format(
+      "a lost packet may be repeated after {:g} s only, but after {:g} s without progress the run counts as "
+      "stalled: raise run.stall_timeout or lower transport.timeout",
+      static_cast<double>(wait.ps) / 1e12, static_cast<double>(setup.config.run.stall_timeout.ps) / 1e12));
+}
+
+NcclProtocol nccl_protocol(ProtocolName protocol) {
+  switch (protocol) {
+    case ProtocolName::kAuto:
+      return NcclProtocol::kAuto;
+    case ProtocolName::kLl:
+      return NcclProtocol::kLl;
+    case ProtocolName::kLl128:
+      return NcclProtocol::kLl128;
+    case ProtocolName::kSimple:
+      return NcclProtocol::kSimple;
+  }
+  return NcclProtocol::kAuto;
+}
+
+void read_custom_algorithms(ScheduleOptions& options, const CollectivesConfig& collectives) {
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
+    if (options.algorithms[i] != Algorithm::kCustom) continue;
+    const Operation operation = static_cast<Operation>(i);
+    options.custom[i] =
+        std::make_shared<CustomAlgorithm>(read_custom_algorithm(collectives.algorithms[i].files, operation));
+  }
+}
+
+/// A description is for groups of one size.
+void warn_of_other_groups(Setup& setup, const ScheduleOptions& options) {
+  if (std::ranges::all_of(options.custom, [](const auto& custom) { return custom == nullptr; })) return;
+  std::array<std::set<size_t>, kCollectiveOperations> others;
+  for (const RankTrace& trace : setup.workload.ranks) {
+    for (const Node& node : trace.nodes) {
+      if (node.kind != NodeKind::kCollective) continue;
+      const size_t operation = static_cast<size_t>(operation_of(node));
+      const size_t members = setup.workload.groups[node.group.value].members.size();
+      const CustomAlgorithm* custom = options.custom[operation].get();
+      if (custom != nullptr && custom->size() != members && members > 1) others[operation].insert(members);
+    }
+  }
+  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
+    if (others[i].empty()) continue;
+    setup.warnings.push_back(fmt::format("{}: {} describes groups of {}; groups of {} take the default",
+                                         to_string(static_cast<Operation>(i)), options.custom[i]->name,
+                                         options.custom[i]->size(), fmt::join(others[i], ", ")));
+  }
+}
+
+ScheduleOptions schedule_options(const RunConfig& config) {
+  const CollectivesConfig& collectives = config.collectives;
+  ScheduleOptions options{.ring_order = collectives.ring.order,
+                          .ring_direction = collectives.ring.direction,
+                          .ring_ranks = collectives.ring.ranks,
+                          .channels = collectives.channels,
+                          .chunk = collectives.chunk};
+  std::ranges::transform(collectives.algorithms, options.algorithms.begin(), &AlgorithmChoice::algorithm);
+  read_custom_algorithms(options, collectives);
+  if (config.collectives.profile == CollectivesProfile::kPlain) return options;
+  const Bandwidth nic = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
+  const NcclConfig& nccl = config.collectives.nccl;
+  options.nccl = {.channels = nccl.channels.value_or(nccl_channels(nic)),
+                  .p2p_channels = nccl.p2p_channels.value_or(nccl_p2p_channels(nic)),
+                  .protocol = nccl_protocol(nccl.protocol),
+                  .steps_in_flight = nccl.steps_in_flight,
+                  .clear_to_send = nccl.clear_to_send,
+                  .buffer = nccl.buffer,
+                  .p2p_chunk = nccl.p2p_chunk,
+                  .network = nic};
+  return options;
+}
+
+AddressPool address_pool(const SubnetConfig& ip, std::optional<uint16_t> vlan, std::optional<IpAddress> gateway) {
+  return {.first = ip.first, .prefix_length = ip.prefix_length, .vlan = vlan, .gateway = gateway.value_or(IpAddress())};
+}
+
+std::vector<std::optional<AddressPool>> port_addresses(const RunConfig& config) {
+  std::vector<std::optional<AddressPool>> pools;
+  for (const PortConfig& port : config.ports) {
+    std::optional<AddressPool>& pool = pools.emplace_back();
+    if (port.ip) pool = address_pool(*port.ip, port.vlan, port.gateway);
+  }
+  return pools;
+}
+
+}  // namespace
+
+void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder) {
+  setup.config = config;
+  apply_profile(setup.config.transport);
+  apply_congestion_preset(setup.config);
+  WorkloadOptions options = workload_options(config, folder);
+  AstraTraits traits;
+  if (config.simulation.is_astra()) {
+    setup.astra.emplace().model = load_astra_model(config.simulation.astra, setup.warnings);
+    traits.observe(options);
+  }
+  setup.workload = load_workload(options, setup.warnings);
+  const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
+  if (!config.ports.empty()) setup.placement = place_ranks(ranks, placement_options(config, ranks));
+  apply_compute_model(setup);
+  if (setup.astra)
+    setup.astra->workload =
+        make_astra_workload(setup.astra->model, setup.workload, traits, setup.config, setup.warnings);
+  if (config.ports.empty()) return;
+  add_aggregators(setup);
+  setup.variation = make_variation(setup);
+  setup.schedules = schedule_options(config);
+  setup.plan = make_plan(setup.workload, setup.placement, setup.schedules, config.workload.iterations);
+  setup.impairments = impairment_rules(setup);
+  setup.congestion_exceptions = congestion_exceptions(setup);
+  warn_of_other_groups(setup, setup.schedules);
+  warn_of_local_traffic(setup);
+  warn_of_late_repetition(setup);
+  warn_of_unheeded_keys(setup);
+  warn_of_unheeded_pauses(setup);
+}
+
+PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
+  std::vector<PortId> for_ranks, further;
+  for (const uint32_t port : rank_ports(config)) for_ranks.push_back(PortId(port));
+  for (const AggregatorConfig& aggregator : config.collectives.aggregators)
+    further.push_back(port_named(config, aggregator.port));
+  const uint32_t ports = static_cast<uint32_t>(for_ranks.size());
+  const uint32_t hosts = config.hosts.count.value_or(ports);
+  const uint32_t nics = config.hosts.nics.value_or(std::max(1u, ports / hosts));
+  return {.policy = placement_policy(config.mapping.policy),
+          .hosts = hosts,
+          .npus = config.hosts.npus.value_or((ranks + hosts - 1) / hosts),
+          .nics = nics,
+          .ports = ports,
+          .places = explicit_places(config),
+          .rank_ports = std::move(for_ranks),
+          .further = std::move(further),
+          .addresses = address_pool(config.addresses.ip, config.addresses.vlan, config.addresses.gateway),
+          .port_addresses = port_addresses(config),
+          .first_mac = config.addresses.first_mac};
+}
+
+EngineOptions engine_options(const RunConfig& config) {
+  return {.iterations = config.workload.iterations,
+          .compute = config.concurrency.compute,
+          .host = config.concurrency.host,
+          .communication = config.concurrency.communication,
+          .messages = {.reduce_bandwidth = config.collectives.reduce_bandwidth,
+                       .reduce_latency = config.collectives.reduce_latency,
+                       .on_failure = config.run.continue_on_failure ? OnFailure::kContinue : OnFailure::kStop,
+                       .payload_keys = config.transport.checking ? PayloadKeys::kCompared : PayloadKeys::kIgnored}};
+}
+
+RunOptions run_options(const RunConfig& config) {
+  return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
+}
+
+NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node) {
+  const bool collective = node.kind == NodeKind::kCollective;
+  const bool point_to_point = node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive;
+  NodeInfo info{.rank = rank,
+                .node = place,
+                .id = node.id,
+                .name = std::string(node.name),
+                .kind = collective ? to_string(node.collective) : to_string(node.kind),
+                .group_size = point_to_point ? 2u : 0u,
+                .bytes = node.bytes,
+                .recorded = node.recorded,
+                .job = JobId(0),
+                .sequence = node.sequence,
+                .timed_by = to_string(node.timed_by)};
+  if (collective) {
+    const Group& group = workload.groups[node.group.value];
+    info.group = group.name, info.group_size = static_cast<uint32_t>(group.members.size()), info.job = group.job;
+  }
+  return info;
+}
+
+}  // namespace rankwire

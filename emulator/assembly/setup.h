@@ -1,0 +1,59 @@
+// From a configuration to everything that a run needs, before any device is touched.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "dataplane/impairments/impairment.h"
+#include "dataplane/roce/options.h"
+#include "emulator/assembly/astra.h"
+#include "emulator/engine/engine.h"
+#include "emulator/engine/plan.h"
+#include "emulator/engine/run.h"
+#include "emulator/input/config.h"
+#include "emulator/record/run_record.h"
+#include "emulator/workload/placement.h"
+#include "emulator/workload/workload.h"
+
+namespace rankwire {
+
+/// What the reference takes instead of the plan with `simulation.fidelity: astra`.
+struct AstraReference {
+  AstraModel model;
+  AstraWorkload workload;
+};
+
+/// A run that could start: read, validated, placed and planned. Parts refer to each other, so it does not move.
+struct Setup {
+  RunConfig config;
+  Warnings warnings;
+  Workload workload;
+  Placement placement;
+  std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
+  ScheduleOptions schedules;
+  Plan plan;
+  std::vector<ImpairmentRule> impairments;
+  std::vector<CongestionException> congestion_exceptions;
+  std::optional<AstraReference> astra;
+
+  Setup() = default;
+  Setup(const Setup&) = delete;
+  Setup& operator=(const Setup&) = delete;
+};
+
+/// Without ports nothing is placed and planned. Fills `setup.config` first, so that the caller can name the run folder;
+/// generated traces are written to `folder`/traces. Throws Error(kInput).
+void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder);
+
+/// Hosts, NPUs and NICs with their defaults filled in.
+PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
+EngineOptions engine_options(const RunConfig& config);
+RunOptions run_options(const RunConfig& config);
+/// What the record says of a node.
+NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node);
+
+}  // namespace rankwire

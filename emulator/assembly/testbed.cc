@@ -1,0 +1,313 @@
+#include "emulator/assembly/testbed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/port.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/protocol/message_parts.h"
+#include "dataplane/switch/capture.h"
+#include "dataplane/switch/star_switch.h"
+#include "emulator/assembly/capture_file.h"
+#include "emulator/assembly/fabric_options.h"
+#include "emulator/assembly/live_fabric.h"
+#include "emulator/assembly/port_flow_control.h"
+#include "emulator/assembly/verbs_ports.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kQueueFrames = 4096;   // of a link to the embedded switch, each direction
+constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and acknowledgements
+
+/// The most frames that one port's ranks can have on the way: their windows of data, and what a full output queue
+/// holds.
+uint32_t frames_of_port(const Setup& setup, PortId port) {
+  uint64_t queue_pairs = 0;
+  for (const Connection& c : setup.plan.transport.connections) {
+    queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
+  }
+  const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
+  const uint64_t buffer =
+      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
+  return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
+}
+
+/// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
+/// the other end or that an impairment may change.
+uint32_t frame_bytes(const Setup& setup, PoolUse use) {
+  const RunConfig& config = setup.config;
+  if (use != PoolUse::kOneThread || config.transport.checking || !config.impairments.empty())
+    return FramePool::kDefaultCapacity;
+  return kHeaderRoom + kMaxControlBytes + kTrailerRoom;
+}
+
+SwitchOptions switch_options(const Setup& setup) {
+  const SwitchConfig& config = setup.config.embedded_switch;
+  return {.latency = config.latency,
+          .link_latency = config.link_latency,
+          .buffer = config.buffer,
+          .ecn_threshold = config.ecn_threshold,
+          .loss_ppm = config.loss_ppm,
+          .seed = setup.config.seed,
+          .series = series_options(setup.config)};
+}
+
+/// Steps the switch on a thread of its own until it is destroyed.
+class SwitchThread {
+ public:
+  SwitchThread(VirtualFabric& device, Clock& clock, bool dpdk)
+      : thread_([this, &device, &clock, dpdk] {
+          std::optional<DpdkThread> registered;
+          if (dpdk) registered.emplace();
+          while (!stop_.load(std::memory_order_relaxed)) device.step(clock.now());
+        }) {}
+  ~SwitchThread() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+  }
+  SwitchThread(const SwitchThread&) = delete;
+  SwitchThread& operator=(const SwitchThread&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+/// Ports on the embedded switch. Memory and DPDK environment are declared first: they outlive the ports.
+class EmbeddedTestbed final : public Testbed {
+ public:
+  static std::unique_ptr<EmbeddedTestbed> in_memory(const Setup& setup, PoolUse use) {
+    std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
+    size_t frames = 0;
+    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
+    const auto ports = static_cast<uint32_t>(setup.config.ports.size());
+    testbed->pool_.emplace(frames, frame_bytes(setup, use), use);
+    const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
+    if (setup.config.fabric) testbed->bells_.emplace(ports, bell_use);
+    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports, bell_use);
+    for (uint32_t p = 0; p < ports; ++p) {
+      const Doorbell bell{testbed->bells_ ? &*testbed->bells_ : nullptr, p};
+      const Doorbell answer{testbed->arrivals(), p};
+      testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[p].name, bell, answer));
+    }
+    testbed->make_switch();
+    return testbed;
+  }
+
+  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup) {
+    std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
+    testbed->environment_.emplace(
+        DpdkOptions{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments});
+    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+      const RingLinkOptions options{.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))};
+      testbed->add_link(make_ring_link(*testbed->environment_, setup.config.ports[p].name, options));
+    }
+    testbed->make_switch();
+    return testbed;
+  }
+
+  void give_own_thread() { own_thread_ = true; }
+
+  std::vector<PortBinding> ports() override {
+    std::vector<PortBinding> bindings;
+    for (uint32_t p = 0; p < ports_.size(); ++p) {
+      const PortConfig& port = setup_.config.ports[p];
+      bindings.push_back(
+          {PortId(p), ports_[p].get(), port.rate, embedded_flow_control(port).mode, receive_buffer_of(port)});
+    }
+    return bindings;
+  }
+  Doorbells* arrivals() override { return arrivals_ ? &*arrivals_ : nullptr; }
+  std::span<Device* const> devices() override { return devices_; }
+  void start(Clock& clock) override {
+    if (!own_thread_) return;
+    devices_.clear();
+    thread_.emplace(*switch_, clock, environment_.has_value());
+  }
+
+  std::vector<PortCounters> finish() override {
+    thread_.reset();
+    switch_->finish_series();
+    std::vector<PortCounters> ports = fabric_ports(*switch_, setup_.config);
+    if (setup_.config.fabric) return ports;
+    for (PortCounters& port : ports) port.name = "switch." + setup_.config.ports[port.port.value].name;
+    return ports;
+  }
+  std::optional<QueueSampling> queue_samples() const override { return queue_sampling(*switch_, setup_.config); }
+  std::vector<StormRow> storms() const override { return storm_rows(*switch_, setup_.config); }
+  uint64_t storms_lost() const override { return switch_->storms().lost(); }
+  void capture_to(const std::filesystem::path& file) override {
+    if (capture_) capture_file_.emplace(file, *capture_, fabric_port_names(*switch_, setup_.config));
+  }
+  uint64_t complete_capture() override {
+    if (!capture_file_) return 0;
+    capture_file_->complete();
+    return capture_->left_out();
+  }
+  LiveMeasurements* live() override {
+    const FabricSeries* const series = switch_->series();
+    if (series == nullptr && !capture_file_ && !switch_->storms().watched()) return nullptr;
+    return &live_.emplace(series, switch_->storms(), capture_file_ ? &*capture_file_ : nullptr,
+                          fabric_port_names(*switch_, setup_.config));
+  }
+  std::string diagnosis() const override {
+    const std::string cycle = deadlock_text(*switch_, setup_.config);
+    if (cycle.empty()) return {};
+    return fmt::format(
+        "the fabric is deadlocked: each of these queues is paused until the next one sends, the last until the first: "
+        "{}",
+        cycle);
+  }
+
+ private:
+  explicit EmbeddedTestbed(const Setup& setup) : setup_(setup) {}
+
+  void add_link(std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> link) {
+    ports_.push_back(std::move(link.first));
+    switch_ports_.push_back(std::move(link.second));
+  }
+
+  void make_switch() {
+    if (setup_.config.capture) capture_.emplace(*setup_.config.capture);
+    if (setup_.config.fabric) {
+      FabricPlan plan = fabric_plan(setup_);
+      plan.options.observer = capture_ ? &*capture_ : nullptr;
+      plan.options.stations = plan.stations;
+      plan.options.bells = bells_ ? &*bells_ : nullptr;
+      std::vector<FramePort*> ends;
+      for (const std::unique_ptr<FramePort>& port : switch_ports_) ends.push_back(port.get());
+      switch_ = std::make_unique<VirtualFabric>(plan.topology, ends, plan.devices, plan.options);
+    } else {
+      std::vector<SwitchPort> ports;
+      for (size_t p = 0; p < switch_ports_.size(); ++p) {
+        ports.push_back({switch_ports_[p].get(), setup_.config.ports[p].rate});
+      }
+      SwitchOptions options = switch_options(setup_);
+      options.observer = capture_ ? &*capture_ : nullptr;
+      switch_ = make_star_switch(ports, options);
+    }
+    devices_ = {switch_.get()};
+  }
+
+  const Setup& setup_;
+  std::optional<FramePool> pool_;
+  std::optional<DpdkEnvironment> environment_;
+  std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
+  std::optional<Doorbells> bells_;     // of memory links, for a fabric
+  std::optional<Doorbells> arrivals_;  // of the same links, for the transport, in one thread
+  std::optional<FabricCapture> capture_;
+  std::optional<CaptureFile> capture_file_;
+  std::optional<LiveFabric> live_;
+  std::unique_ptr<VirtualFabric> switch_;
+  std::vector<Device*> devices_;
+  bool own_thread_ = false;
+  std::optional<SwitchThread> thread_;
+};
+
+/// DPDK and RDMA devices that lead to a device under test outside this process. The queues of a DPDK device share its
+/// line.
+class DeviceTestbed final : public Testbed {
+ public:
+  DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports)
+      : setup_(setup),
+        verbs_ports_(std::move(verbs_ports)),
+        queues_(setup.config.ports.size()),
+        flow_control_(queues_.size()) {
+    const DpdkOptions dpdk = options(setup);
+    if (dpdk.devices.empty()) return;
+    environment_.emplace(dpdk);
+    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+      const PortConfig& port = setup.config.ports[p];
+      if (port.is_rdma_device()) continue;
+      queues_[p] = open_dpdk_queues(*environment_, port.device,
+                                    {.mtu = *setup.config.transport.mtu + header_bytes(setup.config),
+                                     .frames = frames_of_port(setup, PortId(p)),
+                                     .queues = port.queues});
+      flow_control_[p] = settle_flow_control(setup.config, port);
+    }
+  }
+
+  std::vector<PortBinding> ports() override {
+    std::vector<PortBinding> bindings;
+    for (uint32_t p = 0; p < queues_.size(); ++p) {
+      const PortConfig& port = setup_.config.ports[p];
+      const Bandwidth share(port.rate.bits_per_second / port.queues);
+      for (const std::unique_ptr<FramePort>& queue : queues_[p])
+        bindings.push_back({PortId(p), queue.get(), share, flow_control_[p].mode, receive_buffer_of(port)});
+    }
+    return bindings;
+  }
+  std::vector<PortSettingRow> settings() const override {
+    std::vector<PortSettingRow> rows;
+    for (uint32_t p = 0; p < queues_.size(); ++p) {
+      if (queues_[p].empty()) continue;
+      const std::string text = flow_control_[p].text();
+      rows.push_back({.port = PortId(p), .name = "pfc", .before = text, .after = text});
+    }
+    return rows;
+  }
+  std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
+  std::span<Device* const> devices() override { return {}; }
+  void start(Clock&) override {}
+  std::vector<PortCounters> finish() override { return {}; }
+
+ private:
+  static DpdkOptions options(const Setup& setup) {
+    DpdkOptions options{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments};
+    for (const PortConfig& port : setup.config.ports) {
+      if (!port.is_rdma_device()) options.devices.push_back(port.device);
+    }
+    return options;
+  }
+
+  /// Most of IPv4 20 or IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
+  static uint32_t header_bytes(const RunConfig& config) { return config.addresses.ip.first.is_ipv4() ? 64 : 84; }
+
+  const Setup& setup_;
+  const std::vector<VerbsPort> verbs_ports_;
+  std::optional<DpdkEnvironment> environment_;                   // none without DPDK devices
+  std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
+  std::vector<PortFlowControl> flow_control_;                    // the same
+};
+
+/// Only the embedded switch can be looked into.
+void warn_of_unheeded_records(Setup& setup) {
+  const auto warn = [&](bool chosen, const char* key) {
+    if (chosen) setup.warnings.push_back(fmt::format("{} is for the embedded switch; devices do not heed it", key));
+  };
+  warn(setup.config.capture.has_value(), "record.capture");
+  warn(setup.config.fabric_interval.has_value(), "record.fabric_interval");
+}
+
+}  // namespace
+
+std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
+  return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
+}
+
+std::unique_ptr<Testbed> make_testbed(Setup& setup) {
+  const PortConfig& first = setup.config.ports.front();
+  if (!first.embedded()) {
+    warn_of_unheeded_records(setup);
+    std::vector<VerbsPort> verbs_ports;
+    if (std::ranges::any_of(setup.config.ports, &PortConfig::is_rdma_device)) {
+      verbs_ports = find_verbs_ports(setup.config, verbs_devices());
+      take_device_addresses(setup, verbs_ports);
+    }
+    return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports));
+  }
+  std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
+                                                 ? EmbeddedTestbed::on_rings(setup)
+                                                 : EmbeddedTestbed::in_memory(setup, PoolUse::kManyThreads);
+  if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
+  return testbed;
+}
+
+}  // namespace rankwire

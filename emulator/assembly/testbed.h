@@ -1,0 +1,65 @@
+// The ports of a run and what stands behind them: the embedded switch, or devices of the machine.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/device.h"
+#include "base/transport.h"
+#include "dataplane/roce/transport.h"
+#include "dataplane/verbs/options.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/record/live_measurements.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// Owns ports, switch and their memory. Outlives the transport that uses the ports.
+class Testbed {
+ public:
+  virtual ~Testbed() = default;
+  /// Those that carry frames, by PortId; each for one transport.
+  virtual std::vector<PortBinding> ports() = 0;
+  /// Rung for those, by place, when something arrives at them; null when nobody rings.
+  virtual Doorbells* arrivals() { return nullptr; }
+  /// Those that are RDMA devices.
+  virtual std::span<const VerbsPort> verbs_ports() { return {}; }
+  /// How DPDK devices are set for the run, in port order.
+  virtual std::vector<PortSettingRow> settings() const { return {}; }
+  /// What the run loop must drive. Empty when the switch has a thread of its own or the device is a real one.
+  virtual std::span<Device* const> devices() = 0;
+  /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
+  virtual void start(Clock& clock) = 0;
+  /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT", or in a
+  /// fabric "SWITCH.NEIGHBOUR". Empty for real devices.
+  virtual std::vector<PortCounters> finish() = 0;
+  /// After `finish`: the sampled queues of the embedded switch; absent where none are.
+  virtual std::optional<QueueSampling> queue_samples() const { return std::nullopt; }
+  /// After `finish`: the pause storms of the embedded fabric.
+  virtual std::vector<StormRow> storms() const { return {}; }
+  /// After `finish`: storms for which there was no room.
+  virtual uint64_t storms_lost() const { return 0; }
+  /// Before the run: where captured frames go, if any are captured. Throws Error(kRun) when the file cannot be made.
+  virtual void capture_to(const std::filesystem::path&) {}
+  /// After `finish`: writes what is not in that file yet, and returns how many frames found no room. Throws Error(kRun)
+  /// when not all could be written.
+  virtual uint64_t complete_capture() { return 0; }
+  /// What the embedded switch measures in memory; null when that is nothing.
+  virtual LiveMeasurements* live() { return nullptr; }
+  /// After `finish`: why the device under test passes nothing any more, as far as it can be seen; empty otherwise.
+  virtual std::string diagnosis() const { return {}; }
+};
+
+/// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
+std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
+
+/// The ports that the configuration names, for real time; gives the NICs behind RDMA devices these devices' addresses.
+/// Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(Setup& setup);
+
+}  // namespace rankwire
