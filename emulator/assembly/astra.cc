@@ -6,7 +6,6 @@
 
 #include "emulator/input/astra_files.h"
 #include "emulator/simulator/astra_planner.h"
-#include "emulator/simulator/astra_simulation.h"
 #include "proto/attributes.h"
 
 namespace rankwire {
@@ -200,29 +199,6 @@ Workload load_custom(const std::string& prefix, uint32_t npus) {
   return workload;
 }
 
-uint64_t operations(const AstraProgram& program) {
-  uint64_t count = 0;
-  for (const AstraRank& rank : program.ranks) {
-    count += static_cast<uint64_t>(
-        std::ranges::count_if(rank.nodes, [](const AstraNode& node) { return node.work != Work::kNothing; }));
-  }
-  return count * program.iterations;
-}
-
-Verdict verdict_of(AstraVerdict verdict) {
-  switch (verdict) {
-    case AstraVerdict::kOk:
-      return Verdict::kOk;
-    case AstraVerdict::kFailed:
-      return Verdict::kFailed;
-    case AstraVerdict::kStalled:
-      return Verdict::kStalled;
-    case AstraVerdict::kInterrupted:
-      return Verdict::kInterrupted;
-  }
-  return Verdict::kFailed;
-}
-
 }  // namespace
 
 void AstraTraits::observe(WorkloadOptions& options) {
@@ -306,33 +282,6 @@ AstraWorkload make_astra_workload(const AstraModel& model, const Workload& workl
     for (uint32_t m = 0; m < npus; ++m) made.program.custom[c].push_back(make_rank(algorithm, m, members));
   }
   return made;
-}
-
-RunResult run_astra(const AstraModel& model, const AstraProgram& program, const RunConfig& config,
-                    RunRecorder& recorder, const RunControl& control) {
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference,
-                                     .clock = "virtual",
-                                     .ranks = static_cast<uint32_t>(program.ranks.size()),
-                                     .seed = config.seed,
-                                     .model = "astra"});
-  AstraSimulation simulation(model, program, sink, {});
-  AstraResult simulated;
-  {
-    const auto watched = control.watched(to_string(Fidelity::kReference), operations(program),
-                                         [&] { return simulation.nodes_completed(); });
-    simulated = simulation.run(control.interrupted);
-  }
-  RunResult result;
-  result.verdict = verdict_of(simulated.verdict);
-  result.reason = simulated.reason, result.waiting = simulated.waiting;
-  RunEnd end;
-  end.verdict = to_string(result.verdict), end.reason = result.reason;
-  for (const std::string& line : result.waiting) end.reason += "\n" + line;
-  end.per_rank = std::move(simulated.per_rank);
-  for (const Duration time : end.per_rank) end.completion = std::max(end.completion, time);
-  result.total = end.completion;
-  recorder.end(end);
-  return result;
 }
 
 }  // namespace rankwire

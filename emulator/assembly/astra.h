@@ -1,4 +1,4 @@
-// The fidelity `astra`: ASTRA-sim's files and a workload become a model and a program, which then run.
+// The fidelity `astra`: ASTRA-sim's files and a workload become a model and a program.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "emulator/assembly/run_control.h"
-#include "emulator/engine/run.h"
 #include "emulator/input/config.h"
-#include "emulator/record/recorder.h"
 #include "emulator/simulator/astra_model.h"
 #include "emulator/simulator/astra_program.h"
 #include "emulator/workload/workload.h"
@@ -50,9 +47,5 @@ struct AstraWorkload {
 /// and when there are not as many ranks as NPUs.
 AstraWorkload make_astra_workload(const AstraModel& model, const Workload& workload, const AstraTraits& traits,
                                   const RunConfig& config, Warnings& warnings);
-
-/// The n-th node of rank r is OperationRecord::node n. Closes the run in the record whatever its verdict.
-RunResult run_astra(const AstraModel& model, const AstraProgram& program, const RunConfig& config,
-                    RunRecorder& recorder, const RunControl& control);
 
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-// One run of a set-up over one transport and one clock, recorded.
+// One run of a set-up, of any kind, recorded. All close the run in the record whatever its verdict.
 #pragma once
 
 #include "base/clock.h"
@@ -33,5 +33,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
 /// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
 RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
                         const RunControl& control);
+
+/// The program of ASTRA-sim's semantics that the set-up has. The n-th node of rank r is OperationRecord::node n.
+RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunControl& control);
 
 }  // namespace rankwire

@@ -215,7 +215,7 @@ RunResult run_model(Session& session, SimulationFidelity model, bool emulated) {
     case SimulationFidelity::kRecorded:
       return execute_timed(setup, recorded_times(setup.workload), "recorded", *session.recorder, control());
     case SimulationFidelity::kAstra:
-      return run_astra(setup.astra->model, setup.astra->workload.program, setup.config, *session.recorder, control());
+      return execute_astra(setup, *session.recorder, control());
     case SimulationFidelity::kTwin:
       return run_twin(session, "twin", emulated ? "capture-twin.pcapng" : "capture.pcapng");
   }

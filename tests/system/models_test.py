@@ -108,6 +108,38 @@ class Models(RankwireTest):
         self.assertEqual(per_rank, [177_000_000] * 2 + [170_000_000] * 6)
         self.assertEqual(self.times(run)["recorded"], 177_000_000)
 
+    def test_every_model_tells_what_was_computed(self):
+        # Rank r computes 10 (r + 1) us, as recorded: 10 + 20 + ... + 80 = 360 us in all. Rank 2 is slowed by 2 for as long
+        # as it computes: 30 us more.
+        def nodes(rank):
+            reduce = chakra.collective(chakra.ALL_REDUCE, MIB, id=2, after=[1])
+            reduce.duration_us = 100
+            return [chakra.Node(1, "work", duration_us=10 * (rank + 1)), reduce]
+        models = ["flow", "alpha_beta", "recorded"]
+        config = self.config(nodes, simulation={"fidelity": models},
+                             compute={"stragglers": [{"ranks": [2], "factor": 2}]})
+        run = self.call("simulate", config)
+        with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as record:
+            told = record.execute("SELECT run, model FROM models ORDER BY run").fetchall()
+            self.assertEqual([model for _, model in told], models)
+            for number, model in told:
+                with self.subTest(model=model):
+                    def rows(columns, table):
+                        return record.execute(f"SELECT {columns} FROM {table} WHERE run=? ORDER BY rank",
+                                              (number,)).fetchall()
+                    self.assertEqual(rows("rank, model, nodes, time_ps", "compute_times"),
+                                     [(rank, "recorded", 1, 10_000_000 * (rank + 1)) for rank in range(RANKS)])
+                    self.assertEqual(rows("rank, jitter_ps, noise_ps, slowed_ps", "compute_variation"),
+                                     [(2, 0, 0, 30_000_000)])
+                    self.assertEqual(rows("rank", "stragglers"), [(2,)])
+        for model in models:
+            with self.subTest(alone=model):
+                config["simulation"] = {"fidelity": model}
+                process = rankwire("simulate", self.configuration(config), "--out", self.folder / model)
+                self.assertEqual(process.returncode, OK, process.stderr)
+                self.assertRegex(process.stdout, r"(?m)^compute +360(\.0*)? us by recorded \(8 nodes\); "
+                                                 r"stragglers \+30(\.0*)? us$")
+
     def test_a_trace_without_durations_is_an_error(self):
         config = self.config(lambda rank: [chakra.collective(chakra.ALL_REDUCE, MIB, id=5)],
                              simulation={"fidelity": "recorded"})

@@ -1,0 +1,142 @@
+#include "emulator/assembly/run_end.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "emulator/assembly/compute_model.h"
+#include "emulator/assembly/impairments.h"
+
+namespace rankwire {
+namespace {
+
+std::vector<FlowRow> flow_rows(const Setup& setup, std::span<const FlowCounters> flows) {
+  std::vector<FlowRow> rows;
+  for (const FlowCounters& counters : flows) {
+    const Connection& connection = setup.plan.transport.connections[counters.connection.value];
+    rows.push_back({connection,
+                    connection.group.valid() ? setup.workload.groups[connection.group.value].name : std::string(),
+                    counters});
+  }
+  return rows;
+}
+
+std::vector<RankNic> rank_nics(const Setup& setup) {
+  std::vector<RankNic> nics;
+  for (const NicId id : setup.placement.nic) {
+    const Nic& nic = setup.placement.nics[id.value];
+    nics.push_back({nic.id, nic.port, to_string(nic.mac), to_string(nic.ip)});
+  }
+  return nics;
+}
+
+std::vector<DetailRow> detail_rows(const Transport& transport) {
+  std::vector<DetailRow> rows;
+  for (const NamedCounter& counter : transport.details()) rows.push_back({std::string(counter.name), counter.value});
+  return rows;
+}
+
+std::vector<FailureRow> failure_rows(const Setup& setup, const Communication& messages, const Transport& transport) {
+  std::vector<FailureRow> rows;
+  for (const Event& event : messages.failures()) {
+    rows.push_back({.connection = setup.plan.transport.connections[event.connection.value],
+                    .operation = messages.operation_name(event),
+                    .message = messages.message_text(event),
+                    .reason = to_string(event.failure),
+                    .state = transport.describe(event.connection)});
+  }
+  return rows;
+}
+
+/// What gave the nodes their times, rank by rank.
+void add_compute_times(const Setup& setup, const std::function<const ComputeTimes&(RankId)>& times_of, RunEnd& end) {
+  for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
+    const ComputeTimes& times = times_of(RankId(rank));
+    for (size_t m = 0; m < times.models.size(); ++m) {
+      if (times.models[m].nodes == 0) continue;
+      end.compute_times.push_back(
+          {RankId(rank), to_string(static_cast<TimedBy>(m)), times.models[m].nodes, times.models[m].time});
+    }
+    if (times.jitter == Duration(0) && times.noise == Duration(0) && times.slowed == Duration(0)) continue;
+    end.compute_variation.push_back({RankId(rank), times.jitter, times.noise, times.slowed});
+  }
+  end.stragglers = straggler_rows(setup);
+}
+
+void add_plan(const Setup& setup, RunEnd& end) {
+  const Plan& plan = setup.plan;
+  const int64_t iterations = setup.config.workload.iterations;
+  end.messages = plan.messages_per_iteration * static_cast<uint64_t>(iterations);
+  end.bytes = Bytes((plan.bytes_wire.count + plan.bytes_local.count) * iterations);
+  end.bytes_wire = Bytes(plan.bytes_wire.count * iterations);
+  end.bytes_local = Bytes(plan.bytes_local.count * iterations);
+  end.rank_nics = rank_nics(setup);
+}
+
+void add_transport(const Setup& setup, const Transport& transport, RunEnd& end) {
+  end.counters = transport.counters();
+  end.details = detail_rows(transport);
+  end.ports = transport.ports();
+  end.latencies = latency_rows(transport.latencies(), end.ports);
+  for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
+}
+
+/// The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
+void add_messages(const CommunicationCounters& messages, RunEnd& end) {
+  end.messages_lost = messages.sent > messages.delivered ? messages.sent - messages.delivered : 0;
+  end.messages_duplicated = messages.duplicated;
+  end.counters.messages_sent = messages.sent;
+  end.counters.messages_delivered = messages.delivered;
+  end.counters.messages_failed = messages.failed;
+  end.counters.payload_errors = std::max(end.counters.payload_errors, messages.payload_errors);
+}
+
+/// A run that finished but broke a promise on the way has failed.
+void judge(RunResult& result, const RunEnd& end) {
+  if (result.verdict != Verdict::kOk) return;
+  std::vector<std::string> broken;
+  const auto forbid = [&](uint64_t count, const char* what) {
+    if (count > 0) broken.push_back(fmt::format("{} {}", count, what));
+  };
+  forbid(end.messages_lost, "messages acknowledged but not delivered");
+  forbid(end.messages_duplicated, "messages delivered twice");
+  forbid(end.counters.payload_errors, "messages delivered with a wrong payload");
+  forbid(end.counters.messages_failed, "messages failed");
+  if (broken.empty()) return;
+  result.verdict = Verdict::kFailed;
+  result.reason = fmt::format("{}", fmt::join(broken, ", "));
+  if (end.failures.empty()) return;
+  const FailureRow& first = end.failures.front();
+  result.reason +=
+      fmt::format("; the first: {}: {} ({}); {}", first.message, first.reason, first.operation, first.state);
+}
+
+}  // namespace
+
+RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
+  RunEnd end;
+  end.per_rank = std::move(outcome.per_rank);
+  for (const Duration time : end.per_rank) end.completion = std::max(end.completion, time);
+  if (result.total > Duration(0))
+    end.core_busy = {static_cast<double>(result.busy.ps) / static_cast<double>(result.total.ps)};
+  if (outcome.planned) add_plan(setup, end);
+  if (outcome.compute_times) add_compute_times(setup, outcome.compute_times, end);
+  if (outcome.transport != nullptr) add_transport(setup, *outcome.transport, end);
+  if (outcome.communication != nullptr) {
+    end.failures = failure_rows(setup, *outcome.communication, *outcome.transport);
+    end.impairments = impairment_rows(outcome.impairments, setup.plan, *outcome.communication);
+    end.impairment_rules = impairment_rule_rows(outcome.impairments);
+  }
+  end.flows = flow_rows(setup, outcome.flows);
+  add_messages(outcome.messages, end);
+  judge(result, end);
+  end.verdict = to_string(result.verdict);
+  end.reason = result.reason;
+  for (const std::string& line : result.waiting) end.reason += "\n" + line;
+  return end;
+}
+
+}  // namespace rankwire

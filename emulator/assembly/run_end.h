@@ -1,0 +1,34 @@
+// What the record says of a run that has ended, whatever kind of run it was.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/transport.h"
+#include "dataplane/impairments/impairments.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/engine/communication.h"
+#include "emulator/engine/compute_times.h"
+#include "emulator/engine/run.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// What a run leaves behind, besides its result. A kind of run leaves null or empty what it does not have.
+struct RunOutcome {
+  std::vector<Duration> per_rank;  ///< until its last operation ended, by RankId
+  /// Of any rank of the workload; empty for runs whose computations have no models of ours.
+  std::function<const ComputeTimes&(RankId)> compute_times = nullptr;
+  bool planned = true;  ///< the messages of the set-up's plan are what is carried, or stood for
+  CommunicationCounters messages = {};
+  std::vector<FlowCounters> flows = {};
+  const Transport* transport = nullptr;          ///< not closed yet
+  const Communication* communication = nullptr;  ///< over `transport`
+  const Impairments* impairments = nullptr;      ///< of its ports
+};
+
+/// A result that is ok but broke a promise on the way (messages lost, repeated, failed or wrong) becomes one that
+/// failed, with the reason. What stands behind a transport, devices and switches, is left to the caller to add.
+RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome);
+
+}  // namespace rankwire
