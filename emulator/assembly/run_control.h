@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace rankwire {
@@ -17,9 +18,14 @@ struct RunControl {
   /// any thread, until what is returned is destroyed, which is at the end of the run. Empty: nobody looks on.
   std::function<std::shared_ptr<void>(std::string label, uint64_t operations, std::function<uint64_t()> done)> watch =
       nullptr;
+  /// Told of what is found doubtful once devices are touched. Empty: nobody is told, but the record has it.
+  std::function<void(std::string_view text)> warn = nullptr;
 
   std::shared_ptr<void> watched(std::string label, uint64_t operations, std::function<uint64_t()> done) const {
     return watch ? watch(std::move(label), operations, std::move(done)) : nullptr;
+  }
+  void warned(std::string_view text) const {
+    if (warn) warn(text);
   }
 };
 

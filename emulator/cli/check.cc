@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
-#include "emulator/assembly/setup.h"
+#include "emulator/assembly/run.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {
@@ -144,10 +144,10 @@ void print_tables(const nlohmann::ordered_json& j) {
 }  // namespace
 
 int check_configuration(const RunRequest& request) {
-  const RunConfig config = load_config(request.config, request.settings);
+  const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kModels);
   const ScratchFolder scratch;
   Setup setup;
-  prepare(setup, config, scratch.path());
+  prepare(setup, resolved.config, scratch.path());
   for (const std::string& warning : setup.warnings) log_warning(warning);
   const nlohmann::ordered_json j = as_json(setup);
   if (request.form == OutputForm::kJson) {

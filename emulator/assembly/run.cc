@@ -1,0 +1,225 @@
+#include "emulator/assembly/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "dataplane/verbs/transport.h"
+#include "emulator/assembly/alpha_beta.h"
+#include "emulator/assembly/execute.h"
+#include "emulator/assembly/impairments.h"
+#include "emulator/assembly/reference.h"
+#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
+#include "emulator/assembly/verbs_ports.h"
+#include "emulator/engine/port_transports.h"
+#include "emulator/engine/split_transport.h"
+#include "emulator/simulator/network_model.h"
+#include "emulator/workload/node_stream.h"
+
+namespace rankwire {
+namespace {
+
+MessageDetail message_detail(MessageRecording recording) {
+  switch (recording) {
+    case MessageRecording::kNone:
+      return MessageDetail::kNone;
+    case MessageRecording::kSampled:
+      return MessageDetail::kSampled;
+    case MessageRecording::kAll:
+      return MessageDetail::kAll;
+  }
+  return MessageDetail::kSampled;
+}
+
+void require_ports(const RunConfig& config, const char* what) {
+  if (config.ports.empty())
+    fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
+}
+
+std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire) {
+  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(reference_network(setup)));
+}
+
+/// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport, as
+/// `impairments` do, which a run with RDMA devices does not have.
+std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, std::unique_ptr<VerbsApi>& verbs,
+                                          Impairments* impairments, const std::atomic<bool>& interrupted) {
+  RoceOptions options = roce_options(setup);
+  options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
+  const std::span<const VerbsPort> rdma = testbed.verbs_ports();
+  if (rdma.empty()) return make_roce_transport(options, testbed, impairments);
+  verbs = make_verbs_api();
+  VerbsOptions told = verbs_options(setup);
+  told.interrupted = &interrupted;
+  auto devices = std::make_unique<VerbsTransport>(told, *verbs, std::vector<VerbsPort>(rdma.begin(), rdma.end()));
+  const std::vector<PortBinding> frames = testbed.ports();
+  if (frames.empty()) return devices;
+  std::vector<PortTransports::Part> parts(2);
+  for (const PortBinding& binding : frames) parts[0].ports.push_back(binding.id);
+  for (const VerbsPort& port : rdma) parts[1].ports.push_back(port.id);
+  parts[0].transport = std::make_unique<RoceTransport>(options, frames);
+  parts[1].transport = std::move(devices);
+  parts[1].connect = ConnectTime::kLong;
+  return std::make_unique<PortTransports>(std::move(parts));
+}
+
+}  // namespace
+
+ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind) {
+  return resolve(load_config(file, settings), kind);
+}
+
+ResolvedRun resolve(RunConfig config, RunKind kind) {
+  if (kind == RunKind::kTwin) require_ports(config, "the twin");
+  if (kind == RunKind::kEmulated) {
+    require_ports(config, "an emulated run");
+    // Plan and reference follow from it.
+    if (!config.transport.mtu && std::ranges::any_of(config.ports, &PortConfig::is_rdma_device))
+      config.transport.mtu = largest_path_mtu(find_verbs_ports(config, verbs_devices()));
+  }
+  return {std::move(config), kind};
+}
+
+bool all_ok(std::span<const CompletedRun> runs) {
+  return std::ranges::all_of(runs, [](const CompletedRun& run) { return run.result.verdict == Verdict::kOk; });
+}
+
+PreparedRun::PreparedRun(const ResolvedRun& resolved, const std::filesystem::path& folder)
+    : kind_(resolved.kind), folder_(folder) {
+  const RunConfig& config = resolved.config;
+  prepare(setup_, config, folder);
+  // What an earlier run left would not be this run's.
+  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
+                           "hardware.csv", "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md",
+                           "capture.pcapng", "capture-twin.pcapng"}) {
+    std::filesystem::remove(folder / file);
+  }
+  recorder_.emplace(folder,
+                    RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
+  recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
+  record_nodes();
+  take_warnings(0);
+}
+
+/// Those from `first` on.
+void PreparedRun::take_warnings(size_t first) {
+  for (size_t i = first; i < setup_.warnings.size(); ++i) recorder_->warning(setup_.warnings[i]);
+}
+
+/// Some at a time, since there may be more of them than memory.
+void PreparedRun::record_nodes() {
+  constexpr size_t kAtOnce = 16384;
+  const Workload& workload = setup_.workload;
+  std::vector<NodeInfo> rows;
+  for_each_node(workload, [&](RankId rank, uint32_t place, const Node& node) {
+    rows.push_back(node_info(workload, rank, place, node));
+    if (rows.size() < kAtOnce) return;
+    recorder_->nodes(rows);
+    rows.clear();
+  });
+  recorder_->nodes(rows);
+}
+
+std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
+  if (!recorder_) fail_run("{}: this run has been run already", folder().string());
+  std::vector<CompletedRun> runs;
+  if (kind_ == RunKind::kEmulated) runs.push_back(emulate(control));
+  if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
+    runs.push_back(run_twin("", "capture.pcapng", control));
+  for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
+  recorder_.reset();
+  return runs;
+}
+
+void PreparedRun::complete_capture(Testbed& testbed, const char* file) {
+  if (const uint64_t left_out = testbed.complete_capture(); left_out > 0) {
+    recorder_->warning(
+        fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
+  }
+}
+
+CompletedRun PreparedRun::emulate(const RunControl& control) {
+  RealClock clock;
+  const size_t warnings = setup_.warnings.size();
+  const std::unique_ptr<Testbed> testbed = make_testbed(setup_);
+  testbed->capture_to(folder() / "capture.pcapng");
+  take_warnings(warnings);
+  for (size_t i = warnings; i < setup_.warnings.size(); ++i) control.warned(setup_.warnings[i]);
+  std::unique_ptr<VerbsApi> verbs;
+  if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
+  const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
+  const std::unique_ptr<Transport> transport =
+      with_local(setup_, wire_transport(setup_, *testbed, verbs, impairments.get(), control.interrupted));
+  RunResult result = execute(setup_, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
+                             *recorder_, control);
+  complete_capture(*testbed, "capture.pcapng");
+  return {Fidelity::kEmulated, "", std::move(result)};
+}
+
+/// `model` is its name among those of `simulation.fidelity`, empty where it stands for an emulated run.
+CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const RunControl& control) {
+  VirtualClock clock;
+  const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup_);
+  testbed->capture_to(folder() / capture);
+  const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
+  const std::unique_ptr<Transport> transport =
+      with_local(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
+  RunResult result = execute(setup_,
+                             {.fidelity = Fidelity::kTwin,
+                              .clock_name = "virtual",
+                              .clock = clock,
+                              .transport = *transport,
+                              .testbed = testbed.get(),
+                              .impairments = impairments.get(),
+                              .model = model},
+                             *recorder_, control);
+  complete_capture(*testbed, capture);
+  return {Fidelity::kTwin, model, std::move(result)};
+}
+
+CompletedRun PreparedRun::run_flow(const RunControl& control) {
+  VirtualClock clock;
+  const Network network = reference_network(setup_);
+  std::optional<Quotient> folded;
+  // Classes of what cannot be told apart know nothing of ways that change.
+  if (setup_.config.messages == MessageRecording::kNone && setup_.variation == nullptr && network.reroutes.empty())
+    folded = quotient(setup_.workload, setup_.plan, network);
+  NetworkModel model(network);
+  return {Fidelity::kReference, "flow",
+          execute(setup_,
+                  {.fidelity = Fidelity::kReference,
+                   .clock_name = "virtual",
+                   .clock = clock,
+                   .transport = model,
+                   .testbed = nullptr,
+                   .quotient = folded ? &*folded : nullptr,
+                   .model = "flow"},
+                  *recorder_, control)};
+}
+
+CompletedRun PreparedRun::run_model(SimulationFidelity model, const RunControl& control) {
+  switch (model) {
+    case SimulationFidelity::kFlow:
+      return run_flow(control);
+    case SimulationFidelity::kAlphaBeta:
+      return {Fidelity::kReference, "alpha_beta",
+              execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), "alpha_beta", *recorder_,
+                            control)};
+    case SimulationFidelity::kRecorded:
+      return {Fidelity::kReference, "recorded",
+              execute_timed(setup_, recorded_times(setup_.workload), "recorded", *recorder_, control)};
+    case SimulationFidelity::kAstra:
+      return {Fidelity::kReference, "astra", execute_astra(setup_, *recorder_, control)};
+    case SimulationFidelity::kTwin:
+      // Beside an emulated run, the twin's capture has a file of its own.
+      return run_twin("twin", kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng", control);
+  }
+  fail_run("unknown model");
+}
+
+}  // namespace rankwire

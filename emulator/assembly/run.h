@@ -1,0 +1,90 @@
+// A run in three calls, for whoever has no command line: resolve what is to be run, prepare it, run it.
+//
+//   const ResolvedRun resolved = resolve("run.yaml", settings, RunKind::kModels);
+//   PreparedRun prepared(resolved, "runs/mine");
+//   const std::vector<CompletedRun> runs = prepared.run({stop});
+//
+// Nothing is printed. What is found doubtful is in `setup().warnings`, the outcome in the results, all else in the
+// record of the run folder, which `RunReader` reads and `write_report` draws.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/run_folder.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/input/config.h"
+#include "emulator/record/recorder.h"
+
+namespace rankwire {
+
+class Testbed;
+
+/// What is run before the models of `simulation.fidelity`.
+enum class RunKind : uint8_t {
+  kModels,    ///< nothing
+  kTwin,      ///< the packet-level twin, in virtual time, unless it is among the models
+  kEmulated,  ///< the emulated run, over the configuration's ports, in real time
+};
+
+/// A valid configuration that leaves nothing open of which plan or reference would depend on devices.
+struct ResolvedRun {
+  RunConfig config;
+  RunKind kind = RunKind::kModels;
+};
+
+/// Reads a configuration as `load_config` does. RDMA devices are asked for the path MTU that an emulated run leaves to
+/// them; otherwise no device is touched. Throws Error(kInput) naming file, line and key, also where `kind` needs ports
+/// that are not there.
+ResolvedRun resolve(const std::string& file, std::span<const std::string> settings, RunKind kind);
+/// The same of one that has been read, or was never in a file.
+ResolvedRun resolve(RunConfig config, RunKind kind);
+
+/// One run of the record.
+struct CompletedRun {
+  Fidelity fidelity = Fidelity::kEmulated;
+  std::string model;  ///< its name in `simulation.fidelity`; empty for what was run before those
+  RunResult result;
+};
+
+bool all_ok(std::span<const CompletedRun> runs);
+
+/// A run that can start, with its folder, which nobody else writes into as long as this exists, and its open record.
+class PreparedRun {
+ public:
+  /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
+  /// device. Throws Error(kInput) for what is wrong with the configuration or its files, or when somebody writes into
+  /// the folder, Error(kRun) when it cannot be written.
+  PreparedRun(const ResolvedRun& resolved, const std::filesystem::path& folder);
+  PreparedRun(const PreparedRun&) = delete;
+  PreparedRun& operator=(const PreparedRun&) = delete;
+
+  /// With the warnings that are known so far; they are in the record, too.
+  const Setup& setup() const { return setup_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+  /// Runs everything, one after the other, in the order of the results, and closes the record. Once, and blocks until
+  /// it is done or `control` ends it. A verdict that is not ok is a result; Error is thrown when devices cannot be had
+  /// or connections not be made.
+  std::vector<CompletedRun> run(const RunControl& control);
+
+ private:
+  void take_warnings(size_t first);
+  void record_nodes();
+  CompletedRun emulate(const RunControl& control);
+  CompletedRun run_twin(const char* model, const char* capture, const RunControl& control);
+  CompletedRun run_flow(const RunControl& control);
+  CompletedRun run_model(SimulationFidelity model, const RunControl& control);
+  void complete_capture(Testbed& testbed, const char* file);
+
+  const RunKind kind_;
+  RunFolder folder_;
+  Setup setup_;
+  std::optional<RunRecorder> recorder_;  ///< until the run has ended
+};
+
+}  // namespace rankwire

@@ -1,0 +1,139 @@
+// A run without the command line: resolve, prepare, run.
+#include "emulator/assembly/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "emulator/record/reader.h"
+#include "tests/temporary_folder.h"
+#include "tests/workload/trace_set.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// Rank 0 computes 10 us, rank 1 30 us; then both reduce 4 MiB, cut into nothing but halves. 10 Gb/s.
+class SmallRun : public ::testing::Test {
+ protected:
+  SmallRun() {
+    for (const uint64_t micros : {10, 30}) {
+      traces_.add({testing::compute(1, "work").micros(micros), testing::collective(2, "sum").after({1}).size(4 << 20)});
+    }
+    std::ofstream(file()) << "workload: {traces: " << traces_.options.traces.front() << "}\n"
+                          << "hosts: {count: 2, npus: 1}\n"
+                          << "ports: {count: 2, device: memory, rate: 10Gbps}\n"
+                          << "collectives: {chunk: 2147483647B, algorithms: {all_reduce: ring}}\n"
+                          << "simulation: {fidelity: [alpha_beta, flow]}\n";
+  }
+  std::string file() const { return folder_ / "small.yaml"; }
+  ResolvedRun resolved(RunKind kind) const { return resolve(file(), settings_, kind); }
+  std::filesystem::path out() const { return folder_ / "out"; }
+
+  // Each rank sends two messages of 2 MiB, one after the other: 512 packets of 4096 + 82 bytes and 20 more in the first
+  // and last, 800 ps a byte; 1.2 us of switch and cables; and the switch stores the first packet before it sends it.
+  static constexpr int64_t kMessage = (512 * 4178 + 20) * 800 + 1'200'000 + 4194 * 800;
+  static constexpr Duration kFormula{30'000'000 + 2 * kMessage};
+
+  const TemporaryFolder folder_;
+  testing::TraceSet traces_;
+  const std::vector<std::string> settings_;
+  std::atomic<bool> stop_{false};
+};
+
+/// The text of the error that `act` throws, or "".
+template <class Act>
+std::string refusal(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_F(SmallRun, TakesThreeCallsAndPrintsNothing) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const ResolvedRun resolved = resolve(file(), settings_, RunKind::kTwin);
+  PreparedRun prepared(resolved, out());
+  const std::vector<CompletedRun> runs = prepared.run({stop_});
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_TRUE(all_ok(runs));
+  EXPECT_EQ(runs[0].fidelity, Fidelity::kTwin);
+  std::vector<std::string> models;
+  for (const CompletedRun& run : runs) models.push_back(run.model);
+  EXPECT_THAT(models, ElementsAre("", "alpha_beta", "flow"));
+
+  const RunReader record(out());
+  ASSERT_EQ(record.runs().size(), 3u);
+  const RecordedRun& twin = record.runs()[0];
+  const RecordedRun& formula = record.runs()[1];
+  const RecordedRun& flow = record.runs()[2];
+  EXPECT_EQ(formula.end.completion, kFormula);
+  // They add acknowledgements, 1.2 us, and packets' ends.
+  EXPECT_NEAR(static_cast<double>(flow.end.completion.ps), static_cast<double>(kFormula.ps), 0.01 * kFormula.ps);
+  EXPECT_NEAR(static_cast<double>(twin.end.completion.ps), static_cast<double>(kFormula.ps), 0.02 * kFormula.ps);
+  EXPECT_EQ(twin.end.counters.messages_delivered, 4u);
+  for (const RecordedRun& run : record.runs()) {
+    const std::vector<ComputeTimeRow> computed = record.compute_times(run);
+    ASSERT_EQ(computed.size(), 2u);
+    EXPECT_EQ(computed[0].time, Duration(10'000'000));
+    EXPECT_EQ(computed[1].time, Duration(30'000'000));
+  }
+}
+
+TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
+  std::vector<std::string> began;
+  std::vector<uint64_t> ended;
+  PreparedRun prepared(resolved(RunKind::kModels), out());
+  prepared.run({stop_, [&](const std::string& label, uint64_t operations, const std::function<uint64_t()>& done) {
+                  began.push_back(label);
+                  EXPECT_EQ(operations, 4u);  // two of each rank
+                  return std::shared_ptr<void>(nullptr, [&ended, done](void*) { ended.push_back(done()); });
+                }});
+  EXPECT_THAT(began, ElementsAre("alpha_beta", "reference"));
+  EXPECT_THAT(ended, ElementsAre(4u, 4u));
+}
+
+TEST_F(SmallRun, AnInterruptIsAResult) {
+  stop_ = true;
+  PreparedRun prepared(resolved(RunKind::kModels), out());
+  const std::vector<CompletedRun> runs = prepared.run({stop_});
+  EXPECT_FALSE(all_ok(runs));
+  EXPECT_EQ(runs.at(0).result.verdict, Verdict::kInterrupted);
+  EXPECT_EQ(RunReader(out()).runs().at(0).end.verdict, "interrupted");
+}
+
+TEST_F(SmallRun, RunsOnceInAFolderOfItsOwn) {
+  PreparedRun prepared(resolved(RunKind::kModels), out());
+  EXPECT_THAT(refusal([&] { PreparedRun(resolved(RunKind::kModels), out()); }), HasSubstr("another rankwire"));
+  prepared.run({stop_});
+  EXPECT_THAT(refusal([&] { prepared.run({stop_}); }), HasSubstr("has been run already"));
+}
+
+TEST_F(SmallRun, WhatNeedsPortsSaysSo) {
+  RunConfig config;
+  config.file = "none.yaml";
+  EXPECT_EQ(refusal([&] { resolve(config, RunKind::kModels); }), "");
+  EXPECT_THAT(refusal([&] { resolve(config, RunKind::kTwin); }), HasSubstr("none.yaml: the twin needs 'ports'"));
+  EXPECT_THAT(refusal([&] { resolve(config, RunKind::kEmulated); }),
+              HasSubstr("none.yaml: an emulated run needs 'ports'"));
+}
+
+}  // namespace
+}  // namespace rankwire
