@@ -80,7 +80,7 @@ class NodeMaker {
         break;
       case NodeKind::kHost:
       case NodeKind::kCompute:
-        out.work = Work::kTimed, out.duration = compute_time(trace, node);
+        out.work = Work::kTimed, out.duration = compute_time(trace, node, rank, place);
         break;
       case NodeKind::kMemory:
         check_memory(trace, node, rank);
@@ -104,11 +104,12 @@ class NodeMaker {
     return node.recorded ? scaled_duration(*node.recorded, scale_) : Duration();
   }
 
-  Duration compute_time(const RankTrace& trace, const Node& node) const {
+  Duration compute_time(const RankTrace& trace, const Node& node, RankId rank, uint32_t place) const {
     if (!model_.system.roofline || node.kind == NodeKind::kHost) return timed(recorded(node));
-    if (node.operations == 0 || node.tensor == Bytes(0))
-      fail_node(trace, node, "'roofline-enabled' takes num_ops and tensor_size, but they are {} and {}",
-                node.operations, node.tensor.count);
+    if (!traits_.gives_work(rank, place))
+      fail_node(trace, node, "'roofline-enabled' takes num_ops and tensor_size, and the node lacks one of them");
+    // Without a tensor ASTRA-sim skips the node; without operations it would divide 0 by 0.
+    if (node.operations == 0 || node.tensor == Bytes(0)) return Duration();
     const auto operations = static_cast<double>(node.operations);
     const double intensity = operations / static_cast<double>(node.tensor.count);
     const double rate = std::min(model_.system.memory_bandwidth * 1e9 * intensity, model_.system.peak * 1e12);
@@ -211,6 +212,8 @@ void AstraTraits::observe(WorkloadOptions& options) {
       if (!involved) return;
       trait.dimensions = 0;
       for (size_t d = 0; d < involved->size() && d < 32; ++d) trait.dimensions |= uint32_t{(*involved)[d]} << d;
+    } else if (node.type == chakra::COMP_NODE) {
+      if (integer_attribute(node, "num_ops") && integer_attribute(node, "tensor_size")) return;
     } else if (node.type != chakra::METADATA_NODE && node.type != chakra::INVALID_NODE) {
       return;
     }
@@ -222,6 +225,10 @@ uint32_t AstraTraits::dimensions(RankId rank, uint32_t place) const {
   const std::pair wanted{rank.value, place};
   const auto at = std::ranges::lower_bound(traits_, wanted, {}, &Trait::key);
   return at != traits_.end() && at->key() == wanted ? at->dimensions : UINT32_MAX;
+}
+
+bool AstraTraits::gives_work(RankId rank, uint32_t place) const {
+  return !std::ranges::binary_search(traits_, std::pair{rank.value, place}, {}, &Trait::key);
 }
 
 void AstraTraits::check(const Workload& workload) const {

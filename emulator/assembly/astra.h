@@ -22,6 +22,8 @@ class AstraTraits {
 
   /// The dimensions that a collective names, a bit each; all where it names none.
   uint32_t dimensions(RankId rank, uint32_t place) const;
+  /// Of a COMP node: whether it has both num_ops and tensor_size, be they 0.
+  bool gives_work(RankId rank, uint32_t place) const;
   /// METADATA nodes, and INVALID ones on which others depend, abort and hang ASTRA-sim. Throws Error(kInput).
   void check(const Workload& workload) const;
 

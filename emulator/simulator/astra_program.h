@@ -34,7 +34,7 @@ struct AstraNode {
   uint64_t id = 0;                   ///< of several nodes that are ready the one with the lowest begins first
   int64_t tag = 0;                   ///< kSend, kReceive
   Bytes bytes;
-  Duration duration;  ///< whole nanoseconds, > 0
+  Duration duration;  ///< whole nanoseconds, >= 0
 };
 
 /// One rank's graph; the spans are the caller's. Node i has `dependencies[i]` predecessors, and `successors` from

@@ -40,6 +40,38 @@ class Astra(RankwireTest):
         for text in texts:
             self.assertIn(text, said)
 
+    def test_compute_without_work_takes_no_time(self):
+        def gemm(node, operations, tensor, after=()):
+            return chakra.Node(node, f"g{node}", dependencies=list(after), duration_us=9,
+                               attributes={"num_ops": operations, "tensor_size": tensor})
+
+        # 10^6 operations at 10^12 a second take 1 us; neither 5 operations without a tensor nor a tensor without
+        # operations take any of it.
+        config = self.write([[gemm(1, 5, 0), gemm(2, 0, 64, [1]), gemm(3, 0, 0, [2]), gemm(4, 10**6, 1000, [3])]] * 2)
+        roofline = SYSTEM | {"roofline-enabled": 1, "peak-perf": 1}
+        (self.folder / "system.json").write_text(json.dumps(roofline), encoding="utf-8")
+        run = self.call("simulate", config)
+        self.assertEqual(run.summary["reference"]["per_rank_ps"], [1_000_000] * 2)
+        times = [(row["reference_start_ps"], row["reference_end_ps"]) for row in run.rows("operations", rank="0")]
+        self.assertEqual(times, [("0", "0")] * 3 + [("0", "1000000")])
+        config = self.write([[chakra.Node(1, "g1", duration_us=9, attributes={"num_ops": 5})]] * 2)
+        (self.folder / "system.json").write_text(json.dumps(roofline), encoding="utf-8")
+        self.refuse(config, USAGE, 'w.0.et: node 1 "g1": \'roofline-enabled\' takes num_ops and tensor_size')
+
+    def test_two_of_a_ring_with_congestion(self):
+        config = self.write(
+            [[chakra.Node(1, "s", chakra.SEND, [], 0, {"comm_dst": 1, "comm_tag": 1, "comm_size": MIB})],
+             [chakra.Node(1, "r", chakra.RECEIVE, [], 0, {"comm_src": 0, "comm_tag": 1, "comm_size": MIB})]])
+        config["simulation"]["astra"]["congestion"] = "aware"
+        # 500 ns and 2^20 bytes at 50 x 2^30 a second, 19531.25 ns.
+        self.assertEqual(self.call("simulate", config).summary["reference"]["per_rank_ps"], [20_031_000] * 2)
+
+    def test_a_reduction_needs_the_memory_bandwidth(self):
+        config = self.write([[all_reduce()] for _ in range(2)])
+        lacking = {key: value for key, value in SYSTEM.items() if key != "local-mem-bw"}
+        (self.folder / "system.json").write_text(json.dumps(lacking), encoding="utf-8")
+        self.refuse(config, USAGE, "w.0.et: node 2", "'local-mem-bw'")
+
     def test_a_configuration_without_ports(self):
         config = self.write([[chakra.Node(1, "gemm", duration_us=5), all_reduce([1])] for _ in range(4)])
         run = self.call("simulate", config)
