@@ -72,16 +72,10 @@ Bytes free_huge_pages() {
   return total;
 }
 
-bool contains(const std::vector<std::string>& arguments, const std::string& option) {
-  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
-    return argument == option || argument.starts_with(option + "=");
-  });
-}
-
 std::vector<std::string> eal_arguments(const DpdkOptions& options, bool huge_pages) {
   std::vector<std::string> arguments = {"rankwire"};
   const auto add = [&](const std::string& option, const std::string& value = "") {
-    if (contains(options.extra, option)) return;
+    if (contains_option(options.extra, option)) return;
     arguments.push_back(option);
     if (!value.empty()) arguments.push_back(value);
   };
@@ -98,7 +92,7 @@ std::vector<std::string> eal_arguments(const DpdkOptions& options, bool huge_pag
   for (const std::string& device : options.devices) {
     if (is_pci_address(device)) arguments.insert(arguments.end(), {"-a", device});
   }
-  if (!contains(arguments, "-a") && !contains(options.extra, "-a")) add("--no-pci");
+  if (!contains_option(arguments, "-a") && !contains_option(options.extra, "-a")) add("--no-pci");
   arguments.insert(arguments.end(), options.extra.begin(), options.extra.end());
   return arguments;
 }
@@ -114,6 +108,16 @@ int initialise(std::vector<std::string> arguments, std::FILE* log) {
 
 }  // namespace
 
+bool takes_huge_pages(const DpdkOptions& options) {
+  return !contains_option(options.extra, "--no-huge") && free_huge_pages() >= options.memory;
+}
+
+bool contains_option(const std::vector<std::string>& arguments, const std::string& option) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return argument == option || argument.starts_with(option + "=");
+  });
+}
+
 DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile()) {
   if (!log_) fail_run("no temporary file for the log of DPDK: {}", std::strerror(errno));
   // DPDK writes to the sockets of vhost-user peers, who may be gone: an error of theirs, not the end of this program.
@@ -123,7 +127,7 @@ DpdkEnvironment::DpdkEnvironment(const DpdkOptions& options) : log_(std::tmpfile
     if (!is_pci_address(device)) continue;
     if (const std::string obstacle = pci_obstacle(device); !obstacle.empty()) throw Error(ErrorKind::kInput, obstacle);
   }
-  huge_pages_ = !contains(options.extra, "--no-huge") && free_huge_pages() >= options.memory;
+  huge_pages_ = takes_huge_pages(options);
   arguments_ = eal_arguments(options, huge_pages_);
   std::FILE* const previous_log = ::rte_log_get_stream();
   ::rte_openlog_stream(log_.get());

@@ -18,6 +18,11 @@ struct DpdkOptions {
   std::vector<std::string> extra;    ///< EAL arguments; one that is also set here by default replaces the default
 };
 
+/// Whether an environment made now would be in huge pages: where enough are free and the arguments allow it.
+bool takes_huge_pages(const DpdkOptions& options);
+/// Whether an argument is `option` or begins with `option`=.
+bool contains_option(const std::vector<std::string>& arguments, const std::string& option);
+
 /// The EAL, initialised without files, telemetry or secondary processes, on the core that the calling thread runs on.
 /// The thread's CPU affinity is left as it was. Works for an ordinary user without hugepages.
 ///

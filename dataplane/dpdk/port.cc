@@ -27,7 +27,6 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kMbufBurst = 32;
-constexpr uint32_t kReceivedFrames = 1023;  // that may be held beside those in the receive queue
 
 /// Two rings and their ends: net_ring borrows them.
 struct RingPair {

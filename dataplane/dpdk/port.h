@@ -13,6 +13,9 @@
 
 namespace rankwire {
 
+/// Received frames of a queue that may be held beside those in its descriptors.
+constexpr uint32_t kReceivedFrames = 1023;
+
 struct DpdkPortOptions {
   /// The largest IP packet in bytes that the port must carry, 68 .. 9600. A RoCEv2 packet is its payload and at most
   /// 64: IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.

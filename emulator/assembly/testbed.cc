@@ -15,6 +15,7 @@
 #include "dataplane/switch/capture.h"
 #include "dataplane/switch/star_switch.h"
 #include "emulator/assembly/capture_file.h"
+#include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/fabric_options.h"
 #include "emulator/assembly/live_fabric.h"
 #include "emulator/assembly/port_flow_control.h"
@@ -22,22 +23,6 @@
 
 namespace rankwire {
 namespace {
-
-constexpr uint32_t kQueueFrames = 4096;   // of a link to the embedded switch, each direction
-constexpr uint32_t kFramesBeside = 2048;  // a port's frames on the way and acknowledgements
-
-/// The most frames that one port's ranks can have on the way: their windows of data, and what a full output queue
-/// holds.
-uint32_t frames_of_port(const Setup& setup, PortId port) {
-  uint64_t queue_pairs = 0;
-  for (const Connection& c : setup.plan.transport.connections) {
-    queue_pairs += c.path == Path::kWire && !c.control && setup.placement.nics[c.source_nic.value].port == port;
-  }
-  const uint64_t windows = queue_pairs * setup.config.transport.queue_pairs * *setup.config.transport.window;
-  const uint64_t buffer =
-      static_cast<uint64_t>(setup.config.embedded_switch.buffer.count) / *setup.config.transport.mtu;
-  return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
-}
 
 /// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
 /// the other end or that an impairment may change.
@@ -267,9 +252,6 @@ class DeviceTestbed final : public Testbed {
     return options;
   }
 
-  /// Most of IPv4 20 or IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
-  static uint32_t header_bytes(const RunConfig& config) { return config.addresses.ip.first.is_ipv4() ? 64 : 84; }
-
   const Setup& setup_;
   const std::vector<VerbsPort> verbs_ports_;
   std::optional<DpdkEnvironment> environment_;                   // none without DPDK devices
@@ -293,6 +275,7 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
 }
 
 std::unique_ptr<Testbed> make_testbed(Setup& setup) {
+  require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
     warn_of_unheeded_records(setup);

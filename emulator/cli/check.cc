@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
 #include "emulator/cli/commands.h"
 
@@ -149,6 +150,7 @@ int check_configuration(const RunRequest& request) {
   Setup setup;
   prepare(setup, resolved.config, scratch.path());
   for (const std::string& warning : setup.warnings) log_warning(warning);
+  if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const nlohmann::ordered_json j = as_json(setup);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));

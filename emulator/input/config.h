@@ -202,6 +202,9 @@ struct PortConfig {
   bool is_rdma_device() const { return !verbs.empty(); }
 };
 
+/// Ring ports for which DPDK has devices, two each; more ports of the short form without a device are `memory`.
+constexpr uint32_t kMostRingPorts = 16;
+
 /// The embedded switch; with a foreign device, what the reference and the twin assume of it.
 struct SwitchConfig {
   Duration latency = microseconds(1);

@@ -41,6 +41,10 @@ void expand_ports(Tree& root) {
 
   Tree item = *ports;
   item.erase("count");
+  if (count > kMostRingPorts && item.find("device") == nullptr) {
+    Tree device{.kind = Tree::Kind::kScalar, .origin = item.origin, .text = "memory", .items = {}, .entries = {}};
+    item.entries.push_back({.key = "device", .origin = item.origin, .value = std::move(device)});
+  }
   *ports = {.kind = Tree::Kind::kList, .origin = item.origin, .text = {}, .items = {count, item}, .entries = {}};
 }
 

@@ -1,0 +1,28 @@
+// What a run asks of DPDK, held against what DPDK and the configuration have for it.
+#pragma once
+
+#include "base/units.h"
+#include "emulator/assembly/setup.h"
+
+namespace rankwire {
+
+constexpr uint32_t kQueueFrames = 4096;  ///< of a link to the embedded switch, each direction
+
+/// The most frames that one port's ranks can have on the way: their windows of data, and what a full output queue
+/// holds.
+uint32_t frames_of_port(const Setup& setup, PortId port);
+
+/// Bytes of the largest IP header and what follows it around the payload.
+uint32_t header_bytes(const RunConfig& config);
+
+/// Devices that the ports are to DPDK in real time; 0 when there are none of its own.
+uint32_t dpdk_devices(const RunConfig& config);
+
+/// Memory of DPDK in ordinary pages for these devices' frames and rings; what drivers take comes on top.
+Bytes dpdk_memory(const Setup& setup);
+
+/// Throws Error(kInput) naming the key when a run in real time would want more devices than DPDK has, or frames for
+/// which `dpdk.memory` is too small.
+void require_room_in_dpdk(const Setup& setup);
+
+}  // namespace rankwire
