@@ -89,21 +89,25 @@ bool all_ok(std::span<const CompletedRun> runs) {
   return std::ranges::all_of(runs, [](const CompletedRun& run) { return run.result.verdict == Verdict::kOk; });
 }
 
-PreparedRun::PreparedRun(const ResolvedRun& resolved, const std::filesystem::path& folder)
+PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder)
     : kind_(resolved.kind), folder_(folder) {
   const RunConfig& config = resolved.config;
-  prepare(setup_, config, folder);
-  // What an earlier run left would not be this run's.
-  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
-                           "hardware.csv", "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md",
-                           "capture.pcapng", "capture-twin.pcapng"}) {
-    std::filesystem::remove(folder / file);
-  }
-  recorder_.emplace(folder,
+  prepare(setup_, config, folder_.path());
+  folder_.clear();
+  recorder_.emplace(folder_.path(),
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
   record_nodes();
   take_warnings(0);
+}
+
+PreparedRun::~PreparedRun() {
+  close_record();
+}
+
+void PreparedRun::close_record() {
+  if (recorder_ && recorder_->has_begun()) folder_.keep();
+  recorder_.reset();
 }
 
 /// Those from `first` on.
@@ -132,7 +136,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
     runs.push_back(run_twin("", "capture.pcapng", control));
   for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
-  recorder_.reset();
+  close_record();
   return runs;
 }
 

@@ -1,7 +1,7 @@
 // A run in three calls, for whoever has no command line: resolve what is to be run, prepare it, run it.
 //
 //   const ResolvedRun resolved = resolve("run.yaml", settings, RunKind::kModels);
-//   PreparedRun prepared(resolved, "runs/mine");
+//   PreparedRun prepared(resolved, {"runs/mine"});
 //   const std::vector<CompletedRun> runs = prepared.run({stop});
 //
 // Nothing is printed. What is found doubtful is in `setup().warnings`, the outcome in the results, all else in the
@@ -59,7 +59,9 @@ class PreparedRun {
   /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
   /// device. Throws Error(kInput) for what is wrong with the configuration or its files, or when somebody writes into
   /// the folder, Error(kRun) when it cannot be written.
-  PreparedRun(const ResolvedRun& resolved, const std::filesystem::path& folder);
+  PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder);
+  /// The folder of a run that has not begun goes with it.
+  ~PreparedRun();
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 
@@ -73,6 +75,7 @@ class PreparedRun {
   std::vector<CompletedRun> run(const RunControl& control);
 
  private:
+  void close_record();
   void take_warnings(size_t first);
   void record_nodes();
   CompletedRun emulate(const RunControl& control);

@@ -1,31 +1,118 @@
 #include "emulator/assembly/run_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 #include <system_error>
-#include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rankwire {
+namespace {
 
-RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
+namespace fs = std::filesystem;
+
+/// What an earlier run, sweep or study left in a folder; empty: nothing.
+std::string found_in(const fs::path& folder) {
   std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error) fail_run("{}: the run folder cannot be made: {}", path_.string(), error.message());
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) return;  // a folder that may be written but not read
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(descriptor_);
-    fail_input("{}: another rankwire is writing into this run folder; choose another one with --out", path_.string());
+  if (fs::exists(folder / "run.sqlite", error)) return "a run";
+  if (fs::exists(folder / "sweep.json", error)) return "a sweep";
+  if (fs::exists(folder / "study.json", error)) return "a study";
+  // One that was killed has neither, but its points.
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with("point-") && fs::exists(entry.path() / "run.sqlite", error))
+      return "a sweep or study";
   }
+  return {};
+}
+
+fs::path numbered(const fs::path& folder, uint32_t number) {
+  return number == 1 ? folder : fs::path(fmt::format("{}-{}", folder.string(), number));
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const FolderChoice& choice) {
+  if (!choice.out.empty()) {
+    path_ = choice.out;
+    if (!make())
+      fail_input("{}: another rankwire is writing into this run folder; choose another one with --out", path_.string());
+    if (const std::string found = choice.overwrite ? "" : found_in(path_); !found.empty()) {
+      forget();
+      fail_input("{}: this folder holds {}; choose another one with --out, or overwrite it with --force",
+                 path_.string(), found);
+    }
+    return;
+  }
+  for (uint32_t number = 1;; ++number) {
+    path_ = numbered(choice.standard, number);
+    if (make()) {
+      if (choice.overwrite || found_in(path_).empty()) break;
+      forget();
+    }
+  }
+  if (path_ != choice.standard)
+    log_warning(fmt::format("{} is taken; this goes to {}", choice.standard.string(), path_.string()));
+}
+
+/// Makes and locks `path_`; false where another process has locked it.
+bool RunFolder::make() {
+  std::error_code error;
+  for (fs::path part = path_; !part.empty() && !fs::exists(part, error); part = part.parent_path()) {
+    if (part.has_filename()) made_.push_back(part);
+  }
+  fs::create_directories(path_, error);
+  if (error) {
+    forget();
+    fail_run("{}: the run folder cannot be made: {}", path_.string(), error.message());
+  }
+  had_traces_ = fs::exists(path_ / "traces", error);
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ < 0) return true;  // a folder that may be written but not read
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+  made_.clear();  // another's
+  forget();
+  return false;
+}
+
+/// Takes back what `make` did, where there is nothing in it.
+void RunFolder::forget() {
+  std::error_code error;
+  for (const fs::path& folder : made_) {
+    if (!fs::is_empty(folder, error) || error) break;
+    fs::remove(folder, error);
+  }
+  made_.clear();
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+void RunFolder::clear() {
+  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
+                           "hardware.csv", "impairments.csv", "queues.csv", "timeline.json", "report.html", "report.md",
+                           "capture.pcapng", "capture-twin.pcapng"}) {
+    fs::remove(path_ / file);
+  }
+  cleared_ = true;
 }
 
 RunFolder::~RunFolder() {
-  if (descriptor_ >= 0) close(descriptor_);
+  std::error_code error;
+  if (kept_) made_.clear();
+  if (!kept_ && cleared_) {
+    for (const char* file : {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal", "capture.pcapng",
+                             "capture-twin.pcapng"}) {
+      fs::remove(path_ / file, error);
+    }
+  }
+  if (!kept_ && !had_traces_) fs::remove_all(path_ / "traces", error);
+  forget();
 }
 
 }  // namespace rankwire

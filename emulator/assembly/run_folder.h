@@ -2,23 +2,44 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace rankwire {
 
+/// Which folder a run is to have.
+struct FolderChoice {
+  std::filesystem::path out;       ///< as the user named it; empty: `standard`
+  std::filesystem::path standard;  ///< numbered (NAME-2, NAME-3, ...) where it is taken
+  bool overwrite = false;          ///< also a folder that holds a run
+};
+
 /// Makes the folder and keeps other rankwire processes from writing into it until it is destroyed or the process ends,
 /// however it ends. Readers are not kept out. Where the file system has no locks there is no such protection.
+///
+/// Unless it is told that the run has begun, it leaves nothing behind of a run that never did: no folder that was not
+/// there before, no record, no generated traces. What it did not clear stays.
 class RunFolder {
  public:
-  /// Throws Error(kRun) when the folder cannot be made, Error(kInput) when another process writes into it.
-  explicit RunFolder(std::filesystem::path path);
+  /// Throws Error(kRun) when the folder cannot be made, Error(kInput) when the named one holds a run, a sweep or a
+  /// study, or another process writes into it. Warns when it takes a numbered one.
+  explicit RunFolder(const FolderChoice& choice);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// Removes what an earlier run left, which would not be this run's.
+  void clear();
+  /// The run has begun: what is in the folder stays.
+  void keep() { kept_ = true; }
 
  private:
+  bool make();
+  void forget();
+
   std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;  ///< folders that were not there, innermost first
+  bool had_traces_ = false, cleared_ = false, kept_ = false;
   int descriptor_ = -1;
 };
 

@@ -45,7 +45,8 @@ void add_astra_verb(CLI::App& app, AstraRequest& request, int& status) {
       ->capture_default_str();
   for (const char* option : {"--logging-configuration", "--logging-folder"})
     verb.add_option(option, request.logging, "not used");
-  verb.add_option("--out", request.run.out, "run folder; default runs/NAME of the prefix");
+  verb.add_option("--out", request.run.out, "run folder; default runs/NAME of the prefix, numbered if taken");
+  verb.add_flag("--force", request.run.overwrite, "overwrite the run that the folder holds");
   verb.add_flag_callback(
       "--json", [&request] { request.run.form = OutputForm::kJson; }, "print the summary as JSON");
   verb.footer(

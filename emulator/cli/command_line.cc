@@ -43,7 +43,8 @@ struct CommandLine {
 
   void add_run_options(CLI::App& verb) {
     verb.add_option("CONFIG", request.config, "configuration (docs/configuration.md)")->required();
-    verb.add_option("--out", request.out, "run folder; default runs/NAME");
+    verb.add_option("--out", request.out, "run folder; default runs/NAME, or NAME-2 and so on where that holds a run");
+    verb.add_flag("--force", request.overwrite, "overwrite the run that the folder holds");
     verb.add_option("--set", request.settings, "key=value, overrides a key of the configuration; repeatable")
         ->allow_extra_args(false);
     add_json_flag(verb, "print the summary as JSON");
@@ -84,7 +85,8 @@ struct CommandLine {
   void add_study() {
     CLI::App& verb = *app.add_subcommand("study", "many simulations from one file, drawn as figures");
     verb.add_option("STUDY", study.file, "figures and their simulations (docs/studies.md)")->required();
-    verb.add_option("--out", study.out, "folder of the figures and run folders; default runs/NAME");
+    verb.add_option("--out", study.out, "folder of the figures and run folders; default runs/NAME, numbered if taken");
+    verb.add_flag("--force", study.overwrite, "overwrite what the folder holds of an earlier study");
     verb.add_option("--figure", study.figures, "draw the figure of this name; repeatable; default: all")
         ->allow_extra_args(false);
     verb.add_option("--group", study.groups, "draw the groups of this label; repeatable; default: all")

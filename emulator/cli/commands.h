@@ -16,7 +16,8 @@ enum class OutputForm : uint8_t { kTable, kJson };
 /// Options that `run` and `simulate` share.
 struct RunRequest {
   std::string config;
-  std::filesystem::path out;  ///< empty: runs/NAME, NAME from the configuration
+  std::filesystem::path out;  ///< empty: runs/NAME, NAME from the configuration; numbered where it holds a run
+  bool overwrite = false;     ///< also a folder that holds a run
   std::vector<std::string> settings;
   OutputForm form = OutputForm::kTable;  ///< of what is printed
   bool strict = false;                   ///< a run that the generator limited counts as failed
@@ -43,7 +44,8 @@ int run_sweep(const SweepRequest& request);
 /// Options of `study`.
 struct StudyRequest {
   std::string file;
-  std::filesystem::path out;             ///< empty: runs/NAME, NAME from the study
+  std::filesystem::path out;             ///< empty: runs/NAME, NAME from the study; numbered where it holds a run
+  bool overwrite = false;                ///< also a folder that holds a run
   std::vector<std::string> settings;     ///< of all points, after their own
   std::vector<std::string> figures;      ///< names of those to draw; empty: all
   std::vector<std::string> groups;       ///< labels of those to draw; empty: all

@@ -44,7 +44,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, bool 
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   PreparedRun prepared(resolved,
-                       request.out.empty() ? std::filesystem::path("runs") / resolved.config.name : request.out);
+                       {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   const std::vector<CompletedRun> runs = prepared.run(control());
   return finish(prepared.folder(), request, all_ok(runs));

@@ -116,7 +116,8 @@ int run_study(const StudyRequest& request) {
   Study study = plan_study(file);
   StudyRunner runner(request);
   add_points(file, study, runner);
-  const RunFolder folder(request.out.empty() ? std::filesystem::path("runs") / study.name : request.out);
+  RunFolder folder({request.out, std::filesystem::path("runs") / study.name, request.overwrite});
+  folder.keep();
   runner.run(folder.path());
   const nlohmann::ordered_json json = study_json(study);
   write_file(folder.path() / "study.json", json.dump(2) + "\n");

@@ -107,8 +107,8 @@ std::vector<std::vector<std::string>> sweep_settings(const std::vector<SweepAxis
 
 int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
-  const RunFolder folder(request.run.out.empty() ? std::filesystem::path("runs") / (sweep.name + "-sweep")
-                                                 : request.run.out);
+  RunFolder folder({request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite});
+  folder.keep();
   run_points({folder.path(), request.twin, request.jobs}, sweep_points(request, sweep));
   const nlohmann::ordered_json json = sweep_json(sweep);
   write_file(folder.path() / "sweep.json", json.dump(2) + "\n");

@@ -61,6 +61,10 @@ class RunRecorder::Writer {
   }
 
   void begin(const RunStart& start);
+  bool has_begun() {
+    const std::lock_guard lock(mutex_);
+    return run_ != 0;
+  }
   RingSink& sink(uint32_t shard);
   void follow(LiveMeasurements* live);
   void end(const RunEnd& end);
@@ -279,6 +283,10 @@ void RunRecorder::warning(const std::string& text) {
 RecordSink& RunRecorder::begin(const RunStart& start) {
   writer_->begin(start);
   return writer_->sink(0);
+}
+
+bool RunRecorder::has_begun() const {
+  return writer_->has_begun();
 }
 
 RecordSink& RunRecorder::sink(uint32_t shard) {

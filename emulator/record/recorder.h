@@ -46,6 +46,8 @@ class RunRecorder {
   /// Opens a run and returns the sink of shard 0. Sinks live until `end`; each belongs to one thread, and its calls
   /// neither allocate nor throw.
   RecordSink& begin(const RunStart& start);
+  /// Whether a run has ever begun.
+  bool has_begun() const;
   /// The sink of a shard of the open run, 0 <= shard < RunStart::shards.
   RecordSink& sink(uint32_t shard);
   /// Until it is destroyed, or the run ends, the recorder's thread asks `live` every `commit_interval`, and commits

@@ -67,7 +67,7 @@ TEST_F(SmallRun, TakesThreeCallsAndPrintsNothing) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   const ResolvedRun resolved = resolve(file(), settings_, RunKind::kTwin);
-  PreparedRun prepared(resolved, out());
+  PreparedRun prepared(resolved, {out()});
   const std::vector<CompletedRun> runs = prepared.run({stop_});
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -100,7 +100,7 @@ TEST_F(SmallRun, TakesThreeCallsAndPrintsNothing) {
 TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
   std::vector<std::string> began;
   std::vector<uint64_t> ended;
-  PreparedRun prepared(resolved(RunKind::kModels), out());
+  PreparedRun prepared(resolved(RunKind::kModels), {out()});
   prepared.run({stop_, [&](const std::string& label, uint64_t operations, const std::function<uint64_t()>& done) {
                   began.push_back(label);
                   EXPECT_EQ(operations, 4u);  // two of each rank
@@ -112,7 +112,7 @@ TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
 
 TEST_F(SmallRun, AnInterruptIsAResult) {
   stop_ = true;
-  PreparedRun prepared(resolved(RunKind::kModels), out());
+  PreparedRun prepared(resolved(RunKind::kModels), {out()});
   const std::vector<CompletedRun> runs = prepared.run({stop_});
   EXPECT_FALSE(all_ok(runs));
   EXPECT_EQ(runs.at(0).result.verdict, Verdict::kInterrupted);
@@ -120,8 +120,8 @@ TEST_F(SmallRun, AnInterruptIsAResult) {
 }
 
 TEST_F(SmallRun, RunsOnceInAFolderOfItsOwn) {
-  PreparedRun prepared(resolved(RunKind::kModels), out());
-  EXPECT_THAT(refusal([&] { PreparedRun(resolved(RunKind::kModels), out()); }), HasSubstr("another rankwire"));
+  PreparedRun prepared(resolved(RunKind::kModels), {out()});
+  EXPECT_THAT(refusal([&] { PreparedRun(resolved(RunKind::kModels), {out()}); }), HasSubstr("another rankwire"));
   prepared.run({stop_});
   EXPECT_THAT(refusal([&] { prepared.run({stop_}); }), HasSubstr("has been run already"));
 }

@@ -34,7 +34,7 @@ class Astra(RankwireTest):
 
     def refuse(self, config, status, *texts):
         path = self.configuration(config)
-        process = rankwire("simulate", path, "--out", self.folder / "run", "--json")
+        process = rankwire("simulate", path, "--out", self.folder / "run", "--json", "--force")
         said = process.stderr + process.stdout
         self.assertEqual(process.returncode, status, said)
         for text in texts:
@@ -108,7 +108,7 @@ class Astra(RankwireTest):
             arguments = [word.replace("=", f"={folder}/") if "configuration=" in word else word
                          for word in row["args"].split()]
             arguments.append("--congestion=" + row["backend"].removeprefix("congestion_"))
-            process = rankwire("astra", *arguments, "--json", "--out", self.folder / "run")
+            process = rankwire("astra", *arguments, "--json", "--force", "--out", self.folder / "run")
             self.assertEqual(process.returncode, OK, process.stderr)
             times = json.loads(process.stdout)["reference"]["per_rank_ps"]
             self.assertEqual(times, [1000 * int(row["finish_max_ns"])] * int(row["npus"]), name)

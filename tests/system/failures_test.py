@@ -259,7 +259,9 @@ class Environment(Failing):
         config = self.one_all_reduce(ports={"count": RANKS, "device": "memory", "rate": "1Gbps"})
         self.assertEqual(self.call("run", config).summary["verdict"], "ok")
         config["ports"] = [{"name": f"p{i}", "device": f"ffff:ff:1f.{i}", "rate": "1Gbps"} for i in range(RANKS)]
-        self.assertNotEqual(rankwire("run", self.configuration(config), "--out", self.folder / "run").returncode, OK)
+        again = rankwire("run", self.configuration(config), "--out", self.folder / "run", "--force")
+        self.assertNotEqual(again.returncode, OK)
+        self.assertIn("ffff:ff:1f.0", again.stderr)
         summary = self.folder / "run" / "summary.json"
         self.assertFalse(summary.exists() and Run(summary.parent).summary["verdict"] == "ok")
 

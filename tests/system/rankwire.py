@@ -82,10 +82,11 @@ class RankwireTest(unittest.TestCase):
         return path
 
     def call(self, verb, config, *arguments, status=OK, out="run", **how):
-        """Runs or simulates a configuration (dictionaries, or a path) and returns its run folder."""
+        """Runs or simulates a configuration (dictionaries, or a path) and returns its run folder, whose earlier run it
+        overwrites."""
         path = self.configuration(config) if isinstance(config, dict) else config
         run = Run(self.folder / out)
-        process = rankwire(verb, path, "--quiet", "--out", run.folder, *arguments, **how)
+        process = rankwire(verb, path, "--quiet", "--force", "--out", run.folder, *arguments, **how)
         if process.returncode != status:
             reason = run.summary["reason"] if (run.folder / "summary.json").exists() else ""
             self.fail(f"exit status {process.returncode}: {process.stdout}{process.stderr}{reason}")
