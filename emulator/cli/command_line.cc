@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "emulator/cli/convert.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
+#include "emulator/cli/verb_names.h"
 
 namespace rankwire {
 namespace {
@@ -191,11 +193,13 @@ int rankwire_main(int argc, char** argv) {
     line.app.parse_complete_callback([&line] {
       if (line.quiet) configure_log(Verbosity::kQuiet);
     });
+    require_known_verbs(line.app, std::span<const char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0));
     try {
       line.app.parse(argc, argv);
     } catch (const CLI::Success& help) {
       return line.app.exit(help);
     } catch (const CLI::ParseError& error) {
+      if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) require_known_options(line.app);
       line.app.exit(error);
       return kUsage;
     }

@@ -21,6 +21,10 @@ int generate_traces(const std::string& specification, const std::string& prefix)
       fail_input("{} exists, but this set has {} ranks; remove the earlier set or choose another --out", next, ranks);
     }
   }
+  std::error_code error;
+  if (const std::filesystem::path folder = std::filesystem::path(prefix).parent_path(); !folder.empty())
+    std::filesystem::create_directories(folder, error);
+  if (error) fail_run("--out {}: its folder cannot be made: {}", prefix, error.message());
   const GeneratedTraces made = generate(model, prefix);
   fmt::print("{} ranks, {} nodes: {}.<rank>.et and {}.json\n", made.ranks, made.nodes, prefix, prefix);
   return 0;

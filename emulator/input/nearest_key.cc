@@ -4,6 +4,14 @@
 #include <numeric>
 
 namespace rankwire {
+namespace {
+
+/// How far a misspelt name may be from what it was meant to be.
+bool is_near(size_t distance, size_t length) {
+  return distance <= std::max<size_t>(1, length / 3);
+}
+
+}  // namespace
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   const size_t width = b.size() + 1;
@@ -21,11 +29,17 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return above.back();
 }
 
+std::string nearest_name(std::string_view name, std::span<const std::string> known, size_t common) {
+  const auto distance = [&](std::string_view candidate) { return edit_distance(name, candidate); };
+  const auto best = std::ranges::min_element(known, {}, distance);
+  return best != known.end() && is_near(distance(*best), best->size() - common) ? *best : "";
+}
+
 void fail_unknown_key(const Origin& origin, std::string_view prefix, std::string_view key,
                       std::span<const std::string_view> known) {
   const auto distance = [&](std::string_view candidate) { return edit_distance(key, candidate); };
   const auto best = std::ranges::min_element(known, {}, distance);
-  if (best != known.end() && distance(*best) <= std::max<size_t>(1, best->size() / 3)) {
+  if (best != known.end() && is_near(distance(*best), best->size())) {
     fail_at(origin, "key '{0}{1}' is unknown; did you mean '{0}{2}'?", prefix, key, *best);
   }
   std::string all;
