@@ -152,6 +152,17 @@ std::optional<YAML::Mark> second_document(const std::string& text) {
   return starts.last();
 }
 
+/// Whether a tab is among what a line begins with: spaces and the dashes of lists.
+bool is_indented_by_tab(const std::string& text, int line) {
+  std::istringstream stream(text);
+  std::string found;
+  for (int i = 0; i <= line; ++i) {
+    if (!std::getline(stream, found)) return false;
+  }
+  const size_t begin = std::min(found.find_first_not_of("\t -"), found.size());
+  return found.find('\t') < begin;
+}
+
 }  // namespace
 
 Tree* Tree::find(std::string_view key) {
@@ -181,6 +192,8 @@ Tree read_yaml_file(const std::filesystem::path& file) {
     if (tree.kind != Tree::Kind::kMap) fail_at(tree.origin, "must be a map of keys");
     return tree;
   } catch (const YAML::Exception& error) {
+    if (is_indented_by_tab(text, error.mark.line))
+      fail_at(locate(error.mark), "a tab stands in the indentation; YAML takes spaces alone");
     fail_at(locate(error.mark), "is not YAML: {}", error.msg);
   }
 }
