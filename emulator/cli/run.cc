@@ -12,6 +12,7 @@
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/assessment.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
 
@@ -38,8 +39,10 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, bool 
     fmt::print("{}", summary_table(reader, operations));
   }
   std::fflush(stdout);
-  if (request.strict && summary.at("fidelity") != "ok") ok = false;
-  return ok ? 0 : 1;
+  const bool limited = request.strict && summary.at("fidelity") != "ok";
+  if (!ok && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
+  if (ok && limited) log_error("--strict: " + explain_fidelity(reader));
+  return ok && !limited ? 0 : 1;
 }
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {

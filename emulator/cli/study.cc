@@ -129,6 +129,9 @@ int run_study(const StudyRequest& request) {
     fmt::print("{}figures  {}\n", study_tables(study), (folder.path() / "study.html").string());
   }
   std::fflush(stdout);
+  if (log_verbosity() == Verbosity::kQuiet) {
+    for (const StudyReportFigure& figure : study.figures) std::ranges::for_each(failed_points(figure.sweep), log_error);
+  }
   return std::ranges::all_of(study.figures, [](const StudyReportFigure& figure) { return is_ok(figure.sweep); }) ? 0
                                                                                                                  : 1;
 }

@@ -120,6 +120,7 @@ int run_sweep(const SweepRequest& request) {
     fmt::print("{}picture  {}\n", sweep_table(sweep), (folder.path() / "sweep.html").string());
   }
   std::fflush(stdout);
+  if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(failed_points(sweep), log_error);
   return is_ok(sweep) ? 0 : 1;
 }
 

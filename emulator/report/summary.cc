@@ -144,24 +144,6 @@ Json failures_json(const RunReader& record) {
 
 constexpr size_t kPrintedReasons = 16, kPrintedFailures = 8;
 
-/// The first line of the reason says what happened, each other one who waits for whom.
-void add_verdict(std::string& text, const RecordVerdict& verdict) {
-  std::string_view rest = verdict.reason;
-  text += fmt::format("{:<14}{}", "verdict", verdict.verdict);
-  const char* separator = ": ";
-  for (size_t lines = 0; !rest.empty(); ++lines) {
-    if (lines > kPrintedReasons) {
-      text += fmt::format("\n  and {} more, in report.html", std::count(rest.begin(), rest.end(), '\n') + 1);
-      break;
-    }
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    text.append(separator).append(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    separator = "\n  ";
-  }
-  text += '\n';
-}
-
 void add_bytes(std::string& text, const RunEnd& end) {
   const double wire = end.bytes.count == 0
                           ? 0
@@ -315,15 +297,30 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   return json;
 }
 
+/// The first line of the reason says what happened, each other one who waits for whom.
+std::string verdict_text(const RunReader& record) {
+  const RecordVerdict verdict = verdict_of(record);
+  std::string_view rest = verdict.reason;
+  std::string text = verdict.verdict;
+  const char* separator = ": ";
+  for (size_t lines = 0; !rest.empty(); ++lines) {
+    if (lines > kPrintedReasons)
+      return text + fmt::format("\n  and {} more, in report.html", std::count(rest.begin(), rest.end(), '\n') + 1);
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    text.append(separator).append(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    separator = "\n  ";
+  }
+  return text;
+}
+
 std::string summary_table(const RunReader& record) {
   return summary_table(record, read_operations(record, kSummaryOperations));
 }
 
 std::string summary_table(const RunReader& record, const OperationStatistics& operations) {
-  const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
-  std::string text;
-  add_verdict(text, verdict);
+  std::string text = fmt::format("{:<14}{}\n", "verdict", verdict_text(record));
   if (record.emulated() != nullptr) {
     text += fmt::format("{:<14}{}: {}\n", "fidelity", fidelity.fidelity, explain_fidelity(record));
   }

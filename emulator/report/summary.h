@@ -14,6 +14,9 @@ namespace rankwire {
 nlohmann::ordered_json summary(const RunReader& record);
 nlohmann::ordered_json summary(const RunReader& record, const OperationStatistics& operations);
 
+/// "failed: why", and some of who waits for whom on further lines.
+std::string verdict_text(const RunReader& record);
+
 /// What `rankwire run` prints: verdict, times, traffic, the operations that deviate most, where the report is. Ends
 /// with a newline.
 std::string summary_table(const RunReader& record);

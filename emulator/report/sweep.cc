@@ -160,6 +160,17 @@ bool is_ok(const Sweep& sweep) {
   return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return point.verdict == "ok"; });
 }
 
+std::vector<std::string> failed_points(const Sweep& sweep) {
+  std::vector<std::string> lines;
+  for (const SweepPoint& point : sweep.points) {
+    if (point.verdict == "ok") continue;
+    std::string line = point.folder;
+    for (size_t i = 0; i < sweep.keys.size(); ++i) line += fmt::format(", {}={}", sweep.keys[i], point.values[i]);
+    lines.push_back(fmt::format("{}: {}: {}", line, point.verdict, point.reason.substr(0, point.reason.find('\n'))));
+  }
+  return lines;
+}
+
 Json point_json(const SweepPoint& point) {
   Json json{{"folder", point.folder}, {"verdict", point.verdict}, {"reason", point.reason}, {"runs", Json::array()}};
   for (const SweepSide& side : point.sides) {

@@ -42,6 +42,9 @@ struct Sweep {
 /// Whether all points ended well.
 bool is_ok(const Sweep& sweep);
 
+/// A line for each point that did not end well: its values, its verdict and why.
+std::vector<std::string> failed_points(const Sweep& sweep);
+
 /// What the record in `folder` says. Throws Error(kInput) when there is none that can be read.
 void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder);
 
