@@ -18,6 +18,7 @@
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
 #include "emulator/input/aggregators.h"
+#include "emulator/workload/process_groups.h"
 
 namespace rankwire {
 namespace {
@@ -39,14 +40,17 @@ DependencyPolicy dependency_policy(DependencyChoice choice) {
 WorkloadOptions workload_options(const RunConfig& config, const std::filesystem::path& folder) {
   const WorkloadConfig& w = config.workload;
   WorkloadOptions options{.traces = w.traces,
-                          .groups_file = w.groups_file,
+                          .groups_file = w.groups_file.value_or(""),
                           .element_size = w.element_size,
                           .dependencies = dependency_policy(w.dependencies),
                           .bytes = w.bytes_scale,
                           .compute = w.compute_scale,
                           .select = {w.select_names, w.select_groups, w.select_kinds},
                           .stream_above = w.stream_above};
-  if (!w.generate) return options;
+  if (!w.generate) {
+    if (!w.groups_file) options.groups_file = groups_beside(w.traces);
+    return options;
+  }
   const std::filesystem::path traces = folder / "traces";
   std::filesystem::create_directories(traces);
   const std::string prefix = (traces / "generated").string();
@@ -191,6 +195,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   apply_profile(setup.config.transport);
   apply_congestion_preset(setup.config);
   WorkloadOptions options = workload_options(config, folder);
+  if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
   AstraTraits traits;
   if (config.simulation.is_astra()) {
     setup.astra.emplace().model = load_astra_model(config.simulation.astra, setup.warnings);

@@ -16,6 +16,7 @@ RunConfig astra_config(const AstraRequest& request) {
   config.name = std::filesystem::path(request.workload).filename().string();
   config.file = request.workload;
   config.workload.traces = {absolute_path(request.workload)};
+  config.workload.groups_file = "";
   // As there: whatever has this word in it is no file.
   if (request.groups.find("empty") == std::string::npos) config.workload.groups_file = absolute_path(request.groups);
   config.simulation.fidelity = {SimulationFidelity::kAstra};

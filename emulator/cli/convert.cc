@@ -17,6 +17,7 @@
 #include "converters/pytorch.h"
 #include "emulator/assembly/goal_collectives.h"
 #include "emulator/cli/progress.h"
+#include "emulator/workload/process_groups.h"
 #include "emulator/workload/trace_files.h"
 
 namespace rankwire {
@@ -108,12 +109,6 @@ void add_layers(CLI::App& convert, ConvertRequest& request, int& status, const K
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb.add_flag("--micros", request.layers.micros, "times are microseconds, not nanoseconds");
-}
-
-/// The file of process groups that a conversion to a prefix has left beside it, or "".
-std::string groups_beside(const std::vector<std::string>& inputs) {
-  const std::string file = inputs.front() + ".json";
-  return inputs.size() == 1 && std::filesystem::is_regular_file(file) ? file : "";
 }
 
 void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {

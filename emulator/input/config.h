@@ -79,8 +79,8 @@ struct GenerateConfig {
 enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };
 
 struct WorkloadConfig {
-  std::vector<std::string> traces;  ///< a prefix or one file a rank; empty when `generate` is used
-  std::string groups_file;
+  std::vector<std::string> traces;         ///< a prefix or one file a rank; empty when `generate` is used
+  std::optional<std::string> groups_file;  ///< absent: PREFIX.json beside the traces, if it is one; empty: none
   std::optional<GenerateConfig> generate;
   Bytes element_size = Bytes(1);
   DependencyChoice dependencies = DependencyChoice::kAuto;

@@ -25,7 +25,7 @@ void include_description(Tree& root) {
   *generate = read_yaml_file(file);
 }
 
-/// Writes the short form of `ports` out as a list.
+/// Writes the short form of `ports` out as a list: as many ports that differ in the number behind their name alone.
 void expand_ports(Tree& root) {
   constexpr uint64_t kMostPorts = 1'024;
   Tree* ports = root.find("ports");
@@ -34,8 +34,7 @@ void expand_ports(Tree& root) {
   Reader keys(*ports, "ports");
   keys.field("count", count, Integer<uint64_t>{2, kMostPorts});
   PortConfig unused;
-  keys.field("device", unused.device, Text{});
-  keys.field("rate", unused.rate, Rate{});
+  describe_port(keys, unused);
   keys.finish();
   if (count == 0) fail_at(ports->origin, "ports: 'count' is required, or a list of ports");
 
@@ -46,6 +45,9 @@ void expand_ports(Tree& root) {
     item.entries.push_back({.key = "device", .origin = item.origin, .value = std::move(device)});
   }
   *ports = {.kind = Tree::Kind::kList, .origin = item.origin, .text = {}, .items = {count, item}, .entries = {}};
+  for (uint64_t i = 0; i < count; ++i) {
+    if (Tree* name = ports->items[i].find("name")) name->text += fmt::to_string(i);
+  }
 }
 
 /// Writes out what stands in short where the setting reaches into it.

@@ -100,7 +100,7 @@ std::vector<std::string> configuration_keys() {
   RunConfig config;
   KeyLister lister(keys, "");
   describe_config(lister, config);
-  for (std::string_view key : kPortShortForm) keys.push_back(fmt::format("ports.{}", key));
+  keys.push_back("ports.count");
   return keys;
 }
 

@@ -19,9 +19,6 @@
 
 namespace rankwire {
 
-/// Keys of the short form of `ports`: as many ports p0, p1, ... that differ in nothing else.
-inline constexpr std::string_view kPortShortForm[] = {"count", "device", "rate"};
-
 inline constexpr int64_t kLargestDimension = 1 << 24;
 inline constexpr Bytes kLargestSize = Bytes(1LL << 50);
 inline constexpr Duration kLongestTime = seconds(1'000'000);
@@ -94,7 +91,7 @@ void describe_workload(Visitor& visit, WorkloadConfig& workload) {
   visit.optional_section("generate", workload.generate,
                          [](auto& keys, GenerateConfig& model) { describe_generate(keys, model); });
   visit.list("traces", workload.traces, FilePath{});
-  visit.field("groups", workload.groups_file, FilePathOrNone{});
+  visit.field("groups", workload.groups_file, Or{"auto", FilePathOrNone{}});
   visit.field("element_size", workload.element_size, Size{Bytes(1), Bytes(64)});
   visit.field("dependencies", workload.dependencies,
               Choice<DependencyChoice>{{{"auto", DependencyChoice::kAuto},
@@ -223,28 +220,31 @@ void describe_placement(Visitor& visit, RunConfig& config) {
 }
 
 template <class Visitor>
+void describe_port(Visitor& keys, PortConfig& port) {
+  keys.field("name", port.name, Text{});
+  keys.field("device", port.device, TextOrNone{});
+  keys.field("verbs", port.verbs, TextOrNone{});
+  keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
+  keys.field("gid", port.gid, Or{"auto", Integer<uint32_t>{0, 255}});  // sgid_index of ibv_global_route
+  keys.field("rate", port.rate, Rate{});
+  keys.field("queues", port.queues, Integer<uint16_t>{1, 16});
+  keys.field("ip", port.ip, Or{"shared", Subnet{}});
+  keys.field("vlan", port.vlan, vlan());
+  keys.field("gateway", port.gateway, Or{"none", Ip{}});
+  keys.field("pfc", port.pfc,
+             Choice<PfcChoice>{{{"auto", PfcChoice::kAuto},
+                                {"software", PfcChoice::kSoftware},
+                                {"hardware", PfcChoice::kHardware},
+                                {"off", PfcChoice::kOff}}});
+  keys.field("drain_rate", port.drain_rate, Or{"none", Rate{}});
+  keys.field("receive_buffer", port.receive_buffer, Size{Bytes(1), Bytes(1LL << 40)});
+  keys.field("xoff", port.xoff, Or{"half", Size{Bytes(1), Bytes(1LL << 40)}});
+  keys.field("xon", port.xon, Or{"quarter", Size{Bytes(0), Bytes(1LL << 40)}});
+}
+
+template <class Visitor>
 void describe_network(Visitor& visit, RunConfig& config) {
-  visit.items("ports", config.ports, [](auto& keys, PortConfig& port) {
-    keys.field("name", port.name, Text{});
-    keys.field("device", port.device, TextOrNone{});
-    keys.field("verbs", port.verbs, TextOrNone{});
-    keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
-    keys.field("gid", port.gid, Or{"auto", Integer<uint32_t>{0, 255}});  // sgid_index of ibv_global_route
-    keys.field("rate", port.rate, Rate{});
-    keys.field("queues", port.queues, Integer<uint16_t>{1, 16});
-    keys.field("ip", port.ip, Or{"shared", Subnet{}});
-    keys.field("vlan", port.vlan, vlan());
-    keys.field("gateway", port.gateway, Or{"none", Ip{}});
-    keys.field("pfc", port.pfc,
-               Choice<PfcChoice>{{{"auto", PfcChoice::kAuto},
-                                  {"software", PfcChoice::kSoftware},
-                                  {"hardware", PfcChoice::kHardware},
-                                  {"off", PfcChoice::kOff}}});
-    keys.field("drain_rate", port.drain_rate, Or{"none", Rate{}});
-    keys.field("receive_buffer", port.receive_buffer, Size{Bytes(1), Bytes(1LL << 40)});
-    keys.field("xoff", port.xoff, Or{"half", Size{Bytes(1), Bytes(1LL << 40)}});
-    keys.field("xon", port.xon, Or{"quarter", Size{Bytes(0), Bytes(1LL << 40)}});
-  });
+  visit.items("ports", config.ports, [](auto& keys, PortConfig& port) { describe_port(keys, port); });
   visit.section("switch", [&](auto& keys) {
     SwitchConfig& device = config.embedded_switch;
     keys.field("latency", device.latency, Interval{Duration(), seconds(1)});

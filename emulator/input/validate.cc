@@ -38,7 +38,7 @@ void check_workload(const Source& source) {
     return;
   }
   if (!workload.traces.empty()) source.fail("workload.traces", "contradicts workload.generate; give one of them");
-  if (!workload.groups_file.empty()) {
+  if (!workload.groups_file.value_or("").empty()) {
     source.fail("workload.groups", "contradicts workload.generate, which makes its own process groups");
   }
   if (workload.element_size != Bytes(1)) {

@@ -45,18 +45,6 @@ bool is_trace_json(const std::string& path) {
   }
 }
 
-/// "" unless the file is there and defines process groups.
-std::string groups_beside(const std::string& name) {
-  const std::string path = name + ".json";
-  if (!fs::is_regular_file(path)) return "";
-  try {
-    read_groups_file(path);
-    return path;
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 class SetFinder {
  public:
   void add(const std::string& input) {
@@ -74,7 +62,7 @@ class SetFinder {
     for (auto& [name, set] : sets_) {
       std::ranges::sort(set.files, {}, [](const TraceFile& file) { return std::pair(file.rank, file.path); });
       take_doubles(set);
-      set.groups = groups.empty() ? groups_beside(name) : groups;
+      set.groups = groups.empty() ? groups_beside({name}) : groups;
       sets.push_back(std::move(set));
     }
     return sets;

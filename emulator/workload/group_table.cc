@@ -84,7 +84,7 @@ std::string GroupTable::known_names() const {
     text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", groups_[i].name);
   }
   if (groups_.size() > kShown) text += fmt::format(" and {} more", groups_.size() - kShown);
-  return text.empty() ? "none" : text;
+  return text.empty() ? "none; a file defines them, by default PREFIX.json beside the traces" : text;
 }
 
 }  // namespace rankwire

@@ -1,12 +1,15 @@
 #include "emulator/workload/process_groups.h"
 
+#include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "emulator/workload/trace_files.h"
 
 namespace rankwire {
 namespace {
@@ -77,7 +80,40 @@ std::string group_name(const Json& name) {
   return name.is_string() ? name.get<std::string>() : shown(name);
 }
 
+/// "" unless all files are numbered and their names differ in nothing else.
+std::string common_prefix(const std::vector<std::string>& files) {
+  std::optional<std::string> common;
+  for (const std::string& file : files) {
+    const std::filesystem::path path(file);
+    const std::optional<NumberedName> name = numbered_name(path.filename().string());
+    if (!name) return {};
+    const std::string prefix = (path.parent_path() / name->base).string();
+    if (common.value_or(prefix) != prefix) return {};
+    common = prefix;
+  }
+  return common.value_or("");
+}
+
+bool has_ranks_from(const std::vector<GroupDefinition>& groups, size_t ranks) {
+  return std::ranges::any_of(groups, [&](const GroupDefinition& group) {
+    return std::ranges::any_of(group.ranks, [&](int64_t rank) { return rank >= static_cast<int64_t>(ranks); });
+  });
+}
+
 }  // namespace
+
+std::string groups_beside(const std::vector<std::string>& traces) {
+  const bool is_prefix = traces.size() == 1 && !std::filesystem::is_regular_file(traces.front());
+  const std::string prefix = is_prefix ? traces.front() : common_prefix(traces);
+  const std::string path = prefix + ".json";
+  if (prefix.empty() || !std::filesystem::is_regular_file(path)) return {};
+  try {
+    const std::vector<GroupDefinition> groups = read_groups_file(path);
+    return is_prefix || !has_ranks_from(groups, traces.size()) ? path : "";
+  } catch (const Error&) {
+    return {};
+  }
+}
 
 std::vector<GroupDefinition> read_groups_file(const std::string& path) {
   std::ifstream file(path);

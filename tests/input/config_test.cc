@@ -275,6 +275,26 @@ TEST_F(Config, ThePortsShortFormIsASettingToo) {
   EXPECT_EQ(load(kMinimal, {"ports.device=memory"}).ports[2].device, "memory");
 }
 
+TEST_F(Config, ThePortsShortFormTakesEveryKeyOfAPort) {
+  const RunConfig config = load("workload: {traces: t}\nports: {count: 3, name: eth, device: ring, rate: 2Gbps, "
+                                "pfc: software, drain_rate: 1Gbps, receive_buffer: 1MiB, xoff: 512KiB, xon: 128KiB}\n");
+  ASSERT_EQ(config.ports.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const PortConfig& port = config.ports[i];
+    EXPECT_EQ(port.name, fmt::format("eth{}", i));
+    EXPECT_EQ(port.pfc, PfcChoice::kSoftware);
+    EXPECT_EQ(port.drain_rate, Bandwidth(1'000'000'000));
+    EXPECT_EQ(port.receive_buffer, Bytes(1 << 20));
+    EXPECT_EQ(port.xoff, Bytes(512 << 10));
+    EXPECT_EQ(port.xon, Bytes(128 << 10));
+  }
+  const RunConfig rdma = load("workload: {traces: t}\nports: {count: 2, verbs: mlx5_0, port: 2, gid: 3}\n");
+  EXPECT_EQ(rdma.ports[1].verbs, "mlx5_0");
+  EXPECT_EQ(rdma.ports[1].device, "");
+  EXPECT_EQ(rdma.ports[1].verbs_port, 2u);
+  EXPECT_EQ(rdma.ports[1].gid, 3u);
+}
+
 TEST_F(Config, SettingErrorsNameTheSetting) {
   EXPECT_EQ(error_of(kMinimal, {"ports[1].rate=100"}),
             "--set ports[1].rate=100: ports[1].rate: '100' has no unit; write for example 100Gbps");

@@ -48,6 +48,22 @@ class Usage(RankwireTest):
                 self.assertTrue(process.stderr.strip())
                 self.assertEqual(process.stdout, "")
 
+    def test_unknown_words_are_named_with_the_nearest(self):
+        for arguments, *texts in (
+            (["rnu"], "no verb 'rnu'", "'rankwire run'"),
+            (["inspect", "t"], "no verb 'inspect'", "'rankwire trace inspect'"),
+            (["frobnicate"], "no verb 'frobnicate'", "run, simulate, study, check"),
+            (["trace", "chekc", "t"], "no trace verb 'chekc'", "'rankwire trace check'"),
+            (["trace", "repair", "t"], "no trace verb 'repair'", "'rankwire trace check --repair'"),
+            (["trace", "convert"], "no trace verb 'convert'", "'rankwire convert'"),
+            (["convert", "pytoch", "t"], "no convert verb 'pytoch'", "'rankwire convert pytorch'"),
+            (["run", "x.yaml", "--sett", "seed=1"], "rankwire run has no option '--sett'", "'--set'"),
+            (["trace", "check", "t", "--nots"], "rankwire trace check has no option '--nots'", "'--notes'"),
+            (["--verison"], "rankwire has no option '--verison'", "'--version'"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line_error(rankwire(*arguments), USAGE, *texts)
+
     def test_wrong_configurations(self):
         good = {"workload": {"generate": SPECIFICATION}, "ports": {"count": 2}}
         wrong = (
@@ -318,6 +334,38 @@ class Generate(RankwireTest):
         inline = self.call("simulate", {"workload": {"generate": SPECIFICATION}, "ports": ports}, out="inline")
         self.assertEqual(traces.rows("operations"), inline.rows("operations"))
         self.assertEqual(traces.summary["bytes"], inline.summary["bytes"])
+
+    def test_missing_folders_are_made(self):
+        prefix = self.folder / "new" / "traces" / "gpt"
+        process = rankwire("trace", "generate", self.configuration(SPECIFICATION), "--out", prefix)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual(len(chakra.read_ranks(prefix)), 4)
+        (self.folder / "file").touch()
+        prefix = self.folder / "file" / "gpt"
+        process = rankwire("trace", "generate", self.configuration(SPECIFICATION), "--out", prefix)
+        self.assert_one_line_error(process, FAILED, str(prefix), "cannot be made")
+
+    def test_groups_beside_the_traces_are_found(self):
+        prefix = self.folder / "gpt"
+        process = rankwire("trace", "generate", self.configuration(SPECIFICATION), "--out", prefix)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        files = [f"{prefix}.{rank}.et" for rank in range(4)]
+        for traces in (str(prefix), files):
+            config = {"workload": {"traces": traces}, "ports": {"count": 2, "device": "memory"}}
+            for verb, arguments in (("check", []), ("run", ["--out", self.folder / "run", "--force"])):
+                with self.subTest(verb=verb, traces=traces):
+                    process = rankwire(verb, self.configuration(config), "--json", *arguments)
+                    self.assertEqual(process.returncode, OK, process.stderr)
+                    resolved = json.loads(process.stdout)["config"]["workload"]
+                    self.assertEqual(resolved["groups"], f"{prefix}.json")
+        config["workload"]["groups"] = "none"
+        process = rankwire("check", self.configuration(config))
+        self.assert_one_line_error(process, USAGE, "is not defined; known groups: none", "PREFIX.json")
+        # What stands there and is no file of process groups is not taken for one.
+        (self.folder / "gpt.json").write_text("[]")
+        config["workload"] = {"traces": str(prefix)}
+        process = rankwire("check", self.configuration(config))
+        self.assert_one_line_error(process, USAGE, "is not defined; known groups: none", "PREFIX.json")
 
     def test_a_prefix_of_more_ranks_is_not_mixed_with(self):
         prefix = self.folder / "gpt"

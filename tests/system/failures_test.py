@@ -47,6 +47,20 @@ class NothingArrives(Failing):
         # The first transmission and seven retries.
         self.assertGreaterEqual(run.transport["timeouts"], 8)
 
+    def test_a_quiet_run_says_why_it_failed(self):
+        # 2 x 3/4 x 1 MiB a rank at 10 Mbps takes 1.3 s.
+        slow = self.one_all_reduce(run={"deadline": "100ms"})
+        slow["ports"]["rate"] = "10Mbps"
+        process = rankwire("run", self.configuration(slow), "--quiet", "--out", self.folder / "run")
+        self.assertEqual((process.returncode, process.stdout), (FAILED, ""))
+        self.assertRegex(process.stderr, "^error: failed: deadline of 0.1 s passed\n")
+        config = self.configuration(self.one_all_reduce(switch={"loss": "100%"}))
+        process = rankwire("simulate", config, "--quiet", "--twin", "--sweep", "seed=1,2", "--out", self.folder / "sweep")
+        self.assertEqual((process.returncode, process.stdout), (FAILED, ""))
+        self.assertEqual(len(process.stderr.splitlines()), 2)
+        for line, seed in zip(process.stderr.splitlines(), (1, 2)):
+            self.assertRegex(line, rf"^error: point-{seed}, seed={seed}: failed: .*retry count exceeded")
+
     def test_stall_lists_who_waits_for_whom(self):
         # One time-out is 4.096 us x 2^20 = 4.3 s: nothing happens for longer than the run may stall.
         config = self.one_all_reduce(
