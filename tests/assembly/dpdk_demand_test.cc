@@ -1,4 +1,4 @@
-#include "emulator/cli/dpdk_demand.h"
+#include "emulator/assembly/dpdk_demand.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
