@@ -40,7 +40,7 @@ void expand_ports(Tree& root) {
 
   Tree item = *ports;
   item.erase("count");
-  if (count > kMostRingPorts && item.find("device") == nullptr) {
+  if (count > kMostRingPorts && item.find("device") == nullptr && item.find("verbs") == nullptr) {
     Tree device{.kind = Tree::Kind::kScalar, .origin = item.origin, .text = "memory", .items = {}, .entries = {}};
     item.entries.push_back({.key = "device", .origin = item.origin, .value = std::move(device)});
   }
