@@ -94,15 +94,23 @@ inline uint32_t close_offer(SlotPool<Offer>& offers, uint32_t offer, SlotPool<Tr
 }
 
 /// The messages of a reverse connection (Connection::reverse_of) travel on the queue pairs of the other, the other way.
-/// `Ends` names the first of a connection's `queue_pairs` at its source and at its destination, where they are here.
-template <class Ends, class End>
-void share_ends(const Connection& reverse, std::vector<Ends>& connections, std::vector<End>& ends,
-                uint32_t queue_pairs) {
+/// `Ends` names the first of a connection's queue pairs at its source and at its destination, where they are here.
+template <class Ends>
+void turn_ends(const Connection& reverse, std::vector<Ends>& connections) {
   if (reverse.path != Path::kWire || !reverse.reverse_of.valid()) return;
   const Ends& shared = connections[reverse.reverse_of.value];
   Ends& own = connections[reverse.id.value];
   own.source = shared.destination;
   own.destination = shared.source;
+}
+
+/// The same, told to the ends of its `queue_pairs`.
+template <class Ends, class End>
+void share_ends(const Connection& reverse, std::vector<Ends>& connections, std::vector<End>& ends,
+                uint32_t queue_pairs) {
+  if (reverse.path != Path::kWire || !reverse.reverse_of.valid()) return;
+  turn_ends(reverse, connections);
+  const Ends& own = connections[reverse.id.value];
   for (uint32_t member = 0; member < queue_pairs; ++member) {
     if (own.source != End::kNone) ends[own.source + member].outbound = reverse.id;
     if (own.destination != End::kNone) ends[own.destination + member].inbound = reverse.id;

@@ -27,15 +27,17 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   check_plan(plan);
   nics_ = plan.nics;
   messages_in_flight_ = plan.messages_in_flight;
-  ends_.clear();
-  ends_.reserve(count_queue_pairs(plan));
+  const auto here = [this](NicId nic) { return !lanes_of(nic).empty(); };
+  const size_t queue_pairs = count_queue_pairs(plan, options_.queue_pairs, here);
+  if (queue_pairs > kQueuePairMask - kFirstQueuePair)
+    fail_input("{} queue pairs do not fit into 24-bit numbers", queue_pairs);
+  ends_.assign(queue_pairs, QueuePairEnd{});
+  const std::vector<QueuePairNumbers> numbers = number_queue_pairs(plan, options_.queue_pairs, here);
   connections_.assign(plan.connections.size(), ConnectionEnds{});
   for (const Side side : {Side::kSource, Side::kDestination})
-    for (const Connection& connection : plan.connections) place_ends(connection, side);
+    for (const Connection& connection : plan.connections) place_ends(connection, numbers[connection.id.value], side);
   for (const Connection& connection : plan.connections)
     share_ends(connection, connections_, ends_, options_.queue_pairs);
-  if (ends_.size() > kQueuePairMask - kFirstQueuePair)
-    fail_input("{} queue pairs do not fit into 24-bit numbers", ends_.size());
   make_queue_pairs();
   make_congestion_control(plan);
   make_message_memory();
@@ -46,14 +48,6 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   return ends;
 }
 
-size_t RoceTransport::count_queue_pairs(const TransportPlan& plan) const {
-  size_t ends = 0;
-  for (const Connection& connection : plan.connections)
-    if (connection.path == Path::kWire && !connection.reverse_of.valid())
-      for (const NicId nic : {connection.source_nic, connection.destination_nic}) ends += !lanes_of(nic).empty();
-  return ends * options_.queue_pairs;
-}
-
 std::vector<uint32_t> RoceTransport::lanes_of(NicId nic) const {
   std::vector<uint32_t> lanes;
   for (uint32_t lane = 0; lane < bindings_.size(); ++lane)
@@ -61,25 +55,26 @@ std::vector<uint32_t> RoceTransport::lanes_of(NicId nic) const {
   return lanes;
 }
 
-void RoceTransport::place_ends(const Connection& connection, Side side) {
+void RoceTransport::place_ends(const Connection& connection, const QueuePairNumbers& numbers, Side side) {
   const bool at_source = side == Side::kSource;
   ConnectionEnds& ends = connections_[connection.id.value];
   ends.control = connection.control;
   ends.source_nic = connection.source_nic;
   ends.destination_nic = connection.destination_nic;
   ends.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
-  if (connection.path != Path::kWire || connection.reverse_of.valid()) return;
+  const uint32_t number = at_source ? numbers.source : numbers.destination;
+  if (number == QueuePairNumbers::kNone || connection.reverse_of.valid()) return;
   const std::vector<uint32_t> lanes = lanes_of(at_source ? connection.source_nic : connection.destination_nic);
-  if (lanes.empty()) return;
-  (at_source ? ends.source : ends.destination) = static_cast<uint32_t>(ends_.size());
+  const uint32_t first = number - kFirstQueuePair;
+  (at_source ? ends.source : ends.destination) = first;
   for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
-    QueuePairEnd& end = ends_.emplace_back();
+    QueuePairEnd& end = ends_[first + member];
     end.connection = connection.id;
     (at_source ? end.outbound : end.inbound) = connection.id;
     end.member = static_cast<uint16_t>(member);
     end.at_source = at_source;
     // The queues of a port share its queue pairs.
-    end.lane = static_cast<uint16_t>(lanes[(ends_.size() - 1) % lanes.size()]);
+    end.lane = static_cast<uint16_t>(lanes[(first + member) % lanes.size()]);
   }
 }
 

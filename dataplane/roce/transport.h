@@ -20,6 +20,7 @@
 #include "dataplane/ports/frame_port.h"
 #include "dataplane/protocol/deadline_lists.h"
 #include "dataplane/protocol/message_assembly.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/protocol/rendezvous.h"
 #include "dataplane/protocol/requester.h"
 #include "dataplane/protocol/responder.h"
@@ -50,7 +51,7 @@ namespace rankwire {
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
 class RoceTransport final : public Transport {
  public:
-  static constexpr uint32_t kFirstQueuePair = 0x10;  ///< 0 and 1 are management's (IBTA 3.5.3)
+  static constexpr uint32_t kFirstQueuePair = QueuePairNumbers::kFirst;
 
   /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
   /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
@@ -104,9 +105,8 @@ class RoceTransport final : public Transport {
   void check_read_size(const Connection& connection) const;
 
   // connection.cc
-  size_t count_queue_pairs(const TransportPlan& plan) const;
   std::vector<uint32_t> lanes_of(NicId nic) const;
-  void place_ends(const Connection& connection, Side side);
+  void place_ends(const Connection& connection, const QueuePairNumbers& numbers, Side side);
   void make_queue_pairs();
   bool is_readable(const QueuePairEnd& end) const;
   void make_message_memory();

@@ -3,7 +3,8 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/roce/transport.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
+#include "dataplane/roce/options.h"
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/source_port.h"
 #include "emulator/assembly/fabric_options.h"
@@ -14,30 +15,6 @@
 namespace rankwire {
 namespace {
 
-/// The two ends of a connection's first queue pair; the others follow.
-struct QueuePairEnds {
-  uint32_t source = 0, destination = 0;
-};
-
-/// As RoceTransport::prepare numbers them: sources in the order of the connections, then destinations.
-std::vector<QueuePairEnds> queue_pair_numbers(const TransportPlan& plan, uint32_t queue_pairs) {
-  std::vector<QueuePairEnds> ends(plan.connections.size());
-  uint32_t next = RoceTransport::kFirstQueuePair;
-  for (uint32_t QueuePairEnds::*side : {&QueuePairEnds::source, &QueuePairEnds::destination}) {
-    for (const Connection& connection : plan.connections) {
-      if (connection.path != Path::kWire || connection.reverse_of.valid()) continue;
-      ends[connection.id.value].*side = next;
-      next += queue_pairs;
-    }
-  }
-  for (const Connection& connection : plan.connections) {
-    if (!connection.reverse_of.valid()) continue;
-    const QueuePairEnds& shared = ends[connection.reverse_of.value];
-    ends[connection.id.value] = {shared.destination, shared.source};
-  }
-  return ends;
-}
-
 std::array<uint64_t, 2> address_words(const IpAddress& ip) {
   if (ip.is_ipv4()) return {0, ip.ipv4().value};
   std::array<uint64_t, 2> words;
@@ -45,7 +22,7 @@ std::array<uint64_t, 2> address_words(const IpAddress& ip) {
   return {byte_swapped(words[0]), byte_swapped(words[1])};
 }
 
-uint32_t hash_of(const Nic& source, const Nic& destination, const QueuePairEnds& ends, const RoceOptions& options,
+uint32_t hash_of(const Nic& source, const Nic& destination, const QueuePairNumbers& ends, const RoceOptions& options,
                  bool hash_queue_pair) {
   FlowKey key;
   key.source = address_words(source.ip);
@@ -68,12 +45,12 @@ std::vector<FlowHashes> flow_hashes(const Setup& setup) {
   const bool by_flow =
       options.source_port == SourcePortPolicy::kLinux || options.source_port == SourcePortPolicy::kFixed;
   if (balancing.spreading != SpreadingName::kFlow || !by_flow) return hashes;
-  const std::vector<QueuePairEnds> ends = queue_pair_numbers(plan, options.queue_pairs);
+  const std::vector<QueuePairNumbers> ends = number_queue_pairs(plan, options.queue_pairs, [](NicId) { return true; });
   for (const Connection& connection : plan.connections) {
     if (connection.path != Path::kWire) continue;
     const uint32_t c = connection.id.value;
     for (uint32_t member = 0; member < options.queue_pairs; ++member) {
-      const QueuePairEnds queue_pair{ends[c].source + member, ends[c].destination + member};
+      const QueuePairNumbers queue_pair{ends[c].source + member, ends[c].destination + member};
       hashes[c].push_back(hash_of(plan.nics[connection.source_nic.value], plan.nics[connection.destination_nic.value],
                                   queue_pair, options, balancing.hash_queue_pair));
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "tests/assembly/twin_run.h"
 
 namespace rankwire {
@@ -92,6 +93,26 @@ TEST(Reference, ReverseConnectionsUseTheQueuePairsOfTheirs) {
   RunConfig config = fabric_run();
   config.collectives.profile = CollectivesProfile::kNccl;  // clear-to-send travels against the data
   expect_same_loads(config);
+}
+
+// Clear-to-send has the data's queue pairs, so there are connections of both kinds.
+TEST(Reference, ThePlanNumbersTheTransportsQueuePairs) {
+  RunConfig config = fabric_run();
+  config.collectives.profile = CollectivesProfile::kNccl;
+  config.transport.queue_pairs = 3;
+  const TwinRun twin(config);
+  const TransportPlan& plan = twin.setup().plan.transport;
+  const auto numbers = number_queue_pairs(plan, 3, [](NicId) { return true; });
+  uint32_t own = 0, reverse = 0;
+  for (const FlowCounters& flow : twin.transport().flows()) {
+    const Connection& connection = plan.connections[flow.connection.value];
+    if (connection.path != Path::kWire) continue;
+    ++(connection.reverse_of.valid() ? reverse : own);
+    EXPECT_EQ(flow.source_qp, numbers[flow.connection.value].source + flow.member);
+    EXPECT_EQ(flow.destination_qp, numbers[flow.connection.value].destination + flow.member);
+  }
+  EXPECT_GT(own, 0u);
+  EXPECT_EQ(own, reverse);
 }
 
 // What arrives out of order is sent again, so only parts of the whole are compared: each of the three uplinks of a leaf
