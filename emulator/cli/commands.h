@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/assembly/run.h"
 #include "emulator/input/config.h"
 
 namespace rankwire {
@@ -22,6 +23,9 @@ struct RunRequest {
   OutputForm form = OutputForm::kTable;  ///< of what is printed
   bool strict = false;                   ///< a run that the generator limited counts as failed
 };
+
+/// What `simulate` runs, with `--twin` and without.
+RunKind simulation_kind(bool twin);
 
 int run_emulation(const RunRequest& request);
 /// The models of `simulation.fidelity` only; with `twin` the packet-level twin too, once, whether it is among them or

@@ -53,11 +53,11 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   return finish(prepared.folder(), request, all_ok(runs));
 }
 
+}  // namespace
+
 RunKind simulation_kind(bool twin) {
   return twin ? RunKind::kTwin : RunKind::kModels;
 }
-
-}  // namespace
 
 int run_emulation(const RunRequest& request) {
   return run_and_report(request, resolve(request.config, request.settings, RunKind::kEmulated));

@@ -57,7 +57,7 @@ class StudyRunner {
     copies_.emplace_back(&result, same->second);
     if (!is_new) return;
     try {
-      load_config(run.config, run.settings);
+      resolve(run.config, run.settings, simulation_kind(request_.twin));
     } catch (const Error& error) {
       fail_at(point.origin, "{}", error.what());
     }

@@ -48,7 +48,7 @@ Sweep plan_sweep(const SweepRequest& request) {
   for (const std::vector<std::string>& settings : combinations) {
     std::vector<std::string> all = request.run.settings;
     all.insert(all.end(), settings.begin(), settings.end());
-    sweep.name = load_config(request.run.config, all).name;
+    sweep.name = resolve(request.run.config, all, simulation_kind(request.twin)).config.name;
     SweepPoint& point = sweep.points.emplace_back();
     point.folder = fmt::format("point-{:0{}}", sweep.points.size(), digits);
     for (size_t i = 0; i < settings.size(); ++i) point.values.push_back(settings[i].substr(sweep.keys[i].size() + 1));

@@ -95,7 +95,7 @@ class Astra(RankwireTest):
 
     def test_an_emulated_run_needs_ports(self):
         config = self.write([[all_reduce()] for _ in range(2)])
-        for verb in (["run"], ["simulate", "--twin"]):
+        for verb in (["run"], ["simulate", "--twin"], ["simulate", "--twin", "--sweep", "seed=1,2"]):
             process = rankwire(*verb, self.configuration(config))
             self.assert_one_line_error(process, USAGE, "needs 'ports'")
 
