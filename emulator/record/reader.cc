@@ -4,6 +4,7 @@
 
 #include "base/transport_counters.h"
 #include "emulator/record/columns.h"
+#include "emulator/record/read_messages.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {
@@ -184,6 +185,7 @@ std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, u
     m.id.control = count(rows, 16);
     messages.push_back(m);
   }
+  name_operations(database_, run, messages);
   return messages;
 }
 

@@ -111,8 +111,11 @@ class RunReader {
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
   /// In the order in which they began. Empty in a record of a version of rankwire that did not write them.
   std::vector<StormRow> storms(const RecordedRun& run) const;
-  /// The slowest complete messages that were kept, slowest first.
+  /// The slowest complete messages that were kept, slowest first, with the names of their operations.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
+
+  /// Whether the run's data of a process group, or of one rank's SENDs, was on the wire, local, or both.
+  std::vector<TrafficPath> traffic_paths(const RecordedRun& run) const;
 
   /// When the last of the run's recorded operations ended; 0 when there is none.
   Time last_end(const RecordedRun& run) const;

@@ -235,9 +235,19 @@ struct JoinedMessage {
   Time posted = Time::never(), acked = Time::never(), first_rx = Time::never(), delivered = Time::never();
   uint32_t retransmissions = 0, marks = 0;
   bool failed = false;
+  /// Of RunReader::slowest_messages: what the source's node is called, and the process group ("" point-to-point). With
+  /// `#` for numbers where several SENDs or RECVs may be meant; empty where the record does not say.
+  std::string operation, kind, group;
 
   bool complete() const { return posted != Time::never() && delivered != Time::never() && !failed; }
   Duration completion() const { return delivered - posted; }
+};
+
+/// Whether data was on the wire, local, or both.
+struct TrafficPath {
+  std::string group;  ///< process group; empty for the SENDs of `source`
+  RankId source;      ///< invalid for a process group
+  bool wire = false, local = false;
 };
 
 /// How much of the messages is kept. Latency histograms need both halves, so they exist unless kNone.

@@ -42,6 +42,10 @@ std::string readable_ratio(std::optional<double> ratio) {
   return ratio ? fmt::format("{:.3f}", *ratio) : "-";
 }
 
+std::string readable_gbps(double gbps) {
+  return gbps >= 1 ? fmt::format("{:.3f}", gbps) : fmt::format("{:.4g}", gbps);
+}
+
 std::string exact_microseconds(int64_t ps) {
   const uint64_t magnitude = ps < 0 ? 0 - static_cast<uint64_t>(ps) : static_cast<uint64_t>(ps);
   return fmt::format("{}{}.{:06}", ps < 0 ? "-" : "", magnitude / 1'000'000, magnitude % 1'000'000);

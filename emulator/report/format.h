@@ -15,6 +15,8 @@ std::string readable(Duration duration);
 std::string readable(Bytes bytes);
 /// "1.034", or "-" when absent.
 std::string readable_ratio(std::optional<double> ratio);
+/// A bandwidth in Gbit/s: "1.325", and below 1 four significant digits, "0.0001234".
+std::string readable_gbps(double gbps);
 /// Microseconds as an exact decimal, "-1.000001": a `double` would lose picoseconds after two hours.
 std::string exact_microseconds(int64_t ps);
 

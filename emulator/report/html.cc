@@ -25,6 +25,7 @@
 #include "emulator/report/rank_names.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/storms.h"
+#include "emulator/report/traffic_paths.h"
 
 namespace rankwire {
 namespace {
@@ -140,7 +141,8 @@ std::string result(const RunReader& record) {
          list(fidelity.reasons);
 }
 
-std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names) {
+std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names,
+                           const TrafficPaths& paths) {
   HtmlTable table({{"Extra time"},
                    {"Emulated"},
                    {"Reference"},
@@ -152,7 +154,8 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
                    {"Group", kText},
                    {"Node"},
                    {"Size"},
-                   {"busbw Gbit/s"}});
+                   {"busbw Gbit/s"},
+                   {"Path", kText}});
   for (const OperationRow& row : rows) {
     const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
     const Duration extra = emulated - reference;
@@ -160,12 +163,12 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
                emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
                row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
-               bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
+               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
   }
   return std::move(table).finish();
 }
 
-std::string longest_rows(std::span<const OperationRow> rows, const RankNames& names) {
+std::string longest_rows(std::span<const OperationRow> rows, const RankNames& names, const TrafficPaths& paths) {
   HtmlTable table({{"Duration"},
                    {"Worst rank"},
                    {"Iteration"},
@@ -174,12 +177,13 @@ std::string longest_rows(std::span<const OperationRow> rows, const RankNames& na
                    {"Group", kText},
                    {"Node"},
                    {"Size"},
-                   {"busbw Gbit/s"}});
+                   {"busbw Gbit/s"},
+                   {"Path", kText}});
   for (const OperationRow& row : rows) {
     const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
     const auto bandwidth = operation_bandwidth(row.node, duration);
     table.add({duration, names(row.node.rank), row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
-               row.node.bytes, bandwidth ? fmt::format("{:.3f}", bandwidth->bus) : "-"});
+               row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
   }
   return std::move(table).finish();
 }
@@ -197,11 +201,12 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
 
 std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
   const RankNames names(record);
+  const TrafficPaths paths(record);
   if (record.emulated() == nullptr || record.reference() == nullptr) {
     const auto longest = operations.longest();
     return longest.empty() ? ""
                            : section("Longest communication, worst rank of each",
-                                     folded(longest, [&](auto rows) { return longest_rows(rows, names); }));
+                                     folded(longest, [&](auto rows) { return longest_rows(rows, names, paths); }));
   }
   if (operations.compared() == 0) return {};
   const char* title = "Communication that took longer than in the reference, worst rank of each";
@@ -209,7 +214,7 @@ std::string operations_section(const RunReader& record, const OperationStatistic
   if (deviations.empty())
     return section(title, "<p>None of those that ended on both sides took 1 % or 10 us longer.</p>\n");
   const Duration most = *extra_time(deviations.front());
-  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names); }));
+  return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names, paths); }));
 }
 
 /// Times of one rank on one side; absent where the side or the rank is.
@@ -356,7 +361,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Compute", html_compute(record));
   html += section("Timeline", timeline(record, activity));
   html += section("Latency", html_latency(record));
-  html += section("Operations", html_groups(operations));
+  html += section("Operations", html_groups(record, operations));
   html += section("Slowest messages", html_messages(record));
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));

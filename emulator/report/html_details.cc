@@ -4,6 +4,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/traffic_paths.h"
 
 namespace rankwire {
 namespace {
@@ -19,7 +20,7 @@ std::string sizes(const OperationGroup& group) {
 
 }  // namespace
 
-std::string html_groups(const OperationStatistics& operations) {
+std::string html_groups(const RunReader& record, const OperationStatistics& operations) {
   const auto groups = operations.groups(kMostGroups);
   if (groups.empty()) return {};
   HtmlTable table({{"Operation", kText},
@@ -32,12 +33,16 @@ std::string html_groups(const OperationStatistics& operations) {
                    {"Ratio"},
                    {"Longest"},
                    {"In the trace"},
-                   {"busbw Gbit/s"}});
+                   {"busbw Gbit/s"},
+                   {"Path", kText}});
+  const TrafficPaths paths(record);
   for (const OperationGroup* g : groups) {
     const auto bandwidth = g->bus.gbps();
+    const bool with_path =
+        !g->group.empty() || g->kind == "send";  // where a receive comes from, its group does not say
     table.add({g->name, g->kind, g->group, g->count, g->largest == Bytes(0) ? "-" : sizes(*g), g->emulated.duration(),
                g->reference.duration(), readable_ratio(g->ratio()), g->worst, g->recorded.duration(),
-               bandwidth ? fmt::format("{:.3f}", *bandwidth) : "-"});
+               bandwidth ? readable_gbps(*bandwidth) : "-", with_path ? paths.of_pattern(g->group) : "-"});
   }
   return "<p class=\"note\"># stands for any number. Those with the most time in all first; means over ranks and "
          "iterations.</p>\n" +
@@ -67,11 +72,30 @@ std::string html_messages(const RunReader& record) {
   const RecordedRun* run = principal_run(record);
   const auto messages = run == nullptr ? std::vector<JoinedMessage>() : record.slowest_messages(*run, kMostMessages);
   if (messages.empty()) return {};
-  HtmlTable table(
-      {{"Completion"}, {"Message", kText}, {"Bytes"}, {"Posted"}, {"Delivered"}, {"Retransmissions"}, {"CE marks"}});
+  HtmlTable table({{"Completion"},
+                   {"Operation", kText},
+                   {"Kind", kText},
+                   {"Group", kText},
+                   {"Iteration"},
+                   {"From rank"},
+                   {"To rank"},
+                   {"Step"},
+                   {"Channel"},
+                   {"Slice"},
+                   {"Bytes"},
+                   {"Posted"},
+                   {"Delivered"},
+                   {"Retransmissions"},
+                   {"CE marks"}});
+  const RankNames names(record);
+  const auto named = [](const std::string& text) { return text.empty() ? "-" : text; };
   for (const JoinedMessage& m : messages) {
-    table.add({m.completion(), to_string(m.id), m.bytes, m.posted - Time(0), m.delivered - Time(0), m.retransmissions,
-               m.marks});
+    const bool point_to_point = m.id.group == MessageId::kPointToPoint;
+    const std::string group = point_to_point ? "point-to-point" : named(m.group);
+    table.add({m.completion(), named(m.operation), named(m.kind), m.id.control ? group + ", clear-to-send" : group,
+               uint64_t{m.id.iteration}, names(m.id.source), names(m.id.destination), uint64_t{m.id.step},
+               uint64_t{m.id.channel}, uint64_t{m.id.slice}, m.bytes, m.posted - Time(0), m.delivered - Time(0),
+               m.retransmissions, m.marks});
   }
   return std::move(table).finish();
 }

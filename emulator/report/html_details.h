@@ -10,7 +10,7 @@
 namespace rankwire {
 
 /// The patterns of operations with the most total time, at most 200.
-std::string html_groups(const OperationStatistics& operations);
+std::string html_groups(const RunReader& record, const OperationStatistics& operations);
 /// The emulated side's connections that failed.
 std::string html_failures(const RunReader& record);
 /// The 100 slowest messages that were kept.

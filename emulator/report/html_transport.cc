@@ -19,10 +19,17 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kListedRanks = 64;
+/// Stands in the column "Where the time went" of a run that did not record it, so that a reader knows how to.
+constexpr const char* kCausesOff = "needs record.causes: on";
 using HtmlColumn::kText;
 
 Bytes bytes_of(uint64_t count) {
   return Bytes(static_cast<int64_t>(count));
+}
+
+/// "-" where causes were recorded, or the run has none: then there is nothing to know of this row.
+const char* missing_causes(const RunReader& record) {
+  return record.emulated() == nullptr || !record.causes_of_groups(*record.emulated()).empty() ? "-" : kCausesOff;
 }
 
 std::string microseconds_text(Duration duration) {
@@ -32,7 +39,7 @@ std::string microseconds_text(Duration duration) {
 /// Mean rate over the run; "-" where it has no duration.
 std::string rate_text(uint64_t bytes, Duration completion) {
   if (completion <= Duration()) return "-";
-  return fmt::format("{:.3f}", static_cast<double>(bytes) * 8 * 1e3 / static_cast<double>(completion.ps));
+  return readable_gbps(static_cast<double>(bytes) * 8 * 1e3 / static_cast<double>(completion.ps));
 }
 
 std::string latency_table(const RunReader& record, const RecordedRun& run, std::span<const LatencyRow> latencies) {
@@ -129,6 +136,7 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
                    {"CNPs handled"},
                    {"Where the time went", kText}});
   const RankNames rank_names(record);
+  const char* const causes_missing = missing_causes(record);
   for (const size_t rank : order) {
     const bool known = rank < nics.size();
     const auto port = known ? names.find(nics[rank].port) : names.end();
@@ -136,7 +144,7 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
     table.add({rank_names(rank), port == names.end() ? "-" : port->second, known ? nics[rank].ip : "-", s.messages,
                bytes_of(s.bytes), s.packets, s.retransmitted, s.naks, s.rnr_naks, s.timeouts, d.messages,
                bytes_of(d.bytes), d.marks, ranks[rank].rdma.np_cnp_sent, ranks[rank].rdma.rp_cnp_handled,
-               s.causes ? shares_text(*s.causes) : "-"});
+               s.causes ? shares_text(*s.causes) : causes_missing});
   }
   return "<p class=\"note\">On the wire; a message that is split over several queue pairs counts at each.</p>\n" +
          html_shown_of(order.size(), ranks.size(), "ranks.csv") + std::move(table).finish();
@@ -151,6 +159,7 @@ std::string html_flows(const RunReader& record, const FlowStatistics& flows) {
                    {"NAKs"},         {"RNR NAKs"},  {"Time-outs"}, {"CE marks"},
                    {"P50"},          {"P99"},       {"Max"},       {"Where the time went", kText}});
   const RankNames names(record);
+  const char* const causes_missing = missing_causes(record);
   for (const RecordedFlow& row : slowest) {
     const Connection& c = row.flow.connection;
     const FlowCounters& n = row.flow.counters;
@@ -177,7 +186,7 @@ std::string html_flows(const RunReader& record, const FlowStatistics& flows) {
                at(&MessageLatency::p50),
                at(&MessageLatency::p99),
                at(&MessageLatency::max),
-               n.causes ? shares_text(*n.causes) : "-"});
+               n.causes ? shares_text(*n.causes) : causes_missing});
   }
   return "<p class=\"note\">Message completion time of the connection: posted at the source to delivered at the "
          "destination. The slowest first.</p>\n" +
@@ -204,12 +213,13 @@ std::string html_ports(const RunReader& record, const FlowStatistics& flows) {
                    {"CNPs handled"},
                    {"Where the time went", kText}});
   const Duration completion = run->end.completion;
+  const char* const causes_missing = missing_causes(record);
   for (const PortCounters& p : ports) {
     // Once a port, in the row of its first queue.
     const auto of_port = causes.extract(p.port);
     table.add({p.name, p.tx_frames, bytes_of(p.tx_bytes), rate_text(p.tx_bytes, completion), p.rx_frames,
                bytes_of(p.rx_bytes), rate_text(p.rx_bytes, completion), p.tx_refused, p.rx_missed, p.dropped, p.marked,
-               p.rdma.np_cnp_sent, p.rdma.rp_cnp_handled, of_port ? shares_text(of_port.mapped()) : "-"});
+               p.rdma.np_cnp_sent, p.rdma.rp_cnp_handled, of_port ? shares_text(of_port.mapped()) : causes_missing});
   }
   return std::move(table).finish();
 }

@@ -79,7 +79,7 @@ void OperationsCsv::add(const OperationRow& row) {
   if (node.recorded) fmt::format_to(end, "{}", node.recorded->ps);
   const Duration time = row.emulated ? row.emulated->duration() : row.reference->duration();
   if (const auto bandwidth = operation_bandwidth(node, time)) {
-    fmt::format_to(end, ",{:.3f},{:.3f},", bandwidth->algorithm, bandwidth->bus);
+    fmt::format_to(end, ",{},{},", readable_gbps(bandwidth->algorithm), readable_gbps(bandwidth->bus));
   } else {
     fmt::format_to(end, ",,,");
   }

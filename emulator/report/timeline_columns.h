@@ -1,7 +1,7 @@
 // When something was at work, as a row of a picture of bounded size.
 #pragma once
 
-#include <bitset>
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -17,13 +17,18 @@ class TimelineColumns {
   static constexpr int kColumnWidth = 2;  ///< in units of the picture's view box
   static constexpr int kWidth = static_cast<int>(kColumns) * kColumnWidth;
 
-  /// Marks every column that `times` overlaps; `end` (> 0) is that of the picture, and not before that of `times`.
+  /// Adds `times` to the columns that it overlaps, what was added before not twice; they come in order of start. `end`
+  /// (> 0) is that of the picture, and not before that of `times`.
   void mark(OperationTimes times, Time end);
-  /// A rectangle of class `css` for each run of marked columns.
+  /// A rectangle of class `css` for each run of columns of one height: the share of the column's time, standing on
+  /// `top` + `height`, and at least kLeastHeight where there was anything at all.
   std::string svg(int left, int top, int height, const char* css) const;
 
+  static constexpr double kLeastHeight = 0.5;
+
  private:
-  std::bitset<kColumns> columns_;
+  std::array<double, kColumns> covered_{};  // picoseconds
+  Time until_, end_;
 };
 
 }  // namespace rankwire

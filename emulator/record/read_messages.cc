@@ -1,0 +1,102 @@
+// What messages and connections were for.
+#include "emulator/record/read_messages.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "emulator/record/columns.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+namespace {
+
+bool nodes_have_sequences(const Database& database) {
+  return database.prepare("SELECT 1 FROM pragma_table_info('nodes') WHERE name='sequence'").step();
+}
+
+/// Names of process groups by (job, number).
+std::map<std::pair<uint64_t, uint64_t>, std::string> group_names(const Database& database, const RecordedRun& run) {
+  std::map<std::pair<uint64_t, uint64_t>, std::string> names;
+  Statement rows =
+      database.prepare("SELECT DISTINCT job, group_id, \"group\" FROM flows WHERE run=? AND group_id IS NOT NULL");
+  for (rows.bind(run.run); rows.step();) names.try_emplace({count(rows, 0), count(rows, 1)}, rows.text(2));
+  return names;
+}
+
+/// SENDs of different tags have the same numbers, so several may be meant: then what their names have in common, if
+/// that is all but numbers.
+void merge(std::string& name, const std::string& other) {
+  const auto pattern = [](const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+      const bool digit = c >= '0' && c <= '9';
+      if (!digit) out += c;
+      if (digit && (out.empty() || out.back() != '#')) out += '#';
+    }
+    return out;
+  };
+  if (name == other) return;
+  name = pattern(name) == pattern(other) ? pattern(name) : std::string("(several)");
+}
+
+bool is_of(const JoinedMessage& message, uint64_t job, const std::string& group, const std::string& kind) {
+  if (message.id.job != job) return false;
+  if (message.id.group != MessageId::kPointToPoint)
+    return kind != "send" && kind != "receive" && group == message.group;
+  return kind == (message.id.control ? "receive" : "send");
+}
+
+}  // namespace
+
+void name_operations(const Database& database, const RecordedRun& run, std::vector<JoinedMessage>& messages) {
+  if (messages.empty() || !nodes_have_sequences(database)) return;
+  const auto names = group_names(database, run);
+  std::multimap<std::pair<uint64_t, uint64_t>, JoinedMessage*> wanted;  // by source and sequence
+  std::set<uint64_t> sources;
+  for (JoinedMessage& m : messages) {
+    if (const auto name = names.find({uint64_t{m.id.job}, uint64_t{m.id.group}}); name != names.end())
+      m.group = name->second;
+    wanted.emplace(std::pair(uint64_t{m.id.source}, uint64_t{m.id.sequence}), &m);
+    sources.insert(m.id.source);
+  }
+  Statement nodes =
+      database.prepare("SELECT job, sequence, name, kind, \"group\" FROM nodes WHERE rank=? AND sequence IS NOT NULL");
+  for (const uint64_t source : sources) {
+    nodes.reset();
+    for (nodes.bind(source); nodes.step();) {
+      const auto [begin, end] = wanted.equal_range({source, count(nodes, 1)});
+      if (begin == end) continue;
+      const std::string name(nodes.text(2)), kind(nodes.text(3)), group(nodes.text(4));
+      for (auto it = begin; it != end; ++it) {
+        JoinedMessage& m = *it->second;
+        if (!is_of(m, count(nodes, 0), group, kind)) continue;
+        if (m.kind.empty()) {
+          m.operation = name, m.kind = kind;
+        } else {
+          merge(m.operation, name);
+        }
+      }
+    }
+  }
+}
+
+std::vector<TrafficPath> RunReader::traffic_paths(const RecordedRun& run) const {
+  std::map<std::pair<std::string, uint32_t>, TrafficPath> paths;
+  Statement rows = database_.prepare(
+      "SELECT DISTINCT \"group\", CASE WHEN group_id IS NULL THEN source END, path FROM flows WHERE run=? AND "
+      "control=0");
+  for (rows.bind(run.run); rows.step();) {
+    const std::optional<int64_t> source = rows.optional_integer(1);
+    const RankId rank = source ? RankId(static_cast<uint32_t>(*source)) : RankId();
+    TrafficPath& path = paths[{std::string(rows.text(0)), rank.value}];
+    path.group = rows.text(0), path.source = rank;
+    (rows.text(2) == to_string(Path::kWire) ? path.wire : path.local) = true;
+  }
+  std::vector<TrafficPath> list;
+  for (auto& [key, path] : paths) list.push_back(std::move(path));
+  return list;
+}
+
+}  // namespace rankwire
