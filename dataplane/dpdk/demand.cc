@@ -22,6 +22,11 @@ uint64_t frames_memory(uint64_t frames, uint64_t object) {
   return (frames + of_page - 1) / of_page * kOrdinaryPage;
 }
 
+uint64_t object_of(uint32_t capacity) {
+  const auto element = static_cast<uint32_t>(sizeof(rte_mbuf)) + RTE_PKTMBUF_HEADROOM + capacity;
+  return ::rte_mempool_calc_obj_size(element, 0, nullptr);
+}
+
 }  // namespace
 
 uint32_t most_dpdk_devices() {
@@ -36,12 +41,16 @@ std::optional<Bytes> dpdk_memory_limit(const DpdkOptions& options) {
 }
 
 Bytes frame_pool_memory(uint32_t frames, uint32_t capacity) {
-  const auto element = static_cast<uint32_t>(sizeof(rte_mbuf)) + RTE_PKTMBUF_HEADROOM + capacity;
-  const uint64_t object = ::rte_mempool_calc_obj_size(element, 0, nullptr);
+  const uint64_t object = object_of(capacity);
   // The pool itself, a cache for each thread that there may be, and the ring of the free frames.
   const uint64_t pool = sizeof(rte_mempool) + sizeof(rte_mempool_cache) * RTE_MAX_LCORE;
   const auto ring = static_cast<uint64_t>(::rte_ring_get_memsize(std::bit_ceil(frames + 1)));
   return Bytes(static_cast<int64_t>(frames_memory(frames, object) + pool + ring));
+}
+
+Bytes frame_pool_slack(uint32_t frames, uint32_t capacity) {
+  const uint64_t object = object_of(capacity);
+  return Bytes(static_cast<int64_t>(frames_memory(frames, object) - object * frames));
 }
 
 Bytes ring_link_memory(const RingLinkOptions& options) {

@@ -20,10 +20,14 @@ std::optional<Bytes> dpdk_memory_limit(const DpdkOptions& options);
 /// threads, list of free frames.
 Bytes frame_pool_memory(uint32_t frames, uint32_t capacity);
 
-/// The same for what `make_ring_link` makes.
+/// What a pool can do without when it is the last for which there is memory: its frames then lie one behind the other,
+/// across pages.
+Bytes frame_pool_slack(uint32_t frames, uint32_t capacity);
+
+/// The memory of what `make_ring_link` makes.
 Bytes ring_link_memory(const RingLinkOptions& options);
 
-/// The same for the pools of what `open_dpdk_queues` opens; what the driver takes comes on top.
+/// The memory of the pools of what `open_dpdk_queues` opens; what the driver takes comes on top.
 Bytes dpdk_queues_memory(const DpdkPortOptions& options);
 
 }  // namespace rankwire

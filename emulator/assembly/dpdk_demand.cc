@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/dpdk/demand.h"
+#include "dataplane/dpdk/vdev.h"
 
 namespace rankwire {
 namespace {
@@ -79,7 +80,8 @@ void require_room_in_dpdk(const Setup& setup) {
   require_devices(config);
   const std::optional<Bytes> limit = dpdk_memory_limit(options_of(config));
   const Bytes memory = dpdk_memory(setup);
-  if (!limit || memory <= *limit) return;
+  const auto last = PortId(static_cast<uint32_t>(config.ports.size() - 1));
+  if (!limit || memory - frame_pool_slack(frames_of_port(setup, last), kSmallestCapacity) <= *limit) return;
   fail_input(
       "{}: dpdk.memory: {} MiB are too little for the frames of the ports, {} MiB: raise it to {}MiB, or lower "
       "transport.window or switch.buffer, or take fewer ports",
