@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
+#include "emulator/assembly/traffic_split.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {
@@ -78,7 +79,7 @@ nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
   return json;
 }
 
-nlohmann::ordered_json as_json(const Setup& setup) {
+nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
   for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) ranks.push_back(rank_json(setup, r));
   const std::vector<PortLoad> loads = port_loads(setup);
@@ -98,6 +99,7 @@ nlohmann::ordered_json as_json(const Setup& setup) {
   return {{"config", nlohmann::ordered_json::parse(resolved_json(setup.config))},
           {"ranks", ranks},
           {"ports", ports},
+          {"groups", group_traffic_json(groups)},
           {"iterations", setup.config.workload.iterations},
           {"messages_per_iteration", setup.plan.messages_per_iteration},
           {"control_messages_per_iteration", setup.plan.control_messages},
@@ -107,7 +109,20 @@ nlohmann::ordered_json as_json(const Setup& setup) {
           {"warnings", setup.warnings}};
 }
 
-void print_tables(const nlohmann::ordered_json& j) {
+void print_groups(const nlohmann::ordered_json& groups, const std::string& advice) {
+  fmt::print("\n{:<28} {:>6} {:>7} {:>6} {:>18} {:>18}\n", "kind of group", "groups", "members", "stride",
+             "bytes on the wire", "bytes local");
+  for (const auto& g : groups) {
+    const uint64_t count = g["groups"].get<uint64_t>();
+    fmt::print("{:<28} {:>6} {:>7} {:>6} {:>18} {:>18}\n", g["group"].get<std::string>(),
+               count == 0 ? "-" : fmt::to_string(count), g["members"].get<uint32_t>(),
+               g["stride"].is_null() ? "-" : fmt::to_string(g["stride"].get<uint32_t>()),
+               g["bytes_wire_per_iteration"].get<int64_t>(), g["bytes_local_per_iteration"].get<int64_t>());
+  }
+  if (!advice.empty()) fmt::print("{}\n", advice);
+}
+
+void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
   if (j["ports"].empty()) {
     fmt::print("no ports: `rankwire simulate` runs the model alone; {} iteration(s)\n",
                j["iterations"].get<uint32_t>());
@@ -135,6 +150,7 @@ void print_tables(const nlohmann::ordered_json& j) {
                p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
                p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
   }
+  if (!j["groups"].empty()) print_groups(j["groups"], advice);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
     fmt::print("\n{} of the messages clear others to be sent", control);
   fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {} iteration(s)\n",
@@ -151,11 +167,12 @@ int check_configuration(const RunRequest& request) {
   prepare(setup, resolved.config, scratch.path());
   for (const std::string& warning : setup.warnings) log_warning(warning);
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
-  const nlohmann::ordered_json j = as_json(setup);
+  const std::vector<GroupTraffic> groups = group_traffic(setup);
+  const nlohmann::ordered_json j = as_json(setup, groups);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
   } else {
-    print_tables(j);
+    print_tables(j, setup.config.ports.empty() ? "" : mapping_advice(setup, groups));
   }
   std::fflush(stdout);
   return 0;
