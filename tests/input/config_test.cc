@@ -70,12 +70,10 @@ TEST_F(Config, DefaultsAreThoseOfTheHeader) {
   EXPECT_EQ(config.addresses.ip.first, Ipv4Address{0xC6120001});
 }
 
-// A ring port is two of DPDK's 32 devices.
-TEST_F(Config, SeventeenPortsAreNoRingsUnlessTheyAreToBe) {
+TEST_F(Config, MorePortsThanDpdkHasDevicesForAreInMemory) {
   const std::string generate = "workload: {generate: {layers: 2}}\n";
   EXPECT_EQ(load(generate + "ports: {count: 16}\n").ports[15].device, "ring");
   EXPECT_EQ(load(generate + "ports: {count: 17}\n").ports[16].device, "memory");
-  EXPECT_EQ(load(generate + "ports: {count: 17, device: ring}\n").ports[16].device, "ring");
 }
 
 TEST_F(Config, EveryKeyReachesItsField) {
