@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
-#include "emulator/assembly/traffic_split.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/traffic_split.h"
 
 namespace rankwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "emulator/assembly/traffic_split.h"
+#include "emulator/cli/traffic_split.h"
 
 #include <fmt/format.h>
 
