@@ -274,8 +274,9 @@ TEST_F(Config, ThePortsShortFormIsASettingToo) {
 }
 
 TEST_F(Config, ThePortsShortFormTakesEveryKeyOfAPort) {
-  const RunConfig config = load("workload: {traces: t}\nports: {count: 3, name: eth, device: ring, rate: 2Gbps, "
-                                "pfc: software, drain_rate: 1Gbps, receive_buffer: 1MiB, xoff: 512KiB, xon: 128KiB}\n");
+  const RunConfig config = load(
+      "workload: {traces: t}\nports: {count: 3, name: eth, device: ring, rate: 2Gbps, "
+      "pfc: software, drain_rate: 1Gbps, receive_buffer: 1MiB, xoff: 512KiB, xon: 128KiB}\n");
   ASSERT_EQ(config.ports.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     const PortConfig& port = config.ports[i];

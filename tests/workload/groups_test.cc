@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "emulator/workload/process_groups.h"
+#include "tests/temporary_folder.h"
 #include "tests/workload/trace_set.h"
 
 namespace rankwire {
@@ -120,6 +123,20 @@ TEST(ProcessGroups, WhatIsNoListOfGroupsIsAnError) {
                            "[{'pg_name': 'a', 'ranks': [1.5]}]"}) {
     EXPECT_THROW(parse_process_groups(text), Error) << text;
   }
+}
+
+TEST(GroupsBeside, AreThoseOfThePrefixOrOfAllItsFiles) {
+  TemporaryFolder folder;
+  const std::string prefix = (folder / "w").string(), groups = prefix + ".json";
+  for (const char* file : {"w.0.et", "w.1.et", "v.1.et"}) std::ofstream(folder / file) << "trace";
+  EXPECT_EQ(groups_beside({prefix}), "");
+  std::ofstream(groups) << R"({"pair": [0, 1]})";
+  EXPECT_EQ(groups_beside({prefix}), groups);
+  EXPECT_EQ(groups_beside({prefix + ".0.et", prefix + ".1.et"}), groups);
+  EXPECT_EQ(groups_beside({prefix + ".0.et"}), "") << "rank 1 of the group is not among the files";
+  EXPECT_EQ(groups_beside({prefix + ".0.et", (folder / "v.1.et").string()}), "") << "files of two prefixes";
+  std::ofstream(groups) << R"(["no", "groups"])";
+  EXPECT_EQ(groups_beside({prefix}), "");
 }
 
 }  // namespace
