@@ -106,7 +106,10 @@ PreparedRun::~PreparedRun() {
 }
 
 void PreparedRun::close_record() {
-  if (recorder_ && recorder_->has_begun()) folder_.keep();
+  if (recorder_ && recorder_->has_begun()) {
+    has_begun_ = true;
+    folder_.keep();
+  }
   recorder_.reset();
 }
 
@@ -132,12 +135,26 @@ void PreparedRun::record_nodes() {
 std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (!recorder_) fail_run("{}: this run has been run already", folder().string());
   std::vector<CompletedRun> runs;
-  if (kind_ == RunKind::kEmulated) runs.push_back(emulate(control));
-  if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
-    runs.push_back(run_twin("", "capture.pcapng", control));
-  for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
+  try {
+    if (kind_ == RunKind::kEmulated) runs.push_back(emulate(control));
+    if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
+      runs.push_back(run_twin("", "capture.pcapng", control));
+    for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
+  } catch (const Error& error) {
+    record_failure(error);
+    throw;
+  }
   close_record();
   return runs;
+}
+
+void PreparedRun::record_failure(const Error& error) {
+  try {
+    recorder_->fail(error.what());
+    tells_failure_ = true;
+  } catch (const Error&) {  // the first one says more
+  }
+  close_record();
 }
 
 void PreparedRun::complete_capture(Testbed& testbed, const char* file) {

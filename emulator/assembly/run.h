@@ -22,6 +22,7 @@
 
 namespace rankwire {
 
+class Error;
 class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
@@ -73,9 +74,14 @@ class PreparedRun {
   /// it is done or `control` ends it. A verdict that is not ok is a result; Error is thrown when devices cannot be had
   /// or connections not be made.
   std::vector<CompletedRun> run(const RunControl& control);
+  /// After `run`, also one that has thrown: whether anything of it began, so that the folder has a record.
+  bool has_begun() const { return has_begun_; }
+  /// After a `run` that has thrown: whether the record says why.
+  bool tells_failure() const { return tells_failure_; }
 
  private:
   void close_record();
+  void record_failure(const Error& error);
   void take_warnings(size_t first);
   void record_nodes();
   CompletedRun emulate(const RunControl& control);
@@ -88,6 +94,7 @@ class PreparedRun {
   RunFolder folder_;
   Setup setup_;
   std::optional<RunRecorder> recorder_;  ///< until the run has ended
+  bool has_begun_ = false, tells_failure_ = false;
 };
 
 }  // namespace rankwire

@@ -3,16 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/output_file.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
 
@@ -45,12 +48,40 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, bool 
   return ok && !limited ? 0 : 1;
 }
 
+/// A run that ended by an error says so in its summary, as far as that can be written, and on `--json`. `is_written`:
+/// its record says so, too.
+void give_up(const std::filesystem::path& folder, const RunRequest& request, const Error& error, bool is_written) {
+  nlohmann::ordered_json json;
+  try {
+    json = rankwire::summary(RunReader(folder));
+  } catch (const Error&) {  // nothing of the record was written
+  }
+  json["verdict"] = "failed";
+  json["reason"] = error.what();
+  json["reason_code"] = is_written ? "error" : "not_written";
+  const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (request.form == OutputForm::kJson) fmt::print("{}", text);
+  std::fflush(stdout);
+  try {
+    write_file(folder / "summary.json", text);
+  } catch (const Error&) {  // for which the error may be the reason
+  }
+}
+
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   PreparedRun prepared(resolved,
                        {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
-  const std::vector<CompletedRun> runs = prepared.run(control());
-  return finish(prepared.folder(), request, all_ok(runs));
+  bool is_recorded = false;
+  try {
+    const std::vector<CompletedRun> runs = prepared.run(control());
+    is_recorded = true;
+    return finish(prepared.folder(), request, all_ok(runs));
+  } catch (const Error& error) {
+    // What fails once the record is complete is the writing of the report.
+    if (prepared.has_begun()) give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure());
+    throw;
+  }
 }
 
 }  // namespace
@@ -72,7 +103,15 @@ int run_simulation(const RunRequest& request, const RunConfig& config, bool twin
 }
 
 int draw_report(const std::filesystem::path& folder, const std::string& formats) {
-  write_report(folder, formats.empty() ? standard_formats() : parse_formats(formats));
+  const ReportFormats drawn = formats.empty() ? standard_formats() : parse_formats(formats);
+  const RunReader reader(folder);
+  if (std::ranges::any_of(reader.runs(), &RecordedRun::at_work))
+    log_warning(
+        fmt::format("{}: a run is writing into this folder; this is what it has recorded so far", folder.string()));
+  // First, since it can be shown where no file can be written.
+  if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", summary_table(reader));
+  std::fflush(stdout);
+  write_report(folder, drawn);
   return 0;
 }
 

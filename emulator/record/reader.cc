@@ -1,6 +1,11 @@
 #include "emulator/record/reader.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "base/transport_counters.h"
 #include "emulator/record/columns.h"
@@ -26,20 +31,87 @@ Time time_or_never(std::optional<int64_t> ps) {
   return ps ? Time(*ps) : Time::never();
 }
 
+/// Whether another process holds the folder's lock, as a run does that writes into it.
+bool is_locked(const std::filesystem::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool locked = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(descriptor);
+  return locked;
+}
+
+/// " of rankwire 0.1.0", where the record says it.
+std::string writer_of(const Database& database) {
+  try {
+    Statement row = database.prepare("SELECT value FROM record WHERE key='version'");
+    if (row.step()) return " of rankwire " + row.text(0);
+  } catch (const Error&) {  // there is no such table in this version
+  }
+  return {};
+}
+
+/// What the program that wrote a record drew of it.
+std::string drawn_beside(const std::filesystem::path& file) {
+  std::string names;
+  for (const char* name : {"summary.json", "report.html", "operations.csv"}) {
+    if (std::filesystem::exists(file.parent_path() / name)) names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names.empty() ? "" : "; what that program drew is still there: " + names;
+}
+
+/// Columns that older records do not have, which readers do without.
+constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {{"nodes", "timed_by"}, {"nodes", "sequence"}};
+
+/// A column may have been added without another version. Tables that are missing are not asked for.
+void require_columns(const Database& database, const std::filesystem::path& file) {
+  static const std::vector<std::pair<std::string, std::string>> columns = [] {
+    Database schema(":memory:", Database::Access::kCreate);
+    schema.execute(kRecordSchema);
+    std::vector<std::pair<std::string, std::string>> list;
+    Statement rows =
+        schema.prepare("SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type='table'");
+    while (rows.step()) {
+      const std::string table = rows.text(0), column = rows.text(1);
+      const bool dispensable = std::ranges::any_of(
+          kDispensable, [&](const auto& known) { return known.first == table && known.second == column; });
+      if (!dispensable) list.emplace_back(table, column);
+    }
+    return list;
+  }();
+  Statement has = database.prepare("SELECT count(*), total(name=?) FROM pragma_table_info(?)");
+  for (const auto& [table, column] : columns) {
+    has.bind(column, table);
+    has.step();
+    const bool missing = has.integer(0) > 0 && has.real(1) == 0;
+    has.reset();
+    if (missing)
+      fail_input("{}: a record{} without the column {}.{}, which this program reads{}", file.string(),
+                 writer_of(database), table, column, drawn_beside(file));
+  }
+}
+
 }  // namespace
 
 void require_run_record(const std::filesystem::path& file) {
+  const bool at_work = is_locked(file.parent_path());
+  const char* beginning = "a run is about to begin in this folder and has recorded nothing yet";
   if (!std::filesystem::exists(file)) {
+    if (at_work) fail_input("{}: {}", file.string(), beginning);
     fail_input("{}: no such file; a run folder holds run.sqlite", file.string());
   }
   const Database database(file, Database::Access::kRead);
   if (database.integer("PRAGMA application_id") != kRecordApplicationId) {
+    if (at_work) fail_input("{}: {}", file.string(), beginning);
+    if (std::filesystem::file_size(file) == 0)
+      fail_input("{}: is empty; the run that made it could not write, perhaps to a full disk", file.string());
     fail_input("{}: not a run record", file.string());
   }
   const int64_t version = database.integer("PRAGMA user_version");
   if (version != kRecordVersion) {
-    fail_input("{}: record version {}, but this program reads version {}", file.string(), version, kRecordVersion);
+    fail_input("{}: record version {}{}, but this program reads version {}{}", file.string(), version,
+               writer_of(database), kRecordVersion, drawn_beside(file));
   }
+  require_columns(database, file);
 }
 
 RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), database_(opened(folder / "run.sqlite")) {
@@ -92,6 +164,7 @@ RecordedRun RunReader::read_run(const Statement& row) const {
   if (run.ended) {
     read_end(run, row);
   } else {
+    run.at_work = is_locked(folder_);
     run.end.verdict = "interrupted";
     run.end.reason = interruption(run);
   }
@@ -153,7 +226,11 @@ std::string RunReader::interruption(const RecordedRun& run) const {
   Statement rows = database_.prepare("SELECT count(*) FROM operations WHERE run=?");
   rows.bind(run.run);
   rows.step();
-  return fmt::format("the {} run has no end: its process was stopped, or is still at work; {} operations are recorded",
+  if (run.at_work) {
+    return fmt::format("the {} run is still at work; {} operations are recorded so far", to_string(run.start.fidelity),
+                       rows.integer(0));
+  }
+  return fmt::format("the {} run has no end: its process was stopped, or could not write; {} operations are recorded",
                      to_string(run.start.fidelity), rows.integer(0));
 }
 

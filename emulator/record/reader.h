@@ -15,7 +15,8 @@
 
 namespace rankwire {
 
-/// Throws Error(kInput) unless the file is a run record of a version that this program reads.
+/// Throws Error(kInput) unless the file is a run record of a version that this program reads, with all its columns. The
+/// error says who wrote it, and whether a run is about to.
 void require_run_record(const std::filesystem::path& file);
 
 /// One row of `runs`. A run that never ended has the verdict "interrupted" with a reason, no completion time, and zero
@@ -24,7 +25,8 @@ struct RecordedRun {
   uint32_t run = 0;
   RunStart start;
   bool ended = false;
-  RunEnd end;  ///< without what a function of RunReader reads: flows, ports, latencies, NICs
+  bool at_work = false;  ///< not ended, and another process holds the run folder
+  RunEnd end;            ///< without what a function of RunReader reads: flows, ports, latencies, NICs
   RecordLoss loss;
   std::optional<MessageLatency> latency;  ///< of all messages but control messages
 };

@@ -9,6 +9,7 @@
 #include "emulator/record/reader.h"
 #include "emulator/record/ring_sink.h"
 #include "emulator/record/run_store.h"
+#include "emulator/record/schema.h"
 
 namespace rankwire {
 namespace {
@@ -17,13 +18,20 @@ constexpr size_t kBatch = 4096;
 constexpr size_t kSamplesAtOnce = 4096;
 constexpr std::chrono::milliseconds kPollInterval{2};
 
+/// A record of any version may be replaced, and what a run left that could write nothing.
+void require_replaceable(const std::filesystem::path& file) {
+  if (std::filesystem::is_regular_file(file) && std::filesystem::file_size(file) == 0) return;
+  if (Database(file, Database::Access::kRead).integer("PRAGMA application_id") != kRecordApplicationId)
+    fail_input("{}: not a run record", file.string());
+}
+
 std::filesystem::path fresh_file(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail_run("{}: cannot make the run folder: {}", folder.string(), error.message());
   const std::filesystem::path file = folder / "run.sqlite";
   if (std::filesystem::exists(file)) {
-    require_run_record(file);
+    require_replaceable(file);
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
       std::filesystem::remove(file.string() + suffix, error);
       if (error) fail_run("{}{}: cannot replace the record: {}", file.string(), suffix, error.message());
@@ -61,6 +69,10 @@ class RunRecorder::Writer {
   }
 
   void begin(const RunStart& start);
+  bool is_open() {
+    const std::lock_guard lock(mutex_);
+    return !sinks_.empty();
+  }
   bool has_begun() {
     const std::lock_guard lock(mutex_);
     return run_ != 0;
@@ -303,6 +315,10 @@ RunRecorder::Following::~Following() {
 
 void RunRecorder::end(const RunEnd& end) {
   writer_->end(end);
+}
+
+void RunRecorder::fail(const std::string& reason) {
+  if (writer_->is_open()) writer_->end({.verdict = "failed", .reason = reason});
 }
 
 void RunRecorder::flush() {

@@ -63,6 +63,8 @@ class RunRecorder {
    private:
     RunRecorder& recorder_;
   };
+  /// Closes the open run as failed, if one is open, without what it measured.
+  void fail(const std::string& reason);
   /// Closes the open run when no shard pushes any more.
   void end(const RunEnd& end);
 

@@ -4,14 +4,26 @@
 
 namespace rankwire {
 
+std::string reason_code(const RunReader& record, const RecordedRun& run) {
+  if (!run.ended) return run.at_work ? "running" : "no_end";
+  const RunEnd& end = run.end;
+  if (end.verdict == "ok") return "completed";
+  if (end.verdict == "stalled") return "no_progress";
+  if (end.verdict == "interrupted") return "signal";
+  if (end.reason.starts_with("deadline of ")) return "deadline";
+  if (end.counters.messages_failed != 0 || !record.failures(run).empty()) return "message_failed";
+  if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) return "wrong_delivery";
+  return "error";
+}
+
 RecordVerdict verdict_of(const RunReader& record) {
   std::vector<const RecordedRun*> runs = record.models();
   if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
-  if (runs.empty()) return {"interrupted", "the record ends before any run began"};
+  if (runs.empty()) return {"interrupted", "the record ends before any run began", "not_begun"};
   for (const RecordedRun* run : runs) {
-    if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason};
+    if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason, reason_code(record, *run)};
   }
-  return {"ok", runs.front()->end.reason};
+  return {"ok", runs.front()->end.reason, "completed"};
 }
 
 FidelityAssessment assess_fidelity(const RunReader& record) {

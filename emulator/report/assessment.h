@@ -9,10 +9,13 @@
 
 namespace rankwire {
 
+/// Why a run ended, as one word: `reason_code` of docs/metrics.md.
+std::string reason_code(const RunReader& record, const RecordedRun& run);
+
 /// The verdict of the first run, emulated before references, that is not "ok"; "ok" when all are; "interrupted" when
 /// the record has no run.
 struct RecordVerdict {
-  std::string verdict, reason;
+  std::string verdict, reason, code;
 };
 RecordVerdict verdict_of(const RunReader& record);
 

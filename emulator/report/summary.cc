@@ -267,6 +267,7 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   json["config"] = config_json(record.config());
   json["verdict"] = verdict.verdict;
   json["reason"] = verdict.reason;
+  json["reason_code"] = verdict.code;
   json["fidelity"] = fidelity.fidelity;
   json["fidelity_reasons"] = fidelity.reasons;
   json["bytes_wire"] = of_principal([](const RunEnd& end) { return end.bytes_wire.count; });

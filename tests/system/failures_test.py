@@ -1,8 +1,10 @@
 """How runs end that do not end well: with a verdict, a reason that names who and where, and a readable record."""
 
 import contextlib
+import json
 import signal
 import sqlite3
+import subprocess
 import time
 import unittest
 
@@ -37,7 +39,7 @@ class Failing(RankwireTest):
 class NothingArrives(Failing):
     def test_failure_names_ranks_operation_and_cause(self):
         run = self.call("run", self.one_all_reduce(switch={"loss": "100%"}), status=FAILED)
-        self.assertEqual(run.summary["verdict"], "failed")
+        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("failed", "message_failed"))
         reason = run.summary["reason"].splitlines()[0]
         self.assertIn("retry count exceeded", reason)
         self.assertIn("sum of gradients", reason)
@@ -67,7 +69,7 @@ class NothingArrives(Failing):
             switch={"loss": "100%"}, transport={"timeout": 20}, run={"stall_timeout": "300ms"}
         )
         run = self.call("run", config, status=FAILED)
-        self.assertEqual(run.summary["verdict"], "stalled")
+        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("stalled", "no_progress"))
         first, *waits = run.summary["reason"].splitlines()
         self.assertIn("no progress", first)
         self.assertEqual(len(waits), RANKS)
@@ -105,7 +107,7 @@ class NothingArrives(Failing):
         config = self.one_all_reduce(transport={"timeout": 20}, run={"deadline": "2s"})
         config["ports"]["rate"] = "1Mbps"
         run = self.call("simulate", config, "--twin", status=FAILED)
-        self.assertEqual(run.summary["verdict"], "failed")
+        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("failed", "deadline"))
         self.assertIn("deadline of 2 s", run.summary["reason"])
 
 
@@ -184,13 +186,31 @@ class Interruption(Failing):
                 status, operations = self.end_with(number)
                 self.assertEqual(status, FAILED)
                 self.assert_readable(Run(self.out), operations)
+                self.assertEqual(Run(self.out).summary["reason_code"], "signal")
 
     def test_kill_leaves_a_record_to_report(self):
         status, operations = self.end_with(signal.SIGKILL)
         self.assertEqual(status, -signal.SIGKILL)
         report = rankwire("report", self.out)
-        self.assertEqual(report.returncode, OK, report.stderr)
+        self.assertEqual((report.returncode, report.stderr), (OK, ""))
+        self.assertIn("interrupted: the emulated run has no end", report.stdout)
         self.assert_readable(Run(self.out), operations)
+        self.assertEqual(Run(self.out).summary["reason_code"], "no_end")
+
+    def test_report_of_a_run_at_work(self):
+        process = start("run", self.config, "--quiet", "--out", self.out)
+        try:
+            self.wait_until(process, lambda: self.recorded() >= self.ENOUGH, "operations in the record")
+            report = rankwire("report", self.out)
+            self.assertEqual(report.returncode, OK, report.stderr)
+            self.assertIn(f"warning: {self.out}: a run is writing into this folder", report.stderr)
+            self.assertIn("interrupted: the emulated run is still at work", report.stdout)
+            run = Run(self.out)
+            self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("interrupted", "running"))
+            self.assertGreaterEqual(len([row for row in run.rows("operations") if row["emulated_end_ps"]]), self.ENOUGH)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 class InterruptedStorm(Failing):
@@ -241,6 +261,72 @@ class InterruptedStorm(Failing):
                 return connection.execute("SELECT total(dropped) FROM storms WHERE run = 1").fetchone()[0]
             except sqlite3.OperationalError:  # the tables are not there yet
                 return 0
+
+
+class FullDisk(Failing):
+    """A run into a file system that has no room for its record."""
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", self.disk],
+                                 capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest(f"a small file system needs root: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", self.disk], check=False)
+
+    def test_the_summary_says_so_and_the_report_shows_what_there_is(self):
+        # Some 30,000 operations, in memory as in virtual time: many times the file system's 1 MiB.
+        chakra.write_ranks(self.folder / "t", [[
+            chakra.collective(chakra.ALL_REDUCE, 4096, id=i, name=f"gradient {i}") for i in range(500)
+        ]] * RANKS)
+        config = self.configuration({
+            "workload": {"traces": str(self.folder / "t"), "iterations": 15},
+            "hosts": {"count": RANKS, "npus": 1},
+            "ports": {"count": RANKS, "device": "memory", "rate": "100Gbps"},
+        })
+        out = self.disk / "run"
+        process = rankwire("simulate", config, "--json", "--out", out)
+        self.assert_one_line_error(process, FAILED, str(out / "run.sqlite"), "full")
+        summary = json.loads(process.stdout)
+        self.assertEqual((summary["verdict"], summary["reason_code"]), ("failed", "not_written"))
+        self.assertIn("full", summary["reason"])
+        # On the full file system nothing can be drawn; what is there is shown.
+        report = rankwire("report", out)
+        self.assertEqual(report.returncode, FAILED, report.stdout + report.stderr)
+        self.assertIn("interrupted: the reference run has no end", report.stdout)
+        self.assertRegex(report.stderr, "^error: .*cannot be written; is the disk full")
+        self.assertEqual(len(report.stderr.splitlines()), 1)
+
+
+class OtherVersions(Failing):
+    """Records that another version of the program wrote."""
+
+    def recorded(self, *statements):
+        config = self.one_all_reduce()
+        config["ports"]["device"] = "memory"
+        run = self.call("simulate", config)
+        with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+        return run
+
+    def test_a_version_that_cannot_be_read_is_named(self):
+        run = self.recorded("UPDATE record SET value = '0.0.7' WHERE key = 'version'", "PRAGMA user_version = 1")
+        self.assert_one_line_error(rankwire("report", run.folder), USAGE, "record version 1 of rankwire 0.0.7",
+                                   "reads version", "summary.json, report.html, operations.csv")
+        run = self.recorded("UPDATE record SET value = '0.0.8' WHERE key = 'version'",
+                            "ALTER TABLE warnings DROP COLUMN text")
+        self.assert_one_line_error(rankwire("report", run.folder), USAGE, "of rankwire 0.0.8",
+                                   "without the column warnings.text", "summary.json, report.html, operations.csv")
+
+    def test_one_of_an_older_version_can_be_overwritten(self):
+        run = self.recorded("PRAGMA user_version = 1")
+        process = rankwire("simulate", self.folder / "test.yaml", "--out", run.folder)
+        self.assert_one_line_error(process, USAGE, "this folder holds a run")
+        self.assertEqual(self.call("simulate", self.folder / "test.yaml").summary["verdict"], "ok")
 
 
 class Environment(Failing):

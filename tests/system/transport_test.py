@@ -3,7 +3,7 @@ and frames lost: each message once and unharmed, whatever it travels by. And som
 
 import unittest
 
-from rankwire import FAILED, SOURCE, RankwireTest, rankwire, transformer
+from rankwire import FAILED, SOURCE, RankwireTest, Run, rankwire, transformer
 
 WAYS = {
     "send": {"transport": {"verb": "send_imm"}},
@@ -99,6 +99,9 @@ class Ways(RankwireTest):
         config["transport"] |= {"resolve_deadline": "200ms", "resolve_interval": "20ms"}
         process = rankwire("run", self.configuration(config), "--quiet", "--out", self.folder / "run")
         self.assert_one_line_error(process, FAILED, "198.18.0.", "no answer to ARP in 0.2 s")
+        summary = Run(self.folder / "run").summary
+        self.assertEqual((summary["verdict"], summary["reason_code"]), ("failed", "error"))
+        self.assertIn("no answer to ARP in 0.2 s", summary["reason"])
 
 
 if __name__ == "__main__":
