@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "dataplane/dpdk/demand.h"
-#include "tests/cli/tiny_run.h"
+#include "tests/assembly/tiny_run.h"
 #include "tests/temporary_folder.h"
 
 namespace rankwire {

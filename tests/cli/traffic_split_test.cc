@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/cli/tiny_run.h"
+#include "tests/assembly/tiny_run.h"
 #include "tests/temporary_folder.h"
 
 namespace rankwire {
