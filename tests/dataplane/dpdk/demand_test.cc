@@ -10,13 +10,16 @@ namespace {
 
 using DpdkDemand = testing::Dpdk;
 
+// Names, zones and what DPDK keeps of each device.
+constexpr int64_t kBeside = 512 << 10;
+
 int64_t allocated() {
   rte_malloc_socket_stats stats{};
   EXPECT_EQ(::rte_malloc_get_socket_stats(0, &stats), 0);
   return static_cast<int64_t>(stats.heap_allocsz_bytes);
 }
 
-// What is foreseen beside what DPDK has handed out; names, zones and the two devices are some KiB more.
+// What is foreseen beside what DPDK has handed out.
 TEST_F(DpdkDemand, ALinkTakesWhatIsForeseen) {
   environment();
   for (const RingLinkOptions& options :
@@ -25,7 +28,7 @@ TEST_F(DpdkDemand, ALinkTakesWhatIsForeseen) {
     const auto link = make_ring_link(environment(), "demand", options);
     const int64_t taken = allocated() - before, foreseen = ring_link_memory(options).count;
     EXPECT_GE(taken, foreseen);
-    EXPECT_LE(taken, foreseen + (256 << 10));
+    EXPECT_LE(taken, foreseen + kBeside);
   }
 }
 
@@ -37,7 +40,7 @@ TEST_F(DpdkDemand, QueuesTakeWhatIsForeseen) {
   const auto queues = open_dpdk_queues(environment(), "net_null7", options);
   const int64_t taken = allocated() - before, foreseen = dpdk_queues_memory(options).count;
   EXPECT_GE(taken, foreseen);
-  EXPECT_LE(taken, foreseen + (256 << 10));
+  EXPECT_LE(taken, foreseen + kBeside);
 }
 
 TEST_F(DpdkDemand, ArgumentsOfTheUserDecideThemselves) {
