@@ -22,27 +22,38 @@ enum class FabricEventKind : uint8_t {
   kPause,     ///< flow control from the next switch; argument: priorities | those to be paused << 8
   kRefresh,   ///< priorities that are paused must be told so again
   kWatchdog,  ///< look for pause storms
-  kDeliver,   ///< a frame on the line is at the host; argument: its handle
+  kDeliver,   ///< the first frame on the line is at the host
 };
 
-struct FabricEvent {
+/// Two words, passed as such: one that lies in memory would be read whole before it is written whole.
+class FabricEvent {
+ public:
+  FabricEvent() = default;
+  FabricEvent(Time when, uint32_t port, FabricEventKind kind, uint32_t argument) noexcept
+      : at(when), what_(uint64_t{argument} << 32 | static_cast<uint32_t>(kind) << 28 | port) {}
+
   Time at;
-  uint32_t port : 28;
-  FabricEventKind kind : 4;
-  uint32_t argument;
+  uint32_t port() const noexcept { return static_cast<uint32_t>(what_) & kPort; }
+  FabricEventKind kind() const noexcept { return static_cast<FabricEventKind>(static_cast<uint32_t>(what_) >> 28); }
+  uint32_t argument() const noexcept { return static_cast<uint32_t>(what_ >> 32); }
 
   /// Orders what happens at one time: as if drawn by lot, so that no port is preferred, but always alike, whatever was
   /// pushed first. No two ports or kinds draw the same.
   uint32_t turn() const noexcept {
-    return ((static_cast<uint32_t>(kind) << 28 | port) + static_cast<uint32_t>(at.ps) * 0x85EBCA6Bu) * 0x9E3779B1u;
+    return (static_cast<uint32_t>(what_) + static_cast<uint32_t>(at.ps) * 0x85EBCA6Bu) * 0x9E3779B1u;
   }
+
+ private:
+  static constexpr uint32_t kPort = (1u << 28) - 1;
+  uint64_t what_;
 };
 static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) == 16);
 
 /// Events by windows of time, and within a window by groups of ports, each of which is a switch: one after the other
 /// has all that happens to it in the window, in the order of time and turn, while what it works with is in the caches.
 /// That is right as long as no group pushes an event of another for the window that is open (conservative windows:
-/// Lubachevsky, "Efficient distributed event-driven simulations of multiple-loop networks", CACM 1989).
+/// Lubachevsky, "Efficient distributed event-driven simulations of multiple-loop networks", CACM 1989). A single group
+/// has no such bound, and takes as many windows at once as it is told.
 ///
 /// A window consists of slots, whose events wait in the order of pushing until it is opened, and are then sorted, digit
 /// by digit when they are many; those that are many windows ahead wait in a heap. So push and take need a time that
@@ -60,6 +71,7 @@ class FabricAgenda {
         bits_(static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>((width_ << shift_) - 1)))),
         group_bits_(static_cast<uint32_t>(
             groups_.empty() ? 0 : std::bit_width(*std::max_element(groups_.begin(), groups_.end())))),
+        single_(group_bits_ == 0),
         capacity_(capacity),
         current_(first_of_window(Time::long_ago())),
         own_(capacity),
@@ -67,7 +79,6 @@ class FabricAgenda {
         batch_(capacity + kMostBehind + 1),
         sorting_(capacity + kMostBehind + 1) {
     far_.reserve(capacity);
-    earliest_.fill(Time::never());
   }
 
   uint32_t size() const noexcept { return size_; }
@@ -95,14 +106,20 @@ class FabricAgenda {
     return at == Time::never() ? at : Time((first_of_window(at) + width_) << shift_);
   }
 
-  /// Opens the window of the first event, for what is before `limit`. No window is open, and next() < limit.
+  /// Opens the window of the first event, for what is before `limit`; of a single group, that and the next ones up to
+  /// `limit`, since nothing between groups ends them. No window is open, and next() < limit.
   void open(Time limit) noexcept {
     assert(!is_open() && waiting_ < limit);
-    current_ = std::max(current_, first_of_window(waiting_));
-    end_ = std::min(limit, Time((current_ + width_) << shift_));
-    while (!far_.empty() && far_.front().at < end_) put(pop_far());
-    gather();
-    sort();
+    position_ = count_ = 0;
+    if (single_) {
+      gather_slots(limit);
+    } else {
+      current_ = std::max(current_, first_of_window(waiting_));
+      end_ = std::min(limit, Time((current_ + width_) << shift_));
+      take_in_far();
+      for (int64_t slot = current_; slot < current_ + width_; ++slot) gather(place_of(slot));
+      sort();
+    }
     std::fill_n(&batch_[count_], kMostBehind + 1, FabricEvent{Time::never(), 0, FabricEventKind::kWake, 0});
     find_waiting();
   }
@@ -133,24 +150,26 @@ class FabricAgenda {
   static constexpr int64_t kSlots = 2048;   // at hand, a power of two
   static constexpr uint32_t kSlotBits = 4;  // of the slots of a window, which are 8 .. 15
   static constexpr Duration kLongest{1 << 24};
-  static constexpr uint32_t kDigit = 10;  // bits
-  static constexpr uint32_t kFew = 128;   // events that are sooner compared than counted
+  static constexpr uint32_t kDigit = 10;    // bits
+  static constexpr uint32_t kFew = 128;     // events that are sooner compared than counted
+  static constexpr uint32_t kVeryFew = 24;  // that are sooner compared each with the one before
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct alignas(64) Block {
     static constexpr uint32_t kEvents = 63;
+    uint32_t next;  ///< beside the first events: few blocks have more
     std::array<FabricEvent, kEvents> events;
-    uint32_t next;
   };
   static_assert(sizeof(Block) == 1024);
   /// Events of a slot: all blocks are full but the first.
   struct Waiting {
+    Time earliest = Time::never();
     uint32_t first = kNone;
     uint32_t used = Block::kEvents;  ///< of the first block
   };
   using Counts = std::array<uint32_t, 1u << kDigit>;
 
-  uint32_t group_of(const FabricEvent& event) const noexcept { return groups_[event.port]; }
+  uint32_t group_of(const FabricEvent& event) const noexcept { return groups_[event.port()]; }
   /// Slots are numbered from time 0 on, and this is where those at hand stand.
   int64_t slot_at(Time at) const noexcept { return at.ps >> shift_; }
   static uint32_t place_of(int64_t slot) noexcept { return static_cast<uint32_t>(slot & (kSlots - 1)); }
@@ -174,7 +193,7 @@ class FabricAgenda {
   }
 
   // Not inline: what they need is not to weigh on the way that most events take.
-  [[gnu::noinline]] void push_far(const FabricEvent& event) noexcept {
+  [[gnu::noinline]] void push_far(FabricEvent event) noexcept {
     far_.push_back(event);
     std::push_heap(far_.begin(), far_.end(), is_after);
   }
@@ -187,7 +206,7 @@ class FabricAgenda {
 
   bool has_own() const noexcept { return own_begin_ < own_end_; }
   /// They come nearly in their order, and few at a time.
-  void push_own(const FabricEvent& event) noexcept {
+  void push_own(FabricEvent event) noexcept {
     if (!has_own()) {
       own_begin_ = own_end_ = 0;
     } else if (own_end_ == capacity_) {
@@ -200,12 +219,12 @@ class FabricAgenda {
   }
 
   /// What is late is put into the first slot that can still be opened.
-  void put(const FabricEvent& event) noexcept {
+  void put(FabricEvent event) noexcept {
     const uint32_t place = place_of(std::max(current_, slot_at(event.at)));
     Waiting& waiting = waiting_events_[place];
     if (waiting.used == Block::kEvents) add_block(waiting);
     blocks_[waiting.first].events[waiting.used++] = event;
-    earliest_[place] = std::min(earliest_[place], event.at);
+    waiting.earliest = std::min(waiting.earliest, event.at);
     occupied_[place / 64] |= uint64_t{1} << place % 64;
   }
 
@@ -213,17 +232,48 @@ class FabricAgenda {
     const uint32_t block = free_ == kNone ? touched_++ : free_;
     if (block == free_) free_ = blocks_[block].next;
     blocks_[block].next = waiting.first;
-    waiting = {block, 0};
+    waiting.first = block;
+    waiting.used = 0;
   }
 
-  /// Into the batch goes what waits for the current window; what is not before its end waits on.
-  void gather() noexcept {
-    position_ = count_ = 0;
-    for (int64_t slot = current_; slot < current_ + width_; ++slot) gather(place_of(slot));
+  /// What is not far any more.
+  void take_in_far() noexcept {
+    while (!far_.empty() && far_.front().at < end_) put(pop_far());
   }
+
+  /// The first slot with an event and those up to `limit`, but no more than half of what is at hand. Each is put in
+  /// order by itself.
+  void gather_slots(Time limit) noexcept {
+    current_ = std::max(current_, slot_at(waiting_));
+    const int64_t last = std::min(current_ + kSlots / 2, std::max(current_, slot_at(limit - Duration(1))));
+    end_ = std::min(limit, Time((last + 1) << shift_));
+    take_in_far();
+    for (int64_t slot = current_; slot <= last; ++slot) {
+      const uint32_t place = place_of(slot);
+      if (const uint64_t occupied = occupied_[place / 64] >> place % 64; occupied == 0) {
+        slot |= 63;  // the last of this word
+      } else {
+        slot += std::countr_zero(occupied);
+        if (slot > last) break;
+        const uint32_t first = count_;
+        gather(place_of(slot));
+        order_from(first);
+      }
+    }
+    current_ = last;
+  }
+
+  /// The batch from `first` on: one group's events, which mostly have come in their order.
+  void order_from(uint32_t first) noexcept {
+    if (count_ - first > kVeryFew) return std::sort(&batch_[first], &batch_[count_], is_before);
+    for (uint32_t i = first + 1; i < count_; ++i) {
+      for (uint32_t k = i; k > first && is_before(batch_[k], batch_[k - 1]); --k) std::swap(batch_[k], batch_[k - 1]);
+    }
+  }
+
+  /// Into the batch goes what waits in the slot; what is not before the window's end waits on.
   void gather(uint32_t place) noexcept {
     Waiting waiting = std::exchange(waiting_events_[place], {});
-    earliest_[place] = Time::never();
     occupied_[place / 64] &= ~(uint64_t{1} << place % 64);
     while (waiting.first != kNone) {
       const Block& block = blocks_[waiting.first];
@@ -237,7 +287,8 @@ class FabricAgenda {
       const uint32_t next = block.next;
       blocks_[waiting.first].next = free_;
       free_ = waiting.first;
-      waiting = {next, Block::kEvents};
+      waiting.first = next;
+      waiting.used = Block::kEvents;
     }
   }
 
@@ -280,7 +331,8 @@ class FabricAgenda {
       if (word == 0) bits &= ~uint64_t{0} << first % 64;
       if (word == kWords) bits &= ~(~uint64_t{0} << first % 64);
       if (bits == 0) continue;
-      waiting_ = std::min(waiting_, earliest_[number * 64 + static_cast<uint32_t>(std::countr_zero(bits))]);
+      waiting_ =
+          std::min(waiting_, waiting_events_[number * 64 + static_cast<uint32_t>(std::countr_zero(bits))].earliest);
       return;
     }
   }
@@ -290,6 +342,7 @@ class FabricAgenda {
   const int64_t width_;   ///< of a window, in slots
   const uint32_t bits_;   ///< of times since a window's begin
   const uint32_t group_bits_;
+  const bool single_;  ///< all ports are of group 0
   const uint32_t capacity_;
   uint32_t size_ = 0;
   // The open window.
@@ -301,7 +354,6 @@ class FabricAgenda {
   // What waits for a window.
   Time waiting_ = Time::never();  ///< the first of it
   std::array<Waiting, kSlots> waiting_events_{};
-  std::array<Time, kSlots> earliest_;
   std::array<uint64_t, kSlots / 64> occupied_{};  ///< a bit a slot
   std::vector<FabricEvent> far_;                  ///< a heap
   UntouchedArray<Block> blocks_;

@@ -102,7 +102,7 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
     return drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;
-  if (port.is_host && (packet.destination == FabricPacket::kUnread || learned_)) {
+  if (port.is_host && (packet.destination == FabricPacket::kUnread || moved_)) {
     const Frame& frame = packets_.frame(handle);
     if (const std::optional<PauseFrame> pause = read_pause(frame)) {
       release(handle);
@@ -128,34 +128,36 @@ void VirtualFabric::arrive(uint32_t number, uint32_t handle, Time now) noexcept 
 }
 
 /// Reads the headers of a host's frame while they are in the caches, unless the frame tells where a station is, is for
-/// others than one host, or stations may have moved before it is in the switch.
+/// others than one host, or stations move: they may before it is in the switch.
 void VirtualFabric::read_early(uint32_t number, const Frame& frame, FabricPacket& packet) noexcept {
   packet.destination = FabricPacket::kUnread;
-  if (learned_ || is_runt(frame)) return __builtin_prefetch(frame.head);
-  const FrameHeaders headers = read_headers(frame, options_.balancing);
+  if (moved_ || is_runt(frame)) return __builtin_prefetch(frame.head);
+  const FrameHeaders headers = read_headers(frame);
   if (is_group(headers.source) || is_group(headers.destination) ||
       stations_.port_of(headers.source) != static_cast<uint16_t>(number - first_host_port_))
     return;
-  note_headers(number, headers, packet);
+  note_headers(number, frame, headers, packet);
   packet.destination = stations_.port_of(headers.destination).value_or(FabricPacket::kUnread);
 }
 
 /// Reads a host's frame, once for all switches. False when it goes no further.
 bool VirtualFabric::classify(uint32_t number, const Frame& frame, FabricPacket& packet) noexcept {
   if (is_runt(frame)) return false;
-  const FrameHeaders headers = read_headers(frame, options_.balancing);
+  const FrameHeaders headers = read_headers(frame);
   const auto host = static_cast<uint16_t>(number - first_host_port_);
-  if (!is_group(headers.source)) learned_ |= stations_.learn(headers.source, host);
+  if (!is_group(headers.source)) moved_ |= stations_.learn(headers.source, host);
   if (is_reserved_group(headers.destination)) return false;
-  note_headers(number, headers, packet);
+  note_headers(number, frame, headers, packet);
   packet.destination = is_group(headers.destination)
                            ? FabricPacket::kFlooded
                            : stations_.port_of(headers.destination).value_or(FabricPacket::kFlooded);
   return true;
 }
 
-void VirtualFabric::note_headers(uint32_t number, const FrameHeaders& headers, FabricPacket& packet) noexcept {
-  packet.flow = headers.flow;
+void VirtualFabric::note_headers(uint32_t number, const Frame& frame, const FrameHeaders& headers,
+                                 FabricPacket& packet) noexcept {
+  // A switch alone has no two ways to choose from.
+  packet.flow = switches_.size() == 1 ? 0 : flow_of(frame, headers, options_.balancing);
   packet.priority = priority_of(headers, switches_[ports_[number].device].options.classes);
   packet.ecn_capable = headers.ecn_capable;
 }

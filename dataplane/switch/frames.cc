@@ -11,40 +11,36 @@ uint64_t mac_at(const uint8_t* bytes) {
   return byte_swapped(load_word<uint64_t>(bytes)) >> 16;
 }
 
-uint32_t word_at(const uint8_t* bytes) {
-  return uint32_t{bytes[0]} << 8 | bytes[1];
+uint16_t word_at(const uint8_t* bytes) {
+  return byte_swapped(load_word<uint16_t>(bytes));
 }
 
 uint64_t long_at(const uint8_t* bytes) {
   return byte_swapped(load_word<uint64_t>(bytes));
 }
 
-/// Where the network header begins, and what it is.
-struct NetworkHeader {
-  uint32_t offset = sizeof(EthernetHeader);
-  uint32_t type = 0;
-};
-
-NetworkHeader network_header(const Frame& frame) {
-  NetworkHeader header;
-  header.type = word_at(frame.head + 12);
-  if (header.type == kEtherTypeVlan && frame.head_length >= header.offset + sizeof(VlanTag)) {
-    header.type = word_at(frame.head + 16);
-    header.offset += sizeof(VlanTag);
-  }
-  return header;
+bool has(const Frame& frame, const FrameHeaders& headers, uint32_t type, size_t bytes) {
+  return headers.network_type == type && frame.head_length >= headers.network_offset + bytes;
 }
 
-bool has(const Frame& frame, const NetworkHeader& header, uint32_t type, size_t bytes) {
-  return header.type == type && frame.head_length >= header.offset + bytes;
+void find_network_header(const Frame& frame, FrameHeaders& headers) {
+  headers.network_offset = sizeof(EthernetHeader);
+  headers.network_type = word_at(frame.head + 12);
+  if (headers.network_type != kEtherTypeVlan || frame.head_length < sizeof(EthernetHeader) + sizeof(VlanTag)) return;
+  headers.pcp = frame.head[14] >> 5;
+  headers.network_type = word_at(frame.head + 16);
+  headers.network_offset += sizeof(VlanTag);
 }
 
-void read_transport(const Frame& frame, uint32_t offset, const LoadBalancingOptions& balancing, FlowKey& key) {
+void read_transport(const Frame& frame, uint32_t offset, uint8_t protocol, const LoadBalancingOptions& balancing,
+                    FlowKey& key) {
+  key.protocol = protocol;
   const uint8_t* const udp = frame.head + offset;
   if (frame.head_length < offset + 4) return;
-  key.source_port = static_cast<uint16_t>(word_at(udp));
-  key.destination_port = static_cast<uint16_t>(word_at(udp + 2));
-  const bool roce = key.protocol == kIpProtocolUdp && key.destination_port == kRoceUdpPort;
+  const uint16_t destination = word_at(udp + 2);
+  key.source_port = word_at(udp);
+  key.destination_port = destination;
+  const bool roce = protocol == kIpProtocolUdp && destination == kRoceUdpPort;
   if (!balancing.hash_queue_pair || !roce || frame.head_length < offset + sizeof(TransportHeader)) return;
   key.destination_qp = reinterpret_cast<const TransportHeader*>(udp)->bth.destination_qp.value();
 }
@@ -59,16 +55,27 @@ void read_class(uint8_t traffic_class, FrameHeaders& headers) {
 
 }  // namespace
 
-FrameHeaders read_headers(const Frame& frame, const LoadBalancingOptions& balancing) noexcept {
+FrameHeaders read_headers(const Frame& frame) noexcept {
   FrameHeaders headers;
   headers.destination = mac_at(frame.head);
   headers.source = mac_at(frame.head + 6);
-  const NetworkHeader network = network_header(frame);
-  if (network.offset != sizeof(EthernetHeader)) headers.pcp = frame.head[14] >> 5;
-  const uint8_t* const ip = frame.head + network.offset;
-  FlowKey key;
-  if (has(frame, network, kEtherTypeIpv4, sizeof(Ipv4Header))) {
+  find_network_header(frame, headers);
+  const uint8_t* const ip = frame.head + headers.network_offset;
+  if (has(frame, headers, kEtherTypeIpv4, sizeof(Ipv4Header))) {
     read_class(ip[1], headers);
+  } else if (has(frame, headers, kEtherTypeIpv6, sizeof(Ipv6Header))) {
+    read_class(static_cast<uint8_t>(word_at(ip) >> 4), headers);
+  }
+  return headers;
+}
+
+uint32_t flow_of(const Frame& frame, const FrameHeaders& headers, const LoadBalancingOptions& balancing) noexcept {
+  const uint8_t* const ip = frame.head + headers.network_offset;
+  FlowKey key;
+  if (!headers.ip) {
+    key.source[1] = headers.source;
+    key.destination[1] = headers.destination;
+  } else if (headers.network_type == kEtherTypeIpv4) {
     key.source[1] = long_at(ip + 12) >> 32;
     key.destination[1] = long_at(ip + 12) & 0xFFFF'FFFF;
     key.protocol = ip[9];
@@ -76,37 +83,32 @@ FrameHeaders read_headers(const Frame& frame, const LoadBalancingOptions& balanc
     // the fixed header does.
     const uint32_t header = (ip[0] & 0x0Fu) * 4;
     if ((word_at(ip + 6) & Ipv4Header::kFragmentBits) == 0 && header >= sizeof(Ipv4Header))
-      read_transport(frame, network.offset + header, balancing, key);
-  } else if (has(frame, network, kEtherTypeIpv6, sizeof(Ipv6Header))) {
-    read_class(static_cast<uint8_t>(word_at(ip) >> 4), headers);
+      read_transport(frame, headers.network_offset + header, ip[9], balancing, key);
+  } else {
     key.source = {long_at(ip + 8), long_at(ip + 16)};
     key.destination = {long_at(ip + 24), long_at(ip + 32)};
-    key.protocol = ip[6];
-    read_transport(frame, network.offset + sizeof(Ipv6Header), balancing, key);
-  } else {
-    key.source[1] = headers.source;
-    key.destination[1] = headers.destination;
+    read_transport(frame, headers.network_offset + sizeof(Ipv6Header), ip[6], balancing, key);
   }
-  headers.flow = flow_hash(key);
-  return headers;
+  return flow_hash(key);
 }
 
 bool mark_congestion(const Frame& frame) noexcept {
-  const NetworkHeader network = network_header(frame);
-  uint8_t* const ip = frame.head + network.offset;
-  if (has(frame, network, kEtherTypeIpv4, sizeof(Ipv4Header))) {
+  FrameHeaders headers;
+  find_network_header(frame, headers);
+  uint8_t* const ip = frame.head + headers.network_offset;
+  if (has(frame, headers, kEtherTypeIpv4, sizeof(Ipv4Header))) {
     if ((ip[1] & 3) == 0 || (ip[1] & 3) == 3) return false;
     const uint32_t before = word_at(ip);
     ip[1] |= 3;
     // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-    uint32_t sum = (~word_at(ip + 10) & 0xFFFF) + (~before & 0xFFFF) + word_at(ip);
+    uint32_t sum = (~uint32_t{word_at(ip + 10)} & 0xFFFF) + (~before & 0xFFFF) + word_at(ip);
     sum = (sum & 0xFFFF) + (sum >> 16);
     sum = ~(sum + (sum >> 16));
     ip[10] = static_cast<uint8_t>(sum >> 8);
     ip[11] = static_cast<uint8_t>(sum);
     return true;
   }
-  if (has(frame, network, kEtherTypeIpv6, sizeof(Ipv6Header))) {
+  if (has(frame, headers, kEtherTypeIpv6, sizeof(Ipv6Header))) {
     const uint8_t ecn = ip[1] >> 4 & 3;
     if (ecn == 0 || ecn == 3) return false;
     ip[1] |= 0x30;

@@ -11,7 +11,8 @@ namespace rankwire {
 /// The headers of a frame that is no runt, as far as a switch looks at them.
 struct FrameHeaders {
   uint64_t destination = 0, source = 0;  ///< MAC addresses, 48 bits, wire order read as a big-endian number
-  uint32_t flow = 0;                     ///< flow_hash of the IP fields, or a mix of the addresses without IP
+  uint32_t network_offset = 0;           ///< where the network header begins, bytes
+  uint16_t network_type = 0;             ///< its EtherType
   uint8_t dscp = 0;
   uint8_t pcp = 0;
   bool ip = false;
@@ -31,9 +32,12 @@ constexpr bool is_runt(const Frame& frame) {
   return frame.head_length < 14;
 }
 
-/// Reads `head` alone, behind at most one VLAN tag. `frame` is no runt. With `hash_queue_pair` the destination QP of
-/// RoCEv2 is part of the flow.
-FrameHeaders read_headers(const Frame& frame, const LoadBalancingOptions& balancing) noexcept;
+/// Reads `head` alone, behind at most one VLAN tag. `frame` is no runt.
+FrameHeaders read_headers(const Frame& frame) noexcept;
+
+/// The flow_hash of the frame's IP fields, or of its addresses without IP. With `hash_queue_pair` the destination QP of
+/// RoCEv2 is part of the flow. `headers` are the frame's.
+uint32_t flow_of(const Frame& frame, const FrameHeaders& headers, const LoadBalancingOptions& balancing) noexcept;
 
 inline uint8_t priority_of(const FrameHeaders& headers, const ClassOptions& classes) noexcept {
   if (classes.trust == PriorityTrust::kPcp) return headers.pcp;

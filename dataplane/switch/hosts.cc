@@ -77,7 +77,7 @@ void VirtualFabric::receive(uint32_t number, Time now) noexcept {
   } while (n == kBurst);
 }
 
-/// Hands out what has arrived at the host by `now`.
+/// Hands out what has arrived at the host by `now`, and awaits what arrives next.
 void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
   FabricHost& host = host_of(number);
   FrameRoom<kBurst> room;
@@ -87,7 +87,12 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
     n = 0;
     for (uint32_t handle = host.line.head; n < kBurst && handle != FabricPacket::kNone;
          handle = packets_[handle].next) {
-      if (packets_[handle].arrival > now) break;
+      const FabricPacket& packet = packets_[handle];
+      if (packet.arrival > now) break;
+      if (packet.next != FabricPacket::kNone) {
+        __builtin_prefetch(&packets_[packet.next], 1);
+        __builtin_prefetch(&packets_.frame(packet.next));
+      }
       frames[n] = packets_.frame(handle);
       __builtin_prefetch(frames[n++].head, 1);
     }
@@ -100,7 +105,11 @@ void VirtualFabric::deliver(uint32_t number, Time now) noexcept {
     host.tx_frames += taken;
     handled_ += taken;
   } while (taken == kBurst);
-  if (taken < n) refused_.push(number);
+  if (taken < n) {
+    refused_.push(number);
+  } else if (!host.line.empty()) {
+    await_delivery(number);
+  }
 }
 
 /// Hosts get what their lines have, to be held back there; what finds no room waits here. Memory is fetched first for

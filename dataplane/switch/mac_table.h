@@ -19,17 +19,19 @@ class MacTable {
   explicit MacTable(size_t addresses) : room_(addresses), slots_(std::bit_ceil(2 * addresses)) {}
 
   /// Remembers that the station `mac` (48 bits, wire order read as a big-endian number) is behind `port`. Forgets it
-  /// silently when the table is full, as a bridge does: the station's frames are then flooded. Whether that was news.
+  /// silently when the table is full, as a bridge does: the station's frames are then flooded. Whether the station was
+  /// behind another port before.
   bool learn(uint64_t mac, uint16_t port) noexcept {
     const size_t slot = find(mac);
     const uint64_t entry = mac << 16 | (port + 1u);
     if (slots_[slot] == entry) return false;
-    if (slots_[slot] == 0) {
+    const bool is_new = slots_[slot] == 0;
+    if (is_new) {
       if (room_ == 0) return false;
       --room_;
     }
     slots_[slot] = entry;
-    return true;
+    return !is_new;
   }
 
   std::optional<uint16_t> port_of(uint64_t mac) const noexcept {

@@ -75,9 +75,16 @@ void VirtualFabric::put_on_line(uint32_t number, uint32_t handle, Time whole) no
   ahead_.push_back({number, handle});
 }
 
+/// Frames on one line arrive in their order: only the first is awaited.
 void VirtualFabric::keep_for_host(uint32_t number, uint32_t handle) noexcept {
-  packets_.append(host_of(number).line, handle);
-  deliveries_.push(packets_[handle].arrival, FabricEventKind::kDeliver, number, handle);
+  PacketList& line = host_of(number).line;
+  const bool first = line.empty();
+  packets_.append(line, handle);
+  if (first) await_delivery(number);
+}
+
+void VirtualFabric::await_delivery(uint32_t number) noexcept {
+  deliveries_.push(packets_[host_of(number).line.head].arrival, FabricEventKind::kDeliver, number);
 }
 
 /// Says what is untold; false when there is no memory for it. The line is free.

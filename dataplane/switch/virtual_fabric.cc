@@ -131,7 +131,7 @@ VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* cons
       port_count_(topology_.ports()),
       agenda_(switches_of_ports(topology_), shortest_reach(topology_, devices),
               event_capacity(topology_, options, kPausesOfPort)),
-      deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices), options.frames),
+      deliveries_(std::vector<uint32_t>(topology_.ports()), shortest_reach(topology_, devices), topology_.ports()),
       reach_(shortest_reach(topology_, devices)),
       reach_of_hosts_(shortest_reach_of_hosts(topology_)),
       longest_quiet_(shortest_frame_of_hosts(topology_) * kHostFrames),
@@ -195,18 +195,18 @@ uint32_t VirtualFabric::line_number(const FabricLine& line) {
 /// not inlined has no effect that the compiler knows of, and goes away.
 [[gnu::always_inline]] inline void VirtualFabric::fetch_events() noexcept {
   const FabricEvent& first = agenda_.behind(kFirstEventFetch);
-  __builtin_prefetch(&ports_[first.port], 1);
-  if (first.kind == FabricEventKind::kArrive) {
-    __builtin_prefetch(&packets_[first.argument], 1);
-    __builtin_prefetch(&ingress(first.port, recent_priority_), 1);
+  __builtin_prefetch(&ports_[first.port()], 1);
+  if (first.kind() == FabricEventKind::kArrive) {
+    __builtin_prefetch(&packets_[first.argument()], 1);
+    __builtin_prefetch(&ingress(first.port(), recent_priority_), 1);
   } else {
-    __builtin_prefetch(&egress(first.port, recent_priority_), 1);
+    __builtin_prefetch(&egress(first.port(), recent_priority_), 1);
   }
   const FabricEvent& second = agenda_.behind(kSecondEventFetch);
-  if (second.kind == FabricEventKind::kArrive) {
-    routes_.prefetch(SwitchId(ports_[second.port].device), edge_of(packets_[second.argument].destination));
+  if (second.kind() == FabricEventKind::kArrive) {
+    routes_.prefetch(SwitchId(ports_[second.port()].device), edge_of(packets_[second.argument()].destination));
   } else {
-    const uint32_t head = egress(second.port, recent_priority_).packets.head;
+    const uint32_t head = egress(second.port(), recent_priority_).packets.head;
     if (head != FabricPacket::kNone) __builtin_prefetch(&packets_[head], 1);
   }
 }
@@ -218,8 +218,8 @@ bool VirtualFabric::step(Time now) noexcept {
   if (now >= quiet_until_) catch_up(now);
   for (uint32_t n = refused_.size(); n > 0; --n) due_.push(refused_.pop());
   while (deliveries_.next() <= now) {
-    if (!deliveries_.is_open()) deliveries_.open(Time::never());
-    due_.push(deliveries_.take().port);
+    if (!deliveries_.is_open()) deliveries_.open(now + Duration(1));
+    due_.push(deliveries_.take().port());
     ++handled_;
   }
   while (!due_.empty()) deliver(due_.pop(), now);
@@ -240,7 +240,7 @@ Time VirtualFabric::run_ahead(Time limit) noexcept {
   first_ahead_ = std::min(limit, next_outside());
   // What a host does in a window concerns no switch before the window is over.
   is_ahead_ = true;
-  while (handle_window(agenda_.end_of_window(std::min(first_ahead_, deliveries_.next())))) {
+  while (handle_window(agenda_.end_of_window(std::min({agenda_.next(), first_ahead_, deliveries_.next()})))) {
   }
   is_ahead_ = false;
   hand_out_ahead();
@@ -268,8 +268,8 @@ bool VirtualFabric::handle_window(Time limit) noexcept {
   while (agenda_.is_open()) {
     const FabricEvent event = agenda_.take([this] { fetch_events(); });
     ++handled_;
-    if (event.kind == FabricEventKind::kArrive) {
-      arrive(event.port, event.argument, event.at);
+    if (event.kind() == FabricEventKind::kArrive) {
+      arrive(event.port(), event.argument(), event.at);
     } else {
       handle(event);
     }
@@ -299,8 +299,8 @@ void VirtualFabric::finish_series() noexcept {
 
 /// All but frames that arrive.
 void VirtualFabric::handle(const FabricEvent& event) noexcept {
-  const uint32_t port = event.port;
-  switch (event.kind) {
+  const uint32_t port = event.port();
+  switch (event.kind()) {
     case FabricEventKind::kWake:
       ports_[port].wake_due = false;
       return serve_or_wake(port, event.at);
@@ -309,10 +309,10 @@ void VirtualFabric::handle(const FabricEvent& event) noexcept {
       return serve_or_wake(port, event.at);
     case FabricEventKind::kPause: {
       --pauses_on_cables_;
-      PauseFrame pause{.priorities = static_cast<PrioritySet>(event.argument)};
+      PauseFrame pause{.priorities = static_cast<PrioritySet>(event.argument())};
       const uint16_t quanta = switches_[ports_[port ^ 1].device].options.pause_quanta;
       for (uint32_t i = 0; i < kPriorities; ++i)
-        if ((event.argument >> 8 & priority_bit(i)) != 0) pause.quanta[i] = quanta;
+        if ((event.argument() >> 8 & priority_bit(i)) != 0) pause.quanta[i] = quanta;
       return obey(port, pause, event.at);
     }
     case FabricEventKind::kRefresh:

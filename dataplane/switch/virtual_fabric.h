@@ -118,7 +118,7 @@ class VirtualFabric final : public Device {
   void arrive(uint32_t port, uint32_t handle, Time now) noexcept;
   void read_early(uint32_t port, const Frame& frame, FabricPacket& packet) noexcept;
   bool classify(uint32_t port, const Frame& frame, FabricPacket& packet) noexcept;
-  void note_headers(uint32_t port, const FrameHeaders& headers, FabricPacket& packet) noexcept;
+  void note_headers(uint32_t port, const Frame& frame, const FrameHeaders& headers, FabricPacket& packet) noexcept;
   void flood(uint32_t port, uint32_t handle, Time now) noexcept;
   void copy_to(uint32_t output, uint32_t handle, Time now) noexcept;
   bool floods_to(uint32_t output) const noexcept;
@@ -146,6 +146,7 @@ class VirtualFabric final : public Device {
   bool send_pause(uint32_t port, Time now) noexcept;
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept;
   void keep_for_host(uint32_t port, uint32_t handle) noexcept;
+  void await_delivery(uint32_t port) noexcept;
   void discard_queue(uint32_t port, uint32_t priority, FabricDrop reason, Time now) noexcept;
   void resume(uint32_t port, uint32_t priority, Time now) noexcept;
 
@@ -208,8 +209,8 @@ class VirtualFabric final : public Device {
   FabricOptions options_;
   Routes routes_;
   std::vector<uint8_t> cable_in_use_;
-  MacTable stations_;     ///< behind hosts
-  bool learned_ = false;  ///< one of them has been learned or moved
+  MacTable stations_;   ///< behind hosts
+  bool moved_ = false;  ///< one of them has been behind another host before
   const uint32_t first_host_port_, port_count_;
   std::vector<uint32_t> edges_;  ///< by host: its switch, as Routes::destination tells it
   std::vector<FabricSwitch> switches_;
@@ -222,7 +223,7 @@ class VirtualFabric final : public Device {
   std::vector<FabricPortDetails> details_;       ///< by port
   std::vector<FabricFlowControl> flow_control_;  ///< by port
   FabricAgenda agenda_;                          ///< of the switches
-  FabricAgenda deliveries_;                      ///< kDeliver alone
+  FabricAgenda deliveries_;                      ///< kDeliver alone: of each host's line the first frame
   const Duration reach_, reach_of_hosts_;        ///< until a sender is noticed by the next switch, and by a host
   const Duration longest_quiet_;                 ///< see run_ahead
   bool is_ahead_ = false;                        ///< what is for hosts goes to `ahead_`

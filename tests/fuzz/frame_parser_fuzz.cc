@@ -65,14 +65,15 @@ void write_pause_again(const Frame& frame) {
 void pass_switch(const Frame& frame, const ParsedPacket& packet) {
   if (is_runt(frame)) return;
   const LoadBalancingOptions balancing{.hash_queue_pair = (frame.head[0] & 1) != 0};
-  const FrameHeaders headers = read_headers(frame, balancing);
+  const FrameHeaders headers = read_headers(frame);
+  const uint32_t flow = flow_of(frame, headers, balancing);
   const bool intact = packet.reject == Reject::kNone && icrc_matches(frame, packet);
   const bool accepted = packet.reject == Reject::kNone;
   if (accepted)
     require(headers.ip && headers.dscp == packet.dscp && headers.pcp == packet.priority, "priorities are one");
   require(mark_congestion(frame) == headers.ecn_capable, "what is ECN-capable is marked");
-  const FrameHeaders marked = read_headers(frame, balancing);
-  require(!marked.ecn_capable && marked.flow == headers.flow && marked.dscp == headers.dscp,
+  const FrameHeaders marked = read_headers(frame);
+  require(!marked.ecn_capable && flow_of(frame, marked, balancing) == flow && marked.dscp == headers.dscp,
           "a mark is one of ECN alone");
   if (!accepted) return;
   const ParsedPacket again = parse(frame);

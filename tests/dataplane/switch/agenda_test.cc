@@ -54,7 +54,7 @@ TEST(FabricAgenda, TakesWhatOneGroupDoesInTheOrderOfTimeAndTurn) {
         ASSERT_EQ(event.at, Time(at));
         ASSERT_EQ(event.turn(), turn);
         now = std::max(now, at);
-        model.events.erase({at, turn, event.argument});
+        model.events.erase({at, turn, event.argument()});
       }
     }
   }
@@ -91,16 +91,17 @@ TEST(FabricAgenda, TakesAWindowGroupByGroup) {
     std::tuple<uint32_t, int64_t, uint32_t> last{0, INT64_MIN, 0};
     while (agenda.is_open()) {
       const FabricEvent event = agenda.take();
-      const std::tuple key(groups[event.port], event.at.ps, event.turn());
+      const std::tuple key(groups[event.port()], event.at.ps, event.turn());
       ASSERT_LE(last, key);
       ASSERT_LT(event.at.ps, limit);
       last = key;
       const auto [low, high] = model.equal_range(event.at.ps);
-      const auto found = std::find_if(low, high, [&](const auto& entry) { return entry.second == event.argument; });
+      const auto found = std::find_if(low, high, [&](const auto& entry) { return entry.second == event.argument(); });
       ASSERT_NE(found, high);
       model.erase(found);
       // Of the same switch, from the present on, in this window or later.
-      if (random.below(3) == 0) push(event.at.ps + 1 + static_cast<int64_t>(random.below(2 * kWindow)), event.port ^ 1);
+      if (random.below(3) == 0)
+        push(event.at.ps + 1 + static_cast<int64_t>(random.below(2 * kWindow)), event.port() ^ 1);
     }
     agenda.close();
     ASSERT_EQ(agenda.size(), model.size());
@@ -109,6 +110,23 @@ TEST(FabricAgenda, TakesAWindowGroupByGroup) {
     }
     begin = limit;
   }
+}
+
+/// Nothing ends the windows of a single group but the limit: 300 events, one every fifth of a window, and one that is
+/// pushed for a later window while the first is open.
+TEST(FabricAgenda, OpensOneGroupsWindowsUpToTheLimit) {
+  constexpr int64_t kReach = 1 << 16;
+  FabricAgenda agenda({0, 0}, Duration(kReach), 301);
+  for (uint32_t i = 0; i < 300; ++i) agenda.push(Time(i * kReach / 5), FabricEventKind::kArrive, i % 2, i);
+  agenda.open(Time(250 * kReach / 5));
+  agenda.push(Time(200 * kReach / 5 + 1), FabricEventKind::kWake, 0);
+  for (uint32_t i = 0; i < 250; ++i) {
+    ASSERT_TRUE(agenda.is_open());
+    ASSERT_EQ(agenda.take().argument(), i);
+    if (i == 200) ASSERT_EQ(agenda.take().kind(), FabricEventKind::kWake);
+  }
+  EXPECT_FALSE(agenda.is_open());
+  EXPECT_EQ(agenda.next(), Time(250 * kReach / 5));
 }
 
 /// In whatever order 400 events of 40 times are pushed, they are taken alike; and no port is always first.
@@ -125,7 +143,7 @@ TEST(FabricAgenda, DrawsTheOrderOfWhatIsAtOneTime) {
     std::vector<std::pair<int64_t, uint32_t>> taken;
     while (agenda.size() > 0) {
       const FabricEvent event = take_next(agenda);
-      taken.emplace_back(event.at.ps, event.port);
+      taken.emplace_back(event.at.ps, event.port());
     }
     if (round == 0) first = taken;
     EXPECT_EQ(taken, first);
@@ -144,9 +162,9 @@ TEST(FabricAgenda, ShowsWhatIsBehindInTheWindow) {
     for (const uint32_t n : {0u, 1u, FabricAgenda::kMostBehind}) {
       const FabricEvent& event = agenda.behind(n);
       const uint32_t place = i + n;
-      ASSERT_EQ(event.kind == FabricEventKind::kArrive, place < 200);
+      ASSERT_EQ(event.kind() == FabricEventKind::kArrive, place < 200);
       if (place < 200) {
-        EXPECT_EQ(event.argument, place < 100 ? 2 * place : 2 * (place - 100) + 1);
+        EXPECT_EQ(event.argument(), place < 100 ? 2 * place : 2 * (place - 100) + 1);
       }
     }
     agenda.take();
@@ -164,9 +182,9 @@ TEST(FabricAgenda, KeepsTheOrderOfWhatComesWhileAWindowIsOpen) {
   for (uint32_t i = 1; i < 1000; ++i) {
     agenda.push(Time(10 * i + 10), FabricEventKind::kArrive, 0, i + 1);
     agenda.push(Time(10 * i + 5), FabricEventKind::kWake, 0, i);
-    EXPECT_EQ(agenda.take().argument, i);
+    EXPECT_EQ(agenda.take().argument(), i);
     EXPECT_EQ(agenda.next(), Time(10 * i + 5));
-    EXPECT_EQ(agenda.take().kind, FabricEventKind::kWake);
+    EXPECT_EQ(agenda.take().kind(), FabricEventKind::kWake);
   }
   EXPECT_EQ(agenda.size(), 1u);
 }
@@ -176,7 +194,7 @@ TEST(FabricAgenda, IsEmptyAtNever) {
   EXPECT_EQ(agenda.next(), Time::never());
   agenda.push(Time(5), FabricEventKind::kWake, 0);
   EXPECT_EQ(agenda.next(), Time(5));
-  EXPECT_EQ(take_next(agenda).kind, FabricEventKind::kWake);
+  EXPECT_EQ(take_next(agenda).kind(), FabricEventKind::kWake);
   EXPECT_EQ(agenda.next(), Time::never());
   EXPECT_EQ(agenda.end_of_window(Time::never()), Time::never());
 }
