@@ -119,6 +119,16 @@ std::vector<uint32_t> RoceTransport::queue_pairs_of_lanes() const {
   return queue_pairs;
 }
 
+// Where frames are sent as fast as the loop turns, those of a turn of all lanes stay in the second cache of a core
+// until their receiver has read them. In virtual time a turn sends what is due and no more.
+uint32_t RoceTransport::handful() const {
+  constexpr uint64_t kTurnBytes = 512 * 1024;
+  constexpr uint64_t kFewest = 16;
+  if (bells_ != nullptr) return TransmitLane::kHandful;
+  const uint64_t frames = kTurnBytes / (uint64_t{options_.mtu} * bindings_.size());
+  return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 2, kFewest, TransmitLane::kHandful));
+}
+
 void RoceTransport::make_lanes(bool readable) {
   const std::vector<uint32_t> queue_pairs = queue_pairs_of_lanes();
   lanes_.clear();
@@ -129,7 +139,7 @@ void RoceTransport::make_lanes(bool readable) {
   for (size_t lane = 0; lane < bindings_.size(); ++lane) {
     const PortBinding& binding = bindings_[lane];
     lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options_.catch_up), priorities_of(binding.id),
-                        queue_pairs[lane], of_lanes);
+                        queue_pairs[lane], of_lanes, handful());
   }
 }
 

@@ -38,15 +38,15 @@ void TransmitLane::complete() noexcept {
 }
 
 bool TransmitLane::refill(Time now) noexcept {
-  if (staged_end_ - staged_begin_ == kHandful) {
-    if (handed_ == kBurst - kHandful || !flush(now)) return false;
-    handed_ += kHandful;
+  if (staged_end_ - staged_begin_ == handful_) {
+    if (handed_ == handful_ || !flush(now)) return false;
+    handed_ = handful_;
   }
   if (staged_end_ == spare_end_) {
-    const std::span room(&frames_[spare_end_], std::min<size_t>(kHandful, frames_.size() - spare_end_));
+    const std::span room(&frames_[spare_end_], std::min<size_t>(handful_, frames_.size() - spare_end_));
     spare_end_ += static_cast<uint32_t>(port_->reserve(room));
   }
-  usable_end_ = std::min(spare_end_, staged_begin_ + kHandful);
+  usable_end_ = std::min(spare_end_, staged_begin_ + handful_);
   if (staged_end_ < usable_end_) return true;
   block(now, 0);
   return false;
@@ -103,7 +103,7 @@ void TransmitLane::recycle() noexcept {
     staged_end_ = 0;
   }
   staged_begin_ = complete_end_ = staged_end_;
-  usable_end_ = std::min(spare_end_, staged_begin_ + kHandful);
+  usable_end_ = std::min(spare_end_, staged_begin_ + handful_);
 }
 
 // The port is the limit now, not this loop: try again one frame time later, and let the schedule start afresh.

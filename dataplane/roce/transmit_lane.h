@@ -36,16 +36,15 @@ struct LaneMarks {
 /// here and is offered again before any other, so order is kept and nothing is lost.
 class alignas(64) TransmitLane {
  public:
-  /// Frames of a turn of the loop, at most.
+  /// Frames of a turn of the loop, at most: two handfuls.
   static constexpr uint32_t kBurst = 128;
   /// As many are handed to the port at once: so few that what was written of them still is in the innermost cache when
   /// the port reads it, and that those taken next are the same buffers.
-  static constexpr uint32_t kHandful = 64;
-  static_assert(kBurst % kHandful == 0);
+  static constexpr uint32_t kHandful = kBurst / 2;
 
-  /// `queue_pairs` of those that have a place in `marks` are this lane's.
+  /// `queue_pairs` of those that have a place in `marks` are this lane's. `handful`: frames, 1 .. kHandful.
   TransmitLane(PortId id, FramePort& port, const Pacer& pacer, const LanePriorities& priorities, uint32_t queue_pairs,
-               const LaneMarks& marks)
+               const LaneMarks& marks, uint32_t handful = kHandful)
       : senders(queue_pairs, marks.senders),
         repliers(queue_pairs, marks.repliers),
         readers(marks.readers.empty() ? 0 : queue_pairs, marks.readers),
@@ -53,6 +52,7 @@ class alignas(64) TransmitLane {
         port_(&port),
         priorities_(priorities),
         capabilities_(port.capabilities()),
+        handful_(handful),
         pacer_(pacer) {}
 
   IndexQueue senders;                  ///< queue pairs that may send requests, in the order of their turns
@@ -179,6 +179,7 @@ class alignas(64) TransmitLane {
   bool was_busy_ = false;  // there was work when the last transmissions ended, and the port took frames
   bool refused_ = false;   // the port left frames in staged_
   Time blocked_until_ = Time::long_ago();
+  uint32_t handful_;     // frames that are handed to the port at once
   uint32_t handed_ = 0;  // frames of this burst that the port has taken
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
   // allocated and empty. Those up to usable_end_ fit into this handful.

@@ -111,6 +111,7 @@ class RoceTransport final : public Transport {
   bool is_readable(const QueuePairEnd& end) const;
   void make_message_memory();
   std::vector<uint32_t> queue_pairs_of_lanes() const;
+  uint32_t handful() const;
   void make_lanes(bool readable);
   void make_ports();
   uint32_t count_next_hops(PortId port) const;

@@ -123,7 +123,9 @@ TEST(FabricAgenda, OpensOneGroupsWindowsUpToTheLimit) {
   for (uint32_t i = 0; i < 250; ++i) {
     ASSERT_TRUE(agenda.is_open());
     ASSERT_EQ(agenda.take().argument(), i);
-    if (i == 200) ASSERT_EQ(agenda.take().kind(), FabricEventKind::kWake);
+    if (i == 200) {
+      ASSERT_EQ(agenda.take().kind(), FabricEventKind::kWake);
+    }
   }
   EXPECT_FALSE(agenda.is_open());
   EXPECT_EQ(agenda.next(), Time(250 * kReach / 5));
