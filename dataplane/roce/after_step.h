@@ -1,8 +1,6 @@
 // What RoceTransport does after a requester has changed: to be inlined where it has.
 #pragma once
 
-#include <algorithm>
-
 #include "dataplane/roce/transport.h"
 
 namespace rankwire {
@@ -14,20 +12,13 @@ namespace rankwire {
   const QueuePairEnd& end = ends_[queue_pair];
   note_deadline(queue_pair, now, deadline_before);
   note_work(end.lane);
-  if (requester.state() == Requester::State::kError || paced_ || records_causes()) [[unlikely]]
+  if (requester.state() == Requester::State::kError || paced_ || causes_.on()) [[unlikely]]
     return after_watched_step(queue_pair, now);
   if (requester.can_send(reliable_) && end.link == LinkState::kOpen) lanes_[end.lane].senders.push(queue_pair);
 }
 
 inline void RoceTransport::note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
-  const Time deadline = requesters_[queue_pair].deadline();
-  if (deadline == before) return;
-  if (deadline == Time::never()) {
-    deadlines_.disarm(queue_pair);
-  } else {
-    deadlines_.arm(queue_pair, deadline - now);
-    expiry_bound_ = std::min(expiry_bound_, deadline);
-  }
+  deadlines_.note(queue_pair, now, before, requesters_[queue_pair].deadline());
 }
 
 }  // namespace rankwire

@@ -127,17 +127,18 @@ Time RoceTransport::run_ahead(Time limit) noexcept {
 // What lanes do from `next` on, before `end`.
 void RoceTransport::run_lanes(Time next, Time end) noexcept {
   const Time begin = std::max(next, last_now_);
-  note_standstill(begin);
+  loop_.look(begin);
   agenda_->begin(end - Duration(1), [](uint32_t) {});
   agenda_->take(
       [&](uint32_t lane) {
         last_now_ = begin;
         const Time then = run_lane(lane, end);
-        disorder_ = std::max(disorder_, last_now_ - begin);
+        deadlines_.allow_disorder(last_now_ - begin);
         return then;
       },
       [&](uint32_t lane, size_t ahead) { fetch_ahead(lane, ahead); });
-  last_poll_ = last_now_ = end - Duration(1);
+  last_now_ = end - Duration(1);
+  loop_.skip_to(last_now_);
 }
 
 Time RoceTransport::run_lane(uint32_t lane, Time end) noexcept {

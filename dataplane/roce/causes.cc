@@ -1,6 +1,6 @@
 // RoceTransport's account of where the time of its queue pairs goes.
 #include <bit>
-#include <utility>
+#include <optional>
 
 #include "dataplane/roce/transport.h"
 
@@ -25,31 +25,20 @@ Cause RoceTransport::cause_of(uint32_t queue_pair) const noexcept {
 // Something about the queue pair has changed. Only when causes are recorded, like the next.
 void RoceTransport::note_cause(uint32_t queue_pair, Time now) noexcept {
   const Duration paused = time_paused(queue_pair, now);
-  if (requesters_[queue_pair].idle()) {
-    cause_clocks_[queue_pair].stop(now, paused);
-  } else {
-    cause_clocks_[queue_pair].enter(cause_of(queue_pair), now, paused);
-  }
+  causes_.note(queue_pair, requesters_[queue_pair].idle() ? std::nullopt : std::optional(cause_of(queue_pair)), now,
+               paused);
 }
 
 void RoceTransport::note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept {
   note_cause(queue_pair, now);
-  cause_clocks_[queue_pair].transmit(line_time, now);
+  causes_.transmit(queue_pair, line_time, now);
 }
 
 // What the queue pair's clock has run since a message ended there last.
 TimeByCause RoceTransport::take_share(uint32_t queue_pair) noexcept {
   // What has been told is not charged to anything else any more.
   if (!ends_[queue_pair].failed) note_cause(queue_pair, last_now_);
-  const TimeByCause spent = cause_clocks_[queue_pair].read(last_now_, time_paused(queue_pair, last_now_));
-  return spent - std::exchange(told_causes_[queue_pair], spent);
-}
-
-// For an event: as many messages end in one `poll` as are under way, at most.
-const TimeByCause* RoceTransport::keep_share(const TimeByCause& share) noexcept {
-  TimeByCause& kept = event_causes_[events_with_causes_++];
-  kept = share;
-  return &kept;
+  return causes_.take_share(queue_pair, last_now_, time_paused(queue_pair, last_now_));
 }
 
 }  // namespace rankwire

@@ -42,16 +42,11 @@ void RoceTransport::make_congestion_control(const TransportPlan& plan) {
         std::move(control),
         PacingOptions{.mtu = options_.mtu, .burst = options_.congestion.burst, .catch_up = options_.catch_up}, lines,
         static_cast<uint32_t>(lanes_.size()));
-  notification_.reset();
-  owed_notifications_.clear();
+  marks_.reset();
   notification_counters_.assign(paced_ || options_.congestion.notifies ? ends_.size() : 0, NotificationCounters());
-  if (!options_.congestion.notifies) return;
-  notification_ = std::make_unique<NotificationPoint>(options_.congestion.notification.min_time_between_cnps,
-                                                      notification_groups());
-  owed_counts_.assign(ends_.size(), 0);
-  owed_marks_.assign(ends_.size(), 0);
-  for (const uint32_t queue_pairs : queue_pairs_of_lanes())
-    owed_notifications_.emplace_back(queue_pairs, owed_counts_, owed_marks_);
+  if (options_.congestion.notifies)
+    marks_.emplace(options_.congestion.notification.min_time_between_cnps, notification_groups(),
+                   queue_pairs_of_lanes());
 }
 
 // By queue pair: the number of what its interval between CNPs is kept for.
@@ -75,8 +70,7 @@ void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
   const QueuePairEnd& end = ends_[queue_pair];
   if (end.failed || end.link != LinkState::kOpen) return;
   ++notification_counters_[queue_pair].marked_packets;
-  if (!notification_->marked(queue_pair, arrival)) return;
-  owed_notifications_[end.lane].push(queue_pair);
+  if (!marks_->marked(queue_pair, end.lane, arrival)) return;
   lanes_[end.lane].owes_notification = true;
   note_work(end.lane);
 }
@@ -114,7 +108,7 @@ void RoceTransport::place_sender(uint32_t queue_pair, Time now) noexcept {
   } else if (paced_->place(queue_pair, end.lane, requester.in_flight(), now)) {
     lanes_[end.lane].senders.push(queue_pair);
   }
-  if (records_causes()) note_cause(queue_pair, now);
+  if (causes_.on()) note_cause(queue_pair, now);
 }
 
 // Those whose time has come.
@@ -125,7 +119,7 @@ void RoceTransport::release_paced(uint32_t lane, Time now) noexcept {
 
 void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = lanes_[lane_index];
-  OwedNotifications& owed = owed_notifications_[lane_index];
+  OwedNotifications& owed = marks_->owed(lane_index);
   if (!lane.may_send(lane.priorities().notifications)) return;
   for (; !owed.empty(); owed.pop()) {
     const uint32_t queue_pair = owed.front();

@@ -86,19 +86,14 @@ void RoceTransport::make_queue_pairs() {
   inboxes_.assign(queue_pairs, QueuePairInbox());
   reads_.assign(options_.verb == DataVerb::kRead ? queue_pairs : 0, QueuePairReads());
   remote_slots_.clear();
-  hops_.assign(options_.neighbours == NeighbourMode::kResolve ? queue_pairs : 0, NextHopLink());
   flow_counters_.assign(queue_pairs, QueuePairCounters());
-  deadlines_ = DeadlineLists(queue_pairs);
-  expiry_bound_ = Time::never();
-  disorder_ = Duration();
+  deadlines_ = RequesterDeadlines(queue_pairs);
   const auto readable = std::ranges::count_if(ends_, [this](const QueuePairEnd& end) { return is_readable(end); });
   read_resources_.assign(static_cast<size_t>(readable) * options_.profile.max_responder_reads, ReadResource());
   pattern_icrc_.emplace(options_.mtu);
   writer_.emplace(*pattern_icrc_, options_.payload, options_.mtu, options_.source_port);
   short_way_ = writer_->has_short_way();
-  joins_turns_ = short_way_ && !records_causes();
-  cause_clocks_.assign(records_causes() ? queue_pairs : 0, CauseClock());
-  told_causes_.assign(cause_clocks_.size(), TimeByCause());
+  joins_turns_ = short_way_ && options_.causes == CauseRecording::kOff;
   icrc_check_.emplace(*pattern_icrc_, options_.receive_check, options_.mtu);
   make_lanes(readable > 0);
   early_.reset();
@@ -165,8 +160,8 @@ void RoceTransport::make_message_memory() {
   const bool transfers = split || read || options_.verb == DataVerb::kWriteThenImm;
   transfers_ = SlotPool<Transfer>(transfers ? whole : 0);
   ended_transfers_ = IndexQueue(transfers ? whole : 0);
-  event_causes_.assign(records_causes() ? whole : 0, TimeByCause());
-  transfer_causes_.assign(transfers && records_causes() ? whole : 0, TimeByCause());
+  if (options_.causes == CauseRecording::kOn)
+    causes_ = CauseAccounts(static_cast<uint32_t>(ends_.size()), transfers ? whole : 0, whole);
   offers_ = SlotPool<Offer>(read ? static_cast<uint32_t>(parts) : 0);
   gets_ = SlotPool<Get>(read ? static_cast<uint32_t>(2 * parts) : 0);
   assembly_ = MessageAssembly(split ? whole : 0);
@@ -191,8 +186,9 @@ void RoceTransport::make_ports() {
     if (bells_ != nullptr && options_.neighbours == NeighbourMode::kStatic) neighbours.answer_bytes = kFewAnswers;
     ports_.push_back(std::make_unique<Port>(bindings_[lane], lane, line_rate_of(id), neighbours, nics));
   }
-  round_trips_.assign(ports_.size(), Histogram());
-  one_ways_.assign(ports_.size(), Histogram());
+  latencies_ = Latencies(ports_.size());
+  if (options_.neighbours == NeighbourMode::kResolve)
+    hops_ = NextHopLinks(static_cast<uint32_t>(ports_.size()), static_cast<uint32_t>(ends_.size()));
 }
 
 uint32_t RoceTransport::count_next_hops(PortId port) const {
@@ -334,12 +330,12 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   if (paced_) shared += paced_->bytes();
   for (const TransmitLane& lane : lanes_) shared += lane.senders.bytes() + lane.repliers.bytes() + lane.readers.bytes();
   return sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
-         sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + DeadlineLists::kBytesEach +
-         (shared + reads_.size() * sizeof(QueuePairReads) + hops_.size() * sizeof(NextHopLink) +
+         sizeof(QueuePairInbox) + sizeof(QueuePairCounters) + RequesterDeadlines::kBytesEach +
+         (shared + reads_.size() * sizeof(QueuePairReads) + hops_.bytes() +
           notification_counters_.size() * sizeof(NotificationCounters) +
-          (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0) +
-          cause_clocks_.size() * (sizeof(CauseClock) + sizeof(TimeByCause))) /
-             ends_.size();
+          (early_ ? ends_.size() * EarlyPackets::kBytesEach : 0)) /
+             ends_.size() +
+         causes_.bytes_each();
 }
 
 }  // namespace rankwire

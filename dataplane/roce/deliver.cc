@@ -12,8 +12,7 @@ namespace {
 
 using Purpose = RequestContext::Purpose;
 
-/// One of so many messages is measured, and looked for among so many at its source.
-constexpr uint32_t kOneWayStride = 8;
+/// A message whose one-way latency is measured is looked for among so many of the oldest at its source.
 constexpr uint32_t kOneWayReach = 64;
 
 std::span<const uint8_t> payload_of(const ParsedPacket& packet) {
@@ -211,7 +210,7 @@ void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, 
   ++inboxes_[queue_pair].delivered;
   // The cookie is what the peer says.
   if (ends_[queue_pair].peer != kNone && get.cookie < offers_.size())
-    add_one_way(queue_pair, offers_[get.cookie].last_tx, arrival);
+    latencies_.add_one_way(port_of_lane_[ends_[queue_pair].lane], offers_[get.cookie].last_tx, arrival);
   deliver(queue_pair, request.index, part, 1);
 }
 
@@ -246,17 +245,13 @@ std::optional<Event> RoceTransport::complete(uint32_t queue_pair, uint32_t index
 // From the last packet of the message, which is among the oldest that the other end has not finished.
 void RoceTransport::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept {
   const uint32_t peer = ends_[queue_pair].peer;
-  if (peer == kNone || one_way_turn_++ % kOneWayStride != 0) return;
+  if (peer == kNone || !latencies_.take_turn()) return;
+  const uint32_t port = port_of_lane_[ends_[queue_pair].lane];
   uint32_t slot = requesters_[peer].oldest_message();
   for (uint32_t i = 0; i < kOneWayReach && slot != OutboundMessage::kNone; ++i, slot = pool_->messages[slot].next) {
     const OutboundMessage& message = pool_->messages[slot];
-    if (message.index == index && message.verb == verb) return add_one_way(queue_pair, message.last_tx, arrival);
+    if (message.index == index && message.verb == verb) return latencies_.add_one_way(port, message.last_tx, arrival);
   }
-}
-
-void RoceTransport::add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept {
-  // The copy that arrived may have been sent before the last one.
-  if (last_tx <= arrival) one_ways_[port_of_lane_[ends_[queue_pair].lane]].add(arrival - last_tx);
 }
 
 size_t RoceTransport::take_delivered(std::span<Event> events) noexcept {

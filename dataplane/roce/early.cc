@@ -38,14 +38,4 @@ void RoceTransport::drop_early(uint32_t queue_pair) noexcept {
   for (EarlyPacket early; early_->take(queue_pair, early);) lanes_[early.lane].port().release({&early.frame, 1});
 }
 
-// All but those that are kept.
-void RoceTransport::release_batch(FramePort& port, std::span<Frame> frames) noexcept {
-  if (kept_ == 0) return port.release(frames);
-  size_t left = 0;
-  for (size_t i = 0; i < frames.size(); ++i)
-    if ((kept_ >> i & 1) == 0) frames[left++] = frames[i];
-  kept_ = 0;
-  port.release(frames.first(left));
-}
-
 }  // namespace rankwire

@@ -1,9 +1,7 @@
 // RoceTransport's links: the way from a queue pair to its peer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "dataplane/roce/after_step.h"
 
@@ -11,62 +9,43 @@ namespace rankwire {
 
 std::string RoceTransport::resolve_next_hop(uint32_t queue_pair) {
   QueuePairEnd& end = ends_[queue_pair];
-  Port& port = port_of(end);
-  NextHopLink& link = hops_[queue_pair];
-  link.hop = port.neighbours.resolve(nic_of(end), peer_nic_of(end).ip);
-  if (link.hop == Neighbours::kNone) {
+  const uint32_t hop = port_of(end).neighbours.resolve(nic_of(end), peer_nic_of(end).ip);
+  if (hop == Neighbours::kNone) {
     end.link = LinkState::kUnreachable;
     requesters_[queue_pair].fail(*pool_, Failure::kUnreachable, Failure::kUnreachable);
     return fmt::format("{} is not on the subnet of {}/{}, which has no gateway", to_string(peer_nic_of(end).ip),
                        to_string(nic_of(end).ip), nic_of(end).prefix_length);
   }
   end.link = LinkState::kResolving;
-  if (link.hop >= port.first_on_hop.size()) port.first_on_hop.resize(link.hop + 1, kNone);
-  uint32_t& first = port.first_on_hop[link.hop];
-  if (first == kNone) port.resolving.push_back(link.hop);
-  port.unresolved = kNone;
-  link.next = std::exchange(first, queue_pair);
+  hops_.follow(port_of_lane_[end.lane], hop, queue_pair);
   return {};
 }
 
 // Links open, or fail, when their next hops do; an open one follows a next hop that has moved.
 void RoceTransport::follow_next_hops() noexcept {
-  for (const auto& port : ports_) {
-    if (port->moved != port->neighbours.counters().moved) {
-      port->moved = port->neighbours.counters().moved;
-      for (uint32_t hop = 0; hop < port->first_on_hop.size(); ++hop)
-        if (port->neighbours[hop].state == NextHop::State::kReachable) update_links(*port, hop);
-    }
-    if (port->unresolved == port->neighbours.unresolved()) continue;
-    port->unresolved = port->neighbours.unresolved();
-    std::erase_if(port->resolving, [&](uint32_t hop) {
-      if (port->neighbours[hop].state == NextHop::State::kIncomplete) return false;
-      update_links(*port, hop);
-      return true;
-    });
-  }
+  for (uint32_t port = 0; port < ports_.size(); ++port)
+    hops_.update(port, ports_[port]->neighbours,
+                 [this](uint32_t queue_pair, const NextHop& hop) { update_link(queue_pair, hop); });
 }
 
-void RoceTransport::update_links(Port& port, uint32_t hop) noexcept {
-  const NextHop& next = port.neighbours[hop];
-  for (uint32_t i = port.first_on_hop[hop]; i != kNone; i = hops_[i].next) {
-    const Time deadline = requesters_[i].deadline();
-    if (next.state == NextHop::State::kReachable) {
-      // The ICRC does not cover the Ethernet header.
-      std::memcpy(templates_[i].header(), &next.mac, sizeof next.mac);
-      ends_[i].link = LinkState::kOpen;
-      owe_answer(i);
-    } else {
-      ends_[i].link = LinkState::kUnreachable;
-      requesters_[i].fail(*pool_, Failure::kUnreachable, Failure::kUnreachable);
-    }
-    after_step(i, last_now_, deadline);
+void RoceTransport::update_link(uint32_t queue_pair, const NextHop& hop) noexcept {
+  const Time deadline = requesters_[queue_pair].deadline();
+  if (hop.state == NextHop::State::kReachable) {
+    // The ICRC does not cover the Ethernet header.
+    std::memcpy(templates_[queue_pair].header(), &hop.mac, sizeof hop.mac);
+    ends_[queue_pair].link = LinkState::kOpen;
+    owe_answer(queue_pair);
+  } else {
+    ends_[queue_pair].link = LinkState::kUnreachable;
+    requesters_[queue_pair].fail(*pool_, Failure::kUnreachable, Failure::kUnreachable);
   }
+  after_step(queue_pair, last_now_, deadline);
 }
 
 bool RoceTransport::ready() const noexcept {
-  return std::ranges::all_of(ports_,
-                             [](const auto& port) { return port->neighbours.ready() && port->resolving.empty(); });
+  for (uint32_t port = 0; port < ports_.size(); ++port)
+    if (!ports_[port]->neighbours.ready() || hops_.waits(port)) return false;
+  return true;
 }
 
 std::vector<ConnectFailure> RoceTransport::not_ready() const {
@@ -82,7 +61,7 @@ std::vector<ConnectFailure> RoceTransport::not_ready() const {
 
 std::string RoceTransport::next_hop_state(uint32_t queue_pair) const {
   const QueuePairEnd& end = ends_[queue_pair];
-  const uint32_t next = hops_[queue_pair].hop;
+  const uint32_t next = hops_.hop_of(queue_pair);
   const Nic& nic = nic_of(end);
   const IpAddress peer = peer_nic_of(end).ip;
   if (next == Neighbours::kNone) return fmt::format("no way from {} to {}", to_string(nic.ip), to_string(peer));

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "base/id.h"
 #include "base/units.h"
@@ -30,11 +29,7 @@ struct alignas(64) RocePort {
   uint32_t first_lane;
   std::unique_ptr<ReceiveBuffer> buffer;  ///< of a slow receiver
   Neighbours neighbours;
-  std::vector<uint32_t> resolving;     ///< next hops that queue pairs wait for
-  std::vector<uint32_t> first_on_hop;  ///< by next hop: the first of its queue pairs
-  uint32_t unresolved = UINT32_MAX;    ///< next hops, when that was last looked at
-  uint64_t moved = 0;                  ///< the same, times that next hops have moved
-  MacAddress station;                  ///< that pauses come from
+  MacAddress station;  ///< that pauses come from
   uint64_t pause_tx = 0, pause_rx = 0, buffer_drops = 0, icrc_errors = 0;
 };
 // PauseTimers ends with a time, and Neighbours begins with one.

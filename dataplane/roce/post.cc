@@ -64,7 +64,7 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
   const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
   const Time deadline = requester.deadline();
   requester.post(*pool_, slot);
-  if (!waits || records_causes()) after_step(queue_pair, last_now_, deadline);
+  if (!waits || causes_.on()) after_step(queue_pair, last_now_, deadline);
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
@@ -178,7 +178,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
       write_sent_event(whole, whole.connection, whole.index, events[n]);
-      if (records_causes()) events[n].causes = keep_share(std::exchange(transfer_causes_[transfer], TimeByCause()));
+      if (causes_.on()) events[n].causes = causes_.keep(causes_.take_transfer(transfer));
       count_end(events[n++]);
       transfers_.give_back(transfer);
     } else if (!pool_->finished.empty()) {
@@ -201,7 +201,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
     case Purpose::kControl:
       count_sent(request);
       write_sent_event(request, ends_[request.queue_pair].outbound, request.index, events[n]);
-      if (records_causes()) events[n].causes = keep_share(take_share(request.queue_pair));
+      if (causes_.on()) events[n].causes = causes_.keep(take_share(request.queue_pair));
       count_end(events[n++]);
       break;
     case Purpose::kPart:
@@ -247,7 +247,7 @@ void RoceTransport::count_end(const Event& event) noexcept {
 
 void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {
   Transfer& whole = transfers_[transfer];
-  if (records_causes()) transfer_causes_[transfer] += take_share(request.queue_pair);
+  if (causes_.on()) causes_.add_to_transfer(transfer, take_share(request.queue_pair));
   whole.retransmissions += request.retransmissions;
   whole.fail(request.failure);
   if (!request.started()) return;

@@ -58,12 +58,6 @@ struct RemoteSlots {
   uint32_t written = 0;  ///< messages so far, modulo `count`
 };
 
-/// The way to a queue pair's peer.
-struct NextHopLink {
-  uint32_t hop = QueuePairEnd::kNone;   ///< of its port's neighbours
-  uint32_t next = QueuePairEnd::kNone;  ///< another queue pair with this next hop
-};
-
 /// What a queue pair receives.
 struct QueuePairInbox {
   // The message that is being received.

@@ -119,7 +119,7 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
     // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
     // what is there.
     if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
-    const auto frames = std::span(arrived_).first(lane.port().receive(now, arrived_));
+    const auto frames = batch_.receive(lane.port(), now);
     if (frames.empty()) return;
     const size_t kept = ports_[port]->buffer ? keep_in_buffer(*ports_[port], frames) : frames.size();
     std::array<ReceivedRun, kReceiveBurst> runs;
@@ -129,13 +129,13 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
       for (const size_t behind = waiting.size() - run.count; waiting.size() > behind;) {
         size_t accepted = accept_image(port, waiting.first(waiting.size() - behind), run.queue_pair, now);
         if (accepted == 0) {
-          if (accept(port, waiting.front(), now)) kept_ |= 1u << (&waiting.front() - frames.data());
+          if (accept(port, waiting.front(), now)) batch_.keep(waiting.front());
           accepted = 1;
         }
         waiting = waiting.subspan(accepted);
       }
     }
-    release_batch(lane.port(), frames);
+    batch_.release(lane.port(), frames);
     if (frames.size() < kReceiveBurst) return;
   }
 }
@@ -177,7 +177,7 @@ bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) no
   }
   if (packet.ecn == Ecn::kCongestionExperienced) {
     ++counters_.ecn_ce_rx;
-    if (notification_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
+    if (marks_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
   }
   if (packet.opcode == Opcode::kAcknowledge) {
     on_acknowledgement(port_index, queue_pair, {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome},
@@ -225,7 +225,7 @@ void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) n
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
   const QueuePairEnd& end = ends_[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
-  if (reception.round_trip != Duration::max() && !fetches) round_trips_[port].add(reception.round_trip);
+  if (reception.round_trip != Duration::max() && !fetches) latencies_.add_round_trip(port, reception.round_trip);
   if (reception.outcome != AckOutcome::kProgress) {
     details_.stale_acks += reception.outcome == AckOutcome::kStale;
     details_.ghost_acks += reception.outcome == AckOutcome::kGhost;

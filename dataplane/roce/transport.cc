@@ -8,7 +8,6 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kDeliveries = 1024;
-constexpr uint32_t kStandstillsInARow = 8;
 
 ReliableOptions reliable_options_of(const RoceOptions& options) {
   ReliableOptions reliable = reliable_options(options.profile, options.mtu);
@@ -24,7 +23,8 @@ RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding
       responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
       delivered_(kDeliveries),
-      bells_(bells) {}
+      bells_(bells),
+      loop_(options.standstill, first_timeout(reliable_), bells == nullptr) {}
 
 RoceTransport::~RoceTransport() {
   close();
@@ -32,7 +32,7 @@ RoceTransport::~RoceTransport() {
 
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   make_progress(now);
-  events_with_causes_ = 0;
+  causes_.forget_events();
   const size_t delivered = take_delivered(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
   reported_ += reported;
@@ -40,7 +40,7 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
 }
 
 void RoceTransport::make_progress(Time now) noexcept {
-  note_standstill(now);
+  loop_.look(now);
   last_now_ = now;
   while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
     place_early(place_later_.pop(), now);
@@ -83,45 +83,27 @@ Time RoceTransport::next_event() const noexcept {
   return std::min(next, earliest_expiry(next));
 }
 
-void RoceTransport::note_standstill(Time now) noexcept {
-  if (!agenda_ && last_poll_ != Time::long_ago()) look_intervals_.add(now - last_poll_);
-  const bool begins = last_poll_ < Time() && now >= Time();  // run time jumps here
-  const bool stood_still = !begins && last_poll_ != Time::long_ago() && now - last_poll_ > options_.standstill;
-  last_poll_ = now;
-  standstills_ = stood_still ? standstills_ + 1 : 0;
-  // A loop that is always this slow must still notice losses.
-  if (stood_still && standstills_ <= kStandstillsInARow) hold_until_ = now + first_timeout(reliable_);
-}
-
 // When the requester's deadline takes effect: a time-out later after a standstill.
 Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
   const Requester& requester = requesters_[queue_pair];
   const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
-  return is_timeout ? std::max(requester.deadline(), hold_until_) : requester.deadline();
-}
-
-uint32_t RoceTransport::next_to_expire() const noexcept {
-  return deadlines_.first([this](uint32_t queue_pair) { return expiry(queue_pair); }, disorder_);
+  return is_timeout ? std::max(requester.deadline(), loop_.hold_until()) : requester.deadline();
 }
 
 // When the first deadline takes effect, if that is `before`; otherwise no earlier.
 Time RoceTransport::earliest_expiry(Time before) const noexcept {
-  if (expiry_bound_ < before) {
-    const uint32_t expiring = next_to_expire();
-    expiry_bound_ = expiring == kNone ? Time::never() : expiry(expiring);
-  }
-  return expiry_bound_;
+  return deadlines_.earliest(before, [this](uint32_t queue_pair) { return expiry(queue_pair); });
 }
 
 void RoceTransport::expire(Time now) noexcept {
   while (earliest_expiry(now + Duration(1)) <= now) {
-    const uint32_t queue_pair = next_to_expire();
+    const uint32_t queue_pair = deadlines_.next([this](uint32_t armed) { return expiry(armed); });
     const Time deadline = requesters_[queue_pair].deadline();
     if (requesters_[queue_pair].expire(*pool_) != AckOutcome::kResumed) {
       ++counters_.timeouts;
       ++flow_counters_[queue_pair].timeouts;
       if (paced_) paced_->control().rewound(queue_pair, now);
-      if (records_causes()) cause_clocks_[queue_pair].blame(Cause::kRecovering);
+      if (causes_.on()) causes_.blame(queue_pair, Cause::kRecovering);
     }
     after_step(queue_pair, now, deadline);
   }
@@ -139,7 +121,7 @@ void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
       lanes_[end.lane].senders.push(queue_pair);
     }
   }
-  if (records_causes()) note_cause(queue_pair, now);
+  if (causes_.on()) note_cause(queue_pair, now);
 }
 
 // A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense
@@ -162,7 +144,7 @@ void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
   end.failed = true;
   deadlines_.disarm(queue_pair);
   if (early_) drop_early(queue_pair);
-  if (records_causes()) cause_clocks_[queue_pair].stop(last_now_, time_paused(queue_pair, last_now_));
+  if (causes_.on()) causes_.note(queue_pair, std::nullopt, last_now_, time_paused(queue_pair, last_now_));
   if (requesters_[queue_pair].state() != Requester::State::kError)
     requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
   const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
@@ -198,7 +180,7 @@ std::vector<PortCounters> RoceTransport::ports() const {
     counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
     if (lane >= lanes_.size()) continue;
     const Port& port = *ports_[port_of_lane_[lane]];
-    if (!counters.hardware_time) counters.arrival_error = look_intervals_.quantile(0.5);
+    if (!counters.hardware_time) counters.arrival_error = loop_.intervals().quantile(0.5);
     if (port.first_lane != lane) continue;
     add_pauses(port, counters);
     counters.rdma = rdma_of(port.id);
@@ -209,10 +191,7 @@ std::vector<PortCounters> RoceTransport::ports() const {
 
 std::vector<PortLatency> RoceTransport::latencies() const {
   std::vector<PortLatency> latencies;
-  for (size_t port = 0; port < ports_.size(); ++port) {
-    latencies.push_back({ports_[port]->id, LatencyKind::kRoundTrip, &round_trips_[port]});
-    latencies.push_back({ports_[port]->id, LatencyKind::kOneWay, &one_ways_[port]});
-  }
+  for (uint32_t port = 0; port < ports_.size(); ++port) latencies_.append_to(latencies, port, ports_[port]->id);
   return latencies;
 }
 

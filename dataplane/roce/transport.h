@@ -8,29 +8,32 @@
 #include <string>
 #include <vector>
 
-#include "base/histogram.h"
 #include "base/index_queue.h"
 #include "base/large_memory.h"
 #include "base/spsc_ring.h"
 #include "base/transport.h"
-#include "dataplane/congestion/notification_point.h"
 #include "dataplane/congestion/paced_senders.h"
 #include "dataplane/neighbours/neighbours.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
-#include "dataplane/protocol/deadline_lists.h"
 #include "dataplane/protocol/message_assembly.h"
 #include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/protocol/rendezvous.h"
 #include "dataplane/protocol/requester.h"
 #include "dataplane/protocol/responder.h"
-#include "dataplane/roce/cause_clock.h"
+#include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/early_packets.h"
 #include "dataplane/roce/lane_agenda.h"
+#include "dataplane/roce/latencies.h"
+#include "dataplane/roce/loop_watch.h"
+#include "dataplane/roce/mark_responder.h"
+#include "dataplane/roce/next_hop_links.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/port.h"
 #include "dataplane/roce/queue_pair.h"
+#include "dataplane/roce/receive_batch.h"
 #include "dataplane/roce/request_writer.h"
+#include "dataplane/roce/requester_deadlines.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "dataplane/wire/packet.h"
 #include "dataplane/wire/receive_check.h"
@@ -83,8 +86,7 @@ class RoceTransport final : public Transport {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  /// Frames that are received at once: so few that what is read of them stays in the innermost cache.
-  static constexpr uint32_t kReceiveBurst = 32;
+  static constexpr uint32_t kReceiveBurst = ReceiveBatch::kFrames;
   /// From one offered message to the next in the memory that the peer reads; no message is as long.
   static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
@@ -97,7 +99,6 @@ class RoceTransport final : public Transport {
   uint64_t packets_tx() const noexcept {
     return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
   }
-  bool records_causes() const noexcept { return options_.causes == CauseRecording::kOn; }
   Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
 
   // options.cc
@@ -126,7 +127,7 @@ class RoceTransport final : public Transport {
   // neighbours.cc
   std::string resolve_next_hop(uint32_t queue_pair);
   void follow_next_hops() noexcept;
-  void update_links(Port& port, uint32_t hop) noexcept;
+  void update_link(uint32_t queue_pair, const NextHop& hop) noexcept;
   std::string next_hop_state(uint32_t queue_pair) const;
 
   // pause.cc
@@ -158,7 +159,6 @@ class RoceTransport final : public Transport {
   void note_cause(uint32_t queue_pair, Time now) noexcept;
   void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
   TimeByCause take_share(uint32_t queue_pair) noexcept;
-  const TimeByCause* keep_share(const TimeByCause& share) noexcept;
 
   // describe.cc
   uint32_t peer_queue_pair(uint32_t queue_pair) const;
@@ -200,7 +200,6 @@ class RoceTransport final : public Transport {
   EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
   void place_early(uint32_t queue_pair, Time arrival) noexcept;
   void drop_early(uint32_t queue_pair) noexcept;
-  void release_batch(FramePort& port, std::span<Frame> frames) noexcept;
   void count_reject(Reject reject) noexcept;
   void count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept;
   void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
@@ -230,7 +229,6 @@ class RoceTransport final : public Transport {
   void deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept;
   std::optional<Event> complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept;
   void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
-  void add_one_way(uint32_t queue_pair, Time last_tx, Time arrival) noexcept;
   size_t take_delivered(std::span<Event> events) noexcept;
 
   // ahead.cc
@@ -245,7 +243,6 @@ class RoceTransport final : public Transport {
   void fetch_sender(uint32_t lane) const noexcept;
 
   // transport.cc
-  void note_standstill(Time now) noexcept;
   void make_progress(Time now) noexcept;
   void poll_all(Time now) noexcept;
   bool has_to_report() const noexcept;
@@ -254,7 +251,6 @@ class RoceTransport final : public Transport {
   }
   Time next_event_of(uint32_t lane) const noexcept;
   Time expiry(uint32_t queue_pair) const noexcept;
-  uint32_t next_to_expire() const noexcept;
   Time earliest_expiry(Time before) const noexcept;
   void expire(Time now) noexcept;
   void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
@@ -304,14 +300,14 @@ class RoceTransport final : public Transport {
   const ReliableOptions reliable_;
   const ResponderOptions responder_options_;
   const std::vector<PortBinding> bindings_;
-  std::vector<Nic> nics_;                          // of the plan
-  uint32_t messages_in_flight_ = 0;                // the same
-  std::vector<uint8_t> queue_marks_;               // of lanes' queues
-  LargeVector<TransmitLane> lanes_;                // in the order of bindings_
-  std::vector<uint32_t> port_of_lane_;             // the same
-  std::vector<std::unique_ptr<Port>> ports_;       // in the order in which bindings_ name them first
-  LargeVector<Histogram> round_trips_, one_ways_;  // by port
-  std::vector<ConnectionEnds> connections_;        // by connection
+  std::vector<Nic> nics_;                     // of the plan
+  uint32_t messages_in_flight_ = 0;           // the same
+  std::vector<uint8_t> queue_marks_;          // of lanes' queues
+  LargeVector<TransmitLane> lanes_;           // in the order of bindings_
+  std::vector<uint32_t> port_of_lane_;        // the same
+  std::vector<std::unique_ptr<Port>> ports_;  // in the order in which bindings_ name them first
+  Latencies latencies_;
+  std::vector<ConnectionEnds> connections_;  // by connection
 
   // By queue pair: i has the number kFirstQueuePair + i.
   std::vector<Requester> requesters_;
@@ -321,26 +317,18 @@ class RoceTransport final : public Transport {
   std::vector<QueuePairInbox> inboxes_;
   std::vector<QueuePairReads> reads_;
   std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
-  std::vector<NextHopLink> hops_;          // with NeighbourMode::kResolve
+  NextHopLinks hops_;                      // with NeighbourMode::kResolve
   std::vector<QueuePairCounters> flow_counters_;
   std::vector<NotificationCounters> notification_counters_;  // with congestion control or where marks are answered
   std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
-  DeadlineLists deadlines_;
-  // With CauseRecording::kOn.
-  std::vector<CauseClock> cause_clocks_;
-  std::vector<TimeByCause> told_causes_;      // by queue pair: as of the last message that ended
-  std::vector<TimeByCause> transfer_causes_;  // by transfer under way
-  std::vector<TimeByCause> event_causes_;     // of the events of this `poll`
-  size_t events_with_causes_ = 0;
+  RequesterDeadlines deadlines_;
+  CauseAccounts causes_;  // with CauseRecording::kOn
 
   std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
   IndexQueue place_later_;             // queue pairs with some that the application had no room for
 
-  std::unique_ptr<PacedSenders> paced_;                // with congestion control
-  std::unique_ptr<NotificationPoint> notification_;    // where marked packets are answered
-  std::vector<OwedNotifications> owed_notifications_;  // by lane, there
-  std::vector<uint32_t> owed_counts_;                  // of those, by queue pair
-  std::vector<uint8_t> owed_marks_;                    // the same
+  std::unique_ptr<PacedSenders> paced_;  // with congestion control
+  std::optional<MarkResponder> marks_;   // where marked packets are answered
 
   // Messages.
   std::optional<PatternIcrc> pattern_icrc_;
@@ -353,23 +341,16 @@ class RoceTransport final : public Transport {
   SlotPool<Offer> offers_;
   SlotPool<Get> gets_;
   MessageAssembly assembly_{0};
-  std::array<Frame, kReceiveBurst> arrived_;
-  uint32_t kept_ = 0;  // of `arrived_`, as bits: those that are not given back now
+  ReceiveBatch batch_;
   SpscRing<Delivery> delivered_;
-  uint32_t one_way_turn_ = 0;
 
   Doorbells* const bells_;
   std::optional<LaneAgenda> agenda_;   // with bells
   std::optional<LaneAgenda> reports_;  // there: before when no report comes of what a lane's port holds
   std::vector<uint32_t> heard_;        // lanes whose bells have rung
-  Histogram look_intervals_;           // between two looks at all ports; without bells
+  LoopWatch loop_;
 
   Time last_now_ = Time::long_ago();
-  Time last_poll_ = Time::long_ago();
-  Time hold_until_ = Time::long_ago();         // no time-out fires earlier
-  mutable Time expiry_bound_ = Time::never();  // no requester's deadline is earlier
-  Duration disorder_;                          // of the times at which lanes have done something, at most
-  uint32_t standstills_ = 0;                   // in a row
 
   bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
   bool joins_turns_ = false;    // short_way_, and nobody asks which packet was whose

@@ -200,7 +200,7 @@ bool RoceTransport::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint
       break;
     }
   }
-  if (records_causes()) note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
+  if (causes_.on()) note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
   return has_frames;
 }
 
