@@ -7,23 +7,23 @@
 namespace rankwire {
 
 [[gnu::always_inline]] inline void RoceTransport::fetch_lane(uint32_t lane) const noexcept {
-  lanes_[lane].fetch();
+  (*lanes_)[lane].fetch();
   // What every transmission looks at.
-  const Port* const port = ports_[port_of_lane_[lane]].get();
+  const Port* const port = &lanes_->port_of(lane);
   __builtin_prefetch(&port->neighbours);
   __builtin_prefetch(bindings_[lane].port, 1);
 }
 
 // The requester that a lane would turn to.
 [[gnu::always_inline]] inline void RoceTransport::fetch_sender(uint32_t lane) const noexcept {
-  const IndexQueue& senders = lanes_[lane].senders;
+  const IndexQueue& senders = (*lanes_)[lane].senders;
   if (senders.empty()) return;
   const uint32_t next = senders.front();
   for (size_t line = 0; line < 2; ++line) {
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[next]) + 64 * line, 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&templates_[next]) + 64 * line);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_->requesters[next]) + 64 * line, 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_->templates[next]) + 64 * line);
   }
-  __builtin_prefetch(&ends_[next], 1);
+  __builtin_prefetch(&pairs_->ends[next], 1);
 }
 
 // Of a lane that comes soon, step by step: itself, its port and queues, the places of frames, these and the requester
@@ -34,8 +34,8 @@ namespace rankwire {
     fetch_lane(lane);
   } else if (distance == 4) {
     port.fetch_queues();
-    lanes_[lane].senders.fetch();
-    lanes_[lane].answers.fetch();
+    (*lanes_)[lane].senders.fetch();
+    (*lanes_)[lane].answers.fetch();
   } else if (distance == 3) {
     port.fetch_places();
   } else if (distance == 2) {
@@ -44,8 +44,8 @@ namespace rankwire {
   } else {
     const Frame* frame = nullptr;
     for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame);
-    const IndexQueue& senders = lanes_[lane].senders;
-    if (!senders.empty()) requesters_[senders.front()].fetch(*pool_);
+    const IndexQueue& senders = (*lanes_)[lane].senders;
+    if (!senders.empty()) pairs_->requesters[senders.front()].fetch(outbound_->pool);
   }
 }
 
@@ -69,9 +69,9 @@ bool RoceTransport::may_report(const Frame& frame) const noexcept {
     case Opcode::kAcknowledge: {
       const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
       const auto syndrome = frame.head[bth_offset + sizeof(Bth)];
-      return frame.head_length < bth_offset + sizeof(Bth) + sizeof(Aeth) || i >= ends_.size() ||
+      return frame.head_length < bth_offset + sizeof(Bth) + sizeof(Aeth) || i >= pairs_->size() ||
              (syndrome & kSyndromeTypeMask) != kSyndromeTypeAck ||
-             requesters_[i].may_end_message(*pool_, bth.psn.value());
+             pairs_->requesters[i].may_end_message(outbound_->pool, bth.psn.value());
     }
     default:
       return true;
@@ -89,16 +89,16 @@ Time RoceTransport::next_report_of(uint32_t lane) const noexcept {
 }
 
 void RoceTransport::poll_due(Time now) noexcept {
-  hear();
-  agenda_->begin(now, [&](uint32_t lane) { receive(lane, now); });
-  while (reports_->next() <= now) {
-    const uint32_t lane = reports_->first();
+  watch_->hear([this](uint32_t lane) { return next_report_of(lane); });
+  watch_->agenda().begin(now, [&](uint32_t lane) { receive(lane, now); });
+  while (watch_->reports().next() <= now) {
+    const uint32_t lane = watch_->reports().first();
     const Time next = next_report_of(lane);
-    reports_->wake_at(lane, next);
+    watch_->reports().wake_at(lane, next);
     if (next <= now) break;  // the application must make room first
   }
   expire(now);
-  agenda_->take(
+  watch_->agenda().take(
       [&](uint32_t lane) {
         transmit(lane, now);
         return next_event_of(lane);
@@ -109,13 +109,13 @@ void RoceTransport::poll_due(Time now) noexcept {
 // Lanes have nothing to do with each other until the application hears of something, so each may go on alone to the
 // first time at which that can happen, and finds what it works with in the caches.
 Time RoceTransport::run_ahead(Time limit) noexcept {
-  if (!agenda_) return next_event();
+  if (!watch_->on()) return next_event();
   for (;;) {
-    hear();
+    watch_->hear([this](uint32_t lane) { return next_report_of(lane); });
     const Time next = next_event();
     if (next >= limit || has_to_report()) return next;
     const Time armed = next + std::min(first_timeout(reliable_), milliseconds(1));
-    const Time end = std::min({limit, reports_->next(), armed});
+    const Time end = std::min({limit, watch_->reports().next(), armed});
     if (const Time alone = std::min(end, earliest_expiry(end)); next < alone && last_now_ < alone) {
       run_lanes(next, alone);
     } else {
@@ -128,8 +128,8 @@ Time RoceTransport::run_ahead(Time limit) noexcept {
 void RoceTransport::run_lanes(Time next, Time end) noexcept {
   const Time begin = std::max(next, last_now_);
   loop_.look(begin);
-  agenda_->begin(end - Duration(1), [](uint32_t) {});
-  agenda_->take(
+  watch_->agenda().begin(end - Duration(1), [](uint32_t) {});
+  watch_->agenda().take(
       [&](uint32_t lane) {
         last_now_ = begin;
         const Time then = run_lane(lane, end);
@@ -149,19 +149,6 @@ Time RoceTransport::run_lane(uint32_t lane, Time end) noexcept {
     transmit(lane, last_now_);
   }
   return next;
-}
-
-// Looks where a bell has rung.
-void RoceTransport::hear() noexcept {
-  bells_->answer_all([this](uint32_t lane) { heard_.push_back(lane); });
-  const size_t count = heard_.size();
-  for (size_t i = 0; i < count; ++i) {
-    fetch_behind(i, count, [this](size_t k) { return bindings_[heard_[k]].port; });
-    const uint32_t lane = heard_[i];
-    agenda_->wake_by(lane, bindings_[lane].port->next_event());
-    reports_->wake_at(lane, next_report_of(lane));
-  }
-  heard_.clear();
 }
 
 }  // namespace rankwire

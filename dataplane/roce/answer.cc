@@ -6,7 +6,7 @@ namespace rankwire {
 
 bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.answers.empty() ? lane.repliers.front() : lane.answers.front().queue_pair;
-  const HeaderTemplate& path = templates_[queue_pair];
+  const HeaderTemplate& path = pairs_->templates[queue_pair];
   const FrameShape shape = acknowledgement_shape(path);
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), 1);
   if (buffers.empty()) return false;
@@ -16,20 +16,13 @@ bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
   } else {
     lane.repliers.pop();
     // A READ that arrived meanwhile goes first.
-    if (!responders_[queue_pair].reply_owed()) return true;
-    acknowledgement = responders_[queue_pair].take_reply();
+    if (!pairs_->responders[queue_pair].reply_owed()) return true;
+    acknowledgement = pairs_->responders[queue_pair].take_reply();
   }
-  write_acknowledgement(*pattern_icrc_, path, acknowledgement, lane.capabilities().place(buffers[0]));
-  count_answer(acknowledgement.syndrome);
-  ++answers_tx_;
-  counters_.bytes_tx += shape.length();
+  write_acknowledgement(codec_->pattern_icrc, path, acknowledgement, lane.capabilities().place(buffers[0]));
+  counters_->count_answer(acknowledgement.syndrome, shape.length());
   lane.stage(1, shape);
   return true;
-}
-
-void RoceTransport::count_answer(uint8_t syndrome) noexcept {
-  if (syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) ++counters_.naks_tx;
-  if ((syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) ++counters_.rnr_naks_tx;
 }
 
 // The turn of the first of the readers.
@@ -47,21 +40,22 @@ bool RoceTransport::transmit_reader(TransmitLane& lane, Time now) noexcept {
 
 // What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
 bool RoceTransport::owes_response(uint32_t queue_pair) const noexcept {
-  const Responder& responder = responders_[queue_pair];
-  return responder.response_pending() && !(ends_[queue_pair].failed && responder.state() == Responder::State::kReady);
+  const Responder& responder = pairs_->responders[queue_pair];
+  return responder.response_pending() &&
+         !(pairs_->ends[queue_pair].failed && responder.state() == Responder::State::kReady);
 }
 
 // Packets of the oldest READ's response, at most `limit`; how many. 0: there was no frame for them.
 uint32_t RoceTransport::transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
-  Responder& responder = responders_[queue_pair];
-  ResponseRun run = responder.next_response(responder_options_, limit);
-  const FrameShape shape = writer_->shape(templates_[queue_pair], run.opcode, run.length);
+  Responder& responder = pairs_->responders[queue_pair];
+  ResponseRun run = responder.next_response(pairs_->responder_options(), limit);
+  const FrameShape shape = codec_->writer.shape(pairs_->templates[queue_pair], run.opcode, run.length);
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), run.count);
   if (buffers.empty()) return 0;
   run.count = static_cast<uint32_t>(buffers.size());
   write_response(queue_pair, run, now, buffers, lane.capabilities());
   stage_data(lane, run.count, shape);
-  ends_[queue_pair].packets += run.count;
+  pairs_->ends[queue_pair].packets += run.count;
   responder.responded(run);
   return run.count;
 }
@@ -71,13 +65,14 @@ void RoceTransport::write_response(uint32_t queue_pair, const ResponseRun& run, 
                                    std::span<const FrameBuffer> buffers, const FramePort::Capabilities& port) noexcept {
   uint64_t key = 0;
   uint64_t offset = run.region_offset;
-  if (options_.verb == DataVerb::kRead && ends_[queue_pair].at_source) {
-    Offer& offer = offers_[static_cast<uint32_t>(offset / kOfferStride)];
+  if (options_.verb == DataVerb::kRead && pairs_->ends[queue_pair].at_source) {
+    Offer& offer = outbound_->offers[static_cast<uint32_t>(offset / kOfferStride)];
     offset %= kOfferStride;
     key = offer.payload_key;
     offer.last_tx = now;
   }
-  writer_->write(templates_[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, buffers, port);
+  codec_->writer.write(pairs_->templates[queue_pair], key, static_cast<uint32_t>(offset) + run.offset, run, buffers,
+                       port);
 }
 
 }  // namespace rankwire

@@ -31,7 +31,7 @@ const CongestionOptions& RoceTransport::congestion_options_of(const Connection& 
 void RoceTransport::make_congestion_control(const TransportPlan& plan) {
   std::vector<Bandwidth> lines;
   std::vector<const CongestionOptions*> options;
-  for (const QueuePairEnd& end : ends_) {
+  for (const QueuePairEnd& end : pairs_->ends) {
     lines.push_back(bindings_[end.lane].rate);
     options.push_back(&congestion_options_of(plan.connections[end.connection.value]));
   }
@@ -41,12 +41,11 @@ void RoceTransport::make_congestion_control(const TransportPlan& plan) {
     paced_ = std::make_unique<PacedSenders>(
         std::move(control),
         PacingOptions{.mtu = options_.mtu, .burst = options_.congestion.burst, .catch_up = options_.catch_up}, lines,
-        static_cast<uint32_t>(lanes_.size()));
+        static_cast<uint32_t>(lanes_->size()));
   marks_.reset();
-  notification_counters_.assign(paced_ || options_.congestion.notifies ? ends_.size() : 0, NotificationCounters());
   if (options_.congestion.notifies)
     marks_.emplace(options_.congestion.notification.min_time_between_cnps, notification_groups(),
-                   queue_pairs_of_lanes());
+                   pairs_->count_by_lane(bindings_.size()));
 }
 
 // By queue pair: the number of what its interval between CNPs is kept for.
@@ -54,11 +53,11 @@ std::vector<uint32_t> RoceTransport::notification_groups() const {
   const NotificationScope scope = options_.congestion.notification.scope;
   std::map<std::tuple<uint32_t, IpAddress, IpAddress>, uint32_t> known;
   std::vector<uint32_t> groups;
-  for (uint32_t i = 0; i < ends_.size(); ++i) {
-    const QueuePairEnd& end = ends_[i];
+  for (uint32_t i = 0; i < pairs_->size(); ++i) {
+    const QueuePairEnd& end = pairs_->ends[i];
     std::tuple<uint32_t, IpAddress, IpAddress> key;
     if (scope == NotificationScope::kQueuePair) key = {i, {}, {}};
-    if (scope == NotificationScope::kAddressPair) key = {0, nic_of(end).ip, peer_nic_of(end).ip};
+    if (scope == NotificationScope::kAddressPair) key = {0, pairs_->nic_of(end).ip, pairs_->peer_nic_of(end).ip};
     if (scope == NotificationScope::kPort) key = {bindings_[end.lane].id.value, {}, {}};
     groups.push_back(known.try_emplace(key, static_cast<uint32_t>(known.size())).first->second);
   }
@@ -67,25 +66,25 @@ std::vector<uint32_t> RoceTransport::notification_groups() const {
 
 // A data packet for the queue pair was marked on its way.
 void RoceTransport::on_mark(uint32_t queue_pair, Time arrival) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.failed || end.link != LinkState::kOpen) return;
-  ++notification_counters_[queue_pair].marked_packets;
+  ++counters_->notified[queue_pair].marked_packets;
   if (!marks_->marked(queue_pair, end.lane, arrival)) return;
-  lanes_[end.lane].owes_notification = true;
-  note_work(end.lane);
+  (*lanes_)[end.lane].owes_notification = true;
+  watch_->mark(end.lane);
 }
 
 void RoceTransport::on_notification(uint32_t queue_pair, Time now) noexcept {
-  ++counters_.cnp_rx;
-  const bool heeded = paced_ && paced_->control().heeds_notifications(queue_pair) && !ends_[queue_pair].failed;
-  ++(heeded ? notification_counters_[queue_pair].handled : flow_counters_[queue_pair].notifications_ignored);
+  ++counters_->totals.cnp_rx;
+  const bool heeded = paced_ && paced_->control().heeds_notifications(queue_pair) && !pairs_->ends[queue_pair].failed;
+  ++(heeded ? counters_->notified[queue_pair].handled : counters_->of[queue_pair].notifications_ignored);
   if (heeded) paced_->control().notified(queue_pair, now);
 }
 
 // An acknowledgement has come; before it `oldest_before` was the oldest packet not acknowledged.
 void RoceTransport::on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception,
                                 Time now) noexcept {
-  const int64_t packets = psn_distance(oldest_before, requesters_[queue_pair].oldest_unacknowledged());
+  const int64_t packets = psn_distance(oldest_before, pairs_->requesters[queue_pair].oldest_unacknowledged());
   CongestionControl& control = paced_->control();
   if (packets > 0) control.acknowledged(queue_pair, now, Bytes(packets * options_.mtu), reception.round_trip);
   if (reception.outcome == AckOutcome::kRewind || reception.outcome == AckOutcome::kImpliedNak)
@@ -94,19 +93,20 @@ void RoceTransport::on_progress(uint32_t queue_pair, uint32_t oldest_before, con
 
 // The queue pair, whose link is open, has something to send.
 void RoceTransport::offer_sender(uint32_t queue_pair, Time now) noexcept {
-  const uint16_t lane = ends_[queue_pair].lane;
-  if (paced_->offer(queue_pair, lane, requesters_[queue_pair].in_flight(), now)) lanes_[lane].senders.push(queue_pair);
+  const uint16_t lane = pairs_->ends[queue_pair].lane;
+  if (paced_->offer(queue_pair, lane, pairs_->requesters[queue_pair].in_flight(), now))
+    (*lanes_)[lane].senders.push(queue_pair);
 }
 
 // The queue pair is neither queued nor does it wait: whichever it must.
 void RoceTransport::place_sender(uint32_t queue_pair, Time now) noexcept {
-  const Requester& requester = requesters_[queue_pair];
-  const QueuePairEnd& end = ends_[queue_pair];
+  const Requester& requester = pairs_->requesters[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   const bool has_work = requester.can_send(reliable_) || owes_response(queue_pair);
   if (!has_work || end.link != LinkState::kOpen) {
     paced_->rest(queue_pair);
   } else if (paced_->place(queue_pair, end.lane, requester.in_flight(), now)) {
-    lanes_[end.lane].senders.push(queue_pair);
+    (*lanes_)[end.lane].senders.push(queue_pair);
   }
   if (causes_.on()) note_cause(queue_pair, now);
 }
@@ -118,12 +118,12 @@ void RoceTransport::release_paced(uint32_t lane, Time now) noexcept {
 }
 
 void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexcept {
-  TransmitLane& lane = lanes_[lane_index];
+  TransmitLane& lane = (*lanes_)[lane_index];
   OwedNotifications& owed = marks_->owed(lane_index);
   if (!lane.may_send(lane.priorities().notifications)) return;
   for (; !owed.empty(); owed.pop()) {
     const uint32_t queue_pair = owed.front();
-    const HeaderTemplate& path = templates_[queue_pair];
+    const HeaderTemplate& path = pairs_->templates[queue_pair];
     const FrameShape shape{.header_length = notification_bytes(path)};
     const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), 1);
     if (buffers.empty()) return;
@@ -131,9 +131,7 @@ void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexce
     frame.head = lane.capabilities().place(buffers[0]) - shape.header_length;
     write_congestion_notification(path, options_.profile.notification_hop_limit, frame);
     lane.stage(1, shape);
-    ++notification_counters_[queue_pair].sent;
-    ++counters_.cnp_tx;
-    counters_.bytes_tx += shape.length();
+    counters_->count_notification(queue_pair, shape.length());
   }
   lane.owes_notification = false;
 }
@@ -144,16 +142,17 @@ bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
   if (!lane.pacer().due(now)) return false;
   const uint32_t queue_pair = lane.senders.front();
   const uint32_t begin = lane.run;
-  const uint64_t bytes = counters_.bytes_tx;
+  const uint64_t bytes = counters_->totals.bytes_tx;
   const uint32_t limit = begin < options_.turn ? options_.turn - begin : 0;
-  const uint32_t packets = paced_->packets(queue_pair, requesters_[queue_pair].in_flight(), limit, now);
+  const uint32_t packets = paced_->packets(queue_pair, pairs_->requesters[queue_pair].in_flight(), limit, now);
   // Where it has both, their turns alternate.
-  QueuePairEnd& end = ends_[queue_pair];
-  const bool answers = owes_response(queue_pair) && !(end.answered && requesters_[queue_pair].can_send(reliable_));
+  QueuePairEnd& end = pairs_->ends[queue_pair];
+  const bool answers =
+      owes_response(queue_pair) && !(end.answered && pairs_->requesters[queue_pair].can_send(reliable_));
   const bool over = answers ? transmit_responses(lane, queue_pair, begin + packets, now)
                             : transmit_up_to(lane, queue_pair, begin + packets, now);
   if (const uint32_t sent = lane.run - begin; sent > 0) {
-    const auto on_line = static_cast<int64_t>(counters_.bytes_tx - bytes + uint64_t{kLineOverhead} * sent);
+    const auto on_line = static_cast<int64_t>(counters_->totals.bytes_tx - bytes + uint64_t{kLineOverhead} * sent);
     paced_->sent(queue_pair, sent, Bytes(on_line), now);
     end.answered = answers;
   }

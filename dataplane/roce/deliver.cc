@@ -25,11 +25,13 @@ std::span<const uint8_t> payload_of(const ParsedPacket& packet) {
 // admitted is as good as lost: the peer repeats it. What is known already always finds its place, so there is progress.
 bool RoceTransport::admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept {
   if (!end.inbound.valid()) return true;
-  const ConnectionEnds& ends = connections_[end.inbound.value];
-  if (layout_of(packet.opcode).immediate) return !is_split(ends) || assembly_.admits(end.inbound, packet.immediate);
+  const ConnectionEnds& ends = pairs_->connections[end.inbound.value];
+  if (layout_of(packet.opcode).immediate)
+    return !pairs_->is_split(ends) || assembly_.admits(end.inbound, packet.immediate);
   if (options_.verb != DataVerb::kRead || packet.opcode != Opcode::kSendOnly) return true;
   const auto ready = control_message<ReadyToSend>(payload_of(packet));
-  return !ready || (!gets_.full() && (!is_split(ends) || assembly_.admits(end.inbound, ready->index.value())));
+  return !ready ||
+         (!outbound_->gets.full() && (!pairs_->is_split(ends) || assembly_.admits(end.inbound, ready->index.value())));
 }
 
 // Whether the request may be followed by others of the same message: RDMA devices send long messages as several WRITEs,
@@ -41,8 +43,8 @@ bool RoceTransport::may_be_segment(Verb verb) const noexcept {
 
 void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception,
                                Time arrival) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
-  QueuePairInbox& inbox = inboxes_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
+  QueuePairInbox& inbox = pairs_->inboxes[queue_pair];
   if (reception.first && inbox.awaits_immediate && !has_immediate(reception.verb) && !may_be_segment(reception.verb))
     end_unindexed(queue_pair, arrival, 0);
   if (reception.first && !inbox.awaits_immediate) {
@@ -51,9 +53,9 @@ void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, 
   }
   if (packet.ecn == Ecn::kCongestionExperienced) {
     ++inbox.marks;
-    ++flow_counters_[queue_pair].marks;
+    ++counters_->of[queue_pair].marks;
   }
-  if (end.inbound.valid() && connections_[end.inbound.value].control && reception.verb == Verb::kWrite) {
+  if (end.inbound.valid() && pairs_->connections[end.inbound.value].control && reception.verb == Verb::kWrite) {
     if (reception.last) on_control(queue_pair, packet, arrival);
   } else if (options_.verb == DataVerb::kRead && reception.verb == Verb::kSend) {
     // What has a meaning here fits into one packet.
@@ -68,11 +70,11 @@ void RoceTransport::on_payload(uint32_t queue_pair, const ParsedPacket& packet, 
 }
 
 void RoceTransport::on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  QueuePairInbox& inbox = inboxes_[queue_pair];
+  QueuePairInbox& inbox = pairs_->inboxes[queue_pair];
   inbox.awaited_bytes += reception.message_bytes;
   if (may_be_segment(reception.verb) || (options_.verb == DataVerb::kWriteThenImm && reception.verb == Verb::kWrite)) {
     inbox.awaits_immediate = true;
-  } else if (has_immediate(reception.verb) && ends_[queue_pair].inbound.valid()) {
+  } else if (has_immediate(reception.verb) && pairs_->ends[queue_pair].inbound.valid()) {
     measure_one_way(queue_pair, reception.verb, reception.immediate, arrival);
     deliver(queue_pair, reception.immediate, end_reception(queue_pair, arrival), 1);
   } else {
@@ -81,35 +83,35 @@ void RoceTransport::on_message(uint32_t queue_pair, const Reception& reception, 
 }
 
 void RoceTransport::on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   const bool rendezvous = options_.verb == DataVerb::kRead && end.at_source;
   if (rendezvous) return;
-  ++details_.unindexed;
+  ++counters_->details.unindexed;
   if (options_.unindexed != UnindexedMessages::kReported || !end.inbound.valid()) return;
   const ReceivedPart request{.first_rx = arrival, .delivered = arrival, .bytes = reception.message_bytes};
-  const Delivery delivery{received_event(end.inbound, inboxes_[queue_pair].unindexed++, request), queue_pair, 0};
+  const Delivery delivery{received_event(end.inbound, pairs_->inboxes[queue_pair].unindexed++, request), queue_pair, 0};
   delivered_.push({&delivery, 1});
 }
 
 // A SEND or WRITE by which a foreign peer names no message.
 void RoceTransport::end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   const ReceivedPart part = end_reception(queue_pair, arrival);
-  ++details_.unindexed;
-  if (!part.payload_good) ++counters_.payload_errors;
-  const uint32_t index = inboxes_[queue_pair].unindexed++;
+  ++counters_->details.unindexed;
+  if (!part.payload_good) ++counters_->totals.payload_errors;
+  const uint32_t index = pairs_->inboxes[queue_pair].unindexed++;
   if (options_.unindexed == UnindexedMessages::kReported && end.inbound.valid()) {
-    ++counters_.messages_delivered;
+    ++counters_->totals.messages_delivered;
     const Delivery delivery{received_event(end.inbound, index, part), queue_pair, receives};
     delivered_.push({&delivery, 1});
   } else {
-    responders_[queue_pair].post_receives(receives);
+    pairs_->responders[queue_pair].post_receives(receives);
   }
 }
 
 // What the queue pair has received since its last message.
 ReceivedPart RoceTransport::end_reception(uint32_t queue_pair, Time arrival) noexcept {
-  QueuePairInbox& inbox = inboxes_[queue_pair];
+  QueuePairInbox& inbox = pairs_->inboxes[queue_pair];
   ReceivedPart part{.first_rx = inbox.first_rx,
                     .delivered = arrival,
                     .bytes = std::exchange(inbox.awaited_bytes, 0),
@@ -124,7 +126,7 @@ ReceivedPart RoceTransport::end_reception(uint32_t queue_pair, Time arrival) noe
 }
 
 void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  QueuePairInbox& inbox = inboxes_[queue_pair];
+  QueuePairInbox& inbox = pairs_->inboxes[queue_pair];
   const std::span<const uint8_t> payload = payload_of(packet);
   inbox.awaited_bytes = packet.payload_length;
   if (payload.size() < sizeof(uint32_t)) return end_unindexed(queue_pair, arrival, 0);
@@ -141,19 +143,20 @@ void RoceTransport::on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> 
   const auto ready = control_message<ReadyToSend>(payload);
   if (ready && take_up(queue_pair, *ready)) return;
   const auto finished = control_message<GetFinished>(payload);
-  if (!finished || !end_offer(queue_pair, finished->cookie.value(), arrival)) ++details_.unknown_offers;
-  responders_[queue_pair].post_receives(1);
+  if (!finished || !end_offer(queue_pair, finished->cookie.value(), arrival)) ++counters_->details.unknown_offers;
+  pairs_->responders[queue_pair].post_receives(1);
 }
 
 // The receive that the offer consumed is posted again when the application has taken the message.
 bool RoceTransport::take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   const uint32_t bytes = ready.length.value();
   if (!end.inbound.valid() || bytes > INT32_MAX || packets_of(bytes, options_.mtu) > kMaxReadPackets) return false;
   const uint32_t index = ready.index.value();
-  if (is_split(connections_[end.inbound.value])) assembly_.open(end.inbound, index, options_.queue_pairs);
-  const uint32_t get = gets_.take();
-  gets_[get].cookie = ready.cookie.value();
+  if (pairs_->is_split(pairs_->connections[end.inbound.value]))
+    assembly_.open(end.inbound, index, options_.queue_pairs);
+  const uint32_t get = outbound_->gets.take();
+  outbound_->gets[get].cookie = ready.cookie.value();
   OutboundMessage request;
   request.posted = last_now_;
   request.verb = Verb::kRead;
@@ -169,26 +172,26 @@ bool RoceTransport::take_up(uint32_t queue_pair, const ReadyToSend& ready) noexc
 
 bool RoceTransport::end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept {
   // READs of a queue pair are answered in order.
-  if (const uint32_t oldest = oldest_offer(queue_pair); oldest == kNone || oldest != cookie) return false;
-  const Offer& offer = offers_[cookie];
-  reads_[queue_pair].oldest_offer = offer.next;
-  Transfer& transfer = transfers_[offer.transfer];
+  if (const uint32_t oldest = outbound_->oldest_offer(queue_pair); oldest == kNone || oldest != cookie) return false;
+  const Offer& offer = outbound_->offers[cookie];
+  outbound_->pop_offer(queue_pair);
+  Transfer& transfer = outbound_->transfers[offer.transfer];
   transfer.acked = std::max(transfer.acked, arrival);
-  ++ends_[queue_pair].messages;
-  ends_[queue_pair].bytes += offer.bytes;
-  close_offer(cookie, Failure::kNone);
+  ++pairs_->ends[queue_pair].messages;
+  pairs_->ends[queue_pair].bytes += offer.bytes;
+  outbound_->close_offer(cookie, Failure::kNone);
   return true;
 }
 
 void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
                                Time arrival) noexcept {
-  const OutboundMessage& request = pool_->messages[reception.message];
+  const OutboundMessage& request = outbound_->pool.messages[reception.message];
   const uint32_t get_slot = RequestContext(request).subject();
-  Get& get = gets_[get_slot];
+  Get& get = outbound_->gets[get_slot];
   get.first_rx = std::min(get.first_rx, arrival);
   if (packet.ecn == Ecn::kCongestionExperienced) {
     ++get.marks;
-    ++flow_counters_[queue_pair].marks;
+    ++counters_->of[queue_pair].marks;
   }
   if (options_.payload == PayloadMode::kChecking) get.check.add(reception.offset, payload_of(packet));
   if (!reception.last) return;
@@ -207,49 +210,51 @@ void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, 
     part.key = get.check.key();
     part.payload_good = get.check.matches();
   }
-  ++inboxes_[queue_pair].delivered;
+  ++pairs_->inboxes[queue_pair].delivered;
   // The cookie is what the peer says.
-  if (ends_[queue_pair].peer != kNone && get.cookie < offers_.size())
-    latencies_.add_one_way(port_of_lane_[ends_[queue_pair].lane], offers_[get.cookie].last_tx, arrival);
+  if (pairs_->ends[queue_pair].peer != kNone && get.cookie < outbound_->offers.size())
+    latencies_.add_one_way(lanes_->port_index(pairs_->ends[queue_pair].lane), outbound_->offers[get.cookie].last_tx,
+                           arrival);
   deliver(queue_pair, request.index, part, 1);
 }
 
 std::optional<Event> RoceTransport::fail_get(const OutboundMessage& request) noexcept {
-  gets_.give_back(RequestContext(request).subject());
+  outbound_->gets.give_back(RequestContext(request).subject());
   return complete(request.queue_pair, request.index, {.failure = request.failure});
 }
 
 void RoceTransport::deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept {
   const std::optional<Event> event = complete(queue_pair, index, part);
   if (!event) return;
-  const ConnectionEnds& ends = connections_[event->connection.value];
-  const Delivery delivery = is_split(ends) ? Delivery{*event, ends.destination, options_.queue_pairs}
-                                           : Delivery{*event, queue_pair, receives};
+  const ConnectionEnds& ends = pairs_->connections[event->connection.value];
+  const Delivery delivery = pairs_->is_split(ends) ? Delivery{*event, ends.destination, options_.queue_pairs}
+                                                   : Delivery{*event, queue_pair, receives};
   delivered_.push({&delivery, 1});
 }
 
 // The message's event, once its last part is there.
 std::optional<Event> RoceTransport::complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept {
-  const ConnectionId connection = ends_[queue_pair].inbound;
+  const ConnectionId connection = pairs_->ends[queue_pair].inbound;
   ReceivedPart message = part;
-  if (is_split(connections_[connection.value])) {
+  if (pairs_->is_split(pairs_->connections[connection.value])) {
     const MessageAssembly::Progress progress = assembly_.add(connection, index, options_.queue_pairs, part);
     if (progress.missing > 0) return std::nullopt;
     message = progress.message;
   }
-  if (!message.payload_good) ++counters_.payload_errors;
-  ++(message.failure == Failure::kNone ? counters_.messages_delivered : counters_.messages_failed);
+  if (!message.payload_good) ++counters_->totals.payload_errors;
+  ++(message.failure == Failure::kNone ? counters_->totals.messages_delivered : counters_->totals.messages_failed);
   return received_event(connection, index, message);
 }
 
 // From the last packet of the message, which is among the oldest that the other end has not finished.
 void RoceTransport::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept {
-  const uint32_t peer = ends_[queue_pair].peer;
+  const uint32_t peer = pairs_->ends[queue_pair].peer;
   if (peer == kNone || !latencies_.take_turn()) return;
-  const uint32_t port = port_of_lane_[ends_[queue_pair].lane];
-  uint32_t slot = requesters_[peer].oldest_message();
-  for (uint32_t i = 0; i < kOneWayReach && slot != OutboundMessage::kNone; ++i, slot = pool_->messages[slot].next) {
-    const OutboundMessage& message = pool_->messages[slot];
+  const uint32_t port = lanes_->port_index(pairs_->ends[queue_pair].lane);
+  uint32_t slot = pairs_->requesters[peer].oldest_message();
+  for (uint32_t i = 0; i < kOneWayReach && slot != OutboundMessage::kNone;
+       ++i, slot = outbound_->pool.messages[slot].next) {
+    const OutboundMessage& message = outbound_->pool.messages[slot];
     if (message.index == index && message.verb == verb) return latencies_.add_one_way(port, message.last_tx, arrival);
   }
 }
@@ -258,7 +263,7 @@ size_t RoceTransport::take_delivered(std::span<Event> events) noexcept {
   size_t n = 0;
   for (Delivery delivery; n < events.size() && delivered_.pop({&delivery, 1}) == 1; ++n) {
     events[n] = delivery.event;
-    for (uint32_t i = 0; i < delivery.receives; ++i) responders_[delivery.queue_pair + i].post_receives(1);
+    for (uint32_t i = 0; i < delivery.receives; ++i) pairs_->responders[delivery.queue_pair + i].post_receives(1);
   }
   return n;
 }

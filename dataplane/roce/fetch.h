@@ -24,16 +24,16 @@ inline uint32_t bth_offset_of(const uint8_t* head) noexcept {
   if (frame.head_length < bth_offset + sizeof(Bth)) return kNone;
   const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
   const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
-  if (i >= ends_.size()) return kNone;
-  __builtin_prefetch(&templates_[i]);
-  __builtin_prefetch(templates_[i].header_end() - 1);
-  __builtin_prefetch(&ends_[i], 1);
+  if (i >= pairs_->size()) return kNone;
+  __builtin_prefetch(&pairs_->templates[i]);
+  __builtin_prefetch(pairs_->templates[i].header_end() - 1);
+  __builtin_prefetch(&pairs_->ends[i], 1);
   if (is_response(bth.opcode)) {
-    __builtin_prefetch(&requesters_[i], 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&requesters_[i]) + 64, 1);
+    __builtin_prefetch(&pairs_->requesters[i], 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_->requesters[i]) + 64, 1);
   } else {
-    __builtin_prefetch(&responders_[i], 1);
-    __builtin_prefetch(&inboxes_[i], 1);
+    __builtin_prefetch(&pairs_->responders[i], 1);
+    __builtin_prefetch(&pairs_->inboxes[i], 1);
   }
   return i;
 }

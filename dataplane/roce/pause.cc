@@ -13,30 +13,6 @@ bool is_mac_control(const Frame& frame) noexcept {
 
 }  // namespace
 
-PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes) {
-  const uint8_t of_tag = tagged ? marking.priority : uint8_t{0};
-  if (!classes) return priority_bit(tagged ? of_tag : marking.dscp >> 3);
-  return priority_bit(classes->trust == PriorityTrust::kPcp ? of_tag : classes->of_dscp[marking.dscp]);
-}
-
-LanePriorities RoceTransport::priorities_of(PortId port) const {
-  const auto nic = std::ranges::find(nics_, port, &Nic::port);
-  const bool tagged = nic != nics_.end() && nic->vlan.has_value();
-  const auto of = [&](const Marking& marking) { return priority_of(marking, tagged, options_.classes); };
-  const Markings& markings = options_.markings;
-  return {.data = of(markings.data),
-          .answers = static_cast<PrioritySet>(of(markings.ack) | of(markings.nak)),
-          .notifications = of(markings.cnp)};
-}
-
-// Of all its queues together.
-Bandwidth RoceTransport::line_rate_of(PortId port) const {
-  Bandwidth rate;
-  for (const PortBinding& binding : bindings_)
-    if (binding.id == port) rate.bits_per_second += binding.rate.bits_per_second;
-  return rate;
-}
-
 // False when the frame is no PAUSE or PFC.
 bool RoceTransport::accept_pause(Port& port, const Frame& frame) noexcept {
   const std::optional<PauseFrame> pause = read_pause(frame);

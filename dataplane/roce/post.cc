@@ -55,26 +55,22 @@ void write_sent_event(const Sent& message, ConnectionId connection, uint32_t ind
 
 }  // namespace
 
-bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
-  return options_.queue_pairs > 1 && options_.spread == Spread::kSplit && !ends.control;
-}
-
 [[gnu::always_inline]] inline void RoceTransport::post_slot(uint32_t slot, uint32_t queue_pair) noexcept {
-  Requester& requester = requesters_[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
   const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
   const Time deadline = requester.deadline();
-  requester.post(*pool_, slot);
+  requester.post(outbound_->pool, slot);
   if (!waits || causes_.on()) after_step(queue_pair, last_now_, deadline);
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
 [[gnu::always_inline]] inline void RoceTransport::post_data(uint32_t slot, uint32_t offset) noexcept {
-  OutboundMessage& request = pool_->messages[slot];
-  const QueuePairEnd& end = ends_[request.queue_pair];
+  OutboundMessage& request = outbound_->pool.messages[slot];
+  const QueuePairEnd& end = pairs_->ends[request.queue_pair];
   request.remote_address = end.remote.address + offset;
   request.rkey = end.remote.key;
-  if (!remote_slots_.empty()) {
-    RemoteSlots& slots = remote_slots_[request.queue_pair];
+  if (!pairs_->remote_slots.empty()) {
+    RemoteSlots& slots = pairs_->remote_slots[request.queue_pair];
     request.remote_address += slots.written * slots.bytes;
     if (!has_following_immediate(request, options_.verb) && ++slots.written == slots.count) slots.written = 0;
   }
@@ -83,9 +79,9 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
 
 // The pools hold all requests of as many messages as may be posted.
 [[gnu::always_inline]] inline void RoceTransport::take(Time now, const Message& message) noexcept {
-  const ConnectionEnds& ends = connections_[message.connection.value];
+  const ConnectionEnds& ends = pairs_->connections[message.connection.value];
   assert(ends.source != kNone && "the connection's source is not here");
-  const bool split = is_split(ends);
+  const bool split = pairs_->is_split(ends);
   const auto describe = [&](OutboundMessage& request) {
     request.posted = now;
     request.bytes = static_cast<uint32_t>(message.bytes.count);
@@ -95,8 +91,8 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
     if (!split && options_.queue_pairs > 1) request.queue_pair += message.index % options_.queue_pairs;
   };
   if (ends.control || (!split && has_one_request(options_.verb))) {
-    const uint32_t slot = pool_->messages.take();
-    OutboundMessage& request = pool_->messages[slot];
+    const uint32_t slot = outbound_->pool.messages.take();
+    OutboundMessage& request = outbound_->pool.messages[slot];
     describe(request);
     request.verb = ends.control ? Verb::kWrite : final_verb(options_.verb);
     request.context = RequestContext(ends.control ? Purpose::kControl : Purpose::kMessage).bits();
@@ -110,18 +106,18 @@ bool RoceTransport::is_split(const ConnectionEnds& ends) const noexcept {
 
 size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
   last_now_ = now;
-  const size_t n = std::min<size_t>(messages.size(), messages_in_flight_ - messages_taken_);
+  const size_t n = std::min<size_t>(messages.size(), outbound_->room());
   for (const Message& message : messages.first(n)) take(now, message);
-  messages_taken_ += static_cast<uint32_t>(n);
-  counters_.post_refused += messages.size() - n;
+  outbound_->take(static_cast<uint32_t>(n));
+  counters_->totals.post_refused += messages.size() - n;
   return n;
 }
 
 void RoceTransport::post_parts(OutboundMessage part, uint32_t parts) noexcept {
-  const uint32_t transfer = transfers_.take();
-  Transfer& whole = transfers_[transfer];
+  const uint32_t transfer = outbound_->transfers.take();
+  Transfer& whole = outbound_->transfers[transfer];
   whole.posted = part.posted;
-  whole.connection = ends_[part.queue_pair].outbound;
+  whole.connection = pairs_->ends[part.queue_pair].outbound;
   whole.index = part.index;
   whole.bytes = part.bytes;
   whole.outstanding = parts * (options_.verb == DataVerb::kWriteThenImm ? 2 : 1);
@@ -138,25 +134,23 @@ void RoceTransport::post_part(OutboundMessage part, uint32_t transfer, uint32_t 
   part.context = RequestContext(Purpose::kPart, transfer).bits();
   if (options_.verb == DataVerb::kWriteThenImm) {
     part.verb = Verb::kWrite;
-    post_data(pool_->messages.put(part), offset);
+    post_data(outbound_->pool.messages.put(part), offset);
     part.bytes = 0;
   }
   part.verb = final_verb(options_.verb);
-  post_data(pool_->messages.put(part), offset);
+  post_data(outbound_->pool.messages.put(part), offset);
 }
 
 void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept {
-  const uint32_t offer = offers_.take();
-  offers_[offer].payload_key = part.payload_key;
-  offers_[offer].transfer = transfer;
-  offers_[offer].index = part.index;
-  offers_[offer].bytes = part.bytes;
-  if (ends_[part.queue_pair].failed) {
-    close_offer(offer, Failure::kFlushed);
+  const uint32_t offer = outbound_->offers.take();
+  outbound_->offers[offer].payload_key = part.payload_key;
+  outbound_->offers[offer].transfer = transfer;
+  outbound_->offers[offer].index = part.index;
+  outbound_->offers[offer].bytes = part.bytes;
+  if (pairs_->ends[part.queue_pair].failed) {
+    outbound_->close_offer(offer, Failure::kFlushed);
   } else {
-    QueuePairReads& reads = reads_[part.queue_pair];
-    (reads.oldest_offer == kNone ? reads.oldest_offer : offers_[reads.newest_offer].next) = offer;
-    reads.newest_offer = offer;
+    outbound_->push_offer(part.queue_pair, offer);
   }
   part.verb = Verb::kSend;
   part.bytes = sizeof(ReadyToSend);
@@ -165,24 +159,23 @@ void RoceTransport::post_offer(OutboundMessage part, uint32_t transfer) noexcept
 }
 
 void RoceTransport::post_request(const OutboundMessage& request) noexcept {
-  post_slot(pool_->messages.put(request), request.queue_pair);
+  post_slot(outbound_->pool.messages.put(request), request.queue_pair);
 }
 
 size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
-  if (!pool_) return 0;
   size_t n = 0;
   while (n < events.size()) {
-    if (!ended_transfers_.empty()) {
-      const uint32_t transfer = ended_transfers_.pop();
-      Transfer& whole = transfers_[transfer];
+    if (outbound_->any_ended()) {
+      const uint32_t transfer = outbound_->take_ended();
+      Transfer& whole = outbound_->transfers[transfer];
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
       write_sent_event(whole, whole.connection, whole.index, events[n]);
       if (causes_.on()) events[n].causes = causes_.keep(causes_.take_transfer(transfer));
       count_end(events[n++]);
-      transfers_.give_back(transfer);
-    } else if (!pool_->finished.empty()) {
-      n += settle(pool_->finished.pop_front(pool_->messages), events.subspan(n));
+      outbound_->transfers.give_back(transfer);
+    } else if (!outbound_->pool.finished.empty()) {
+      n += settle(outbound_->pool.finished.pop_front(outbound_->pool.messages), events.subspan(n));
     } else {
       break;
     }
@@ -192,36 +185,36 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
 
 // A request has finished. Returns the number of events: one if a message ends with it.
 [[gnu::always_inline]] inline size_t RoceTransport::settle(uint32_t slot, std::span<Event> events) noexcept {
-  const OutboundMessage& request = pool_->messages[slot];
+  const OutboundMessage& request = outbound_->pool.messages[slot];
   const RequestContext context(request);
-  ends_[request.queue_pair].packets += packets_of_request(request);
+  pairs_->ends[request.queue_pair].packets += packets_of_request(request);
   size_t n = 0;
   switch (context.purpose()) {
     case Purpose::kMessage:
     case Purpose::kControl:
       count_sent(request);
-      write_sent_event(request, ends_[request.queue_pair].outbound, request.index, events[n]);
+      write_sent_event(request, pairs_->ends[request.queue_pair].outbound, request.index, events[n]);
       if (causes_.on()) events[n].causes = causes_.keep(take_share(request.queue_pair));
       count_end(events[n++]);
       break;
     case Purpose::kPart:
       count_sent(request);
       add_to_transfer(context.subject(), request);
-      end_part(context.subject());
+      outbound_->end_part(context.subject());
       break;
     case Purpose::kReadyToSend:
-      add_to_transfer(offers_[context.subject()].transfer, request);
-      close_offer(context.subject(), request.failure);
+      add_to_transfer(outbound_->offers[context.subject()].transfer, request);
+      outbound_->close_offer(context.subject(), request.failure);
       break;
     case Purpose::kGet:
       if (request.failure == Failure::kNone) break;
       if (const std::optional<Event> failed = fail_get(request)) events[n++] = *failed;
       break;
     case Purpose::kGetFinished:
-      gets_.give_back(context.subject());
+      outbound_->gets.give_back(context.subject());
       break;
   }
-  pool_->messages.give_back(slot);
+  outbound_->pool.messages.give_back(slot);
   return n;
 }
 
@@ -229,42 +222,25 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
 uint64_t RoceTransport::packets_of_request(const OutboundMessage& request) const noexcept {
   if (!request.started() || request.verb == Verb::kRead) return 0;
   if (request.failure == Failure::kNone) return request.packets + uint64_t{request.retransmissions};
-  const int32_t sent = psn_distance(request.first_psn, requesters_[request.queue_pair].end_psn());
+  const int32_t sent = psn_distance(request.first_psn, pairs_->requesters[request.queue_pair].end_psn());
   return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
 }
 
 void RoceTransport::count_sent(const OutboundMessage& request) noexcept {
   if (request.failure != Failure::kNone) return;
-  QueuePairEnd& flow = ends_[request.queue_pair];
+  QueuePairEnd& flow = pairs_->ends[request.queue_pair];
   flow.bytes += request.bytes;
   if (!has_following_immediate(request, options_.verb)) ++flow.messages;
 }
 
 void RoceTransport::count_end(const Event& event) noexcept {
-  --messages_taken_;
-  ++(event.kind == EventKind::kSent ? counters_.messages_sent : counters_.messages_failed);
+  outbound_->reported();
+  ++(event.kind == EventKind::kSent ? counters_->totals.messages_sent : counters_->totals.messages_failed);
 }
 
 void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {
-  Transfer& whole = transfers_[transfer];
   if (causes_.on()) causes_.add_to_transfer(transfer, take_share(request.queue_pair));
-  whole.retransmissions += request.retransmissions;
-  whole.fail(request.failure);
-  if (!request.started()) return;
-  whole.first_tx = std::min(whole.first_tx, request.first_tx);
-  whole.last_tx = std::max(whole.last_tx, request.last_tx);
-  whole.acked = std::max(whole.acked, request.acked);
-}
-
-void RoceTransport::end_part(uint32_t transfer) noexcept {
-  Transfer& whole = transfers_[transfer];
-  if (--whole.outstanding > 0) return;
-  ended_transfers_.push(transfer);
-}
-
-void RoceTransport::close_offer(uint32_t offer, Failure failure) noexcept {
-  const uint32_t transfer = rankwire::close_offer(offers_, offer, transfers_, failure);
-  if (transfer != kNone) end_part(transfer);
+  outbound_->add(transfer, request);
 }
 
 }  // namespace rankwire

@@ -71,12 +71,6 @@ struct QueuePairInbox {
 };
 static_assert(sizeof(QueuePairInbox) == 40);
 
-/// What a queue pair needs with DataVerb::kRead alone.
-struct QueuePairReads {
-  uint32_t oldest_offer = QueuePairEnd::kNone, newest_offer = QueuePairEnd::kNone;  ///< not said to have been fetched
-  uint32_t implied_naks = 0;
-};
-
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {
   uint64_t retransmitted = 0;

@@ -43,26 +43,26 @@ inline uint32_t RoceTransport::find_runs(std::span<const Frame> frames,
 inline size_t RoceTransport::accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed,
                                           Time now) noexcept {
   const Frame& first = run.front();
-  if (presumed == kNone || port_of_lane_[ends_[presumed].lane] != port) return 0;
+  if (presumed == kNone || lanes_->port_index(pairs_->ends[presumed].lane) != port) return 0;
   const auto opcode = static_cast<Opcode>(first.head[MirrorImage::kBth]);
   if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(port, presumed, first, now) ? 1 : 0;
   if (opcode != Opcode::kWriteMiddle || options_.payload != PayloadMode::kPattern) return 0;
-  if (first.tail_length > 0 || MirrorImage(templates_[presumed], first.head).asks())
+  if (first.tail_length > 0 || MirrorImage(pairs_->templates[presumed], first.head).asks())
     return accept_middle(presumed, first) ? 1 : 0;
   return accept_middles(presumed, run);
 }
 
 [[gnu::always_inline]] inline bool RoceTransport::accept_acknowledgement(uint32_t port, uint32_t queue_pair,
                                                                          const Frame& frame, Time now) noexcept {
-  const HeaderTemplate& own = templates_[queue_pair];
+  const HeaderTemplate& own = pairs_->templates[queue_pair];
   if (frame.head_length < MirrorImage::kAcknowledgementBytes || frame.tail_length > 0 ||
       !MirrorImage(own, frame.head).is_acknowledgement())
     return false;
   const uint8_t* const end = frame.head + MirrorImage::kEnd;
   const auto psn = reinterpret_cast<const Be32*>(end - sizeof(Be32))->value();
-  if (!icrc_check_->matches_acknowledgement(own.peer, psn, end)) return false;
-  ++counters_.packets_rx;
-  counters_.bytes_rx += frame.length();
+  if (!codec_->check.matches_acknowledgement(own.peer, psn, end)) return false;
+  ++counters_->totals.packets_rx;
+  counters_->totals.bytes_rx += frame.length();
   const uint32_t aeth = reinterpret_cast<const Be32*>(end)->value();
   on_acknowledgement(port, queue_pair,
                      {.psn = psn, .msn = aeth & kPsnMask, .syndrome = static_cast<uint8_t>(aeth >> 24)}, now);
@@ -72,7 +72,7 @@ inline size_t RoceTransport::accept_image(uint32_t port, std::span<const Frame> 
 // One that asks for an acknowledgement, or whose payload is by reference: it is known without being parsed, and from
 // there on a request like others.
 bool RoceTransport::accept_middle(uint32_t queue_pair, const Frame& frame) noexcept {
-  const HeaderTemplate& own = templates_[queue_pair];
+  const HeaderTemplate& own = pairs_->templates[queue_pair];
   const bool by_reference = frame.tail_length > 0;
   const uint32_t behind = options_.mtu + uint32_t{kIcrcBytes};
   const bool is_full = frame.head_length == MirrorImage::kEnd + (by_reference ? 0 : behind) &&
@@ -85,43 +85,44 @@ bool RoceTransport::accept_middle(uint32_t queue_pair, const Frame& frame) noexc
   packet.payload_length = options_.mtu;
   if (!is_full || early_ || !image.is_middle(packet.ack_request)) return false;
   packet.psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value() & kPsnMask;
-  if (!icrc_check_->matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
-  ++counters_.packets_rx;
-  ++counters_.data_packets_rx;
-  counters_.bytes_rx += frame.length();
+  if (!codec_->check.matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
+  ++counters_->totals.packets_rx;
+  ++counters_->totals.data_packets_rx;
+  counters_->totals.bytes_rx += frame.length();
   on_request(queue_pair, packet, frame.arrival);
   return true;
 }
 
 size_t RoceTransport::accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept {
-  const HeaderTemplate& own = templates_[queue_pair];
-  Responder& responder = responders_[queue_pair];
+  const HeaderTemplate& own = pairs_->templates[queue_pair];
+  Responder& responder = pairs_->responders[queue_pair];
   const Frame& first = run.front();
   const uint32_t length = MirrorImage::kEnd + options_.mtu + uint32_t{kIcrcBytes};
-  if (first.head_length != length || ends_[queue_pair].failed || !MirrorImage(own, first.head).is_middle()) return 0;
+  if (first.head_length != length || pairs_->ends[queue_pair].failed || !MirrorImage(own, first.head).is_middle())
+    return 0;
   const auto psn = reinterpret_cast<const Be32*>(first.head + MirrorImage::kEnd - sizeof(Be32))->value();
-  const size_t expected = std::min<size_t>(run.size(), responder.expected_middles(responder_options_, psn));
-  const size_t good = icrc_check_->matching_middles(own.peer, psn, run.first(expected));
+  const size_t expected = std::min<size_t>(run.size(), responder.expected_middles(pairs_->responder_options(), psn));
+  const size_t good = codec_->check.matching_middles(own.peer, psn, run.first(expected));
   if (good == 0) return 0;
-  responder.take_middles(responder_options_, static_cast<uint32_t>(good));
+  responder.take_middles(pairs_->responder_options(), static_cast<uint32_t>(good));
   if (early_ && early_->any(queue_pair)) [[unlikely]]
     place_early(queue_pair, run[good - 1].arrival);
-  counters_.packets_rx += good;
-  counters_.data_packets_rx += good;
-  counters_.bytes_rx += uint64_t{length} * good;
+  counters_->totals.packets_rx += good;
+  counters_->totals.data_packets_rx += good;
+  counters_->totals.bytes_rx += uint64_t{length} * good;
   return good;
 }
 
 void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
-  TransmitLane& lane = lanes_[lane_index];
-  const uint32_t port = port_of_lane_[lane_index];
+  TransmitLane& lane = (*lanes_)[lane_index];
+  const uint32_t port = lanes_->port_index(lane_index);
   for (uint32_t received = 0; received < TransmitLane::kBurst; received += kReceiveBurst) {
     // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
     // what is there.
     if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
     const auto frames = batch_.receive(lane.port(), now);
     if (frames.empty()) return;
-    const size_t kept = ports_[port]->buffer ? keep_in_buffer(*ports_[port], frames) : frames.size();
+    const size_t kept = lanes_->port(port).buffer ? keep_in_buffer(lanes_->port(port), frames) : frames.size();
     std::array<ReceivedRun, kReceiveBurst> runs;
     const uint32_t found = find_runs(frames.first(kept), runs);
     std::span<const Frame> waiting = frames.first(kept);
@@ -142,41 +143,41 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
 
 // True: the frame is kept.
 bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) noexcept {
-  Port& port = *ports_[port_index];
+  Port& port = lanes_->port(port_index);
   const ParsedPacket packet = parse(frame);
   if (is_foreign(packet.reject)) {
     if (is_for_neighbours(packet.reject)) port.neighbours.receive(frame);
     if (packet.reject == Reject::kEtherType && accept_pause(port, frame)) return false;
-    count_reject(packet.reject);
+    counters_->count_reject(packet.reject);
     return false;
   }
-  ++counters_.packets_rx;
-  counters_.bytes_rx += frame.length();
+  ++counters_->totals.packets_rx;
+  counters_->totals.bytes_rx += frame.length();
   if (packet.reject != Reject::kNone) {
-    count_reject(packet.reject);
+    counters_->count_reject(packet.reject);
     return false;
   }
   const uint32_t queue_pair = packet.destination_qp - kFirstQueuePair;
-  const bool known = queue_pair < ends_.size();
-  const bool addressed = known && is_addressed_to(templates_[queue_pair], packet);
-  const bool intact = addressed && is_mirrored(templates_[queue_pair], packet)
-                          ? icrc_check_->matches(templates_[queue_pair].peer, frame, packet)
+  const bool known = queue_pair < pairs_->size();
+  const bool addressed = known && is_addressed_to(pairs_->templates[queue_pair], packet);
+  const bool intact = addressed && is_mirrored(pairs_->templates[queue_pair], packet)
+                          ? codec_->check.matches(pairs_->templates[queue_pair].peer, frame, packet)
                           : icrc_matches(frame, packet);
   if (!intact) {
-    ++counters_.icrc_errors;
+    ++counters_->totals.icrc_errors;
     ++port.icrc_errors;
     return false;
   }
   if (!known) {
-    ++counters_.unknown_qp;
+    ++counters_->totals.unknown_qp;
     return false;
   }
-  if (!addressed || &port_of(ends_[queue_pair]) != &port) {
-    ++details_.misdirected;
+  if (!addressed || &lanes_->port_of(pairs_->ends[queue_pair].lane) != &port) {
+    ++counters_->details.misdirected;
     return false;
   }
   if (packet.ecn == Ecn::kCongestionExperienced) {
-    ++counters_.ecn_ce_rx;
+    ++counters_->totals.ecn_ce_rx;
     if (marks_ && carries_data(packet.opcode)) on_mark(queue_pair, frame.arrival);
   }
   if (packet.opcode == Opcode::kAcknowledge) {
@@ -187,9 +188,9 @@ bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) no
   } else if (packet.opcode == Opcode::kCongestionNotification) {
     on_notification(queue_pair, now);
   } else if (is_response(packet.opcode)) {
-    ++details_.ghost_acks;
+    ++counters_->details.ghost_acks;
   } else {
-    ++(packet.opcode == Opcode::kReadRequest ? counters_.read_requests_rx : counters_.data_packets_rx);
+    ++(packet.opcode == Opcode::kReadRequest ? counters_->totals.read_requests_rx : counters_->totals.data_packets_rx);
     const auto early = early_ ? keep_early(queue_pair, frame, packet) : EarlyPackets::Outcome::kNoRoom;
     if (early != EarlyPackets::Outcome::kNoRoom) return early == EarlyPackets::Outcome::kKept;
     on_request(queue_pair, packet, frame.arrival);
@@ -198,71 +199,52 @@ bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) no
   return false;
 }
 
-void RoceTransport::count_reject(Reject reject) noexcept {
-  ++rejects_[static_cast<size_t>(reject)];
-  if (!is_foreign(reject)) ++counters_.malformed;
-}
-
-void RoceTransport::count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept {
-  if (nak.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence)) {
-    ++counters_.naks;
-    ++flow_counters_[queue_pair].naks;
-  } else if ((nak.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady) {
-    ++counters_.rnr_naks;
-    ++flow_counters_[queue_pair].not_ready_naks;
-  }
-}
-
 [[gnu::always_inline]] inline void RoceTransport::on_acknowledgement(uint32_t port, uint32_t queue_pair,
                                                                      const Acknowledgement& acknowledgement,
                                                                      Time now) noexcept {
-  if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck) count_nak(queue_pair, acknowledgement);
-  Requester& requester = requesters_[queue_pair];
+  if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck)
+    counters_->count_nak(queue_pair, acknowledgement);
+  Requester& requester = pairs_->requesters[queue_pair];
   const Time deadline = requester.deadline();
   const uint32_t oldest = requester.oldest_unacknowledged();
-  const AckReception reception = requester.acknowledge(*pool_, now, acknowledgement);
+  const AckReception reception = requester.acknowledge(outbound_->pool, now, acknowledgement);
   if (paced_) on_progress(queue_pair, oldest, reception, now);
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
   if (reception.round_trip != Duration::max() && !fetches) latencies_.add_round_trip(port, reception.round_trip);
   if (reception.outcome != AckOutcome::kProgress) {
-    details_.stale_acks += reception.outcome == AckOutcome::kStale;
-    details_.ghost_acks += reception.outcome == AckOutcome::kGhost;
-    if (reception.outcome == AckOutcome::kImpliedNak) {
-      ++counters_.implied_naks;
-      if (!reads_.empty()) ++reads_[queue_pair].implied_naks;
-    }
+    counters_->details.stale_acks += reception.outcome == AckOutcome::kStale;
+    counters_->details.ghost_acks += reception.outcome == AckOutcome::kGhost;
+    if (reception.outcome == AckOutcome::kImpliedNak) counters_->count_implied_nak(queue_pair);
   }
-  if (requester.holds() & Requester::kOutOfCredits) ++details_.out_of_credits;
+  if (requester.holds() & Requester::kOutOfCredits) ++counters_->details.out_of_credits;
   after_step(queue_pair, now, deadline);
 }
 
 void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
-  ++counters_.data_packets_rx;
-  Requester& requester = requesters_[queue_pair];
+  ++counters_->totals.data_packets_rx;
+  Requester& requester = pairs_->requesters[queue_pair];
   const Time deadline = requester.deadline();
-  const ReadReception reception = requester.respond(*pool_, now, packet);
+  const ReadReception reception = requester.respond(outbound_->pool, now, packet);
   switch (reception.outcome) {
     case ResponseOutcome::kAccepted:
       on_fetched(queue_pair, packet, reception, arrival);
       break;
     case ResponseOutcome::kDuplicate:
-      ++counters_.duplicate_packets;
+      ++counters_->totals.duplicate_packets;
       break;
     case ResponseOutcome::kImpliedNak:
-      ++counters_.implied_naks;
-      if (!reads_.empty()) ++reads_[queue_pair].implied_naks;
+      counters_->count_implied_nak(queue_pair);
       [[fallthrough]];
     case ResponseOutcome::kStale:
-      ++counters_.out_of_sequence;
-      ++flow_counters_[queue_pair].out_of_sequence;
+      counters_->count_out_of_sequence(queue_pair);
       break;
     case ResponseOutcome::kMalformed:
-      ++details_.malformed_responses;
+      ++counters_->details.malformed_responses;
       break;
     case ResponseOutcome::kGhost:
-      ++details_.ghost_acks;
+      ++counters_->details.ghost_acks;
       break;
     case ResponseOutcome::kFailed:
       break;
@@ -271,14 +253,14 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
 }
 
 void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.failed) return;
   if (!admits(end, packet)) {
-    ++details_.not_admitted;
+    ++counters_->details.not_admitted;
     return;
   }
-  Responder& responder = responders_[queue_pair];
-  const Reception reception = responder.receive(responder_options_, packet);
+  Responder& responder = pairs_->responders[queue_pair];
+  const Reception reception = responder.receive(pairs_->responder_options(), packet);
   switch (reception.arrival) {
     case Arrival::kAccepted:
       if (reception.verb == Verb::kRead) {
@@ -288,19 +270,17 @@ void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, 
       }
       break;
     case Arrival::kDuplicate:
-      ++counters_.duplicate_packets;
-      ++flow_counters_[queue_pair].duplicates;
+      counters_->count_duplicate(queue_pair);
       break;
     case Arrival::kGap:
     case Arrival::kAhead:
-      ++counters_.out_of_sequence;
-      ++flow_counters_[queue_pair].out_of_sequence;
+      counters_->count_out_of_sequence(queue_pair);
       break;
     case Arrival::kRefused:
-      ++details_.refused;
+      ++counters_->details.refused;
       break;
     case Arrival::kNotReady:
-      ++flow_counters_[queue_pair].not_ready;
+      ++counters_->of[queue_pair].not_ready;
       break;
     case Arrival::kDropped:
       break;
@@ -311,18 +291,18 @@ void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, 
 
 // Queues what the responder owes, if the peer can be reached.
 void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
-  const QueuePairEnd& end = ends_[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.link != LinkState::kOpen) return;
-  Responder& responder = responders_[queue_pair];
-  TransmitLane& lane = lanes_[end.lane];
-  note_work(end.lane);
+  Responder& responder = pairs_->responders[queue_pair];
+  TransmitLane& lane = (*lanes_)[end.lane];
+  watch_->mark(end.lane);
   if (responder.response_pending()) {
     if (paced_) return offer_sender(queue_pair, last_now_);
     lane.readers.push(queue_pair);
-  } else if (responder.reply_due(responder_options_) && lane.answers.room() > 0) {
+  } else if (responder.reply_due(pairs_->responder_options()) && lane.answers.room() > 0) {
     lane.answers.push({queue_pair, responder.take_reply()});
   } else if (responder.reply_owed()) {
-    if (responder.reply_due(responder_options_)) ++details_.answers_merged;
+    if (responder.reply_due(pairs_->responder_options())) ++counters_->details.answers_merged;
     lane.repliers.push(queue_pair);
   }
 }

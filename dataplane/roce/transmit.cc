@@ -26,8 +26,8 @@ FrameShape fit_around(uint8_t* place, const Frame& frame) noexcept {
 }  // namespace
 
 void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
-  TransmitLane& lane = lanes_[lane_index];
-  Port& port = *ports_[port_of_lane_[lane_index]];
+  TransmitLane& lane = (*lanes_)[lane_index];
+  Port& port = lanes_->port_of(lane_index);
   if (port.first_lane == lane_index) {
     // Deadlines pass whether or not the port takes frames.
     lane.discovery_due = port.neighbours.next_event();
@@ -82,28 +82,28 @@ bool RoceTransport::transmit_next(TransmitLane& lane, Time now) noexcept {
 }
 
 bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
-  const HeaderTemplate& path = templates_[queue_pair];
-  Requester& requester = requesters_[queue_pair];
-  RequestRun run = requester.next_run(*pool_, limit);
-  const OutboundMessage& message = pool_->messages[run.message];
+  const HeaderTemplate& path = pairs_->templates[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
+  RequestRun run = requester.next_run(outbound_->pool, limit);
+  const OutboundMessage& message = outbound_->pool.messages[run.message];
   const bool own_payload = RequestContext(message).own_payload();
   const FrameShape shape = own_payload ? RequestWriter::own_shape(path, run.opcode, run.length)
-                                       : writer_->shape(path, run.opcode, run.length);
+                                       : codec_->writer.shape(path, run.opcode, run.length);
   const std::span<const FrameBuffer> buffers = lane.next_frames(now, shape.length(), run.count);
   if (buffers.empty()) return false;
   run.count = static_cast<uint32_t>(buffers.size());
   if (own_payload) {
     std::array<uint8_t, kMaxControlBytes> bytes;
     write_own_payload(message, bytes);
-    writer_->write(path, message, run, std::span(bytes).first(run.length), lane.capabilities().place(buffers[0]));
+    codec_->writer.write(path, message, run, std::span(bytes).first(run.length), lane.capabilities().place(buffers[0]));
   } else {
-    writer_->write(path, message, run, buffers, lane.capabilities());
+    codec_->writer.write(path, message, run, buffers, lane.capabilities());
   }
   lane.stage(run.count, shape);
   lane.run += run.count;
-  count_request(queue_pair, run, shape.length());
+  counters_->count_request(queue_pair, run, shape.length());
   const Time deadline = requester.deadline();
-  requester.sent(*pool_, run, now);
+  requester.sent(outbound_->pool, run, now);
   if (run.ack_request) note_deadline(queue_pair, now, deadline);
   return true;
 }
@@ -112,33 +112,20 @@ void RoceTransport::write_own_payload(const OutboundMessage& message,
                                       std::span<uint8_t, kMaxControlBytes> bytes) const noexcept {
   const RequestContext context(message);
   if (context.purpose() == Purpose::kReadyToSend) {
-    const Offer& offer = offers_[context.subject()];
-    const EndPoint local = end_point(message.queue_pair);
+    const Offer& offer = outbound_->offers[context.subject()];
+    const EndPoint local = pairs_->end_point(message.queue_pair);
     const ReadyToSend ready{Be32(offer.index), Be32(context.subject()),
                             Be64(local.address + context.subject() * kOfferStride), Be32(local.rkey),
                             Be32(offer.bytes)};
     std::memcpy(bytes.data(), &ready, sizeof ready);
   } else if (context.purpose() == Purpose::kGetFinished) {
-    const GetFinished finished{Be32(gets_[context.subject()].cookie)};
+    const GetFinished finished{Be32(outbound_->gets[context.subject()].cookie)};
     std::memcpy(bytes.data(), &finished, sizeof finished);
   } else {
     const std::array<uint32_t, 2> words{message.immediate, 0};
     static_assert(std::endian::native == std::endian::little);
     std::memcpy(bytes.data(), words.data(), sizeof words);
     write_payload(message.payload_key, 0, bytes.subspan(sizeof words));
-  }
-}
-
-void RoceTransport::count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept {
-  if (run.opcode == Opcode::kReadRequest) {
-    counters_.read_requests_tx += run.count;
-    counters_.bytes_tx += uint64_t{length} * run.count;
-  } else {
-    count_data(run.count, length);
-  }
-  if (run.retransmission) {
-    counters_.retransmitted += run.count;
-    flow_counters_[queue_pair].retransmitted += run.count;
   }
 }
 

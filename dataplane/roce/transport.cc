@@ -20,11 +20,10 @@ ReliableOptions reliable_options_of(const RoceOptions& options) {
 RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells)
     : options_(options),
       reliable_(reliable_options_of(options)),
-      responder_options_(responder_options(options.profile, options.mtu)),
       bindings_(std::move(ports)),
-      delivered_(kDeliveries),
       bells_(bells),
-      loop_(options.standstill, first_timeout(reliable_), bells == nullptr) {}
+      loop_(options.standstill, first_timeout(reliable_), bells == nullptr),
+      delivered_(kDeliveries) {}
 
 RoceTransport::~RoceTransport() {
   close();
@@ -35,7 +34,7 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   causes_.forget_events();
   const size_t delivered = take_delivered(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
-  reported_ += reported;
+  counters_->events += reported;
   return reported;
 }
 
@@ -44,7 +43,7 @@ void RoceTransport::make_progress(Time now) noexcept {
   last_now_ = now;
   while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
     place_early(place_later_.pop(), now);
-  if (agenda_) {
+  if (watch_->on()) {
     poll_due(now);
   } else {
     poll_all(now);
@@ -53,39 +52,35 @@ void RoceTransport::make_progress(Time now) noexcept {
 }
 
 void RoceTransport::poll_all(Time now) noexcept {
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receive(lane, now);
+  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) receive(lane, now);
   expire(now);
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmit(lane, now);
+  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) transmit(lane, now);
 }
 
 bool RoceTransport::has_to_report() const noexcept {
-  return delivered_.size() > 0 || !place_later_.empty() || !ended_transfers_.empty() ||
-         (pool_ && !pool_->finished.empty());
+  return delivered_.size() > 0 || !place_later_.empty() || outbound_->any_ended() || !outbound_->pool.finished.empty();
 }
 
 // When the lane has something to receive or to send, as far as it is known now.
 Time RoceTransport::next_event_of(uint32_t lane) const noexcept {
-  const Time next = std::min(lanes_[lane].wake(), lanes_[lane].port().next_event());
+  const Time next = std::min((*lanes_)[lane].wake(), (*lanes_)[lane].port().next_event());
   return paced_ ? std::min(next, paced_->next_event(lane)) : next;
 }
 
 Time RoceTransport::next_event() const noexcept {
   if (has_to_report()) return last_now_;
   Time next = Time::never();
-  const auto look = [&](uint32_t lane) { next = std::min(next, next_event_of(lane)); };
-  if (agenda_) {
-    bells_->look(look);
-    agenda_->look(look);
-    next = std::min(next, agenda_->next());
+  if (watch_->on()) {
+    next = watch_->next([this](uint32_t lane) { return next_event_of(lane); });
   } else {
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) look(lane);
+    for (uint32_t lane = 0; lane < lanes_->size(); ++lane) next = std::min(next, next_event_of(lane));
   }
   return std::min(next, earliest_expiry(next));
 }
 
 // When the requester's deadline takes effect: a time-out later after a standstill.
 Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
-  const Requester& requester = requesters_[queue_pair];
+  const Requester& requester = pairs_->requesters[queue_pair];
   const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
   return is_timeout ? std::max(requester.deadline(), loop_.hold_until()) : requester.deadline();
 }
@@ -98,10 +93,9 @@ Time RoceTransport::earliest_expiry(Time before) const noexcept {
 void RoceTransport::expire(Time now) noexcept {
   while (earliest_expiry(now + Duration(1)) <= now) {
     const uint32_t queue_pair = deadlines_.next([this](uint32_t armed) { return expiry(armed); });
-    const Time deadline = requesters_[queue_pair].deadline();
-    if (requesters_[queue_pair].expire(*pool_) != AckOutcome::kResumed) {
-      ++counters_.timeouts;
-      ++flow_counters_[queue_pair].timeouts;
+    const Time deadline = pairs_->requesters[queue_pair].deadline();
+    if (pairs_->requesters[queue_pair].expire(outbound_->pool) != AckOutcome::kResumed) {
+      counters_->count_timeout(queue_pair);
       if (paced_) paced_->control().rewound(queue_pair, now);
       if (causes_.on()) causes_.blame(queue_pair, Cause::kRecovering);
     }
@@ -111,14 +105,14 @@ void RoceTransport::expire(Time now) noexcept {
 
 // What `after_step` leaves to be done for requesters that have failed, or whose sending something else looks at, too.
 void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
-  const Requester& requester = requesters_[queue_pair];
-  const QueuePairEnd& end = ends_[queue_pair];
+  const Requester& requester = pairs_->requesters[queue_pair];
+  const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
   if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
     if (paced_) {
       offer_sender(queue_pair, now);
     } else {
-      lanes_[end.lane].senders.push(queue_pair);
+      (*lanes_)[end.lane].senders.push(queue_pair);
     }
   }
   if (causes_.on()) note_cause(queue_pair, now);
@@ -127,42 +121,40 @@ void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
 // A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense
 // without this one: as a connection manager would, it ends all queue pairs that carry the same messages.
 void RoceTransport::fail_connection(uint32_t queue_pair) noexcept {
-  const ConnectionEnds& ends = connections_[ends_[queue_pair].connection.value];
-  const uint32_t members = is_split(ends) ? options_.queue_pairs : 1;
+  const ConnectionEnds& ends = pairs_->connections[pairs_->ends[queue_pair].connection.value];
+  const uint32_t members = pairs_->is_split(ends) ? options_.queue_pairs : 1;
   for (const uint32_t side : {ends.source, ends.destination}) {
     if (side == kNone) continue;
-    const uint32_t first = members > 1 ? side : side + ends_[queue_pair].member;
+    const uint32_t first = members > 1 ? side : side + pairs_->ends[queue_pair].member;
     for (uint32_t i = 0; i < members; ++i) fail_queue_pair(first + i);
   }
-  if (members > 1) assembly_.forget(ends_[queue_pair].connection);
+  if (members > 1) assembly_.forget(pairs_->ends[queue_pair].connection);
 }
 
 // IBTA 10.3.1: the error state is the queue pair's, not one half's. It drops what arrives.
 void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
-  QueuePairEnd& end = ends_[queue_pair];
+  QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.failed) return;
   end.failed = true;
   deadlines_.disarm(queue_pair);
   if (early_) drop_early(queue_pair);
   if (causes_.on()) causes_.note(queue_pair, std::nullopt, last_now_, time_paused(queue_pair, last_now_));
-  if (requesters_[queue_pair].state() != Requester::State::kError)
-    requesters_[queue_pair].fail(*pool_, Failure::kFlushed);
+  if (pairs_->requesters[queue_pair].state() != Requester::State::kError)
+    pairs_->requesters[queue_pair].fail(outbound_->pool, Failure::kFlushed);
   const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
-  for (uint32_t offer; (offer = oldest_offer(queue_pair)) != kNone;) {
-    reads_[queue_pair].oldest_offer = offers_[offer].next;
-    close_offer(offer, failure);
-  }
+  outbound_->close_offers(queue_pair, failure);
 }
 
 TransportCounters RoceTransport::counters() const {
-  TransportCounters counters = counters_;
-  counters.packets_tx = packets_tx();
+  if (!counters_) return {};
+  TransportCounters counters = counters_->totals;
+  counters.packets_tx = counters_->packets_tx();
   if (options_.payload == PayloadMode::kChecking) counters.payload_copies = counters.data_packets_tx;
-  for (const auto& port : ports_) {
-    counters.pause_tx += port->pause_tx;
-    counters.pause_rx += port->pause_rx;
+  for (uint32_t port = 0; port < lanes_->ports(); ++port) {
+    counters.pause_tx += lanes_->port(port).pause_tx;
+    counters.pause_rx += lanes_->port(port).pause_rx;
   }
-  for (const TransmitLane& lane : lanes_) {
+  for (const TransmitLane& lane : lanes_->all()) {
     const Pacer& pacer = lane.pacer();
     counters.stalls += pacer.stalls();
     counters.worst_stall = std::max(counters.worst_stall, pacer.worst_stall());
@@ -174,12 +166,12 @@ TransportCounters RoceTransport::counters() const {
 
 std::vector<PortCounters> RoceTransport::ports() const {
   std::vector<PortCounters> ports;
-  for (size_t lane = 0; lane < bindings_.size(); ++lane) {
+  for (uint32_t lane = 0; lane < bindings_.size(); ++lane) {
     PortCounters& counters = ports.emplace_back(bindings_[lane].port->counters());
     counters.port = bindings_[lane].id;
     counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
-    if (lane >= lanes_.size()) continue;
-    const Port& port = *ports_[port_of_lane_[lane]];
+    if (!lanes_) continue;
+    const Port& port = lanes_->port_of(lane);
     if (!counters.hardware_time) counters.arrival_error = loop_.intervals().quantile(0.5);
     if (port.first_lane != lane) continue;
     add_pauses(port, counters);
@@ -191,14 +183,16 @@ std::vector<PortCounters> RoceTransport::ports() const {
 
 std::vector<PortLatency> RoceTransport::latencies() const {
   std::vector<PortLatency> latencies;
-  for (uint32_t port = 0; port < ports_.size(); ++port) latencies_.append_to(latencies, port, ports_[port]->id);
+  if (!lanes_) return latencies;
+  for (uint32_t port = 0; port < lanes_->ports(); ++port) latencies_.append_to(latencies, port, lanes_->port(port).id);
   return latencies;
 }
 
 void RoceTransport::close() noexcept {
+  if (!lanes_) return;
   if (early_)
-    for (uint32_t i = 0; i < ends_.size(); ++i) drop_early(i);
-  for (TransmitLane& lane : lanes_) lane.close();
+    for (uint32_t i = 0; i < pairs_->size(); ++i) drop_early(i);
+  lanes_->close();
 }
 
 }  // namespace rankwire

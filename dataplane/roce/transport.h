@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/index_queue.h"
-#include "base/large_memory.h"
 #include "base/spsc_ring.h"
 #include "base/transport.h"
 #include "dataplane/congestion/paced_senders.h"
@@ -17,26 +16,27 @@
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
 #include "dataplane/protocol/message_assembly.h"
-#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/protocol/rendezvous.h"
-#include "dataplane/protocol/requester.h"
-#include "dataplane/protocol/responder.h"
 #include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/early_packets.h"
-#include "dataplane/roce/lane_agenda.h"
+#include "dataplane/roce/lane_watch.h"
+#include "dataplane/roce/lanes.h"
 #include "dataplane/roce/latencies.h"
 #include "dataplane/roce/loop_watch.h"
 #include "dataplane/roce/mark_responder.h"
 #include "dataplane/roce/next_hop_links.h"
 #include "dataplane/roce/options.h"
+#include "dataplane/roce/outbound_messages.h"
+#include "dataplane/roce/packet_codec.h"
 #include "dataplane/roce/port.h"
 #include "dataplane/roce/queue_pair.h"
+#include "dataplane/roce/queue_pairs.h"
 #include "dataplane/roce/receive_batch.h"
 #include "dataplane/roce/request_writer.h"
 #include "dataplane/roce/requester_deadlines.h"
+#include "dataplane/roce/roce_counters.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "dataplane/wire/packet.h"
-#include "dataplane/wire/receive_check.h"
 
 namespace rankwire {
 
@@ -54,7 +54,7 @@ namespace rankwire {
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
 class RoceTransport final : public Transport {
  public:
-  static constexpr uint32_t kFirstQueuePair = QueuePairNumbers::kFirst;
+  static constexpr uint32_t kFirstQueuePair = QueuePairs::kFirst;
 
   /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
   /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
@@ -72,7 +72,9 @@ class RoceTransport final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
-  uint64_t activity() const noexcept override { return packets_tx() + counters_.packets_rx + reported_; }
+  uint64_t activity() const noexcept override {
+    return counters_ ? counters_->packets_tx() + counters_->totals.packets_rx + counters_->events : 0;
+  }
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows() const override;
   std::vector<PortCounters> ports() const override;
@@ -87,8 +89,6 @@ class RoceTransport final : public Transport {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kReceiveBurst = ReceiveBatch::kFrames;
-  /// From one offered message to the next in the memory that the peer reads; no message is as long.
-  static constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 
   using Port = RocePort;
   /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
@@ -96,33 +96,14 @@ class RoceTransport final : public Transport {
     uint32_t queue_pair;
     uint32_t count;
   };
-  uint64_t packets_tx() const noexcept {
-    return counters_.data_packets_tx + counters_.read_requests_tx + answers_tx_ + counters_.cnp_tx;
-  }
-  Port& port_of(const QueuePairEnd& end) const noexcept { return *ports_[port_of_lane_[end.lane]]; }
 
   // options.cc
   void check_plan(const TransportPlan& plan) const;
   void check_read_size(const Connection& connection) const;
 
   // connection.cc
-  std::vector<uint32_t> lanes_of(NicId nic) const;
-  void place_ends(const Connection& connection, const QueuePairNumbers& numbers, Side side);
-  void make_queue_pairs();
-  bool is_readable(const QueuePairEnd& end) const;
-  void make_message_memory();
-  std::vector<uint32_t> queue_pairs_of_lanes() const;
-  uint32_t handful() const;
-  void make_lanes(bool readable);
-  void make_ports();
-  uint32_t count_next_hops(PortId port) const;
-  const Nic& nic_of(const QueuePairEnd& end) const;
-  const Nic& peer_nic_of(const QueuePairEnd& end) const;
-  EndPoint end_point(uint32_t queue_pair) const;
-  uint64_t region_bytes(const QueuePairEnd& end) const;
-  std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer, std::span<ReadResource> reads);
-  uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
-  PacketPath path_between(const EndPoint& local, const EndPoint& peer) const;
+  void make_parts(const TransportPlan& plan);
+  std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer);
 
   // neighbours.cc
   std::string resolve_next_hop(uint32_t queue_pair);
@@ -131,8 +112,6 @@ class RoceTransport final : public Transport {
   std::string next_hop_state(uint32_t queue_pair) const;
 
   // pause.cc
-  LanePriorities priorities_of(PortId port) const;
-  Bandwidth line_rate_of(PortId port) const;
   bool accept_pause(Port& port, const Frame& frame) noexcept;
   size_t keep_in_buffer(Port& port, std::span<Frame> frames) noexcept;
   void transmit_pause(TransmitLane& lane, Port& port, Time now) noexcept;
@@ -161,9 +140,7 @@ class RoceTransport final : public Transport {
   TimeByCause take_share(uint32_t queue_pair) noexcept;
 
   // describe.cc
-  uint32_t peer_queue_pair(uint32_t queue_pair) const;
   std::vector<uint64_t> packets_under_way() const;
-  RdmaCounters rdma_of(uint32_t queue_pair) const;
   RdmaCounters rdma_of(PortId port) const;
   std::string describe_sender(uint32_t queue_pair) const;
   std::string describe_receiver(uint32_t queue_pair) const;
@@ -171,7 +148,6 @@ class RoceTransport final : public Transport {
   std::string describe_side(uint32_t first, Side side) const;
 
   // post.cc
-  bool is_split(const ConnectionEnds& ends) const noexcept;
   void take(Time now, const Message& message) noexcept;
   void post_parts(OutboundMessage part, uint32_t parts) noexcept;
   void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
@@ -185,8 +161,6 @@ class RoceTransport final : public Transport {
   void count_sent(const OutboundMessage& request) noexcept;
   void count_end(const Event& event) noexcept;
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
-  void end_part(uint32_t transfer) noexcept;
-  void close_offer(uint32_t offer, Failure failure) noexcept;
 
   // receive.cc
   void receive(uint32_t lane, Time now) noexcept;
@@ -200,8 +174,6 @@ class RoceTransport final : public Transport {
   EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
   void place_early(uint32_t queue_pair, Time arrival) noexcept;
   void drop_early(uint32_t queue_pair) noexcept;
-  void count_reject(Reject reject) noexcept;
-  void count_nak(uint32_t queue_pair, const Acknowledgement& nak) noexcept;
   void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
                           Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
@@ -219,9 +191,6 @@ class RoceTransport final : public Transport {
   void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
   void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
   bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
-  uint32_t oldest_offer(uint32_t queue_pair) const noexcept {
-    return reads_.empty() ? kNone : reads_[queue_pair].oldest_offer;
-  }
   bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
   void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
                   Time arrival) noexcept;
@@ -234,7 +203,6 @@ class RoceTransport final : public Transport {
   // ahead.cc
   void run_lanes(Time next, Time end) noexcept;
   Time run_lane(uint32_t lane, Time end) noexcept;
-  void hear() noexcept;
   void poll_due(Time now) noexcept;
   void fetch_ahead(uint32_t lane, size_t distance) const noexcept;
   bool may_report(const Frame& frame) const noexcept;
@@ -246,9 +214,6 @@ class RoceTransport final : public Transport {
   void make_progress(Time now) noexcept;
   void poll_all(Time now) noexcept;
   bool has_to_report() const noexcept;
-  void note_work(uint32_t lane) noexcept {
-    if (agenda_) agenda_->mark(lane);
-  }
   Time next_event_of(uint32_t lane) const noexcept;
   Time expiry(uint32_t queue_pair) const noexcept;
   Time earliest_expiry(Time before) const noexcept;
@@ -265,8 +230,6 @@ class RoceTransport final : public Transport {
   bool transmit_next(TransmitLane& lane, Time now) noexcept;
   bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void count_request(uint32_t queue_pair, const RequestRun& run, uint32_t length) noexcept;
-  void count_data(uint32_t packets, uint32_t length) noexcept;
   void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
 
   // turns.cc
@@ -289,7 +252,6 @@ class RoceTransport final : public Transport {
 
   // answer.cc
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  void count_answer(uint8_t syndrome) noexcept;
   bool transmit_reader(TransmitLane& lane, Time now) noexcept;
   bool owes_response(uint32_t queue_pair) const noexcept;
   uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
@@ -298,77 +260,39 @@ class RoceTransport final : public Transport {
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
-  const ResponderOptions responder_options_;
   const std::vector<PortBinding> bindings_;
-  std::vector<Nic> nics_;                     // of the plan
-  uint32_t messages_in_flight_ = 0;           // the same
-  std::vector<uint8_t> queue_marks_;          // of lanes' queues
-  LargeVector<TransmitLane> lanes_;           // in the order of bindings_
-  std::vector<uint32_t> port_of_lane_;        // the same
-  std::vector<std::unique_ptr<Port>> ports_;  // in the order in which bindings_ name them first
-  Latencies latencies_;
-  std::vector<ConnectionEnds> connections_;  // by connection
+  Doorbells* const bells_;
+  LoopWatch loop_;
+  Time last_now_ = Time::long_ago();  // of the last post or poll; what is read is as of then
 
-  // By queue pair: i has the number kFirstQueuePair + i.
-  std::vector<Requester> requesters_;
-  std::vector<Responder> responders_;
-  std::vector<HeaderTemplate> templates_;
-  std::vector<QueuePairEnd> ends_;
-  std::vector<QueuePairInbox> inboxes_;
-  std::vector<QueuePairReads> reads_;
-  std::vector<RemoteSlots> remote_slots_;  // none while no peer has more than one
-  NextHopLinks hops_;                      // with NeighbourMode::kResolve
-  std::vector<QueuePairCounters> flow_counters_;
-  std::vector<NotificationCounters> notification_counters_;  // with congestion control or where marks are answered
-  std::vector<ReadResource> read_resources_;                 // profile.max_responder_reads for each that may be read
+  // Made by prepare, and never again.
+  std::optional<PacketCodec> codec_;
+  std::optional<QueuePairs> pairs_;
+  std::optional<Lanes> lanes_;
+  std::optional<LaneWatch> watch_;
+  std::optional<RoceCounters> counters_;
+  Latencies latencies_;
+  NextHopLinks hops_;  // with NeighbourMode::kResolve
   RequesterDeadlines deadlines_;
   CauseAccounts causes_;  // with CauseRecording::kOn
-
-  std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
-  IndexQueue place_later_;             // queue pairs with some that the application had no room for
 
   std::unique_ptr<PacedSenders> paced_;  // with congestion control
   std::optional<MarkResponder> marks_;   // where marked packets are answered
 
-  // Messages.
-  std::optional<PatternIcrc> pattern_icrc_;
-  std::optional<RequestWriter> writer_;
-  std::optional<IcrcCheck> icrc_check_;
-  std::optional<RequesterPool> pool_;
-  uint32_t messages_taken_ = 0;  // posted and not reported
-  SlotPool<Transfer> transfers_;
-  IndexQueue ended_transfers_;  // not reported
-  SlotPool<Offer> offers_;
-  SlotPool<Get> gets_;
-  MessageAssembly assembly_{0};
+  std::optional<OutboundMessages> outbound_;
+  bool short_way_ = false;    // for new packets: RequestWriter::has_short_way
+  bool joins_turns_ = false;  // short_way_, and nobody asks which packet was whose
+
   ReceiveBatch batch_;
+  std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
+  IndexQueue place_later_;             // queue pairs with some that the application had no room for
+  MessageAssembly assembly_{0};
   SpscRing<Delivery> delivered_;
-
-  Doorbells* const bells_;
-  std::optional<LaneAgenda> agenda_;   // with bells
-  std::optional<LaneAgenda> reports_;  // there: before when no report comes of what a lane's port holds
-  std::vector<uint32_t> heard_;        // lanes whose bells have rung
-  LoopWatch loop_;
-
-  Time last_now_ = Time::long_ago();
-
-  bool short_way_ = false;      // for new packets: RequestWriter::has_short_way
-  bool joins_turns_ = false;    // short_way_, and nobody asks which packet was whose
-  TransportCounters counters_;  // but for those that follow from others
-  uint64_t answers_tx_ = 0;     // ACKs and NAKs
-  uint64_t reported_ = 0;       // events
-  RoceDetails details_;
-  std::array<uint64_t, static_cast<size_t>(Reject::kScattered) + 1> rejects_{};  // by Reject
 };
 
 inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
   lane.stage(packets, shape);
-  count_data(packets, shape.length());
-}
-
-inline void RoceTransport::count_data(uint32_t packets, uint32_t length) noexcept {
-  counters_.data_packets_tx += packets;
-  counters_.bytes_tx += uint64_t{length} * packets;
+  counters_->count_data(packets, shape.length());
 }
 
 }  // namespace rankwire

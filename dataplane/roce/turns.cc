@@ -34,8 +34,8 @@ template <class Queue>
   const Requester& requester = requesters[next];
   if (requester.plain_packets() < turn && requester.next_message() != OutboundMessage::kNone) {
     prefetch_second(requester);
-    pool_->messages.prefetch(requester.next_message());
-    __builtin_prefetch(&ends_[next], 1);
+    outbound_->pool.messages.prefetch(requester.next_message());
+    __builtin_prefetch(&pairs_->ends[next], 1);
   }
   prefetch_first(requesters[after_next]);
   prefetch_first(templates[after_next]);
@@ -49,14 +49,14 @@ template <class Queue>
   } else {
     senders.pop();
   }
-  look_ahead(senders, requesters_.data(), templates_.data(), options_.turn);
+  look_ahead(senders, pairs_->requesters.data(), pairs_->templates.data(), options_.turn);
 }
 
 // Turns of one or several senders, whose packets go into the frames of a burst one behind the other: up to the first
 // that has something out of the ordinary to send, or headers of another length.
 bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
   if (!joins_turns_) return transmit_turn(lane, now);
-  const FrameShape middle = writer_->middle_shape(templates_[lane.senders.front()]);
+  const FrameShape middle = codec_->writer.middle_shape(pairs_->templates[lane.senders.front()]);
   const FrameBuffers buffers = lane.next_frames(now, middle.length() + sizeof(Reth), TransmitLane::kHandful);
   if (buffers.empty()) return false;
   uint32_t done = 0;
@@ -71,10 +71,10 @@ bool RoceTransport::transmit_turns(TransmitLane& lane, Time now) noexcept {
 
 // Where a turn is one packet: how many were sent.
 uint32_t RoceTransport::transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
-  const RequestWriter& writer = *writer_;
+  const RequestWriter& writer = codec_->writer;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
-  Requester* const requesters = requesters_.data();
-  const HeaderTemplate* const templates = templates_.data();
+  Requester* const requesters = pairs_->requesters.data();
+  const HeaderTemplate* const templates = pairs_->templates.data();
   const FrameShape middle = writer.middle_shape(templates[lane.senders.front()]);
   IndexQueue::Rotation senders(lane.senders);
   uint32_t done = 0, staged = 0;
@@ -107,15 +107,15 @@ uint32_t RoceTransport::transmit_singles(TransmitLane& lane, FrameBuffers buffer
 
 // Whatever part of its message each has left of its turn: how many packets.
 uint32_t RoceTransport::transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
-  const RequestWriter& writer = *writer_;
+  const RequestWriter& writer = codec_->writer;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
-  const FrameShape middle = writer.middle_shape(templates_[lane.senders.front()]);
+  const FrameShape middle = writer.middle_shape(pairs_->templates[lane.senders.front()]);
   const uint32_t turn = options_.turn;
   uint32_t done = 0, staged = 0;
   while (done < buffers.size() && !lane.senders.empty()) {
     const uint32_t queue_pair = lane.senders.front();
-    Requester& requester = requesters_[queue_pair];
-    const HeaderTemplate& path = templates_[queue_pair];
+    Requester& requester = pairs_->requesters[queue_pair];
+    const HeaderTemplate& path = pairs_->templates[queue_pair];
     const uint32_t limit = std::min(turn - lane.run, static_cast<uint32_t>(buffers.size()) - done);
     if (path.header_length != middle.header_length) break;
     if (requester.whole_message(reliable_) - 1 < limit) {
@@ -154,14 +154,14 @@ uint32_t RoceTransport::transmit_parts(TransmitLane& lane, FrameBuffers buffers,
 uint32_t RoceTransport::transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
   const uint32_t turn = options_.turn;
   const size_t room = buffers.size();
-  const uint16_t header_length = templates_[lane.senders.front()].header_length;
+  const uint16_t header_length = pairs_->templates[lane.senders.front()].header_length;
   uint32_t left_of_turn = turn - lane.run;
   for (IndexQueue::Rotation senders(lane.senders); !senders.empty();) {
     const uint32_t queue_pair = senders.front();
-    const Requester& requester = requesters_[queue_pair];
+    const Requester& requester = pairs_->requesters[queue_pair];
     const uint32_t packets = requester.whole_message(reliable_);
     if (packets == 0 || packets > left_of_turn || packets > buffers.size() ||
-        templates_[queue_pair].header_length != header_length)
+        pairs_->templates[queue_pair].header_length != header_length)
       break;
     transmit_message(lane, queue_pair, buffers.first(packets), now);
     buffers = buffers.subspan(packets);
@@ -180,7 +180,7 @@ uint32_t RoceTransport::transmit_messages(TransmitLane& lane, FrameBuffers buffe
 bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
   if (!transmit_up_to(lane, queue_pair, options_.turn, now)) return false;
-  end_turn(lane.senders, requesters_[queue_pair].can_send(reliable_));
+  end_turn(lane.senders, pairs_->requesters[queue_pair].can_send(reliable_));
   lane.run = 0;
   return true;
 }
@@ -188,7 +188,7 @@ bool RoceTransport::transmit_turn(TransmitLane& lane, Time now) noexcept {
 // Until `turn` packets of this turn are sent, or as many as there are. False when frames ran out.
 bool RoceTransport::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
   const Time begin = lane.pacer().schedule();
-  Requester& requester = requesters_[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
   bool has_frames = true;
   while (has_frames && lane.run < turn) {
     const uint32_t packets = short_way_ ? requester.new_packets(reliable_, turn - lane.run) : 0;
@@ -206,10 +206,10 @@ bool RoceTransport::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint
 
 // Packets of one message, none of them out of the ordinary (see Requester::new_packets).
 bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
-  const uint32_t longest = writer_->middle_shape(templates_[queue_pair]).length() + uint32_t{sizeof(Reth)};
+  const uint32_t longest = codec_->writer.middle_shape(pairs_->templates[queue_pair]).length() + uint32_t{sizeof(Reth)};
   const FrameBuffers buffers = lane.next_frames(now, longest, limit);
   if (buffers.empty()) return false;
-  if (requesters_[queue_pair].whole_message(reliable_) == buffers.size()) {
+  if (pairs_->requesters[queue_pair].whole_message(reliable_) == buffers.size()) {
     transmit_message(lane, queue_pair, buffers, now);
   } else {
     transmit_ends(lane, queue_pair, buffers, now);
@@ -221,36 +221,37 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
 // Makes all packets of the queue pair's next message, at least three and none out of the ordinary.
 [[gnu::always_inline]] inline void RoceTransport::transmit_message(TransmitLane& lane, uint32_t queue_pair,
                                                                    FrameBuffers buffers, Time now) noexcept {
-  const HeaderTemplate& path = templates_[queue_pair];
-  Requester& requester = requesters_[queue_pair];
-  const RequestWriter& writer = *writer_;
-  const OutboundMessage& message = pool_->messages[requester.next_message()];
+  const HeaderTemplate& path = pairs_->templates[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
+  const RequestWriter& writer = codec_->writer;
+  const OutboundMessage& message = outbound_->pool.messages[requester.next_message()];
   // The requester will look at it when this one has ended.
-  if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
+  if (message.next != OutboundMessage::kNone) outbound_->pool.messages.prefetch(message.next);
   const auto packets = static_cast<uint32_t>(buffers.size());
   const Time deadline = requester.deadline();
   const uint64_t kind = message.bytes | uint64_t{path.header_length} << 32 | static_cast<uint64_t>(message.verb) << 40;
   // The lane's state first: the frames that are written then might be anything to the compiler.
-  counters_.bytes_tx += lane.stage_message(kind, [&] {
+  counters_->totals.bytes_tx += lane.stage_message(kind, [&] {
     return std::array<FrameRun, 3>{{{writer.first_shape(path, message.verb), 1},
                                     {writer.middle_shape(path), packets - 2},
                                     {writer.last_shape(path, message), 1}}};
   });
-  counters_.data_packets_tx += packets;
-  writer.write_message(path, message, ends_[queue_pair].remote, requester.next_psn(), buffers, lane.capabilities());
-  requester.message_sent(*pool_, now);
+  counters_->totals.data_packets_tx += packets;
+  writer.write_message(path, message, pairs_->ends[queue_pair].remote, requester.next_psn(), buffers,
+                       lane.capabilities());
+  requester.message_sent(outbound_->pool, now);
   note_deadline(queue_pair, now, deadline);
 }
 
 // Makes new packets, the first or the last of a message among them, or not, in all of the buffers.
 [[gnu::always_inline]] inline void RoceTransport::transmit_ends(TransmitLane& lane, uint32_t queue_pair,
                                                                 FrameBuffers buffers, Time now) noexcept {
-  const HeaderTemplate& path = templates_[queue_pair];
-  Requester& requester = requesters_[queue_pair];
-  const RequestWriter& writer = *writer_;
+  const HeaderTemplate& path = pairs_->templates[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
+  const RequestWriter& writer = codec_->writer;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
-  const OutboundMessage& message = pool_->messages[requester.next_message()];
-  if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
+  const OutboundMessage& message = outbound_->pool.messages[requester.next_message()];
+  if (message.next != OutboundMessage::kNone) outbound_->pool.messages.prefetch(message.next);
   const auto count = static_cast<uint32_t>(buffers.size());
   const uint32_t first = requester.at_first() ? 1 : 0;
   const uint32_t last = count == requester.packets_left() ? 1 : 0;
@@ -260,32 +261,32 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
   if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
   if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
-  if (first > 0) writer.write_first(path, message, ends_[queue_pair].remote, psn, buffers.front(), place);
+  if (first > 0) writer.write_first(path, message, pairs_->ends[queue_pair].remote, psn, buffers.front(), place);
   if (middles > 0)
     writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
   if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
-  requester.new_packets_sent(*pool_, count, now);
+  requester.new_packets_sent(outbound_->pool, count, now);
   if (last > 0) note_deadline(queue_pair, now, deadline);
 }
 
 // The same of the one packet that is a message's first or last; whether the queue pair can go on.
 [[gnu::noinline]] bool RoceTransport::transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer,
                                                    Time now) noexcept {
-  const HeaderTemplate& path = templates_[queue_pair];
-  Requester& requester = requesters_[queue_pair];
-  const OutboundMessage& message = pool_->messages[requester.next_message()];
+  const HeaderTemplate& path = pairs_->templates[queue_pair];
+  Requester& requester = pairs_->requesters[queue_pair];
+  const OutboundMessage& message = outbound_->pool.messages[requester.next_message()];
   const FramePort::Capabilities& port = lane.capabilities();
   if (requester.at_first()) {
-    stage_data(lane, 1, writer_->first_shape(path, message.verb));
-    writer_->write_first(path, message, ends_[queue_pair].remote, requester.next_psn(), buffer,
-                         writer_->place_in(port));
-    requester.new_packets_sent(*pool_, 1, now);
+    stage_data(lane, 1, codec_->writer.first_shape(path, message.verb));
+    codec_->writer.write_first(path, message, pairs_->ends[queue_pair].remote, requester.next_psn(), buffer,
+                               codec_->writer.place_in(port));
+    requester.new_packets_sent(outbound_->pool, 1, now);
   } else {
-    if (message.next != OutboundMessage::kNone) pool_->messages.prefetch(message.next);
+    if (message.next != OutboundMessage::kNone) outbound_->pool.messages.prefetch(message.next);
     const Time deadline = requester.deadline();
-    stage_data(lane, 1, writer_->last_shape(path, message));
-    writer_->write_last(path, message, requester.next_psn(), buffer, port);
-    requester.new_packets_sent(*pool_, 1, now);
+    stage_data(lane, 1, codec_->writer.last_shape(path, message));
+    codec_->writer.write_last(path, message, requester.next_psn(), buffer, port);
+    requester.new_packets_sent(outbound_->pool, 1, now);
     note_deadline(queue_pair, now, deadline);
   }
   return requester.can_send(reliable_);
