@@ -110,7 +110,8 @@ TEST_F(OutboundMessagesTest, OffersOfAQueuePairStandInOrder) {
   EXPECT_EQ(messages_.oldest_offer(1), second);
   messages_.pop_offer(1);
   EXPECT_EQ(messages_.oldest_offer(1), kNone);
-  EXPECT_EQ(make_offer(1, transfer), messages_.oldest_offer(1)) << "and after that there is a first again";
+  const uint32_t third = make_offer(1, transfer);
+  EXPECT_EQ(messages_.oldest_offer(1), third) << "after the last there is a first again";
 }
 
 TEST_F(OutboundMessagesTest, AFailedQueuePairsOffersCloseAndTheTransferFails) {
