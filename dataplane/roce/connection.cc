@@ -22,9 +22,7 @@ void RoceTransport::make_parts(const TransportPlan& plan) {
   joins_turns_ = short_way_ && options_.causes == CauseRecording::kOff;
   pairs_.emplace(options_, plan, bindings_, room.offers);
   const uint32_t queue_pairs = pairs_->size();
-  // In virtual time, where many ports may be, nobody else is there to ask.
-  const bool alone = bells_ != nullptr && options_.neighbours == NeighbourMode::kStatic;
-  lanes_.emplace(options_, bindings_, *pairs_, alone);
+  lanes_.emplace(options_, bindings_, *pairs_, bells_ != nullptr);
   watch_.emplace(bells_, bindings_);
   latencies_ = Latencies(lanes_->ports());
   if (options_.neighbours == NeighbourMode::kResolve) hops_ = NextHopLinks(lanes_->ports(), queue_pairs);

@@ -45,7 +45,7 @@ uint32_t count_next_hops(const RoceOptions& options, const QueuePairs& pairs, Po
 uint32_t handful(uint32_t mtu, size_t lanes) {
   constexpr uint64_t kTurnBytes = 512 * 1024;
   constexpr uint64_t kFewest = 16;
-  const uint64_t frames = kTurnBytes / (uint64_t{mtu} * lanes);
+  const uint64_t frames = kTurnBytes / std::max<uint64_t>(1, uint64_t{mtu} * lanes);
   return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 2, kFewest, TransmitLane::kHandful));
 }
 
@@ -60,7 +60,8 @@ PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional
 Lanes::Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells)
     : bindings_(bindings) {
   make_lanes(options, pairs, has_bells ? TransmitLane::kHandful : handful(options.mtu, bindings.size()));
-  make_ports(options, pairs, has_bells);
+  // In virtual time, where many ports may be, nobody else is there to ask.
+  make_ports(options, pairs, has_bells && options.neighbours == NeighbourMode::kStatic);
 }
 
 void Lanes::make_lanes(const RoceOptions& options, const QueuePairs& pairs, uint32_t handful) {

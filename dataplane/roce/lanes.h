@@ -21,9 +21,8 @@ namespace rankwire {
 /// allocation after construction; its transport's own, in that thread.
 class Lanes {
  public:
-  /// `bindings` is borrowed. `has_bells`: only lanes with something to do have turns, so there may be thousands of
-  /// ports, which keep room for few answers to neighbours. Throws Error(kInput) when two NICs of a port have the same
-  /// address.
+  /// `bindings` is borrowed. `has_bells`: of thousands of lanes only those with something to do have turns. Throws
+  /// Error(kInput) when two NICs of a port have the same address.
   Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells);
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
