@@ -1,10 +1,12 @@
 #include "emulator/cli/point_runs.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <list>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -88,9 +90,23 @@ class PointRunner {
   std::atomic<uint64_t> ended_ = 0;
 };
 
+/// Runs of points that an earlier, larger sweep or study left in the folder. What holds no run is not ours.
+void remove_surplus(const std::filesystem::path& folder, const std::vector<PointRun>& runs) {
+  std::vector<std::filesystem::path> surplus;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool planned = std::ranges::any_of(runs, [&](const PointRun& run) { return run.point->folder == name; });
+    if (name.starts_with("point-") && !planned && !entry.is_symlink() &&
+        std::filesystem::exists(entry.path() / "run.sqlite"))
+      surplus.push_back(entry.path());
+  }
+  for (const std::filesystem::path& run : surplus) std::filesystem::remove_all(run);
+}
+
 }  // namespace
 
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs) {
+  remove_surplus(options.folder, runs);
   PointRunner(options, runs).run();
 }
 

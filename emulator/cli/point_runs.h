@@ -23,8 +23,9 @@ struct PointRunOptions {
   uint32_t jobs = 1;  ///< processes at a time, > 0
 };
 
-/// Returns when all have ended, with progress at a terminal. After an interrupt those that run are interrupted as well,
-/// no more are begun, and points without a record stay as they were. Throws Error(kRun) when none can be started.
+/// Removes the runs that the folder holds of points that are not among these. Returns when all have ended, with
+/// progress at a terminal. After an interrupt those that run are interrupted as well, no more are begun, and points
+/// without a record stay as they were. Throws Error(kRun) when none can be started.
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs);
 
 }  // namespace rankwire

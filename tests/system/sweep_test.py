@@ -61,6 +61,16 @@ class Sweeps(RankwireTest):
         self.assertEqual([row["verdict"] for row in self.rows()], ["failed", "ok"])
         self.assertIn("1us", process.stdout)
 
+    def test_a_smaller_sweep_takes_away_the_runs_of_a_larger_one(self):
+        self.assertEqual(self.sweep("--sweep", "collectives.chunk=16KiB,64KiB,1MiB").returncode, OK)
+        notes = self.folder / "sweep" / "point-notes"  # holds no run
+        notes.mkdir()
+        (notes / "mine.txt").write_text("kept", encoding="utf-8")
+        self.assertEqual(self.sweep("--sweep", "collectives.chunk=16KiB", "--force").returncode, OK)
+        folders = {path.name for path in (self.folder / "sweep").glob("point-*")}
+        self.assertEqual(folders, {"point-1", "point-notes"})
+        self.assertEqual((notes / "mine.txt").read_text(encoding="utf-8"), "kept")
+
     def test_a_point_without_a_record_says_why(self):
         # Both are valid configurations, but there are no such traces.
         process = self.sweep("--sweep", "workload.traces=no/such/traces,no/others",
