@@ -248,39 +248,39 @@ void write_groups(const TransformerModel& model, uint32_t ranks, const std::stri
   write_group_file(groups, prefix);
 }
 
-constexpr const char* kTransformer = "transformer";
+constexpr const char* kGenerator = "transformer";
 
 void check_experts(const TransformerModel& model) {
-  check_positive(kTransformer, {{"experts", model.experts},
-                                {"experts_per_token", model.experts_per_token},
-                                {"expert_parallel", model.expert_parallel}});
-  check_multiple(kTransformer, "experts", model.experts, "expert_parallel", model.expert_parallel);
-  check_multiple(kTransformer, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
+  check_positive(kGenerator, {{"experts", model.experts},
+                              {"experts_per_token", model.experts_per_token},
+                              {"expert_parallel", model.expert_parallel}});
+  check_multiple(kGenerator, "experts", model.experts, "expert_parallel", model.expert_parallel);
+  check_multiple(kGenerator, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
   if (model.experts_per_token > model.experts)
-    fail_input("{}: experts_per_token {} is above experts {}", kTransformer, model.experts_per_token, model.experts);
+    fail_input("{}: experts_per_token {} is above experts {}", kGenerator, model.experts_per_token, model.experts);
 }
 
 }  // namespace
 
 uint32_t transformer_ranks(const TransformerModel& model) {
-  check_positive(kTransformer, {{"layers", model.layers},
-                                {"hidden", model.hidden},
-                                {"sequence", model.sequence},
-                                {"vocabulary", model.vocabulary},
-                                {"micro_batches", model.micro_batches},
-                                {"micro_batch_size", model.micro_batch_size},
-                                {"element", model.element.count},
-                                {"tensor_parallel", model.tensor_parallel},
-                                {"pipeline_parallel", model.pipeline_parallel},
-                                {"data_parallel", model.data_parallel},
-                                {"peak", model.peak_flops}});
-  check_multiple(kTransformer, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kTransformer, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kTransformer, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kTransformer, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kTransformer, model.zero);
+  check_positive(kGenerator, {{"layers", model.layers},
+                              {"hidden", model.hidden},
+                              {"sequence", model.sequence},
+                              {"vocabulary", model.vocabulary},
+                              {"micro_batches", model.micro_batches},
+                              {"micro_batch_size", model.micro_batch_size},
+                              {"element", model.element.count},
+                              {"tensor_parallel", model.tensor_parallel},
+                              {"pipeline_parallel", model.pipeline_parallel},
+                              {"data_parallel", model.data_parallel},
+                              {"peak", model.peak_flops}});
+  check_multiple(kGenerator, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kGenerator, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kGenerator, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
+  check_multiple(kGenerator, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
+  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kGenerator, model.zero);
   check_experts(model);
-  return checked_ranks(kTransformer, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
+  return checked_ranks(kGenerator, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
 }
 
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {

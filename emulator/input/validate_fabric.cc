@@ -52,31 +52,33 @@ class ShapeCheck {
 
 void check_shape(const FabricConfig& fabric, const Tree& root) {
   const FabricConfig defaults;
-  using Check = ShapeCheck;
-  const Check check(fabric, root);
-  check.needs(fabric.leaves != defaults.leaves, "fabric.leaves", {Check::kLeafSpine});
-  check.needs(fabric.parallel != defaults.parallel, "fabric.parallel", {Check::kLeafSpine});
-  check.needs(fabric.k != defaults.k, "fabric.k", {Check::kFatTree});
-  check.needs(fabric.rails != defaults.rails, "fabric.rails", {Check::kRail});
-  check.needs(fabric.group != defaults.group, "fabric.group", {Check::kRail});
-  check.needs(!fabric.extents.empty(), "fabric.extents", {Check::kTorus2d, Check::kTorus3d});
-  check.needs(!fabric.wrap, "fabric.wrap", {Check::kRing, Check::kTorus2d, Check::kTorus3d});
-  check.needs(fabric.groups != defaults.groups, "fabric.groups", {Check::kDragonfly});
-  check.needs(fabric.routers != defaults.routers, "fabric.routers", {Check::kDragonfly});
-  check.needs(fabric.router_hosts != defaults.router_hosts, "fabric.router_hosts", {Check::kDragonfly});
-  check.needs(fabric.global_links != defaults.global_links, "fabric.global_links", {Check::kDragonfly});
-  check.needs(fabric.global_rate.has_value(), "fabric.global_rate", {Check::kDragonfly});
-  check.needs(fabric.global_latency.has_value(), "fabric.global_latency", {Check::kDragonfly});
-  check.needs(fabric.oversubscription.has_value(), "fabric.oversubscription", {Check::kLeafSpine, Check::kFatTree});
+  const ShapeCheck check(fabric, root);
+  check.needs(fabric.leaves != defaults.leaves, "fabric.leaves", {ShapeCheck::kLeafSpine});
+  check.needs(fabric.parallel != defaults.parallel, "fabric.parallel", {ShapeCheck::kLeafSpine});
+  check.needs(fabric.k != defaults.k, "fabric.k", {ShapeCheck::kFatTree});
+  check.needs(fabric.rails != defaults.rails, "fabric.rails", {ShapeCheck::kRail});
+  check.needs(fabric.group != defaults.group, "fabric.group", {ShapeCheck::kRail});
+  check.needs(!fabric.extents.empty(), "fabric.extents", {ShapeCheck::kTorus2d, ShapeCheck::kTorus3d});
+  check.needs(!fabric.wrap, "fabric.wrap", {ShapeCheck::kRing, ShapeCheck::kTorus2d, ShapeCheck::kTorus3d});
+  check.needs(fabric.groups != defaults.groups, "fabric.groups", {ShapeCheck::kDragonfly});
+  check.needs(fabric.routers != defaults.routers, "fabric.routers", {ShapeCheck::kDragonfly});
+  check.needs(fabric.router_hosts != defaults.router_hosts, "fabric.router_hosts", {ShapeCheck::kDragonfly});
+  check.needs(fabric.global_links != defaults.global_links, "fabric.global_links", {ShapeCheck::kDragonfly});
+  check.needs(fabric.global_rate.has_value(), "fabric.global_rate", {ShapeCheck::kDragonfly});
+  check.needs(fabric.global_latency.has_value(), "fabric.global_latency", {ShapeCheck::kDragonfly});
+  check.needs(fabric.oversubscription.has_value(), "fabric.oversubscription",
+              {ShapeCheck::kLeafSpine, ShapeCheck::kFatTree});
   check.needs(fabric.routing == RoutingName::kDimensionOrder, "fabric.routing",
-              {Check::kRing, Check::kTorus2d, Check::kTorus3d, Check::kAstraNetwork});
-  check.needs(!fabric.links.empty(), "fabric.links", {Check::kGraph});
-  check.needs(!fabric.hosts.empty(), "fabric.hosts", {Check::kGraph});
-  check.belongs(!fabric.switches.empty(), "switches", Check::kGraph);
-  check.belongs(!fabric.levels.empty(), "levels", Check::kHierarchy);
-  check.belongs(!fabric.infragraph.empty(), "infragraph", Check::kInfragraph);
-  check.belongs(!fabric.astra_network.empty(), "astra_network", Check::kAstraNetwork);
-  const size_t extents = check.is(Check::kTorus2d) ? 2 : check.is(Check::kTorus3d) ? 3 : fabric.extents.size();
+              {ShapeCheck::kRing, ShapeCheck::kTorus2d, ShapeCheck::kTorus3d, ShapeCheck::kAstraNetwork});
+  check.needs(!fabric.links.empty(), "fabric.links", {ShapeCheck::kGraph});
+  check.needs(!fabric.hosts.empty(), "fabric.hosts", {ShapeCheck::kGraph});
+  check.belongs(!fabric.switches.empty(), "switches", ShapeCheck::kGraph);
+  check.belongs(!fabric.levels.empty(), "levels", ShapeCheck::kHierarchy);
+  check.belongs(!fabric.infragraph.empty(), "infragraph", ShapeCheck::kInfragraph);
+  check.belongs(!fabric.astra_network.empty(), "astra_network", ShapeCheck::kAstraNetwork);
+  const size_t extents = check.is(ShapeCheck::kTorus2d)   ? 2
+                         : check.is(ShapeCheck::kTorus3d) ? 3
+                                                          : fabric.extents.size();
   if (fabric.extents.size() != extents) {
     fail_key(root, "fabric.extents", "has {} values, and the torus needs {}", fabric.extents.size(), extents);
   }
