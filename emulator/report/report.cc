@@ -17,6 +17,7 @@
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
+#include "emulator/report/traffic_paths.h"
 
 namespace rankwire {
 namespace {
@@ -45,9 +46,10 @@ OperationStatistics read_operations(const RunReader& record, const ReportFormats
   OperationStatistics statistics(kListedOperations);
   std::optional<OperationsCsv> csv;
   if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
+  const TrafficPaths paths(record);
   record.for_each_operation([&](const OperationRow& row) {
     statistics.add(row);
-    if (csv) csv->add(row);
+    if (csv) csv->add(row, paths.of(row.node));
   });
   if (csv) csv->commit();
   return statistics;

@@ -44,7 +44,7 @@ std::string cause_fields(const std::optional<TimeByCause>& causes) {
 OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
           "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by"
-       << cause_columns() << "\n";
+       << cause_columns() << ",path\n";
 }
 
 void OperationsCsv::field(std::string_view text) {
@@ -66,7 +66,7 @@ void OperationsCsv::times(const std::optional<OperationTimes>& times) {
   }
 }
 
-void OperationsCsv::add(const OperationRow& row) {
+void OperationsCsv::add(const OperationRow& row, std::string_view path) {
   const NodeInfo& node = row.node;
   const auto end = std::back_inserter(buffer_);
   if (node.job.valid()) fmt::format_to(end, "{}", node.job.value);
@@ -83,7 +83,7 @@ void OperationsCsv::add(const OperationRow& row) {
   } else {
     fmt::format_to(end, ",,,");
   }
-  fmt::format_to(end, "{}{}\n", node.timed_by, cause_fields(row.causes));
+  fmt::format_to(end, "{}{},{}\n", node.timed_by, cause_fields(row.causes), path == "-" ? "" : path);
   if (buffer_.size() > kFlushAt) flush();
 }
 

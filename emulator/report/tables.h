@@ -15,12 +15,12 @@
 
 namespace rankwire {
 
-/// `operations.csv`, row by row. Columns are described in docs/metrics.md.
+/// `operations.csv`, row by row. Columns are described in docs/metrics.md. `path`: as TrafficPaths tells it.
 class OperationsCsv {
  public:
   /// Throws as OutputFile does.
   explicit OperationsCsv(const std::filesystem::path& file);
-  void add(const OperationRow& row);
+  void add(const OperationRow& row, std::string_view path);
   void commit();
 
  private:

@@ -42,6 +42,12 @@ TEST(TrafficPaths, LocalBandwidthIsMarked) {
   EXPECT_THAT(both.page(), HasSubstr("<td>both</td>"));
 }
 
+TEST(TrafficPaths, AreTheLastColumnOfOperations) {
+  const SampleReport local(end_with({flow(0, GroupId(0), "dp", 0, Path::kLocal)}));
+  EXPECT_THAT(local.csv("operations.csv"), HasSubstr("acknowledgement_ps,path\n"));
+  EXPECT_THAT(local.csv("operations.csv"), HasSubstr(",200.000,200.000,,,,,,,,,,local\n"));
+}
+
 TEST(TrafficPaths, SendsAreThoseOfTheirRank) {
   const SampleReport report(
       end_with({flow(0, GroupId(), "", 0, Path::kLocal), flow(1, GroupId(), "", 1, Path::kWire)}));
