@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kUnpaused;
 
-constexpr Time at(int64_t ns) {
+constexpr Time at_ns(int64_t ns) {
   return Time() + nanoseconds(ns);
 }
 
@@ -21,26 +21,26 @@ TEST(CauseAccounts, OffUnlessMade) {
 
 TEST(CauseAccounts, AMessageIsChargedWhatNoneBeforeItWas) {
   CauseAccounts accounts(2, 0, 2);
-  accounts.note(1, Cause::kWindow, at(0), kUnpaused);
-  accounts.note(1, Cause::kAcknowledgement, at(30), kUnpaused);
-  const TimeByCause first = accounts.take_share(1, at(50), kUnpaused);
+  accounts.note(1, Cause::kWindow, at_ns(0), kUnpaused);
+  accounts.note(1, Cause::kAcknowledgement, at_ns(30), kUnpaused);
+  const TimeByCause first = accounts.take_share(1, at_ns(50), kUnpaused);
   EXPECT_EQ(first[Cause::kWindow], nanoseconds(30));
   EXPECT_EQ(first[Cause::kAcknowledgement], nanoseconds(20));
-  accounts.note(1, std::nullopt, at(60), kUnpaused);
-  const TimeByCause second = accounts.take_share(1, at(100), kUnpaused);
+  accounts.note(1, std::nullopt, at_ns(60), kUnpaused);
+  const TimeByCause second = accounts.take_share(1, at_ns(100), kUnpaused);
   EXPECT_EQ(second[Cause::kAcknowledgement], nanoseconds(10)) << "idle from 60 ns on";
   EXPECT_EQ(second.total(), nanoseconds(10));
-  EXPECT_EQ(accounts.read(1, at(100), kUnpaused).total(), nanoseconds(60)) << "of the queue pair, all";
-  EXPECT_EQ(accounts.read(0, at(100), kUnpaused).total(), Duration()) << "of another, nothing";
+  EXPECT_EQ(accounts.read(1, at_ns(100), kUnpaused).total(), nanoseconds(60)) << "of the queue pair, all";
+  EXPECT_EQ(accounts.read(0, at_ns(100), kUnpaused).total(), Duration()) << "of another, nothing";
 }
 
 TEST(CauseAccounts, TransmissionAndBlameReachTheClock) {
   CauseAccounts accounts(1, 0, 1);
-  accounts.note(0, Cause::kPort, at(0), kUnpaused);
-  accounts.transmit(0, nanoseconds(8), at(0));
-  accounts.note(0, Cause::kAcknowledgement, at(8), kUnpaused);
+  accounts.note(0, Cause::kPort, at_ns(0), kUnpaused);
+  accounts.transmit(0, nanoseconds(8), at_ns(0));
+  accounts.note(0, Cause::kAcknowledgement, at_ns(8), kUnpaused);
   accounts.blame(0, Cause::kRecovering);
-  const TimeByCause share = accounts.take_share(0, at(20), kUnpaused);
+  const TimeByCause share = accounts.take_share(0, at_ns(20), kUnpaused);
   EXPECT_EQ(share[Cause::kTransmitting], nanoseconds(8));
   EXPECT_EQ(share[Cause::kRecovering], nanoseconds(12));
 }

@@ -8,7 +8,7 @@
 namespace rankwire {
 namespace {
 
-constexpr Time at(int64_t us) {
+constexpr Time micros(int64_t us) {
   return Time() + microseconds(us);
 }
 
@@ -21,10 +21,10 @@ std::vector<uint32_t> take_all(OwedNotifications& owed) {
 
 TEST(MarkResponder, EachLaneOwesItsOwnInOrder) {
   MarkResponder marks(Duration(), {0, 1, 2}, std::array<uint32_t, 2>{2, 1});
-  EXPECT_TRUE(marks.marked(2, 1, at(1)));
-  EXPECT_TRUE(marks.marked(1, 0, at(2)));
-  EXPECT_TRUE(marks.marked(0, 0, at(3)));
-  EXPECT_TRUE(marks.marked(1, 0, at(4)));
+  EXPECT_TRUE(marks.marked(2, 1, micros(1)));
+  EXPECT_TRUE(marks.marked(1, 0, micros(2)));
+  EXPECT_TRUE(marks.marked(0, 0, micros(3)));
+  EXPECT_TRUE(marks.marked(1, 0, micros(4)));
   // The second of queue pair 1 goes out with its first.
   EXPECT_EQ(take_all(marks.owed(0)), (std::vector<uint32_t>{1, 1, 0}));
   EXPECT_EQ(take_all(marks.owed(1)), std::vector<uint32_t>{2});
@@ -32,10 +32,10 @@ TEST(MarkResponder, EachLaneOwesItsOwnInOrder) {
 
 TEST(MarkResponder, OneAnIntervalOfThoseThatShareIt) {
   MarkResponder marks(microseconds(4), {0, 0, 1}, std::array<uint32_t, 1>{3});
-  EXPECT_TRUE(marks.marked(0, 0, at(0)));
-  EXPECT_FALSE(marks.marked(1, 0, at(3))) << "it shares the interval of queue pair 0";
-  EXPECT_TRUE(marks.marked(2, 0, at(3)));
-  EXPECT_TRUE(marks.marked(1, 0, at(4)));
+  EXPECT_TRUE(marks.marked(0, 0, micros(0)));
+  EXPECT_FALSE(marks.marked(1, 0, micros(3))) << "it shares the interval of queue pair 0";
+  EXPECT_TRUE(marks.marked(2, 0, micros(3)));
+  EXPECT_TRUE(marks.marked(1, 0, micros(4)));
   EXPECT_EQ(take_all(marks.owed(0)), (std::vector<uint32_t>{0, 2, 1}));
 }
 
