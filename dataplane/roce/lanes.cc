@@ -40,16 +40,14 @@ uint32_t count_next_hops(const RoceOptions& options, const QueuePairs& pairs, Po
   return static_cast<uint32_t>(hops.size());
 }
 
-// Of frames that are sent as fast as the loop turns: those of a turn of all lanes stay in the second cache of a core
-// until their receiver has read them. In virtual time a turn sends what is due and no more.
-uint32_t handful(uint32_t mtu, size_t lanes) {
+}  // namespace
+
+uint32_t handful_of(uint32_t mtu, size_t lanes) {
   constexpr uint64_t kTurnBytes = 512 * 1024;
   constexpr uint64_t kFewest = 16;
   const uint64_t frames = kTurnBytes / std::max<uint64_t>(1, uint64_t{mtu} * lanes);
   return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 2, kFewest, TransmitLane::kHandful));
 }
-
-}  // namespace
 
 PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes) {
   const uint8_t of_tag = tagged ? marking.priority : uint8_t{0};
@@ -59,7 +57,8 @@ PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional
 
 Lanes::Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells)
     : bindings_(bindings) {
-  make_lanes(options, pairs, has_bells ? TransmitLane::kHandful : handful(options.mtu, bindings.size()));
+  // In virtual time a turn sends what is due and no more.
+  make_lanes(options, pairs, has_bells ? TransmitLane::kHandful : handful_of(options.mtu, bindings.size()));
   // In virtual time, where many ports may be, nobody else is there to ask.
   make_ports(options, pairs, has_bells && options.neighbours == NeighbourMode::kStatic);
 }

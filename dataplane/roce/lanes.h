@@ -16,6 +16,11 @@
 
 namespace rankwire {
 
+/// Frames that each of so many lanes hands to its port at once where they are sent as fast as the loop turns, 16 ..
+/// TransmitLane::kHandful: two handfuls of every lane are half a MiB of payload of `mtu` bytes a frame at most, if more
+/// than the fewest, so that they stay in the second cache of a core until their receiver has read them.
+uint32_t handful_of(uint32_t mtu, size_t lanes);
+
 /// A lane is one queue of a port, and a binding is what the transport was told of it: both have the same places. Ports
 /// stand in the order in which the bindings name them first. Neither changes in number, so references stay valid. No
 /// allocation after construction; its transport's own, in that thread.

@@ -250,15 +250,16 @@ class FabricAgenda {
     take_in_far();
     for (int64_t slot = current_; slot <= last; ++slot) {
       const uint32_t place = place_of(slot);
-      if (const uint64_t occupied = occupied_[place / 64] >> place % 64; occupied == 0) {
+      const uint64_t occupied = occupied_[place / 64] >> place % 64;
+      if (occupied == 0) {
         slot |= 63;  // the last of this word
-      } else {
-        slot += std::countr_zero(occupied);
-        if (slot > last) break;
-        const uint32_t first = count_;
-        gather(place_of(slot));
-        order_from(first);
+        continue;
       }
+      slot += std::countr_zero(occupied);
+      if (slot > last) break;
+      const uint32_t first = count_;
+      gather(place_of(slot));
+      order_from(first);
     }
     current_ = last;
   }

@@ -19,7 +19,7 @@ struct FabricPacket {
   Time arrival;          ///< of the last bit at the switch, or at the host
   uint32_t next;         ///< in a queue
   uint32_t length;       ///< bytes of the frame
-  uint32_t flow;         ///< hash of the flow
+  uint32_t flow;         ///< hash of the flow; 0 where one switch has no ways to choose from
   uint32_t ingress;      ///< the port of the present switch by which it came
   uint16_t destination;  ///< host, kFlooded or kUnread
   uint8_t priority;

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/error.h"
-#include "dataplane/roce/lanes.h"
 #include "tests/dataplane/roce/pair.h"
 
 namespace rankwire {
@@ -106,30 +105,6 @@ TEST_F(QueuePairsTest, SourcesOfReadsAreReadable) {
   const QueuePairs pairs(options_, plan_, bindings_, 8);
   EXPECT_TRUE(pairs.is_readable(pairs.ends[0]));
   EXPECT_FALSE(pairs.is_readable(pairs.ends[4]));
-}
-
-TEST_F(QueuePairsTest, QueuesOfAPortShareIt) {
-  const QueuePairs pairs(options_, plan_, bindings_, 0);
-  Lanes lanes(options_, bindings_, pairs, false);
-  ASSERT_EQ(lanes.size(), 3u);
-  ASSERT_EQ(lanes.ports(), 2u);
-  EXPECT_EQ(lanes.port_index(1), 0u);
-  EXPECT_EQ(&lanes.port_of(0), &lanes.port_of(1));
-  EXPECT_EQ(lanes.port(1).id, PortId(1));
-  EXPECT_EQ(lanes.port(1).first_lane, 2u);
-  EXPECT_EQ(lanes.binding(2).port, link_.second.get());
-  EXPECT_EQ(lanes.port(0).station, plan_.nics[0].mac);
-}
-
-TEST_F(QueuePairsTest, APauseOfDataIsTheLanes) {
-  const QueuePairs pairs(options_, plan_, bindings_, 0);
-  Lanes lanes(options_, bindings_, pairs, false);
-  // DSCP 26 is priority 3. 100 quanta of 512 bits at the 200 Gbit/s of both queues are 256 ns.
-  lanes.port(0).pauses.receive(priority_pause(priority_bit(3), 100), Time());
-  const Time later = Time() + microseconds(1);
-  EXPECT_EQ(lanes.time_paused(0, later), nanoseconds(256));
-  EXPECT_EQ(lanes.time_paused(1, later), nanoseconds(256));
-  EXPECT_EQ(lanes.time_paused(2, later), Duration());
 }
 
 }  // namespace
