@@ -321,6 +321,14 @@ rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {
   rte_ring* ring = ::rte_ring_create(name.c_str(), std::bit_ceil(queue_frames), SOCKET_ID_ANY,
                                      RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
   if (ring == nullptr) fail_run("no memory for a ring of {} frames: {}", queue_frames, ::rte_strerror(rte_errno));
+  // Once around: its places are resident before the first frame comes.
+  std::vector<void*> nothing(::rte_ring_get_size(ring), nullptr);
+  for (unsigned left = ::rte_ring_get_size(ring); left > 0;) {
+    const unsigned n =
+        ::rte_ring_enqueue_burst(ring, nothing.data(), std::min(left, ::rte_ring_get_capacity(ring)), nullptr);
+    ::rte_ring_dequeue_bulk(ring, nothing.data(), n, nullptr);
+    left -= n;
+  }
   return ring;
 }
 

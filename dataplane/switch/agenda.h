@@ -58,8 +58,8 @@ static_assert(std::is_trivially_copyable_v<FabricEvent> && sizeof(FabricEvent) =
 /// A window consists of slots, whose events wait in the order of pushing until it is opened, and are then sorted, digit
 /// by digit when they are many; those that are many windows ahead wait in a heap. So push and take need a time that
 /// does not depend on how many events there are, but for those that a group pushes for its own open window: each passes
-/// the later ones of its group that came before it. All memory is reserved at construction and touched as needed; one
-/// thread.
+/// the later ones of its group that came before it. All memory is reserved at construction, and but for the first of
+/// it touched as needed; one thread.
 class FabricAgenda {
  public:
   /// `groups`: of each port. A window is not longer than `reach` (> 0), and at most an eighth shorter, up to 16 us.
@@ -79,6 +79,9 @@ class FabricAgenda {
         batch_(capacity + kMostBehind + 1),
         sorting_(capacity + kMostBehind + 1) {
     far_.reserve(capacity);
+    if (capacity > 0) own_.touch_first();
+    blocks_.touch_first();
+    batch_.touch_first();
   }
 
   uint32_t size() const noexcept { return size_; }

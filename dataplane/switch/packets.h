@@ -34,11 +34,15 @@ struct PacketList {
 };
 
 /// Memory is reserved at construction; since freed places are used again first, only as much of it is ever touched as
-/// was full at once. One thread.
+/// was full at once; the first of it is, by the constructor. One thread.
 class PacketStore {
  public:
   /// Throws std::bad_alloc.
-  explicit PacketStore(uint32_t capacity) : capacity_(capacity), packets_(capacity), frames_(capacity) {}
+  explicit PacketStore(uint32_t capacity) : capacity_(capacity), packets_(capacity), frames_(capacity) {
+    if (capacity == 0) return;
+    packets_.touch_first();
+    frames_.touch_first();
+  }
 
   FabricPacket& operator[](uint32_t handle) noexcept { return packets_[handle]; }
   const FabricPacket& operator[](uint32_t handle) const noexcept { return packets_[handle]; }

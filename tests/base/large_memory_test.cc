@@ -39,6 +39,16 @@ TEST(LargeMemory, IsNotTouchedByWhoAllocatesIt) {
   EXPECT_LE(pages * page, size_t{2 << 20}) << "at most the one huge page that was written to";
 }
 
+TEST(LargeMemory, BeginsToBeResidentWhereThatIsAskedFor) {
+  UntouchedArray<uint8_t> array(64 << 20);
+  unsigned char state = 0;
+  ASSERT_EQ(mincore(array.data(), 1, &state), 0);
+  EXPECT_EQ(state & 1, 0);
+  array.touch_first();
+  ASSERT_EQ(mincore(array.data(), 1, &state), 0);
+  EXPECT_EQ(state & 1, 1);
+}
+
 TEST(LargeMemory, MoreThanThereIsIsRefused) {
   EXPECT_THROW(allocate_large(SIZE_MAX), std::bad_alloc);
 }
