@@ -122,6 +122,7 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   for (const Duration time : end.per_rank) end.completion = std::max(end.completion, time);
   if (result.total > Duration(0))
     end.core_busy = {static_cast<double>(result.busy.ps) / static_cast<double>(result.total.ps)};
+  result.turns.for_each_bucket([&end](const Histogram::Bucket& bucket) { end.turns.push_back(bucket); });
   if (outcome.planned) add_plan(setup, end);
   if (outcome.compute_times) add_compute_times(setup, outcome.compute_times, end);
   if (outcome.transport != nullptr) add_transport(setup, *outcome.transport, end);

@@ -44,13 +44,13 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   return moved || done() != before;
 }
 
-/// When something happens next, at `limit` or before. In virtual time what only device and transport notice has
-/// happened already.
+/// When something happens next, at `limit` or before: of interest to a clock that stands still until then, and never
+/// asked for in real time. What only device and transport notice has happened already.
 Time next_event(std::span<Device* const> devices, Transport& transport, Time limit, Time now,
                 const Clock& clock) noexcept {
+  if (clock.runs_by_itself()) return limit;  // which is polled without a break
   // Of several devices one that is ahead might miss what another makes the hosts send.
-  if (!clock.runs_by_itself() && devices.size() == 1)
-    return run_ahead(*devices.front(), transport, std::min(limit, now + kAhead));
+  if (devices.size() == 1) return run_ahead(*devices.front(), transport, std::min(limit, now + kAhead));
   Time next = std::min(limit, transport.next_event());
   for (const Device* device : devices) next = std::min(next, device->next_event());
   return next;
@@ -122,6 +122,7 @@ RunResult run(Engine& engine, Transport& transport, std::span<Device* const> dev
     clock.idle_until(std::min(next, deadline));
     const Time before = std::exchange(now, clock.now());
     if (now == before) continue;
+    if (clock.runs_by_itself()) result.turns.add(now - before);
     if (std::exchange(moved, false)) result.busy += now - before;
   }
   result.total = now - Time();

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "base/histogram.h"
 #include "base/transport.h"
 #include "emulator/engine/engine.h"
 
@@ -27,6 +28,7 @@ struct RunResult {
   std::string reason;                ///< empty when ok
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
   Duration busy, total;              ///< run time in which a turn of the loop did something, and all of it
+  Histogram turns;                   ///< how long turns of the loop took, in real time; in virtual time empty
 };
 
 /// Polls the connected transport until every connection is ready or has failed, `deadline` has passed, or `interrupted`

@@ -201,6 +201,11 @@ void RunReader::read_end(RecordedRun& run, const Statement& row) const {
   Statement cores = database_.prepare("SELECT busy FROM cores WHERE run=? ORDER BY worker");
   cores.bind(run.run);
   while (cores.step()) end.core_busy.push_back(cores.real(0));
+  if (has_table("turns")) {
+    Statement turns = database_.prepare("SELECT low_ps, high_ps, count FROM turns WHERE run=? ORDER BY low_ps");
+    turns.bind(run.run);
+    while (turns.step()) end.turns.push_back({Duration(turns.integer(0)), Duration(turns.integer(1)), count(turns, 2)});
+  }
   Statement details = database_.prepare("SELECT name, value FROM details WHERE run=? ORDER BY rowid");
   details.bind(run.run);
   while (details.step()) end.details.push_back({details.text(0), count(details, 1)});

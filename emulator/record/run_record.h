@@ -212,6 +212,7 @@ struct RunEnd {
   std::vector<ComputeVariationRow> compute_variation;  ///< by rank; ranks whose times varied
   std::vector<StragglerRow> stragglers;                ///< by rank
   std::vector<double> core_busy;                       ///< by worker: the part of its loops that found work, 0 .. 1
+  std::vector<Histogram::Bucket> turns;  ///< how long turns of the loop took, shortest first; empty in virtual time
 };
 
 /// Rows that a record does not have.

@@ -180,6 +180,9 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   for (size_t worker = 0; worker < end.core_busy.size(); ++worker) {
     insert_core.bind(run, uint64_t{worker}, end.core_busy[worker]).execute();
   }
+  Statement insert_turns = database_.prepare("INSERT INTO turns VALUES(?,0,?,?,?)");
+  for (const Histogram::Bucket& turns : end.turns)
+    insert_turns.bind(run, turns.low.ps, turns.high.ps, turns.count).execute();
   counters(run, end);
   packet_latencies(run, end.latencies);
   flows(run, end.flows);

@@ -113,6 +113,9 @@ CREATE TABLE latency_buckets(
   PRIMARY KEY(latency, low_ps)) WITHOUT ROWID;
 CREATE TABLE cores(
   run INTEGER NOT NULL, worker INTEGER NOT NULL, busy REAL NOT NULL, PRIMARY KEY(run, worker)) WITHOUT ROWID;
+CREATE TABLE turns(
+  run INTEGER NOT NULL, worker INTEGER NOT NULL, low_ps INTEGER NOT NULL, high_ps INTEGER NOT NULL,
+  count INTEGER NOT NULL, PRIMARY KEY(run, worker, low_ps)) WITHOUT ROWID;
 )sql";
 
 }  // namespace rankwire

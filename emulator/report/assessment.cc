@@ -1,8 +1,45 @@
 #include "emulator/report/assessment.h"
 
+#include <algorithm>
+
 #include "emulator/report/format.h"
+#include "emulator/report/loop_turns.h"
 
 namespace rankwire {
+namespace {
+
+/// A message waits for the end of the turn in which what it follows arrives, for the next one that sends it, and,
+/// where the switch is embedded, for the one after that, which takes it there.
+constexpr int kTurnsOfMessage = 3;
+
+/// Below that a gap is not spoken of.
+bool matters(Duration gap, Duration whole) {
+  return gap * 20 > whole;
+}
+
+/// What the loop's own turns may have added to the emulated side is as large as the gap to the reference: then the gap
+/// says nothing of the network.
+void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
+  if (emulated.end.turns.empty() || !emulated.latency || reference == nullptr || !reference->latency) return;
+  const Duration message = emulated.latency->p50, expected = reference->latency->p50;
+  const Duration turn = typical_turn(emulated.end.turns);
+  if (const Duration gap = message - expected; matters(gap, message) && gap <= turn * kTurnsOfMessage) {
+    reasons.push_back(
+        fmt::format("a message takes {} longer than in the reference ({} instead of {}, P50), and a turn of the loop "
+                    "takes {}: up to {} turns of each message are the generator's own",
+                    readable(gap), readable(message), readable(expected), readable(turn), kTurnsOfMessage));
+  }
+  const Duration longer = emulated.end.completion - reference->end.completion;
+  const Duration blind = time_in_turns_above(emulated.end.turns, expected);
+  if (matters(longer, emulated.end.completion) && blind * 2 >= longer) {
+    reasons.push_back(
+        fmt::format("{} passed in turns of the loop that took longer than a message does in the reference ({}): at "
+                    "least half of the {} by which the run is longer",
+                    readable(blind), readable(expected), readable(longer)));
+  }
+}
+
+}  // namespace
 
 std::string reason_code(const RunReader& record, const RecordedRun& run) {
   if (!run.ended) return run.at_work ? "running" : "no_end";
@@ -47,6 +84,7 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
     reasons.push_back(
         fmt::format("port {} missed {} frames because nobody took them in time", port.name, port.rx_missed));
   }
+  judge_turns(*run, record.reference(), reasons);
   if (!reasons.empty()) assessment.fidelity = "generator_limited";
   return assessment;
 }

@@ -9,6 +9,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/latency.h"
+#include "emulator/report/loop_turns.h"
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -47,18 +48,19 @@ Json transport_json(const RecordedRun* run) {
 
 Json generator_json(const RecordedRun* run) {
   if (run == nullptr || !run->ended) {
-    return {{"worst_stall_ps", nullptr},
-            {"stalls", nullptr},
-            {"slipped_ps", nullptr},
-            {"pacing_slipped_ps", nullptr},
-            {"core_busy", nullptr}};
+    return {{"worst_stall_ps", nullptr},    {"stalls", nullptr},    {"slipped_ps", nullptr},
+            {"pacing_slipped_ps", nullptr}, {"core_busy", nullptr}, {"turn_ps", nullptr},
+            {"worst_turn_ps", nullptr}};
   }
   const TransportCounters& counters = run->end.counters;
+  const std::vector<Histogram::Bucket>& turns = run->end.turns;
   return {{"worst_stall_ps", counters.worst_stall.ps},
           {"stalls", counters.stalls},
           {"slipped_ps", counters.slipped.ps},
           {"pacing_slipped_ps", counters.pacing_slipped.ps},
-          {"core_busy", run->end.core_busy}};
+          {"core_busy", run->end.core_busy},
+          {"turn_ps", turns.empty() ? Json(nullptr) : Json(typical_turn(turns).ps)},
+          {"worst_turn_ps", turns.empty() ? Json(nullptr) : Json(turns.back().high.ps)}};
 }
 
 Json details_json(const RecordedRun* run) {

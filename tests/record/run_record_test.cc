@@ -83,7 +83,8 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
              .bytes_local = Bytes(20),
              .messages_lost = 2,
              .messages_duplicated = 1,
-             .core_busy = {0.25, 1.0}};
+             .core_busy = {0.25, 1.0},
+             .turns = {{Duration(1000), Duration(1100), 7}, {Duration(5000), Duration(5100), 1}}};
   uint64_t value = 1;
   for (const CounterField& counter : transport_counters()) end.counters.*counter.field = value++;
   end.counters.worst_stall = Duration(77);
@@ -114,6 +115,7 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
   EXPECT_EQ(run.end.bytes_local, Bytes(20));
   EXPECT_EQ(run.end.messages_lost, 2u);
   EXPECT_THAT(run.end.core_busy, ElementsAre(0.25, 1.0));
+  EXPECT_EQ(run.end.turns, end.turns);
   value = 1;
   for (const CounterField& counter : transport_counters()) {
     EXPECT_EQ(run.end.counters.*counter.field, value++) << counter.name;

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
@@ -160,6 +161,60 @@ TEST(Fidelity, IsLimitedByFramesThatTheGeneratorMissedOrMessagesThatItRefused) {
   EXPECT_EQ(assessment.fidelity, "generator_limited");
   EXPECT_THAT(assessment.reasons, ElementsAre(HasSubstr("2 messages"), HasSubstr("p1 missed 9")));
   EXPECT_THAT(summary_table(record), HasSubstr("generator_limited"));
+}
+
+/// One message a run, from 0 to `end`.
+void record_message(RunRecorder& recorder, const RunStart& start, Duration end, const RunEnd& run_end) {
+  RecordSink& sink = recorder.begin(start);
+  MessageId id;
+  id.group = MessageId::kPointToPoint;
+  id.destination = 1;
+  const Time last = Time() + end;
+  sink.messages(std::vector<MessageRecord>{{.id = id, .at_source = true, .first = Time(0), .last = last},
+                                           {.id = id, .first = Time(0), .last = last}});
+  recorder.end(run_end);
+}
+
+/// The reasons of a run of 50 us, with a message that takes `message` and these turns of the loop, beside a reference
+/// of 30 us whose message takes 3 us.
+std::vector<std::string> reasons_with(Duration message, const std::vector<Histogram::Bucket>& turns) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(50)), reference = testing::sample_end(microseconds(30));
+    end.turns = turns;
+    record_message(recorder, {.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2}, message, end);
+    record_message(recorder, {.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2}, microseconds(3),
+                   reference);
+  }
+  const RunReader record(folder.path());
+  EXPECT_EQ(summary(record)["generator"]["turn_ps"].is_null(), turns.empty());
+  return assess_fidelity(record).reasons;
+}
+
+// A message may wait for three turns of the loop: what exceeds the reference's 3 us by no more is the loop's own.
+TEST(Fidelity, IsLimitedByTurnsOfTheLoopThatAreAsLongAsTheGap) {
+  const std::vector<Histogram::Bucket> turns{{.low = microseconds(1), .high = microseconds(1), .count = 50}};
+  EXPECT_THAT(
+      reasons_with(microseconds(6), turns),
+      ElementsAre("a message takes 3 us longer than in the reference (6 us instead of 3 us, P50), and a turn of "
+                  "the loop takes 1 us: up to 3 turns of each message are the generator's own"));
+  EXPECT_THAT(reasons_with(microseconds(6) + nanoseconds(1), turns), IsEmpty());
+  EXPECT_THAT(reasons_with(microseconds(6), {}), IsEmpty()) << "virtual time has no turns";
+  // A gap of a twentieth of the message's time or less is none.
+  EXPECT_THAT(reasons_with(nanoseconds(3150), turns), IsEmpty());
+}
+
+// The run is 20 us longer than the reference; 10 us of it passed in a turn that is longer than a message takes.
+TEST(Fidelity, IsLimitedByALoopThatStoodStill) {
+  const auto with = [](Duration still) {
+    return std::vector<Histogram::Bucket>{{.low = nanoseconds(100), .high = nanoseconds(100), .count = 400},
+                                          {.low = still, .high = still, .count = 1}};
+  };
+  EXPECT_THAT(reasons_with(microseconds(20), with(microseconds(10))),
+              ElementsAre("10 us passed in turns of the loop that took longer than a message does in the reference (3 "
+                          "us): at least half of the 20 us by which the run is longer"));
+  EXPECT_THAT(reasons_with(microseconds(20), with(nanoseconds(9'999))), IsEmpty());
 }
 
 TEST(Summary, RowsThatTheRecordLacksAreWarnedOf) {
