@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/affinity.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/simulator/astra_simulation.h"
@@ -126,8 +127,12 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
   const std::span<Device* const> devices =
       execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
+  // The threads that are to have other processors are there by now.
+  std::optional<PinnedThread> pinned;
+  if (setup.config.run.cpu && execution.clock.runs_by_itself()) pinned.emplace(*setup.config.run.cpu);
   RunResult result =
       run(engine, execution.transport, devices, execution.clock, run_options(setup.config), control.interrupted);
+  pinned.reset();
   RunEnd end = run_end(setup, result,
                        {.per_rank = engine.rank_times(),
                         .compute_times = [&](RankId rank) -> const ComputeTimes& { return engine.compute_times(rank); },

@@ -1,6 +1,7 @@
 #include "emulator/assembly/testbed.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/affinity.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/ports/memory_port.h"
@@ -270,11 +272,20 @@ void warn_of_unheeded_records(Setup& setup) {
 
 }  // namespace
 
+void require_cpu(const RunConfig& config) {
+  if (!config.run.cpu) return;
+  const std::vector<uint32_t> allowed = allowed_cpus();
+  if (std::ranges::find(allowed, *config.run.cpu) != allowed.end()) return;
+  fail_input("run.cpu: {} is not one of the CPUs that this process may use: {}", *config.run.cpu,
+             fmt::join(allowed, ", "));
+}
+
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
 }
 
 std::unique_ptr<Testbed> make_testbed(Setup& setup) {
+  require_cpu(setup.config);
   require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {

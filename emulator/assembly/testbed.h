@@ -55,6 +55,9 @@ class Testbed {
   virtual std::string diagnosis() const { return {}; }
 };
 
+/// Throws Error(kInput) when `run.cpu` is none of the CPUs that this process may use.
+void require_cpu(const RunConfig& config);
+
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
+#include "emulator/assembly/testbed.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/traffic_split.h"
 
@@ -166,6 +167,7 @@ int check_configuration(const RunRequest& request) {
   Setup setup;
   prepare(setup, resolved.config, scratch.path());
   for (const std::string& warning : setup.warnings) log_warning(warning);
+  require_cpu(setup.config);
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const nlohmann::ordered_json j = as_json(setup, groups);

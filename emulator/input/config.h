@@ -289,6 +289,7 @@ struct RunLimits {
   Duration deadline = seconds(600);     ///< of run time
   Duration stall_timeout = seconds(5);  ///< without any progress
   bool continue_on_failure = false;     ///< carry on without a pair whose queue pair failed
+  std::optional<uint32_t> cpu;          ///< that the loop's thread runs on alone, in real time; absent: any
 };
 
 struct DpdkConfig {

@@ -339,6 +339,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("deadline", config.run.deadline, Interval{microseconds(1), kLongestTime});
     keys.field("stall_timeout", config.run.stall_timeout, Interval{microseconds(1), kLongestTime});
     keys.field("on_failure", config.run.continue_on_failure, Choice<bool>{{{"stop", false}, {"continue", true}}});
+    keys.field("cpu", config.run.cpu, Or{"any", Integer<uint32_t>{0, 1023}});
   });
   visit.section("record", [&](auto& keys) {
     keys.field("messages", config.messages,

@@ -1,8 +1,9 @@
 """The same workload over each kind of embedded port, with the switch in the loop and on its own core, without root."""
 
+import os
 import unittest
 
-from rankwire import FAILED, RankwireTest, transformer
+from rankwire import FAILED, USAGE, RankwireTest, rankwire, transformer
 
 
 class Modes(RankwireTest):
@@ -54,6 +55,30 @@ class Modes(RankwireTest):
         self.assert_delivered(run)
         self.assertEqual(run.summary["fidelity"], "generator_limited")
         self.call("run", config, "--strict", status=FAILED, out="strict")
+
+
+class Processor(RankwireTest):
+    """The CPU of the run loop."""
+
+    def config(self, cpu):
+        return {
+            "workload": {"generate": transformer()},
+            "ports": {"count": 2, "device": "ring", "rate": "1Gbps"},
+            "run": {"cpu": cpu},
+        }
+
+    def test_a_run_on_one_of_those_that_it_may_use(self):
+        run = self.call("run", self.config(max(os.sched_getaffinity(0))))
+        self.assert_delivered(run)
+        self.assertGreaterEqual(run.summary["generator"]["worst_turn_ps"], run.summary["generator"]["turn_ps"])
+
+    def test_another_is_refused_with_those_that_there_are(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        missing = next(cpu for cpu in range(len(allowed) + 1) if cpu not in allowed)
+        for verb in ("check", "run"):
+            refused = rankwire(verb, self.configuration(self.config(missing)))
+            self.assertEqual(refused.returncode, USAGE, refused.stderr)
+            self.assertIn(f"run.cpu: {missing} is not one of the CPUs that this process may use", refused.stderr)
 
 
 class OrdinaryUser(RankwireTest):
