@@ -11,6 +11,7 @@
 #include "emulator/assembly/run.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/embedding_report.h"
 #include "emulator/cli/traffic_split.h"
 
 namespace rankwire {
@@ -170,11 +171,15 @@ int check_configuration(const RunRequest& request) {
   require_cpu(setup.config);
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
-  const nlohmann::ordered_json j = as_json(setup, groups);
+  const EmbeddingReport embedding = report_embedding(resolved.config, scratch.path() / "embedding", request.measure);
+  for (const std::string& warning : embedding.warnings) log_warning(warning);
+  nlohmann::ordered_json j = as_json(setup, groups);
+  j["embedding"] = embedding.json;
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
   } else {
     print_tables(j, setup.config.ports.empty() ? "" : mapping_advice(setup, groups));
+    for (const std::string& line : embedding.lines) fmt::print("{}\n", line);
   }
   std::fflush(stdout);
   return 0;

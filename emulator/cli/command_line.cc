@@ -135,11 +135,18 @@ struct CommandLine {
 
     add_study();
 
-    CLI::App& check = *app.add_subcommand("check", "validate a configuration and print where every rank stands");
+    CLI::App& check = *app.add_subcommand(
+        "check",
+        "validate a configuration, print where every rank stands, and measure what this machine can embed of it");
     check.add_option("CONFIG", request.config, "configuration")->required();
     check.add_option("--set", request.settings, "key=value; repeatable")->allow_extra_args(false);
     add_json_flag(check, "print JSON");
-    check.footer("Example: rankwire check configs/quickstart.yaml");
+    check.add_flag_callback(
+        "--no-measure", [this] { request.measure = false; },
+        "do not measure what this machine can embed, which takes a second");
+    check.footer(
+        "Example: rankwire check configs/quickstart.yaml\n"
+        "     or: rankwire check configs/quickstart.yaml --no-measure --json");
     check.callback([this] { status = check_configuration(request); });
 
     CLI::App& devices =

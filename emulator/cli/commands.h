@@ -22,6 +22,7 @@ struct RunRequest {
   std::vector<std::string> settings;
   OutputForm form = OutputForm::kTable;  ///< of what is printed
   bool strict = false;                   ///< a run that the generator limited counts as failed
+  bool measure = true;                   ///< `check`: also what this machine can embed
 };
 
 /// What `simulate` runs, with `--twin` and without.

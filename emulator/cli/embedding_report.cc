@@ -1,0 +1,133 @@
+#include "emulator/cli/embedding_report.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "emulator/cli/interrupt.h"
+
+namespace rankwire {
+namespace {
+
+/// Of `switch.core: own`: one for the loop, one for the switch, one for everything else.
+constexpr uint32_t kProcessorsOfOwn = 3;
+
+const char* core_of(const EmbeddedRate& rate) {
+  return rate.own_core ? "own" : "shared";
+}
+
+/// Of a rate that was measured.
+double gbps(const EmbeddedRate& rate) {
+  return rate.traffic.wire_bits_per_second() / 1e9;
+}
+
+nlohmann::ordered_json rate_json(const EmbeddedRate& rate) {
+  const EmbeddedTraffic& traffic = rate.traffic;
+  nlohmann::ordered_json json = {{"switch_core", core_of(rate)},
+                                 {"time_ps", traffic.time.ps},
+                                 {"data_packets", traffic.data_packets},
+                                 {"retransmitted", traffic.retransmitted},
+                                 {"timeouts", traffic.timeouts},
+                                 {"data_packets_per_second", nullptr},
+                                 {"wire_gbps", nullptr},
+                                 {"reason", nullptr}};
+  if (!rate.failure.empty()) {
+    json["reason"] = rate.failure;
+    return json;
+  }
+  json["data_packets_per_second"] = traffic.packets_per_second();
+  json["wire_gbps"] = gbps(rate);
+  return json;
+}
+
+std::string rate_line(const EmbeddedRate& rate, const Embedding& embedding, size_t all_ports) {
+  const char* const how = rate.own_core ? "on two cores (switch.core: own)" : "on one core";
+  if (!rate.failure.empty()) return fmt::format("what this machine embeds {} is not known: {}", how, rate.failure);
+  const std::string of_all = embedding.ports < all_ports ? fmt::format(" of {}", all_ports) : "";
+  std::string line =
+      fmt::format("this machine embeds about {:.3g} Gbit/s {}: {:.3g} M data packets/s of MTU {}, {}{} ports",
+                  gbps(rate), how, rate.traffic.packets_per_second() / 1e6, embedding.mtu, embedding.ports, of_all);
+  if (rate.traffic.timeouts > 0)
+    line += fmt::format("; {} packets were repeated, after {} time-outs", rate.traffic.retransmitted,
+                        rate.traffic.timeouts);
+  return line;
+}
+
+std::string limit_warning(const RunConfig& config, const EmbeddedRate& rate, uint32_t at_once) {
+  const std::string when = at_once == 0
+                               ? "as soon as one of them sends at its rate"
+                               : fmt::format("when more than {} of {} send at once", at_once, config.ports.size());
+  return fmt::format(
+      "the ports' rates together are {:.4g} Gbit/s, and this machine embeds about {:.3g}: it, not the switch, may "
+      "limit "
+      "the run {} (`fidelity` says so afterwards); lower ports.rate, or take the times of `simulate --twin`",
+      rates_of_ports(config) / 1e9, gbps(rate), when);
+}
+
+/// What is known with two rates, of `own` and of `shared`.
+void compare_cores(const Embedding& embedding, EmbeddingReport& report) {
+  if (embedding.rates.size() != 2) return;
+  const EmbeddedRate &own = embedding.rates[0], &shared = embedding.rates[1];
+  if (!own.failure.empty() || !shared.failure.empty()) return;
+  const bool pays = own.traffic.packets_per_second() > shared.traffic.packets_per_second();
+  report.json["quicker"] = core_of(pays ? own : shared);
+  if (pays) return;
+  report.warnings.push_back(
+      fmt::format("switch.core: own does not pay here: it embeds {:.3g} Gbit/s, and shared, with one processor less, "
+                  "{:.3g}",
+                  gbps(own), gbps(shared)));
+}
+
+}  // namespace
+
+EmbeddingReport embedding_report(const RunConfig& config, const Embedding& embedding, uint32_t processors) {
+  EmbeddingReport report;
+  report.json = {{"processors", processors},
+                 {"ports_gbps", rates_of_ports(config) / 1e9},
+                 {"ports", nullptr},
+                 {"mtu", nullptr},
+                 {"measured", nlohmann::ordered_json::array()},
+                 {"reason", nullptr},
+                 {"ports_at_once", nullptr},
+                 {"limited", nullptr},
+                 {"quicker", nullptr}};
+  if (embedding.ports > 0) report.json["ports"] = embedding.ports, report.json["mtu"] = embedding.mtu;
+  if (!embedding.failure.empty()) {
+    report.json["reason"] = embedding.failure;
+    report.lines.push_back(fmt::format("what this machine embeds is not known: {}", embedding.failure));
+  }
+  for (const EmbeddedRate& rate : embedding.rates) {
+    report.json["measured"].push_back(rate_json(rate));
+    report.lines.push_back(rate_line(rate, embedding, config.ports.size()));
+  }
+  if (!embedding.rates.empty() && embedding.rates.front().failure.empty()) {
+    const EmbeddedRate& rate = embedding.rates.front();
+    const uint32_t at_once = ports_within(config, rate.traffic.wire_bits_per_second());
+    const bool limited = at_once < config.ports.size();
+    report.json["ports_at_once"] = at_once;
+    report.json["limited"] = limited;
+    if (limited) report.warnings.push_back(limit_warning(config, rate, at_once));
+  }
+  compare_cores(embedding, report);
+  if (config.embedded_switch.own_core && processors < kProcessorsOfOwn) {
+    report.warnings.push_back(fmt::format(
+        "switch.core: own keeps two processors busy, and {} may be used: what else runs stops the loop or the switch, "
+        "and packets that wait meanwhile may time out; give it {}, or leave it shared",
+        processors == 1 ? "only one" : fmt::format("only {}", processors), kProcessorsOfOwn));
+  }
+  report.json["warnings"] = report.warnings;
+  return report;
+}
+
+EmbeddingReport report_embedding(const RunConfig& config, const std::filesystem::path& folder, bool measure) {
+  if (!runs_embedded(config)) return {};
+  if (!measure) {
+    EmbeddingReport report = embedding_report(config, {.failure = "left out by --no-measure"}, usable_processors());
+    report.lines.clear();
+    return report;
+  }
+  const Embedding embedding = measure_embedding(config, folder, {}, interrupt_flag());
+  if (interrupt_flag()) fail_run("stopped by a signal");
+  return embedding_report(config, embedding, usable_processors());
+}
+
+}  // namespace rankwire
