@@ -23,7 +23,6 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "converters/generated_traces.h"
 #include "converters/node_writer.h"
 #include "dataplane/ports/frame_pool.h"
 #include "emulator/assembly/dpdk_demand.h"
@@ -36,11 +35,11 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr uint32_t kMostPorts = 16;
-constexpr int64_t kMostFrameMemory = 1 << 30;
+constexpr int64_t kMostFrameMemory = 384 << 20;    // which is touched within half of the time
 constexpr uint64_t kLineOverhead = 24;             // of a frame: FCS 4, preamble 8, gap 12 bytes
 constexpr int64_t kPlenty = 2'000'000'000'000;     // bit/s of the slowest port: more than a core can carry in all
 constexpr int64_t kMostRate = 64'000'000'000'000;  // bit/s: that of a configuration
-constexpr Bytes kPortBytes(64 << 20);              // that a port sends in an iteration
+constexpr Bytes kIterationBytes(64 << 20);         // that all ports send in an iteration
 constexpr uint32_t kIterations = 10'000;           // which takes longer than any measurement
 
 /// Neighbours stand half of all ranks apart, so that what they send crosses a fabric.
@@ -54,15 +53,17 @@ std::vector<uint32_t> crossing_order(uint32_t ranks) {
   return order;
 }
 
-/// An all-gather of all ranks, which is a ring in that order: each rank sends to one and receives from one.
+/// Each rank sends to the next one in that order, and receives from the one before.
 void write_traces(const std::string& prefix, uint32_t ranks) {
-  const Bytes share(kPortBytes.count / (ranks - 1));
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
+  const std::vector<uint32_t> ring = crossing_order(ranks);
+  const Bytes share(kIterationBytes.count / ranks);
+  for (uint32_t i = 0; i < ranks; ++i) {
+    const uint32_t rank = ring[i], next = ring[(i + 1) % ranks], previous = ring[(i + ranks - 1) % ranks];
     NodeWriter nodes(trace_file(prefix, rank));
-    nodes.collective("load", chakra::ALL_GATHER, "all", share, {});
+    nodes.send("load", rank, next, 0, share, {});
+    nodes.receive("load", previous, rank, 0, share, {});
     nodes.close();
   }
-  write_group_file({{"all", crossing_order(ranks)}}, prefix);
 }
 
 Bandwidth raised(Bandwidth rate, int64_t factor) {
@@ -145,6 +146,29 @@ RunConfig fitting_run(const RunConfig& config, const std::filesystem::path& fold
   }
 }
 
+/// EmbeddedTraffic::second_half, by the messages' ends; 1 where a rank had too few.
+double second_half_of(const RunReader& record, const RecordedRun& run, uint32_t ranks) {
+  struct Ends {
+    uint64_t all = 0, late = 0;
+    Time first_late, last;
+  };
+  const Time half = Time() + Duration(record.last_end(run).ps / 2);
+  std::vector<Ends> ends(ranks);
+  record.for_each_by_start(run, Duration(), [&](const NodeInfo& node, uint32_t, OperationTimes times) {
+    if (node.kind != "send") return;
+    Ends& rank = ends[node.rank.value];
+    ++rank.all, rank.last = times.end;
+    if (times.end >= half && rank.late++ == 0) rank.first_late = times.end;
+  });
+  double all = 0, late = 0;
+  for (const Ends& rank : ends) {
+    if (rank.late < 2) return 1;
+    all += static_cast<double>(rank.all) / static_cast<double>(rank.last.ps);
+    late += static_cast<double>(rank.late - 1) / static_cast<double>((rank.last - rank.first_late).ps);
+  }
+  return late / all;
+}
+
 /// Written by a child, read by its parent.
 struct Told {
   EmbeddedTraffic traffic;
@@ -162,12 +186,15 @@ void carry(const RunConfig& config, const std::filesystem::path& folder, const s
            Told& told) {
   PreparedRun prepared(resolve(config, RunKind::kEmulated), {.out = folder, .standard = {}, .overwrite = true});
   const RunResult result = prepared.run({interrupted}).front().result;
-  const TransportCounters counters = RunReader(folder).emulated()->end.counters;
+  const RunReader record(folder);
+  const RecordedRun& run = *record.emulated();
+  const TransportCounters& counters = run.end.counters;
   told.traffic = {.time = result.total,
                   .data_packets = counters.data_packets_tx - counters.retransmitted,
                   .retransmitted = counters.retransmitted,
                   .timeouts = counters.timeouts,
-                  .wire = Bytes(static_cast<int64_t>(counters.bytes_tx + kLineOverhead * counters.packets_tx))};
+                  .wire = Bytes(static_cast<int64_t>(counters.bytes_tx + kLineOverhead * counters.packets_tx)),
+                  .second_half = second_half_of(record, run, static_cast<uint32_t>(config.ports.size()))};
   // There is more to send than time.
   const bool in_time = result.reason.starts_with("deadline of ");
   told.say(!in_time ? result.reason : told.traffic.data_packets == 0 ? "nothing was sent in time" : "");
@@ -256,11 +283,11 @@ bool rates_are_in_a_file(const RunConfig& config) {
 }  // namespace
 
 double EmbeddedTraffic::packets_per_second() const {
-  return static_cast<double>(data_packets) / (static_cast<double>(time.ps) * 1e-12);
+  return static_cast<double>(data_packets) / (static_cast<double>(time.ps) * 1e-12) * second_half;
 }
 
 double EmbeddedTraffic::wire_bits_per_second() const {
-  return static_cast<double>(wire.count) * 8 / (static_cast<double>(time.ps) * 1e-12);
+  return static_cast<double>(wire.count) * 8 / (static_cast<double>(time.ps) * 1e-12) * second_half;
 }
 
 bool runs_embedded(const RunConfig& config) {

@@ -19,8 +19,9 @@ struct EmbeddedTraffic {
   uint64_t retransmitted = 0;  ///< data packets that were sent again, in addition
   uint64_t timeouts = 0;       ///< of queue pairs that waited for an acknowledgement
   Bytes wire;                  ///< of all frames with FCS, preamble and gap, acknowledgements and repeats included
+  double second_half = 1;  ///< rate of its second half over that of all: at first memory is touched, which takes time
 
-  double packets_per_second() const;  ///< data packets; `time` > 0
+  double packets_per_second() const;  ///< data packets of the second half; `time` > 0
   double wire_bits_per_second() const;
 };
 
@@ -51,8 +52,8 @@ bool runs_embedded(const RunConfig& config);
 /// What differs: a rank behind each port sends all the time to one behind another; ports and the fabric's cables are
 /// faster than anything here, in the proportions of `config`, and congestion control begins as fast; nothing is lost,
 /// impaired, slowed down or captured on purpose. Ports of the one switch are left out beyond 16, and where their frames
-/// would take more than 1 GiB. A fabric keeps all of its ports, and is not measured where they do not fit, or where its
-/// rates are in a file.
+/// would take more than 384 MiB. A fabric keeps all of its ports, and is not measured where they do not fit, or where
+/// its rates are in a file.
 ///
 /// Each run is a process of its own, forked from this one, which must have no other threads: DPDK starts once a
 /// process, a run that hangs can be killed, and its memory goes with it. `folder` is made for their files, and stays.

@@ -22,14 +22,10 @@ double gbps(const EmbeddedRate& rate) {
 
 nlohmann::ordered_json rate_json(const EmbeddedRate& rate) {
   const EmbeddedTraffic& traffic = rate.traffic;
-  nlohmann::ordered_json json = {{"switch_core", core_of(rate)},
-                                 {"time_ps", traffic.time.ps},
-                                 {"data_packets", traffic.data_packets},
-                                 {"retransmitted", traffic.retransmitted},
-                                 {"timeouts", traffic.timeouts},
-                                 {"data_packets_per_second", nullptr},
-                                 {"wire_gbps", nullptr},
-                                 {"reason", nullptr}};
+  nlohmann::ordered_json json = {
+      {"switch_core", core_of(rate)},           {"time_ps", traffic.time.ps},   {"data_packets", traffic.data_packets},
+      {"retransmitted", traffic.retransmitted}, {"timeouts", traffic.timeouts}, {"second_half", traffic.second_half},
+      {"data_packets_per_second", nullptr},     {"wire_gbps", nullptr},         {"reason", nullptr}};
   if (!rate.failure.empty()) {
     json["reason"] = rate.failure;
     return json;

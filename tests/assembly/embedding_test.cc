@@ -64,6 +64,9 @@ TEST_F(EmbeddingOfFour, IsThatOfARunThroughTheSwitch) {
   const auto sent = static_cast<int64_t>(traffic.data_packets + traffic.retransmitted);
   EXPECT_GT(traffic.wire.count, sent * (kMtu + 82) * 99 / 100);
   EXPECT_LT(traffic.wire.count, sent * (kMtu + 102 + 86));
+  // Half of the time carries twice all at most, and the second half begins after a message's end.
+  EXPECT_GT(traffic.second_half, 0);
+  EXPECT_LE(traffic.second_half, 2.5);
 
   const RunReader reader = record();
   ASSERT_NE(reader.emulated(), nullptr);
@@ -184,7 +187,7 @@ TEST_F(EmbeddingOfFour, AFabricThatDoesNotFitIsNotMeasured) {
   config_.fabric = {.topology = TopologyName::kLeafSpine};
   const Embedding embedding = measure();
   EXPECT_THAT(embedding.failure,
-              AllOf(HasSubstr("the frames of 128 ports take"), HasSubstr("a measurement may take 1024")));
+              AllOf(HasSubstr("the frames of 128 ports take"), HasSubstr("a measurement may take 384")));
   EXPECT_THAT(embedding.rates, IsEmpty());
 }
 
@@ -219,9 +222,12 @@ TEST(EmbeddedPorts, ThatFitAreCountedFromTheFastest) {
 }
 
 TEST(EmbeddedRates, ArePerSecondOfRunTime) {
-  const EmbeddedTraffic traffic{.time = milliseconds(500), .data_packets = 1000, .wire = Bytes(1'000'000)};
+  EmbeddedTraffic traffic{.time = milliseconds(500), .data_packets = 1000, .wire = Bytes(1'000'000)};
   EXPECT_DOUBLE_EQ(traffic.packets_per_second(), 2000);
   EXPECT_DOUBLE_EQ(traffic.wire_bits_per_second(), 16e6);
+  traffic.second_half = 1.25;
+  EXPECT_DOUBLE_EQ(traffic.packets_per_second(), 2500);
+  EXPECT_DOUBLE_EQ(traffic.wire_bits_per_second(), 20e6);
 }
 
 }  // namespace

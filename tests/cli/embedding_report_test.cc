@@ -37,7 +37,7 @@ TEST(EmbeddingReport, SaysWhatWasMeasured) {
   const auto expected = nlohmann::ordered_json::parse(R"({
     "processors": 2, "ports_gbps": 40.0, "ports": 4, "mtu": 1024,
     "measured": [{"switch_core": "shared", "time_ps": 1000000000000, "data_packets": 4000000, "retransmitted": 0,
-                  "timeouts": 0, "data_packets_per_second": 4000000.0, "wire_gbps": 40.0, "reason": null}],
+                  "timeouts": 0, "second_half": 1.0, "data_packets_per_second": 4000000.0, "wire_gbps": 40.0, "reason": null}],
     "reason": null, "ports_at_once": 4, "limited": false, "quicker": null, "warnings": []})");
   EXPECT_EQ(report.json.dump(1), expected.dump(1));
 }
