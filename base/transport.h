@@ -87,6 +87,11 @@ struct EndPoint {
   uint64_t slot_bytes = 0;
 };
 
+/// Connections begin .. end - 1 of a plan, as far as it has them.
+struct ConnectionRange {
+  uint32_t begin = 0, end = UINT32_MAX;
+};
+
 struct ConnectFailure {
   ConnectionId connection;
   std::string reason;
@@ -195,7 +200,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Takes all memory and returns this transport's ends of the plan's connections.
+  /// Takes all memory and returns this transport's ends of the plan's connections, but those of which nothing need be
+  /// known.
   virtual std::vector<EndPoint> prepare(const TransportPlan& plan) = 0;
   /// Tells the transport the other ends (its own included when both are here). Returns what could not be connected.
   virtual std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) = 0;
@@ -221,7 +227,10 @@ class Transport {
   /// one.
   virtual uint64_t activity() const noexcept = 0;
   virtual TransportCounters counters() const = 0;
-  virtual std::vector<FlowCounters> flows() const = 0;
+  /// Of the queue pairs of these connections, in the plan's order. A range costs a look at every queue pair, so take
+  /// few ranges: one for all of a large plan is a copy of much.
+  virtual std::vector<FlowCounters> flows_of(ConnectionRange range) const = 0;
+  std::vector<FlowCounters> flows() const { return flows_of({}); }
   virtual std::vector<PortCounters> ports() const = 0;
   /// What this kind of transport counts beyond TransportCounters, in a fixed order.
   virtual std::vector<NamedCounter> details() const { return {}; }

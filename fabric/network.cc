@@ -176,6 +176,18 @@ Route local_route(const Connection& connection, uint32_t first_local) {
           .framing = {}};
 }
 
+Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency) {
+  Network network;
+  network.connections.emplace();
+  add_local_links(network, plan.ranks, bandwidth, latency);
+  for (const Connection& c : plan.connections) {
+    if (c.path != Path::kLocal) continue;
+    network.routes.push_back(local_route(c, 0));
+    network.connections->push_back(c.id);
+  }
+  return network;
+}
+
 Network star_network(const StarOptions& options, const TransportPlan& plan) {
   Network network;
   const uint32_t ports = static_cast<uint32_t>(options.port_bandwidth.size());

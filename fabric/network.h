@@ -1,6 +1,7 @@
 // The network between the ranks as plain data: links, the route of every connection, and what framing costs. No time.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,11 +75,12 @@ struct Reroute {
   std::vector<LinkUse> links;  ///< as Route::links; none: nothing passes
 };
 
-/// `routes[i]` is the route of connection i of the plan.
+/// `routes[i]` is the route of connection i of the plan, or of those of its connections that `connections` names.
 struct Network {
   std::vector<Link> links;
   std::vector<Route> routes;
-  std::vector<Reroute> reroutes;  ///< in the order of time, one of a connection at a time
+  std::optional<std::vector<ConnectionId>> connections;  ///< of the routes, ascending; absent: all of the plan
+  std::vector<Reroute> reroutes;                         ///< in the order of time, one of a connection at a time
 };
 
 /// Of all hops of the route; of several links at a hop the longest counts.
@@ -107,6 +109,8 @@ Framing framing_of(const Nic& nic, Framing framing);
 void add_local_links(Network& network, uint32_t ranks, Bandwidth bandwidth, Duration latency);
 /// A local connection's route over links that begin at `first_local`.
 Route local_route(const Connection& connection, uint32_t first_local);
+/// The local interconnect alone, with routes for the plan's local connections.
+Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency);
 
 /// Links: an up and a down link a port, then the local ones.
 Network star_network(const StarOptions& options, const TransportPlan& plan);

@@ -28,7 +28,7 @@ class ImpairmentTransport final : public Transport {
   Time next_event() const noexcept override { return inner_->next_event(); }
   uint64_t activity() const noexcept override { return inner_->activity(); }
   TransportCounters counters() const override;
-  std::vector<FlowCounters> flows() const override { return inner_->flows(); }
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override { return inner_->flows_of(range); }
   std::vector<PortCounters> ports() const override { return inner_->ports(); }
   std::vector<NamedCounter> details() const override { return inner_->details(); }
   std::vector<PortLatency> latencies() const override { return inner_->latencies(); }

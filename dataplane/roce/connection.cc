@@ -10,6 +10,7 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
   check_plan(plan);
   make_parts(plan);
   std::vector<EndPoint> ends;
+  ends.reserve(pairs_->size());
   for (uint32_t i = 0; i < pairs_->size(); ++i) ends.push_back(pairs_->end_point(i));
   return ends;
 }

@@ -1,6 +1,8 @@
 // What RoceTransport tells of itself: counters, and the state of connections for people.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/transport_counters.h"
 #include "dataplane/roce/transport.h"
 
@@ -34,11 +36,13 @@ RdmaCounters RoceTransport::rdma_of(PortId port) const {
   return sum;
 }
 
-std::vector<FlowCounters> RoceTransport::flows() const {
+std::vector<FlowCounters> RoceTransport::flows_of(ConnectionRange range) const {
   if (!pairs_) return {};
+  const auto end_of_range = std::min<size_t>(range.end, pairs_->connections.size());
   const std::vector<uint64_t> under_way = packets_under_way();
   std::vector<FlowCounters> flows;
-  for (size_t c = 0; c < pairs_->connections.size(); ++c) {
+  if (range.begin < end_of_range) flows.reserve((end_of_range - range.begin) * options_.queue_pairs);
+  for (size_t c = range.begin; c < end_of_range; ++c) {
     const ConnectionEnds& ends = pairs_->connections[c];
     for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
       FlowCounters& flow = flows.emplace_back();

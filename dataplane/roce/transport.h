@@ -76,7 +76,7 @@ class RoceTransport final : public Transport {
     return counters_ ? counters_->packets_tx() + counters_->totals.packets_rx + counters_->events : 0;
   }
   TransportCounters counters() const override;
-  std::vector<FlowCounters> flows() const override;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;

@@ -23,9 +23,9 @@ TransportCounters VerbsTransport::counters() const {
   return counters_;
 }
 
-std::vector<FlowCounters> VerbsTransport::flows() const {
+std::vector<FlowCounters> VerbsTransport::flows_of(ConnectionRange range) const {
   std::vector<FlowCounters> flows;
-  for (size_t c = 0; c < connections_.size(); ++c) {
+  for (size_t c = range.begin; c < std::min<size_t>(range.end, connections_.size()); ++c) {
     const ConnectionEnds& ends = connections_[c];
     for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
       FlowCounters& flow = flows.emplace_back();

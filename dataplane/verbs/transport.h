@@ -55,7 +55,7 @@ class VerbsTransport final : public Transport {
   uint64_t activity() const noexcept override { return details_.completions + details_.doorbells + reported_; }
   /// Packets are the hardware's: those counters are 0.
   TransportCounters counters() const override;
-  std::vector<FlowCounters> flows() const override;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   /// What the kernel shows of the ports, since `prepare`. Reads files.
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;

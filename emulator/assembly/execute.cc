@@ -82,11 +82,12 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
   }
   run.tell(sink);
   RunResult result = run.result();
+  record_flows(
+      setup, [&](ConnectionRange range) { return run.flows_of(range); }, recorder);
   recorder.end(run_end(setup, result,
                        {.per_rank = run.rank_times(),
                         .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
-                        .messages = run.messages(),
-                        .flows = run.flows()}));
+                        .messages = run.messages()}));
   return result;
 }
 
@@ -133,11 +134,12 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   RunResult result =
       run(engine, execution.transport, devices, execution.clock, run_options(setup.config), control.interrupted);
   pinned.reset();
+  record_flows(
+      setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, recorder);
   RunEnd end = run_end(setup, result,
                        {.per_rank = engine.rank_times(),
                         .compute_times = [&](RankId rank) -> const ComputeTimes& { return engine.compute_times(rank); },
                         .messages = engine.communication().counters(),
-                        .flows = execution.transport.flows(),
                         .transport = &execution.transport,
                         .communication = &engine.communication(),
                         .impairments = execution.impairments});

@@ -58,6 +58,11 @@ std::vector<FlowHashes> flow_hashes(const Setup& setup) {
   return hashes;
 }
 
+Network interconnect(const Setup& setup) {
+  const HostsConfig& hosts = setup.config.hosts;
+  return local_network(setup.plan.transport, hosts.local_bandwidth, hosts.local_latency);
+}
+
 Network reference_network(const Setup& setup) {
   const RunConfig& config = setup.config;
   const Framing framing = framing_of(config.transport);

@@ -42,7 +42,7 @@ void require_ports(const RunConfig& config, const char* what) {
 }
 
 std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire) {
-  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(reference_network(setup)));
+  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup)));
 }
 
 /// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport, as
@@ -205,12 +205,12 @@ CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const
 
 CompletedRun PreparedRun::run_flow(const RunControl& control) {
   VirtualClock clock;
-  const Network network = reference_network(setup_);
+  Network network = reference_network(setup_);
   std::optional<Quotient> folded;
   // Classes of what cannot be told apart know nothing of ways that change.
   if (setup_.config.messages == MessageRecording::kNone && setup_.variation == nullptr && network.reroutes.empty())
     folded = quotient(setup_.workload, setup_.plan, network);
-  NetworkModel model(network);
+  NetworkModel model(std::move(network));
   return {Fidelity::kReference, "flow",
           execute(setup_,
                   {.fidelity = Fidelity::kReference,

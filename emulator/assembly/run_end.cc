@@ -15,6 +15,7 @@ namespace {
 
 std::vector<FlowRow> flow_rows(const Setup& setup, std::span<const FlowCounters> flows) {
   std::vector<FlowRow> rows;
+  rows.reserve(flows.size());
   for (const FlowCounters& counters : flows) {
     const Connection& connection = setup.plan.transport.connections[counters.connection.value];
     rows.push_back({connection,
@@ -131,13 +132,26 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
     end.impairments = impairment_rows(outcome.impairments, setup.plan, *outcome.communication);
     end.impairment_rules = impairment_rule_rows(outcome.impairments);
   }
-  end.flows = flow_rows(setup, outcome.flows);
   add_messages(outcome.messages, end);
   judge(result, end);
   end.verdict = to_string(result.verdict);
   end.reason = result.reason;
   for (const std::string& line : result.waiting) end.reason += "\n" + line;
   return end;
+}
+
+void record_flows(const Setup& setup, const std::function<std::vector<FlowCounters>(ConnectionRange)>& flows_of,
+                  RunRecorder& recorder) {
+  constexpr size_t kRowsAtOnce = 4096;
+  constexpr uint32_t kFewest = 4096;
+  const auto connections = static_cast<uint32_t>(setup.plan.transport.connections.size());
+  const uint32_t part = std::max(kFewest, (connections + kFlowParts - 1) / kFlowParts);
+  for (uint32_t begin = 0; begin < connections; begin += std::min(part, connections - begin)) {
+    const std::vector<FlowCounters> counters = flows_of({begin, begin + std::min(part, connections - begin)});
+    for (std::span<const FlowCounters> rest(counters); !rest.empty();
+         rest = rest.subspan(std::min(kRowsAtOnce, rest.size())))
+      recorder.flows(flow_rows(setup, rest.first(std::min(kRowsAtOnce, rest.size()))));
+  }
 }
 
 }  // namespace rankwire

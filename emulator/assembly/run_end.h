@@ -10,6 +10,7 @@
 #include "emulator/engine/communication.h"
 #include "emulator/engine/compute_times.h"
 #include "emulator/engine/run.h"
+#include "emulator/record/recorder.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -21,14 +22,21 @@ struct RunOutcome {
   std::function<const ComputeTimes&(RankId)> compute_times = nullptr;
   bool planned = true;  ///< the messages of the set-up's plan are what is carried, or stood for
   CommunicationCounters messages = {};
-  std::vector<FlowCounters> flows = {};
   const Transport* transport = nullptr;          ///< not closed yet
   const Communication* communication = nullptr;  ///< over `transport`
   const Impairments* impairments = nullptr;      ///< of its ports
 };
 
 /// A result that is ok but broke a promise on the way (messages lost, repeated, failed or wrong) becomes one that
-/// failed, with the reason. What stands behind a transport, devices and switches, is left to the caller to add.
+/// failed, with the reason. What stands behind a transport, devices and switches, is left to the caller to add, and
+/// flows are not in it.
 RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome);
+
+/// Parts in which the flows of a large plan go into the record, one after the other: what all of them take at once
+/// would be the most that a run takes.
+constexpr uint32_t kFlowParts = 8;
+/// Records the flows of the open run, which has not ended; `flows_of` as Transport::flows_of.
+void record_flows(const Setup& setup, const std::function<std::vector<FlowCounters>(ConnectionRange)>& flows_of,
+                  RunRecorder& recorder);
 
 }  // namespace rankwire

@@ -143,10 +143,10 @@ TransportCounters PortTransports::counters() const {
 }
 
 // Of a queue pair the source's transport knows everything but what the destination counts: marks, and its own end.
-std::vector<FlowCounters> PortTransports::flows() const {
+std::vector<FlowCounters> PortTransports::flows_of(ConnectionRange range) const {
   std::vector<FlowCounters> flows;
   const auto take = [&](size_t i, auto has) {
-    for (const FlowCounters& flow : parts_[i].transport->flows()) {
+    for (const FlowCounters& flow : parts_[i].transport->flows_of(range)) {
       if (has(routes_[flow.connection.value])) flows.push_back(flow);
     }
   };

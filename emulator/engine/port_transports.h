@@ -46,7 +46,7 @@ class PortTransports final : public Transport {
   Time next_event() const noexcept override;
   uint64_t activity() const noexcept override;
   TransportCounters counters() const override;
-  std::vector<FlowCounters> flows() const override;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override;    ///< by PortId
   std::vector<NamedCounter> details() const override;  ///< equal names added up
   std::vector<PortLatency> latencies() const override;

@@ -9,6 +9,7 @@ SplitTransport::SplitTransport(std::unique_ptr<Transport> wire, std::unique_ptr<
     : wire_(std::move(wire)), local_(std::move(local)) {}
 
 std::vector<EndPoint> SplitTransport::prepare(const TransportPlan& plan) {
+  path_.reserve(plan.connections.size());
   for (const Connection& c : plan.connections) path_.push_back(c.path);
   std::vector<EndPoint> ends = wire_->prepare(plan);
   std::vector<EndPoint> local = local_->prepare(plan);
@@ -19,10 +20,17 @@ std::vector<EndPoint> SplitTransport::prepare(const TransportPlan& plan) {
 }
 
 std::vector<ConnectFailure> SplitTransport::connect(std::span<const EndPoint> remote) {
-  std::vector<EndPoint> wire, local;
-  for (const EndPoint& e : remote) (path_[e.connection.value] == Path::kWire ? wire : local).push_back(e);
-  std::vector<ConnectFailure> failures = wire_->connect(wire);
-  for (ConnectFailure& failure : local_->connect(local)) failures.push_back(std::move(failure));
+  const auto on_wire = [&](const EndPoint& e) { return path_[e.connection.value] == Path::kWire; };
+  // As `prepare` gives them. Of very many a copy is much.
+  std::vector<EndPoint> sorted;
+  if (!std::ranges::is_partitioned(remote, on_wire)) {
+    sorted.assign(remote.begin(), remote.end());
+    std::ranges::stable_partition(sorted, on_wire);
+    remote = sorted;
+  }
+  const auto wire = static_cast<size_t>(std::ranges::partition_point(remote, on_wire) - remote.begin());
+  std::vector<ConnectFailure> failures = wire_->connect(remote.first(wire));
+  for (ConnectFailure& failure : local_->connect(remote.subspan(wire))) failures.push_back(std::move(failure));
   return failures;
 }
 
@@ -57,10 +65,10 @@ TransportCounters SplitTransport::counters() const {
   return wire_->counters();
 }
 
-std::vector<FlowCounters> SplitTransport::flows() const {
-  std::vector<FlowCounters> flows = wire_->flows();
+std::vector<FlowCounters> SplitTransport::flows_of(ConnectionRange range) const {
+  std::vector<FlowCounters> flows = wire_->flows_of(range);
   std::erase_if(flows, [&](const FlowCounters& f) { return path_[f.connection.value] != Path::kWire; });
-  for (const FlowCounters& f : local_->flows())
+  for (const FlowCounters& f : local_->flows_of(range))
     if (path_[f.connection.value] == Path::kLocal) flows.push_back(f);
   std::ranges::stable_sort(flows, {}, [](const FlowCounters& f) { return f.connection.value; });
   return flows;

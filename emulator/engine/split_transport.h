@@ -16,14 +16,14 @@ class SplitTransport final : public Transport {
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
   bool ready() const noexcept override { return wire_->ready(); }
-  std::vector<ConnectFailure> not_ready() const override;  ///< of the wire, as what follows but `flows`
+  std::vector<ConnectFailure> not_ready() const override;  ///< of the wire, as what follows but `flows_of`
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< on the wire, up to the next local event
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }
   TransportCounters counters() const override;
-  std::vector<FlowCounters> flows() const override;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;

@@ -35,6 +35,21 @@ void merge(JoinedMessage& message, const MessageRecord& half) {
 
 }  // namespace
 
+void SmallHistogram::add(Duration value) {
+  if (many_) return many_->add(value);
+  few_.push_back(value);
+  if (few_.size() <= kFew) return;
+  many_ = std::make_unique<Histogram>(whole());
+  few_ = {};
+}
+
+Histogram SmallHistogram::whole() const {
+  if (many_) return *many_;
+  Histogram histogram;
+  for (const Duration value : few_) histogram.add(value);
+  return histogram;
+}
+
 size_t MessageJoin::FlowHash::operator()(const MessageFlow& key) const noexcept {
   const uint64_t ends = uint64_t{key.source} << 32 | key.destination;
   const uint64_t owner =
@@ -106,7 +121,7 @@ MessageLatency MessageJoin::total() const {
 std::vector<std::pair<MessageFlow, MessageLatency>> MessageJoin::flows() const {
   std::vector<std::pair<MessageFlow, MessageLatency>> rows;
   rows.reserve(histograms_.size());
-  for (const auto& [key, histogram] : histograms_) rows.emplace_back(key, latency_of(histogram));
+  for (const auto& [key, histogram] : histograms_) rows.emplace_back(key, latency_of(histogram.whole()));
   const auto order = [](const MessageFlow& k) {
     return std::tie(k.job, k.group, k.source, k.destination, k.channel, k.control);
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,21 @@ struct MessageFlow {
   uint32_t job = 0, group = 0, source = 0, destination = 0, channel = 0;
   bool control = false;  ///< MessageId::control
   bool operator==(const MessageFlow&) const = default;
+};
+
+/// A histogram of what seldom has many values: as long as they are few they are kept themselves, in a few bytes instead
+/// of the 15 KiB of all buckets. Off the hot path: it allocates.
+class SmallHistogram {
+ public:
+  static constexpr size_t kFew = 256;
+
+  void add(Duration value);
+  /// With all values that were added.
+  Histogram whole() const;
+
+ private:
+  std::vector<Duration> few_;        // while `many_` is null
+  std::unique_ptr<Histogram> many_;  // of all values
 };
 
 /// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
@@ -59,7 +75,7 @@ class MessageJoin {
 
   const Limits limits_;
   std::unordered_map<MessageId, JoinedMessage, IdHash> pending_;
-  std::unordered_map<MessageFlow, Histogram, FlowHash> histograms_;
+  std::unordered_map<MessageFlow, SmallHistogram, FlowHash> histograms_;
   Histogram total_;
   std::vector<JoinedMessage> slowest_;  // a heap with the fastest of them on top
   std::vector<JoinedMessage> failed_;

@@ -79,6 +79,7 @@ class RunRecorder::Writer {
   }
   RingSink& sink(uint32_t shard);
   void follow(LiveMeasurements* live);
+  void flows(std::span<const FlowRow> flows);
   void end(const RunEnd& end);
   void flush();
 
@@ -250,6 +251,14 @@ RecordLoss RunRecorder::Writer::loss() const {
   return loss;
 }
 
+void RunRecorder::Writer::flows(std::span<const FlowRow> flows) {
+  const std::lock_guard lock(mutex_);
+  rethrow();
+  if (sinks_.empty()) fail_run("run record: flows of no run");
+  store_.flows(run_, flows);
+  store_.commit();
+}
+
 void RunRecorder::Writer::end(const RunEnd& end) {
   if (end.verdict != "ok" && end.verdict != "failed" && end.verdict != "stalled" && end.verdict != "interrupted") {
     fail_run("run record: unknown verdict '{}'", end.verdict);
@@ -311,6 +320,10 @@ RunRecorder::Following::Following(RunRecorder& recorder, LiveMeasurements* live)
 
 RunRecorder::Following::~Following() {
   recorder_.writer_->follow(nullptr);
+}
+
+void RunRecorder::flows(std::span<const FlowRow> flows) {
+  writer_->flows(flows);
 }
 
 void RunRecorder::end(const RunEnd& end) {

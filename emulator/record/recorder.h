@@ -63,6 +63,8 @@ class RunRecorder {
    private:
     RunRecorder& recorder_;
   };
+  /// Flows of the open run, beside those of its RunEnd: a part at a time where all of them are many. Each flow once.
+  void flows(std::span<const FlowRow> flows);
   /// Closes the open run as failed, if one is open, without what it measured.
   void fail(const std::string& reason);
   /// Closes the open run when no shard pushes any more.

@@ -188,7 +188,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   flows(run, end.flows);
   rank_nics(run, end.rank_nics);
   ports(run, end.ports);
-  rdma(run, end);
+  port_rdma(run, end.ports);
   failures(run, end.failures);
   compute(run, end);
   hardware(run, end);
@@ -226,6 +226,7 @@ void RunStore::packet_latencies(uint32_t run, std::span<const LatencyRow> latenc
 }
 
 void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
+  open();
   Statement insert = database_.prepare("INSERT INTO flows VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const FlowRow& flow : flows) {
     const Connection& c = flow.connection;
@@ -237,6 +238,7 @@ void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
         .execute();
   }
   flow_causes(run, flows);
+  flow_rdma(run, flows);
 }
 
 void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
@@ -248,25 +250,29 @@ void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
 }
 
 // What is 0 has no row.
-void RunStore::rdma(uint32_t run, const RunEnd& end) {
-  Statement insert_flow = database_.prepare("INSERT INTO flow_rdma VALUES(?,?,?,?,?,?)");
-  Statement insert_port = database_.prepare("INSERT INTO port_rdma VALUES(?,?,?,?)");
+void RunStore::flow_rdma(uint32_t run, std::span<const FlowRow> flows) {
+  Statement insert = database_.prepare("INSERT INTO flow_rdma VALUES(?,?,?,?,?,?)");
   for (const RdmaCounterField& counter : rdma_counters()) {
-    for (const FlowRow& flow : end.flows) {
+    for (const FlowRow& flow : flows) {
       const FlowCounters& n = flow.counters;
       for (const int at_source : {0, 1}) {
         const uint64_t value = (at_source ? n.source_end : n.destination_end).*counter.field;
         if (value == 0) continue;
-        insert_flow.bind(run, flow.connection.id.value, uint32_t{n.member}, at_source, counter.name, value).execute();
+        insert.bind(run, flow.connection.id.value, uint32_t{n.member}, at_source, counter.name, value).execute();
       }
     }
-    for (const PortCounters& port : end.ports)
-      if (port.rdma.*counter.field > 0)
-        insert_port.bind(run, port.port.value, counter.name, port.rdma.*counter.field).execute();
   }
-  for (const PortCounters& port : end.ports)
+}
+
+void RunStore::port_rdma(uint32_t run, std::span<const PortCounters> ports) {
+  Statement insert = database_.prepare("INSERT INTO port_rdma VALUES(?,?,?,?)");
+  for (const RdmaCounterField& counter : rdma_counters())
+    for (const PortCounters& port : ports)
+      if (port.rdma.*counter.field > 0)
+        insert.bind(run, port.port.value, counter.name, port.rdma.*counter.field).execute();
+  for (const PortCounters& port : ports)
     if (port.rx_icrc_encapsulated > 0)
-      insert_port.bind(run, port.port.value, "rx_icrc_encapsulated", port.rx_icrc_encapsulated).execute();
+      insert.bind(run, port.port.value, "rx_icrc_encapsulated", port.rx_icrc_encapsulated).execute();
 }
 
 void RunStore::rank_nics(uint32_t run, std::span<const RankNic> nics) {

@@ -33,6 +33,8 @@ class RunStore {
   /// Samples of a run that goes on; `end` replaces them.
   void queue_update(uint32_t run, const QueueUpdate& update);
   void storm_update(uint32_t run, std::span<const StormUpdate> updates);
+  /// Of a run that has not ended, beside those of its end.
+  void flows(uint32_t run, std::span<const FlowRow> flows);
   void end(uint32_t run, const RunEnd& end, const RecordLoss& loss);
 
   bool uncommitted() const { return open_; }
@@ -44,12 +46,12 @@ class RunStore {
   void open();
   void counters(uint32_t run, const RunEnd& end);
   void packet_latencies(uint32_t run, std::span<const LatencyRow> latencies);
-  void flows(uint32_t run, std::span<const FlowRow> flows);
   void flow_causes(uint32_t run, std::span<const FlowRow> flows);
+  void flow_rdma(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);
-  void rdma(uint32_t run, const RunEnd& end);
+  void port_rdma(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
   void compute(uint32_t run, const RunEnd& end);
   void hardware(uint32_t run, const RunEnd& end);

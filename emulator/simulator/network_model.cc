@@ -116,22 +116,15 @@ std::vector<NetworkModel::Way> NetworkModel::ways_of(const Network& network, std
 }
 
 std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
-  if (plan.connections.size() != flows_.size())
+  if (!network_.connections && plan.connections.size() != flows_.size())
     fail_input("the network has routes for {} connections, the plan has {}", flows_.size(), plan.connections.size());
+  if (network_.connections) flow_of_.assign(plan.connections.size(), kNone);
+  for (uint32_t i = 0; network_.connections && i < flows_.size(); ++i) flow_of_.at(id_of(i).value) = i;
   transfers_ = UntouchedArray<Transfer>(plan.messages_in_flight);
   transfers_used_ = 0, transfers_most_ = plan.messages_in_flight;
   free_ = kNone;
   notices_ = NoticeQueue(plan.messages_in_flight);
-
-  std::vector<EndPoint> ends;
-  for (const Connection& connection : plan.connections) {
-    EndPoint end;
-    end.connection = connection.id;
-    ends.push_back(end);
-    end.at_source = true;
-    ends.push_back(end);
-  }
-  return ends;
+  return {};
 }
 
 std::vector<ConnectFailure> NetworkModel::connect(std::span<const EndPoint>) {
@@ -207,10 +200,11 @@ void NetworkModel::enqueue(Time now, const Message& message) noexcept {
   Transfer& transfer = transfers_[slot];
   if (slot == free_) free_ = transfer.next;
   transfer = {.message = message, .posted = now, .first_tx = now, .last_tx = now, .delivered = now};
-  Flow& flow = flows_[message.connection.value];
+  const uint32_t connection = flow_of(message.connection);
+  Flow& flow = flows_[connection];
   (flow.head == kNone ? flow.head : transfers_[flow.tail].next) = slot;
   flow.tail = slot;
-  if (++flow.queued == 1) begin(message.connection.value, now);
+  if (++flow.queued == 1) begin(connection, now);
 }
 
 void NetworkModel::begin(uint32_t connection, Time now) noexcept {
@@ -282,7 +276,7 @@ Event NetworkModel::report_received(uint32_t slot) noexcept {
   Transfer& transfer = transfers_[slot];
   transfer.reported = true;
   notices_.pop();
-  notices_.push(slot, transfer.delivered + flows_[transfer.message.connection.value].latency, notices_made_++);
+  notices_.push(slot, transfer.delivered + flows_[flow_of(transfer.message.connection)].latency, notices_made_++);
   ++counters_.messages_delivered;
   const Message& message = transfer.message;
   Event event = event_of(message);
@@ -296,7 +290,7 @@ Event NetworkModel::report_received(uint32_t slot) noexcept {
 Event NetworkModel::report_sent(uint32_t slot) noexcept {
   Transfer& transfer = transfers_[slot];
   const Message& message = transfer.message;
-  Flow& flow = flows_[message.connection.value];
+  Flow& flow = flows_[flow_of(message.connection)];
   notices_.pop();
   transfer.next = std::exchange(free_, slot);
   ++counters_.messages_sent;
@@ -312,18 +306,25 @@ Event NetworkModel::report_sent(uint32_t slot) noexcept {
   return event;
 }
 
-std::vector<FlowCounters> NetworkModel::flows() const {
-  std::vector<FlowCounters> counters(flows_.size());
-  for (uint32_t i = 0; i < flows_.size(); ++i) {
-    counters[i].connection = ConnectionId(i);
-    counters[i].messages = flows_[i].messages;
-    counters[i].bytes = flows_[i].bytes;
+std::vector<FlowCounters> NetworkModel::flows_of(ConnectionRange range) const {
+  const auto place_of = [&](uint32_t connection) {
+    if (!network_.connections) return std::min<size_t>(connection, flows_.size());
+    const auto place = std::ranges::lower_bound(*network_.connections, ConnectionId(connection));
+    return static_cast<size_t>(place - network_.connections->begin());
+  };
+  const size_t end = place_of(range.end);
+  std::vector<FlowCounters> counters;
+  for (size_t i = place_of(range.begin); i < end; ++i) {
+    FlowCounters& flow = counters.emplace_back();
+    flow.connection = id_of(static_cast<uint32_t>(i));
+    flow.messages = flows_[i].messages;
+    flow.bytes = flows_[i].bytes;
   }
   return counters;
 }
 
 std::string NetworkModel::describe(ConnectionId connection) const {
-  const Flow& flow = flows_[connection.value];
+  const Flow& flow = flows_[flow_of(connection)];
   if (flow.head == kNone) return fmt::format("model: idle, {} messages sent", flow.messages);
   const Transfer& transfer = transfers_[flow.head];
   if (flow.variable == kNone) {

@@ -36,10 +36,11 @@ namespace rankwire {
 /// same. The same calls give the same events. Nothing allocates after `prepare`.
 class NetworkModel final : public Transport {
  public:
-  /// Throws Error(kInput) for a route without links and for a link that cannot give 1 bit/s to each of its connections.
+  /// Has the connections that the network has routes for. Throws Error(kInput) for a route without links and for a link
+  /// that cannot give 1 bit/s to each of its connections.
   explicit NetworkModel(Network network);
 
-  /// The plan may contain connections that are never posted to. End points carry no addresses.
+  /// The plan may contain connections that are never posted to. No end points: the model needs to be told of none.
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
 
@@ -55,7 +56,7 @@ class NetworkModel final : public Transport {
   }
   /// Messages only: what the model does not have stays 0.
   TransportCounters counters() const override { return counters_; }
-  std::vector<FlowCounters> flows() const override;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override { return {}; }
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override {}
@@ -76,7 +77,8 @@ class NetworkModel final : public Transport {
     Bytes line;           ///< that it occupies on each link
     Duration forwarding;  ///< from its end at the source to its delivery
   };
-  /// A connection. `remaining` belongs to the transfer at the head of the queue.
+  /// A connection, as all that is numbered by connection here in the order of the routes. `remaining` belongs to the
+  /// transfer at the head of the queue.
   struct Flow {
     __int128 remaining =
         0;  ///< at `updated`: bits times 10^12, so that rate times picoseconds can be taken off exactly
@@ -103,6 +105,12 @@ class NetworkModel final : public Transport {
     uint32_t variable;  ///< kNone: none
   };
 
+  uint32_t flow_of(ConnectionId connection) const noexcept {
+    return flow_of_.empty() ? connection.value : flow_of_[connection.value];
+  }
+  ConnectionId id_of(uint32_t flow) const noexcept {
+    return network_.connections ? (*network_.connections)[flow] : ConnectionId(flow);
+  }
   static std::vector<Way> ways_of(const Network& network, std::vector<Turn>& turns);
   void advance(Time now) noexcept;
   void share_rates() noexcept;
@@ -124,6 +132,7 @@ class NetworkModel final : public Transport {
   MaxMin shares_;
   Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
   std::vector<Flow> flows_;                ///< by connection
+  std::vector<uint32_t> flow_of_;          ///< by ConnectionId: place in `flows_`; empty: the same
   UntouchedArray<Transfer> transfers_{0};  ///< a few are in use at once: only those become resident
   uint32_t transfers_used_ = 0, transfers_most_ = 0;
   uint32_t free_ = kNone;

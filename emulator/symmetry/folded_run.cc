@@ -1,5 +1,7 @@
 #include "emulator/symmetry/folded_run.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 
 namespace rankwire {
@@ -37,21 +39,23 @@ std::vector<Duration> FoldedRun::rank_times() const {
 
 CommunicationCounters FoldedRun::messages() const {
   CommunicationCounters sum;
-  for (const FlowCounters& flow : flows()) {
+  const std::vector<FlowCounters> of_classes = model_.flows();
+  for (const uint32_t c : quotient_.classes.connections.class_of) {
+    const FlowCounters& flow = of_classes[c];
     sum.posted += flow.messages, sum.sent += flow.messages, sum.delivered += flow.messages;
-    const uint32_t c = quotient_.classes.connections.class_of[flow.connection.value];
     if (!quotient_.plan.transport.connections[c].control)
       sum.bytes_delivered += Bytes(static_cast<int64_t>(flow.bytes));
   }
   return sum;
 }
 
-std::vector<FlowCounters> FoldedRun::flows() const {
+std::vector<FlowCounters> FoldedRun::flows_of(ConnectionRange range) const {
   const std::vector<FlowCounters> of_classes = model_.flows();
+  const std::vector<uint32_t>& class_of = quotient_.classes.connections.class_of;
   std::vector<FlowCounters> flows;
-  for (const uint32_t c : quotient_.classes.connections.class_of) {
-    flows.push_back(of_classes[c]);
-    flows.back().connection = ConnectionId(static_cast<uint32_t>(flows.size() - 1));
+  for (uint32_t c = range.begin; c < std::min<size_t>(range.end, class_of.size()); ++c) {
+    flows.push_back(of_classes[class_of[c]]);
+    flows.back().connection = ConnectionId(c);
   }
   return flows;
 }

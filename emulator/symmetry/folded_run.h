@@ -44,7 +44,7 @@ class FoldedRun {
   }
   CommunicationCounters messages() const;
   /// Of all connections.
-  std::vector<FlowCounters> flows() const;
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const;
   /// The rows of all ranks' operations: each operation's rank by rank, in the order in which they ended.
   void tell(RecordSink& sink) const;
 

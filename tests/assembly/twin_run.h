@@ -38,7 +38,7 @@ class TwinRun {
     prepare(setup_, config, folder_.path());
     testbed_ = make_memory_testbed(setup_);
     transport_ = std::make_unique<SplitTransport>(make_wire(setup_, testbed_->ports()),
-                                                  std::make_unique<NetworkModel>(reference_network(setup_)));
+                                                  std::make_unique<NetworkModel>(interconnect(setup_)));
     EXPECT_TRUE(transport_->connect(transport_->prepare(setup_.plan.transport)).empty());
     EXPECT_TRUE(transport_->not_ready().empty());
     engine_ = std::make_unique<Engine>(setup_.workload, setup_.plan, engine_options(config), sink_);

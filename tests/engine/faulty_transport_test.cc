@@ -59,7 +59,7 @@ class FaultyTransport final : public Transport {
   Time next_event() const noexcept override { return events_.empty() ? Time::never() : Time(); }
   uint64_t activity() const noexcept override { return 0; }
   TransportCounters counters() const override { return {}; }
-  std::vector<FlowCounters> flows() const override { return {}; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return {}; }
   std::vector<PortCounters> ports() const override { return {}; }
   std::string describe(ConnectionId) const override { return "the words of the transport"; }
   void close() noexcept override {}

@@ -44,7 +44,7 @@ class BlamingTransport final : public Transport {
   Time next_event() const noexcept override { return model_.next_event(); }
   uint64_t activity() const noexcept override { return model_.activity(); }
   TransportCounters counters() const override { return model_.counters(); }
-  std::vector<FlowCounters> flows() const override { return model_.flows(); }
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override { return model_.flows_of(range); }
   std::vector<PortCounters> ports() const override { return model_.ports(); }
   std::string describe(ConnectionId connection) const override { return model_.describe(connection); }
   void close() noexcept override { model_.close(); }

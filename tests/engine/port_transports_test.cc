@@ -60,7 +60,7 @@ class ScriptedTransport final : public Transport {
   Time next_event() const noexcept override { return script_.next; }
   uint64_t activity() const noexcept override { return script_.polls; }
   TransportCounters counters() const override { return script_.counters; }
-  std::vector<FlowCounters> flows() const override { return script_.flows; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return script_.flows; }
   std::vector<PortCounters> ports() const override { return script_.ports; }
   std::vector<NamedCounter> details() const override { return script_.details; }
   std::string describe(ConnectionId connection) const override {

@@ -90,7 +90,7 @@ class SlowTransport final : public Transport {
   Time next_event() const noexcept override { return next_; }
   uint64_t activity() const noexcept override { return counters_.packets_tx + counters_.packets_rx; }
   TransportCounters counters() const override { return counters_; }
-  std::vector<FlowCounters> flows() const override { return {}; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return {}; }
   std::vector<PortCounters> ports() const override { return {}; }
   std::string describe(ConnectionId) const override { return ""; }
   void close() noexcept override {}

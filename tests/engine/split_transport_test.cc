@@ -21,7 +21,7 @@ class TimedTransport final : public Transport {
   Time run_ahead(Time limit) noexcept override { return next_ = std::max(next_, limit); }
   uint64_t activity() const noexcept override { return 0; }
   TransportCounters counters() const override { return {}; }
-  std::vector<FlowCounters> flows() const override { return {}; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return {}; }
   std::vector<PortCounters> ports() const override { return {}; }
   std::string describe(ConnectionId) const override { return {}; }
   void close() noexcept override {}

@@ -104,6 +104,23 @@ TEST(MessageJoin, EachFlowHasItsOwnHistogram) {
   EXPECT_EQ(join.total().max, Duration(20));
 }
 
+// Before and after it keeps all buckets, what a flow says is what a histogram of the same values says.
+TEST(MessageJoin, AFlowOfManyMessagesIsLikeOneOfFew) {
+  Histogram expected;
+  SmallHistogram histogram;
+  for (uint32_t i = 1; i <= 2 * SmallHistogram::kFew; ++i) {
+    const Duration value(int64_t{i} * i * 1009);
+    expected.add(value);
+    histogram.add(value);
+    const Histogram whole = histogram.whole();
+    ASSERT_EQ(whole.count(), i);
+    ASSERT_EQ(whole.min(), expected.min());
+    ASSERT_EQ(whole.max(), expected.max());
+    ASSERT_EQ(whole.mean(), expected.mean());
+    for (const double q : {0.01, 0.5, 0.99}) ASSERT_EQ(whole.quantile(q), expected.quantile(q)) << i << " values";
+  }
+}
+
 // A clear-to-send travels from the data's destination to its source and so has the pair of another data flow: 1 -> 3
 // carries data that completes in 10 and control that completes in 25.
 TEST(MessageJoin, ControlMessagesCountInAFlowOfTheirOwnAlone) {

@@ -75,6 +75,28 @@ TEST(TransportRecord, EveryQueuePairIsARowWithTheLatencyOfItsConnection) {
   EXPECT_EQ(reader.emulated()->latency->count, 1u) << "control messages are no part of the message completion time";
 }
 
+// In whatever parts they are told, flows are the run's, with what their queue pairs counted.
+TEST(TransportRecord, FlowsMayBeToldBeforeTheEnd) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    EXPECT_THROW(recorder.flows(std::vector{flow(0, 0, false)}), Error) << "of no run";
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    FlowRow last = flow(2, 0, false);
+    last.counters.source_end.packet_seq_err = 7;
+    recorder.flows(std::vector{flow(0, 0, false), flow(1, 0, false)});
+    recorder.flows(std::vector{last});
+    recorder.end({.flows = {flow(3, 0, false)}});
+  }
+  const RunReader reader(folder.path());
+  std::vector<std::string> rows;
+  reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
+    const FlowCounters& n = row.flow.counters;
+    rows.push_back(fmt::format("{} {} {}", n.connection.value, n.messages, n.source_end.packet_seq_err));
+  });
+  EXPECT_THAT(rows, ElementsAre("0 10 0", "1 10 0", "2 10 7", "3 10 0"));
+}
+
 TEST(TransportRecord, KeepsDetailsInTheirOrderAndRanksNics) {
   TemporaryFolder folder;
   record(folder.path(), {.details = {{"replies_held", 3}, {"acks_coalesced", UINT64_MAX}},

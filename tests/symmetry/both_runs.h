@@ -65,7 +65,7 @@ struct BothRuns {
     if (!folded.run({}, kGoOn)) return std::nullopt;
     OperationRows rows;
     folded.tell(rows);
-    return told(rows, folded.rank_times(), folded.flows(), folded.messages(), folded.result());
+    return told(rows, folded.rank_times(), folded.flows_of({}), folded.messages(), folded.result());
   }
 };
 
