@@ -56,11 +56,16 @@ std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoin
   return reason;
 }
 
-size_t RoceTransport::bytes_per_queue_pair() const noexcept {
+size_t RoceTransport::queue_pair_bytes() const noexcept {
   if (!pairs_ || pairs_->size() == 0) return 0;
-  const size_t bytes = pairs_->bytes() + lanes_->bytes() + counters_->bytes() + hops_.bytes() + outbound_->bytes() +
-                       (paced_ ? paced_->bytes() : 0) + (early_ ? pairs_->size() * EarlyPackets::kBytesEach : 0);
-  return bytes / pairs_->size() + RequesterDeadlines::kBytesEach + causes_.bytes_each();
+  const size_t each = RequesterDeadlines::kBytesEach + causes_.bytes_each() + (early_ ? EarlyPackets::kBytesEach : 0);
+  return pairs_->bytes() + lanes_->bytes() + counters_->bytes() + hops_.bytes() + outbound_->bytes() +
+         (paced_ ? paced_->bytes() : 0) + pairs_->size() * each;
+}
+
+size_t RoceTransport::bytes_per_queue_pair() const noexcept {
+  const size_t bytes = queue_pair_bytes();
+  return bytes == 0 ? 0 : bytes / pairs_->size();
 }
 
 }  // namespace rankwire

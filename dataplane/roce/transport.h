@@ -83,7 +83,8 @@ class RoceTransport final : public Transport {
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override;
 
-  /// Memory that a queue pair takes, messages apart. 0 without queue pairs.
+  /// Memory that all queue pairs take, and each of them, messages apart. 0 without queue pairs.
+  size_t queue_pair_bytes() const noexcept;
   size_t bytes_per_queue_pair() const noexcept;
 
  private:

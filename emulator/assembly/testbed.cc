@@ -26,15 +26,6 @@
 namespace rankwire {
 namespace {
 
-/// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
-/// the other end or that an impairment may change.
-uint32_t frame_bytes(const Setup& setup, PoolUse use) {
-  const RunConfig& config = setup.config;
-  if (use != PoolUse::kOneThread || config.transport.checking || !config.impairments.empty())
-    return FramePool::kDefaultCapacity;
-  return kHeaderRoom + kMaxControlBytes + kTrailerRoom;
-}
-
 SwitchOptions switch_options(const Setup& setup) {
   const SwitchConfig& config = setup.config.embedded_switch;
   return {.latency = config.latency,
@@ -75,7 +66,7 @@ class EmbeddedTestbed final : public Testbed {
     size_t frames = 0;
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-    testbed->pool_.emplace(frames, frame_bytes(setup, use), use);
+    testbed->pool_.emplace(frames, memory_frame_bytes(setup, use), use);
     const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
     if (setup.config.fabric) testbed->bells_.emplace(ports, bell_use);
     if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports, bell_use);
@@ -278,6 +269,15 @@ void require_cpu(const RunConfig& config) {
   if (std::ranges::find(allowed, *config.run.cpu) != allowed.end()) return;
   fail_input("run.cpu: {} is not one of the CPUs that this process may use: {}", *config.run.cpu,
              fmt::join(allowed, ", "));
+}
+
+/// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
+/// the other end or that an impairment may change.
+uint32_t memory_frame_bytes(const Setup& setup, PoolUse use) {
+  const RunConfig& config = setup.config;
+  if (use != PoolUse::kOneThread || config.transport.checking || !config.impairments.empty())
+    return FramePool::kDefaultCapacity;
+  return kHeaderRoom + kMaxControlBytes + kTrailerRoom;
 }
 
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {

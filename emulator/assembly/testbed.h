@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/transport.h"
+#include "dataplane/ports/frame_pool.h"
 #include "dataplane/roce/transport.h"
 #include "dataplane/verbs/options.h"
 #include "emulator/assembly/setup.h"
@@ -57,6 +58,9 @@ class Testbed {
 
 /// Throws Error(kInput) when `run.cpu` is none of the CPUs that this process may use.
 void require_cpu(const RunConfig& config);
+
+/// Bytes of a frame of ports in memory.
+uint32_t memory_frame_bytes(const Setup& setup, PoolUse use);
 
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);

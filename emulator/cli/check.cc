@@ -12,6 +12,7 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/embedding_report.h"
+#include "emulator/cli/memory_table.h"
 #include "emulator/cli/traffic_split.h"
 
 namespace rankwire {
@@ -81,7 +82,8 @@ nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
   return json;
 }
 
-nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups) {
+nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups,
+                               const nlohmann::ordered_json& memory) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
   for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) ranks.push_back(rank_json(setup, r));
   const std::vector<PortLoad> loads = port_loads(setup);
@@ -108,6 +110,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"control_bytes_per_iteration", setup.plan.control_bytes.count},
           {"bytes_wire_per_iteration", setup.plan.bytes_wire.count},
           {"bytes_local_per_iteration", setup.plan.bytes_local.count},
+          {"memory", memory},
           {"warnings", setup.warnings}};
 }
 
@@ -167,18 +170,20 @@ int check_configuration(const RunRequest& request) {
   const ScratchFolder scratch;
   Setup setup;
   prepare(setup, resolved.config, scratch.path());
+  const nlohmann::ordered_json memory = memory_json(setup);
   for (const std::string& warning : setup.warnings) log_warning(warning);
   require_cpu(setup.config);
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch.path() / "embedding", request.measure);
   for (const std::string& warning : embedding.warnings) log_warning(warning);
-  nlohmann::ordered_json j = as_json(setup, groups);
+  nlohmann::ordered_json j = as_json(setup, groups, memory);
   j["embedding"] = embedding.json;
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
   } else {
     print_tables(j, setup.config.ports.empty() ? "" : mapping_advice(setup, groups));
+    print_memory(memory);
     for (const std::string& line : embedding.lines) fmt::print("{}\n", line);
   }
   std::fflush(stdout);

@@ -1,6 +1,7 @@
 // Max-min fair shares of capacities. Knows nothing of networks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -36,6 +37,11 @@ class MaxMin {
   /// Capacities are 1 .. kMaxCapacity. `draws[v]` lists the constraints of variable v: at least one, each once. `whole`
   /// is 1 .. 2^16. No variable is active.
   MaxMin(std::span<const int64_t> capacities, std::span<const std::vector<Draw>> draws, uint32_t whole = 1);
+
+  /// Memory of a variable that draws on so many constraints.
+  static constexpr size_t bytes_each(size_t draws) {
+    return draws * (sizeof(Use) + sizeof(Slot)) + sizeof(uint32_t) + sizeof(int64_t) + sizeof(uint8_t);
+  }
 
   /// Adds an inactive variable to, or removes an active one from, those that share. Takes effect with `solve`.
   void activate(uint32_t variable) noexcept;

@@ -36,6 +36,15 @@ namespace rankwire {
 /// same. The same calls give the same events. Nothing allocates after `prepare`.
 class NetworkModel final : public Transport {
  public:
+  /// Memory of a connection whose route has so many links, that of the network included.
+  static constexpr size_t bytes_each(size_t links) {
+    constexpr size_t kOfAllocation = 16;
+    return sizeof(Route) + sizeof(Way) + 2 * (links * sizeof(LinkUse) + kOfAllocation) + sizeof(Flow) +
+           MaxMin::bytes_each(links) + TimeHeap::kBytesEach + sizeof(ConnectionId);
+  }
+  /// And of a message that is posted and not acknowledged.
+  static const size_t kBytesOfMessage;
+
   /// Has the connections that the network has routes for. Throws Error(kInput) for a route without links and for a link
   /// that cannot give 1 bit/s to each of its connections.
   explicit NetworkModel(Network network);
@@ -142,5 +151,7 @@ class NetworkModel final : public Transport {
   uint64_t transmitted_ = 0;  ///< messages that have left their sources
   TransportCounters counters_;
 };
+
+inline constexpr size_t NetworkModel::kBytesOfMessage = sizeof(Transfer) + NoticeQueue::kBytesEach;
 
 }  // namespace rankwire

@@ -20,6 +20,8 @@ namespace rankwire {
 /// become resident.
 class NoticeQueue {
  public:
+  static constexpr size_t kBytesEach = 24;  ///< memory of an id that was due in a list
+
   explicit NoticeQueue(uint32_t ids) : links_(ids) { heap_.reserve(ids); }
 
   bool empty() const noexcept { return first_ == kNone; }
@@ -66,6 +68,7 @@ class NoticeQueue {
     Key key;
     uint32_t next;
   };
+  static_assert(sizeof(Link) == kBytesEach);
   struct Waiting {
     Key key;
     uint32_t id;

@@ -14,6 +14,8 @@ namespace rankwire {
 /// allocates after construction.
 class TimeHeap {
  public:
+  static constexpr size_t kBytesEach = 28;  ///< memory of an id that is due
+
   explicit TimeHeap(uint32_t ids) : places_(ids, kAbsent) { entries_.reserve(ids); }
 
   bool empty() const noexcept { return entries_.empty(); }
@@ -50,6 +52,7 @@ class TimeHeap {
     uint32_t id = 0;
     bool operator<(const Entry& o) const { return time != o.time ? time < o.time : order < o.order; }
   };
+  static_assert(sizeof(Entry) + sizeof(uint32_t) == kBytesEach);
 
   void put(uint32_t place, const Entry& entry) noexcept {
     entries_[place] = entry;

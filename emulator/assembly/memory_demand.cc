@@ -1,0 +1,384 @@
+#include "emulator/assembly/memory_demand.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "base/record.h"
+#include "dataplane/ports/memory_port.h"
+#include "dataplane/protocol/message_pool.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
+#include "dataplane/roce/outbound_messages.h"
+#include "dataplane/roce/transport.h"
+#include "dataplane/switch/agenda.h"
+#include "dataplane/switch/packets.h"
+#include "emulator/assembly/dpdk_demand.h"
+#include "emulator/assembly/run_end.h"
+#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
+#include "emulator/input/fabric_topology.h"
+#include "emulator/record/message_join.h"
+#include "emulator/record/recorder.h"
+#include "emulator/simulator/network_model.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+constexpr uint64_t kLargePage = 2 << 20;
+constexpr uint64_t kProgram = 5 << 20;   // the parts of program and libraries that only a run uses, and their data
+constexpr uint64_t kDatabase = 4 << 20;  // SQLite's pages, of the record and of its log
+constexpr uint64_t kSwitchArrays = 6;    // of a switch, each of which is touched: a large page each
+constexpr uint64_t kSwitchPort = 4096;   // bytes of a port of a switch with its queues
+constexpr uint64_t kQueueOfDriver = 64;  // bytes of an entry of an RDMA device's queues, and as much of completions
+constexpr uint64_t kOperation = 32;      // bytes of a node with what the engine keeps of it
+constexpr uint64_t kLinksOfStar = 2;
+constexpr uint64_t kLinksOfFabric = 6;  // of a route through two levels of switches
+
+constexpr std::array<MemoryPart, 5> kParts = {{{"connections", &RunMemory::connections},
+                                               {"frames", &RunMemory::frames},
+                                               {"engine", &RunMemory::engine},
+                                               {"model", &RunMemory::model},
+                                               {"record", &RunMemory::record}}};
+
+Bytes bytes_of(uint64_t count) {
+  return Bytes(static_cast<int64_t>(std::min<uint64_t>(count, INT64_MAX)));
+}
+
+/// What a plan has, counted once.
+struct Counts {
+  explicit Counts(const Setup& setup);
+
+  uint64_t connections = 0, wire = 0, local = 0;
+  uint64_t queue_pair_ends = 0;
+  uint64_t wire_messages = 0, local_messages = 0;  ///< an iteration
+  uint64_t packets = 0;                            ///< of all iterations, acknowledgements included
+  uint64_t largest_message = 0;                    ///< bytes, on the wire
+  uint64_t nodes = 0, steps = 0, slots = 0, edges = 0;
+  uint64_t in_flight = 0;
+};
+
+Counts::Counts(const Setup& setup) {
+  const TransportPlan& plan = setup.plan.transport;
+  const uint64_t mtu = setup.config.transport.mtu.value_or(kLargestPathMtu);
+  connections = plan.connections.size();
+  for (const Connection& c : plan.connections) {
+    if (c.path == Path::kLocal) {
+      ++local, local_messages += c.messages_per_iteration;
+      continue;
+    }
+    ++wire, wire_messages += c.messages_per_iteration;
+    const auto largest = static_cast<uint64_t>(c.largest_message.count);
+    packets += c.messages_per_iteration;
+    if (largest > mtu) packets += static_cast<uint64_t>(c.bytes_per_iteration.count) / mtu;
+    largest_message = std::max(largest_message, largest);
+  }
+  const uint64_t acks = wire_messages + packets / std::max(1u, setup.config.transport.ack_every.value_or(1));
+  packets = (packets + std::min(packets, acks)) * setup.config.workload.iterations;
+  if (!setup.config.ports.empty())
+    queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, [](NicId) { return true; });
+  for (const RankTrace& rank : setup.workload.ranks) nodes += rank.nodes.size();
+  for (const uint32_t of_slot : setup.plan.slot_steps) steps += of_slot;
+  slots = setup.plan.slot_steps.size();
+  edges = setup.plan.edges.size();
+  in_flight = plan.messages_in_flight;
+}
+
+Bytes engine_memory(const Setup& setup, const Counts& counts) {
+  // By connection the places to look at first and the list of incoming ones; by message whether it has arrived, in two
+  // iterations; by step its bit and, where it waits for several, their number; a slot with its state.
+  constexpr uint64_t kOfConnection = 3 * sizeof(uint32_t), kOfMessage = 2, kOfStep = 2, kOfSlot = 96;
+  uint64_t bytes = kProgram + counts.connections * kOfConnection + setup.plan.messages_per_iteration * kOfMessage +
+                   counts.steps * kOfStep + counts.slots * kOfSlot + counts.nodes * kOperation;
+  bytes += counts.in_flight * sizeof(Message);
+  if (setup.config.record_causes) bytes += counts.edges * sizeof(TimeByCause);
+  return bytes_of(bytes);
+}
+
+/// Flows that have a part of the record at a time, and rows on their way there.
+Bytes record_memory(const Setup& setup, const Counts& counts) {
+  const RunConfig& config = setup.config;
+  const bool messages = config.messages != MessageRecording::kNone;
+  const uint64_t flows = counts.connections * config.transport.queue_pairs;
+  const uint64_t row = sizeof(OperationRecord) + (messages ? sizeof(MessageRecord) : 0) +
+                       (config.record_causes ? sizeof(CauseRecord) : 0);
+  uint64_t bytes = kDatabase + RecorderOptions().ring * row;
+  bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
+  if (!messages) return bytes_of(bytes);
+  const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
+  const uint64_t of_flow = counts.connections == 0 ? 0
+                                                   : (counts.wire_messages + counts.local_messages) *
+                                                         config.workload.iterations / counts.connections;
+  const uint64_t histogram = of_flow > SmallHistogram::kFew ? sizeof(Histogram) : of_flow * sizeof(Duration);
+  bytes += known * (histogram + sizeof(MessageFlow) + sizeof(SmallHistogram) + 32);
+  bytes += 2 * RecorderOptions().slowest * sizeof(JoinedMessage);
+  return bytes_of(bytes);
+}
+
+Bytes model_memory(uint64_t connections, uint64_t links, uint64_t messages) {
+  return bytes_of(connections * NetworkModel::bytes_each(links) + messages * NetworkModel::kBytesOfMessage);
+}
+
+Bytes interconnect_memory(const Counts& counts) {
+  return model_memory(counts.local, kLinksOfStar, std::min(counts.in_flight, counts.local_messages)) +
+         bytes_of(counts.connections * sizeof(uint32_t));
+}
+
+uint64_t message_pool_bytes(const RoceOptions& options, const Counts& counts) {
+  const MessageRoom room(options, static_cast<uint32_t>(counts.in_flight));
+  constexpr uint64_t kIndex = sizeof(uint32_t);
+  uint64_t bytes = room.requests * (sizeof(OutboundMessage) + kIndex) + room.transfers * (sizeof(Transfer) + kIndex) +
+                   room.offers * (sizeof(Offer) + kIndex) + room.gets * (sizeof(Get) + kIndex) +
+                   room.assembled * uint64_t{64};
+  if (options.causes == CauseRecording::kOn) bytes += (uint64_t{room.transfers} + room.messages) * sizeof(TimeByCause);
+  return bytes;
+}
+
+/// Of the transport of DPDK ports and ports in memory.
+Bytes connection_memory(const Setup& setup, const Counts& counts, Bytes frames) {
+  const RoceOptions options = roce_options(setup);
+  uint32_t lanes = 0;
+  for (const PortConfig& port : setup.config.ports) lanes += port.embedded() ? 1 : port.queues;
+  const auto pairs = static_cast<uint64_t>(queue_pair_memory(options, counts.queue_pair_ends, lanes).count);
+  const uint64_t lookups = counts.connections * (sizeof(ConnectionEnds) + sizeof(Path));
+  // End points go when all are connected, before frames and the record have touched their memory.
+  const uint64_t end_points = counts.queue_pair_ends * (sizeof(EndPoint) + sizeof(const EndPoint*));
+  const auto later = static_cast<uint64_t>(frames.count);
+  return bytes_of(pairs + lookups + message_pool_bytes(options, counts) +
+                  (end_points > later ? end_points - later : 0));
+}
+
+/// Of RDMA devices: registered memory, and the queues of their drivers.
+Bytes verbs_memory(const Setup& setup, const Counts& counts) {
+  const VerbsOptions options = verbs_options(setup);
+  constexpr uint64_t kEnd = 512;
+  const uint64_t receives = options.receive_queue.value_or(64);
+  uint64_t registered = 2 * counts.largest_message + counts.in_flight * sizeof(uint64_t) * 8;
+  if (options.payload == PayloadMode::kChecking)
+    registered += counts.queue_pair_ends * (options.receive_queue.value_or(3) + 1) * counts.largest_message;
+  const uint64_t queues = (options.send_queue + receives) * 2 * kQueueOfDriver + kEnd;
+  return bytes_of(std::min(registered, options.memory) + counts.queue_pair_ends * queues +
+                  counts.in_flight * sizeof(OutboundMessage));
+}
+
+/// Pool, queues and switch of ports in memory. Of the pool only frames that were in use have memory: in one thread what
+/// comes back goes out first, in several all go out in turn, so no more than a run sends.
+Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& counts) {
+  const RunConfig& config = setup.config;
+  uint64_t pool = 0;
+  for (uint32_t p = 0; p < config.ports.size(); ++p) pool += frames_of_port(setup, PortId(p));
+  const uint64_t used = std::min(pool, counts.packets);
+  const uint64_t cells = use == PoolUse::kOneThread ? used : 2 * std::bit_ceil(pool);
+  uint64_t bytes = used * (memory_frame_bytes(setup, use) + sizeof(FrameShape)) + cells * sizeof(void*);
+  bytes += config.ports.size() * 2 * kQueueFrames * sizeof(Frame);
+  return bytes_of(bytes);
+}
+
+Bytes switch_memory(const Setup& setup, const Counts& counts) {
+  const RunConfig& config = setup.config;
+  uint64_t pool = 0, ports = config.ports.size();
+  for (uint32_t p = 0; p < ports; ++p) pool += frames_of_port(setup, PortId(p));
+  const uint64_t held = std::min(pool, counts.packets);
+  if (config.fabric) ports = std::max(ports, uint64_t{fabric_topology(config).ports()});
+  uint64_t bytes = kSwitchArrays * kLargePage + ports * kSwitchPort;
+  bytes += held * (sizeof(FabricPacket) + sizeof(Frame) + 2 * sizeof(FabricEvent));
+  if (config.capture) bytes += static_cast<uint64_t>(config.capture->count);
+  return bytes_of(bytes);
+}
+
+RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
+  const RunConfig& config = setup.config;
+  RunMemory memory{.run = "emulated"};
+  const bool rings = config.ports.front().device == "ring", embedded = config.ports.front().embedded();
+  if (embedded) memory.frames += switch_memory(setup, counts);
+  if (embedded && !rings) memory.frames += memory_testbed_memory(setup, PoolUse::kManyThreads, counts);
+  if (dpdk_devices(config) > 0) memory.frames += dpdk_memory(setup);
+  const bool rdma = std::ranges::any_of(config.ports, &PortConfig::is_rdma_device);
+  const bool frames = std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.is_rdma_device(); });
+  if (rdma) memory.connections += verbs_memory(setup, counts);
+  if (frames) memory.connections += connection_memory(setup, counts, memory.frames);
+  memory.engine = engine_memory(setup, counts);
+  memory.model = interconnect_memory(counts);
+  memory.record = record_memory(setup, counts);
+  return memory;
+}
+
+RunMemory twin_memory(const Setup& setup, const Counts& counts) {
+  RunMemory memory{.run = "twin"};
+  memory.frames = switch_memory(setup, counts) + memory_testbed_memory(setup, PoolUse::kOneThread, counts);
+  memory.connections = connection_memory(setup, counts, memory.frames);
+  memory.engine = engine_memory(setup, counts);
+  memory.model = interconnect_memory(counts);
+  memory.record = record_memory(setup, counts);
+  return memory;
+}
+
+const char* name_of(SimulationFidelity model) {
+  switch (model) {
+    case SimulationFidelity::kFlow:
+      return "flow";
+    case SimulationFidelity::kAlphaBeta:
+      return "alpha_beta";
+    case SimulationFidelity::kRecorded:
+      return "recorded";
+    case SimulationFidelity::kAstra:
+      return "astra";
+    case SimulationFidelity::kTwin:
+      return "twin";
+  }
+  return "";
+}
+
+RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
+  RunMemory memory{.run = name_of(model)};
+  memory.engine = engine_memory(setup, counts);
+  memory.record = record_memory(setup, counts);
+  const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
+  if (model == SimulationFidelity::kFlow) memory.model = model_memory(counts.connections, links, counts.in_flight);
+  if (model == SimulationFidelity::kAlphaBeta) memory.model = model_memory(counts.connections, links, 0);
+  return memory;
+}
+
+/// The report reads rows one by one.
+RunMemory report_memory() {
+  return {.run = "report", .record = bytes_of(kProgram + kDatabase)};
+}
+
+/// What a transport of so many connections between pairs of ports says of its queue pairs.
+int64_t bytes_of_probe(const RoceOptions& options, uint32_t connections, uint32_t ports) {
+  constexpr size_t kFewFrames = 64;
+  constexpr Bandwidth kRate(100'000'000'000);
+  FramePool pool(kFewFrames);
+  TransportPlan plan{.ranks = ports, .messages_in_flight = 1};
+  std::vector<std::unique_ptr<FramePort>> frame_ports;
+  std::vector<PortBinding> bindings;
+  for (uint32_t p = 0; p < ports; ++p) {
+    plan.nics.push_back({.id = NicId(p), .port = PortId(p), .ip = Ipv4Address{1 + p}, .prefix_length = 24});
+    if (p % 2 == 0) {
+      auto [here, there] = make_memory_link(pool, kFewFrames, "probe");
+      frame_ports.push_back(std::move(here));
+      frame_ports.push_back(std::move(there));
+    }
+    bindings.push_back({PortId(p), frame_ports[p].get(), kRate});
+  }
+  for (uint32_t i = 0; i < connections; ++i) {
+    const uint32_t from = 2 * i % ports;
+    plan.connections.push_back({.id = ConnectionId(i),
+                                .source = RankId(from),
+                                .destination = RankId(from + 1),
+                                .source_nic = NicId(from),
+                                .destination_nic = NicId(from + 1),
+                                .messages_per_iteration = 1});
+  }
+  RoceTransport transport(options, std::move(bindings));
+  transport.prepare(plan);
+  return static_cast<int64_t>(transport.queue_pair_bytes());
+}
+
+std::optional<uint64_t> number_in(const std::filesystem::path& file, const std::string& key = {}) {
+  std::ifstream in(file);
+  std::string word;
+  while (!key.empty() && in >> word && word != key) {
+  }
+  uint64_t number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+/// What the control groups that this process is in, one in the other, leave of their limits (cgroup v2). What they can
+/// drop of the page cache is not in use.
+std::optional<uint64_t> room_of_control_groups() {
+  std::ifstream in("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(in, line) && !line.starts_with("0::/")) {
+  }
+  if (!line.starts_with("0::/")) return std::nullopt;
+  const std::filesystem::path root = "/sys/fs/cgroup";
+  std::optional<uint64_t> room;
+  for (std::filesystem::path group = root / line.substr(4);; group = group.parent_path()) {
+    const std::optional<uint64_t> limit = number_in(group / "memory.max"), used = number_in(group / "memory.current");
+    if (limit && used) {
+      const uint64_t cache = std::min(*used, number_in(group / "memory.stat", "inactive_file").value_or(0));
+      const uint64_t left = *limit - std::min(*limit, *used - cache);
+      room = std::min(left, room.value_or(left));
+    }
+    if (group == root || !group.has_relative_path()) return room;
+  }
+}
+
+}  // namespace
+
+std::span<const MemoryPart> memory_parts() {
+  return kParts;
+}
+
+const RunMemory& MemoryDemand::largest() const {
+  return *std::ranges::max_element(runs, {}, &RunMemory::total);
+}
+
+MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
+  MemoryDemand demand{.setup = resident};
+  const Counts counts(setup);
+  const auto& models = setup.config.simulation.fidelity;
+  if (kind == RunKind::kEmulated) demand.runs.push_back(emulated_memory(setup, counts));
+  if (kind == RunKind::kTwin && !setup.config.simulation.has(SimulationFidelity::kTwin))
+    demand.runs.push_back(twin_memory(setup, counts));
+  for (const SimulationFidelity model : models)
+    demand.runs.push_back(model == SimulationFidelity::kTwin ? twin_memory(setup, counts)
+                                                             : reference_memory(setup, model, counts));
+  demand.runs.push_back(report_memory());
+  return demand;
+}
+
+Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lanes) {
+  // By ends and lanes: ends x (each + lanes x each_of_lane) + lanes x of_lane.
+  const uint32_t connections = std::max(1u, 256 / options.queue_pairs);
+  const auto few_ends = int64_t{2} * connections * options.queue_pairs;
+  const int64_t few = bytes_of_probe(options, connections, 2), many = bytes_of_probe(options, 2 * connections, 2);
+  const int64_t wide = bytes_of_probe(options, 2 * connections, 4);
+  const int64_t each_of_two = (many - few) / few_ends;
+  const int64_t of_lane = (many - 2 * few_ends * each_of_two) / 2;
+  const int64_t each_of_four = (wide - 4 * of_lane) / (2 * few_ends);
+  const int64_t each_of_lane = (each_of_four - each_of_two) / 2;
+  const int64_t each = each_of_two - 2 * each_of_lane;
+  return bytes_of(ends * static_cast<uint64_t>(each + int64_t{lanes} * each_of_lane) +
+                  static_cast<uint64_t>(lanes * of_lane));
+}
+
+Bytes resident_memory() {
+  std::ifstream in("/proc/self/statm");
+  uint64_t size = 0, resident = 0;
+  if (!(in >> size >> resident)) return {};
+  return bytes_of(resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+}
+
+std::optional<Bytes> available_memory() {
+  std::optional<uint64_t> available = number_in("/proc/meminfo", "MemAvailable:");
+  if (available) *available *= 1024;
+  const std::optional<uint64_t> room = room_of_control_groups();
+  if (room) available = std::min(*room, available.value_or(*room));
+  return available ? std::optional(bytes_of(*available)) : std::nullopt;
+}
+
+std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available) {
+  // What this process holds for the set-up is free again when the run takes it.
+  if (!available || demand.total() <= *available + demand.setup) return std::nullopt;
+  const auto mebibytes = [](Bytes bytes) { return static_cast<uint64_t>(bytes.count) / kMebibyte; };
+  const auto part =
+      std::ranges::max_element(kParts, {}, [&](const MemoryPart& p) { return demand.largest().*p.bytes; });
+  return fmt::format(
+      "the {} run would take {} MiB of memory, {} MiB of it for {}, and {} MiB are available: take fewer ranks, or "
+      "lower transport.queue_pairs, transport.window or switch.buffer",
+      demand.largest().run, mebibytes(demand.total()), mebibytes(demand.largest().*part->bytes), part->name,
+      mebibytes(*available + demand.setup));
+}
+
+}  // namespace rankwire

@@ -1,0 +1,65 @@
+// What a run takes of the machine's memory, known before it is taken.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/assembly/run.h"
+#include "emulator/assembly/setup.h"
+
+namespace rankwire {
+
+/// The most that one of a configuration's runs has at a time, beside what its set-up takes, by what it is for. Resident
+/// memory: what is reserved and never written to does not count.
+struct RunMemory {
+  const char* run = "";  ///< "emulated", "twin", "report", or its name in `simulation.fidelity`; of static lifetime
+  Bytes connections;     ///< queue pairs, messages in flight, and what is looked up by connection
+  Bytes frames;          ///< frame pools, queues of ports, the embedded switch, captures
+  Bytes engine;          ///< what runs the plan, and the program's parts that a set-up does not use
+  Bytes model;           ///< the modelled interconnect, or the network of a reference
+  Bytes record;          ///< rows on their way to the record, and what is made of them
+
+  Bytes total() const { return connections + frames + engine + model + record; }
+};
+
+/// A part of RunMemory by the name that it has in reports.
+struct MemoryPart {
+  const char* name;
+  Bytes RunMemory::*bytes;
+};
+/// All of them.
+std::span<const MemoryPart> memory_parts();
+
+/// What a configuration takes. Its runs follow one another, so that the largest counts.
+struct MemoryDemand {
+  Bytes setup;                  ///< the program with traces, placement and plan, all through
+  std::vector<RunMemory> runs;  ///< not empty; the last one is the report
+
+  const RunMemory& largest() const;
+  Bytes total() const { return setup + largest().total(); }
+};
+
+/// Of what `PreparedRun` runs for a configuration of this kind. `resident`: of a process that has this set-up. Takes no
+/// memory of the kind that it tells of, and touches no device. Queue pairs count what RoceTransport says of itself, all
+/// else what follows from the plan and the sizes of the things; of RDMA devices their drivers' queues are a guess.
+MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident);
+
+/// RoceTransport::queue_pair_bytes of so many ends of queue pairs behind so many lanes: asked of small transports in
+/// memory, since it grows evenly.
+Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lanes);
+
+/// Of this process; 0 where the system does not say.
+Bytes resident_memory();
+/// What the system could still give to processes (MemAvailable), or the control group of this one, if that is less.
+/// Absent where the system does not say.
+std::optional<Bytes> available_memory();
+
+/// The warning when `demand` is more than there is, or nothing. `available` as available_memory tells it while this
+/// process holds the set-up.
+std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available);
+
+}  // namespace rankwire

@@ -1,0 +1,110 @@
+#include "emulator/assembly/memory_demand.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/transport_options.h"
+#include "tests/assembly/tiny_run.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Bytes kSetup(20 << 20);
+
+MemoryDemand demand_of(const RunConfig& config, RunKind kind = RunKind::kEmulated) {
+  const testing::TemporaryFolder folder;
+  Setup setup;
+  prepare(setup, config, folder.path());
+  return memory_demand(setup, kind, kSetup);
+}
+
+TEST(MemoryDemand, EveryRunHasItsPartsAndTheLargestCounts) {
+  RunConfig config = tiny_run(2, 2);
+  config.hosts = {.count = 2, .npus = 2, .nics = 2};  // tensor parallelism is local, so that there is a model
+  config.simulation.fidelity = {SimulationFidelity::kFlow, SimulationFidelity::kTwin};
+  const MemoryDemand demand = demand_of(config);
+  ASSERT_EQ(demand.runs.size(), 4u);
+  for (const size_t run : {0, 2}) {
+    SCOPED_TRACE(demand.runs[run].run);
+    Bytes sum;
+    for (const MemoryPart& part : memory_parts()) {
+      EXPECT_GT(demand.runs[run].*part.bytes, Bytes(0)) << part.name;
+      sum += demand.runs[run].*part.bytes;
+    }
+    EXPECT_EQ(demand.runs[run].total(), sum);
+  }
+  EXPECT_STREQ(demand.runs[0].run, "emulated");
+  EXPECT_STREQ(demand.runs[1].run, "flow");
+  EXPECT_EQ(demand.runs[1].frames, Bytes(0)) << "the model sends none";
+  EXPECT_STREQ(demand.runs[2].run, "twin");
+  EXPECT_STREQ(demand.runs[3].run, "report");
+  for (const RunMemory& run : demand.runs) EXPECT_LE(run.total(), demand.largest().total());
+  EXPECT_EQ(demand.total(), kSetup + demand.largest().total());
+}
+
+// Dealt messages are not split, so that queue pairs are all that there is more of: each step of the same number of them
+// takes the same.
+TEST(MemoryDemand, QueuePairsTakeMemoryInProportion) {
+  std::vector<int64_t> bytes;
+  for (const uint32_t queue_pairs : {16, 32, 48}) {
+    RunConfig config = tiny_run(1, 4);
+    config.transport.queue_pairs = queue_pairs;
+    config.transport.spread = SpreadName::kDeal;
+    bytes.push_back(demand_of(config).runs[0].connections.count);
+  }
+  const int64_t step = bytes[1] - bytes[0];
+  EXPECT_GT(step, 0);
+  EXPECT_NEAR(static_cast<double>(bytes[2] - bytes[1]), static_cast<double>(step), 0.05 * static_cast<double>(step));
+}
+
+// What is told beforehand is what the transport says of itself. All numbers of queue pairs are powers of two, so that
+// queues have no empty places; with congestion control a lane has places for all queue pairs, and slots of its own.
+TEST(MemoryDemand, QueuePairsTakeWhatTheTransportSays) {
+  for (const AlgorithmName algorithm : {AlgorithmName::kNone, AlgorithmName::kDcqcn}) {
+    RunConfig config = tiny_run(1, 8);
+    config.transport.queue_pairs = 64;
+    config.transport.congestion.algorithm = algorithm;
+    const testing::TemporaryFolder folder;
+    rankwire::Setup setup;
+    prepare(setup, config, folder.path());
+    const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup);
+    RoceTransport transport(roce_options(setup), testbed->ports());
+    const uint64_t ends = transport.prepare(setup.plan.transport).size();
+    const auto said = static_cast<double>(transport.queue_pair_bytes());
+    EXPECT_NEAR(static_cast<double>(queue_pair_memory(roce_options(setup), ends, 8).count), said, 0.01 * said);
+  }
+}
+
+TEST(MemoryDemand, ModelsAloneNeedNoConnections) {
+  RunConfig config = tiny_run(1, 4);
+  config.simulation.fidelity = {SimulationFidelity::kFlow};
+  const MemoryDemand demand = demand_of(config, RunKind::kModels);
+  ASSERT_EQ(demand.runs.size(), 2u);
+  EXPECT_EQ(demand.runs[0].connections, Bytes(0));
+  EXPECT_GT(demand.runs[0].model, Bytes(0));
+}
+
+TEST(MemoryDemand, MoreThanThereIsIsAFinding) {
+  const MemoryDemand demand{.setup = Bytes(100 << 20),
+                            .runs = {{.run = "emulated", .connections = Bytes(300 << 20), .engine = Bytes(50 << 20)}}};
+  EXPECT_EQ(memory_finding(demand, Bytes(350 << 20)), std::nullopt);
+  EXPECT_EQ(memory_finding(demand, std::nullopt), std::nullopt);
+  const auto finding = memory_finding(demand, Bytes(349 << 20));
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(*finding,
+              HasSubstr("the emulated run would take 450 MiB of memory, 300 MiB of it for connections, and 449 "
+                        "MiB are available"));
+}
+
+TEST(MemoryDemand, TheSystemTellsWhatThisProcessHas) {
+  EXPECT_GT(resident_memory(), Bytes(1 << 20));
+  const auto available = available_memory();
+  EXPECT_GT(available.value_or(Bytes(1)), Bytes(0));
+}
+
+}  // namespace
+}  // namespace rankwire
