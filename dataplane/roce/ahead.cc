@@ -97,7 +97,7 @@ void RoceTransport::poll_due(Time now) noexcept {
     watch_->reports().wake_at(lane, next);
     if (next <= now) break;  // the application must make room first
   }
-  expire(now);
+  steps_->expire(now);
   watch_->agenda().take(
       [&](uint32_t lane) {
         transmit(lane, now);
@@ -116,7 +116,7 @@ Time RoceTransport::run_ahead(Time limit) noexcept {
     if (next >= limit || has_to_report()) return next;
     const Time armed = next + std::min(first_timeout(reliable_), milliseconds(1));
     const Time end = std::min({limit, watch_->reports().next(), armed});
-    if (const Time alone = std::min(end, earliest_expiry(end)); next < alone && last_now_ < alone) {
+    if (const Time alone = std::min(end, steps_->earliest_expiry(end)); next < alone && last_now_ < alone) {
       run_lanes(next, alone);
     } else {
       make_progress(std::max(next, last_now_));

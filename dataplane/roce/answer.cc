@@ -28,21 +28,14 @@ bool RoceTransport::transmit_reply(TransmitLane& lane, Time now) noexcept {
 // The turn of the first of the readers.
 bool RoceTransport::transmit_reader(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.readers.front();
-  if (!owes_response(queue_pair)) {
+  if (!pairs_->owes_response(queue_pair)) {
     lane.readers.pop();
     return true;
   }
   if (transmit_response(lane, queue_pair, options_.turn, now) == 0) return false;
   lane.readers.pop();
-  owe_answer(queue_pair);
+  order_->owe_answer(queue_pair, last_now_);
   return true;
-}
-
-// What was asked for before a request that is refused is still answered; a queue pair that failed itself is silent.
-bool RoceTransport::owes_response(uint32_t queue_pair) const noexcept {
-  const Responder& responder = pairs_->responders[queue_pair];
-  return responder.response_pending() &&
-         !(pairs_->ends[queue_pair].failed && responder.state() == Responder::State::kReady);
 }
 
 // Packets of the oldest READ's response, at most `limit`; how many. 0: there was no frame for them.

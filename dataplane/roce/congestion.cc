@@ -91,32 +91,6 @@ void RoceTransport::on_progress(uint32_t queue_pair, uint32_t oldest_before, con
     control.rewound(queue_pair, now);
 }
 
-// The queue pair, whose link is open, has something to send.
-void RoceTransport::offer_sender(uint32_t queue_pair, Time now) noexcept {
-  const uint16_t lane = pairs_->ends[queue_pair].lane;
-  if (paced_->offer(queue_pair, lane, pairs_->requesters[queue_pair].in_flight(), now))
-    (*lanes_)[lane].senders.push(queue_pair);
-}
-
-// The queue pair is neither queued nor does it wait: whichever it must.
-void RoceTransport::place_sender(uint32_t queue_pair, Time now) noexcept {
-  const Requester& requester = pairs_->requesters[queue_pair];
-  const QueuePairEnd& end = pairs_->ends[queue_pair];
-  const bool has_work = requester.can_send(reliable_) || owes_response(queue_pair);
-  if (!has_work || end.link != LinkState::kOpen) {
-    paced_->rest(queue_pair);
-  } else if (paced_->place(queue_pair, end.lane, requester.in_flight(), now)) {
-    (*lanes_)[end.lane].senders.push(queue_pair);
-  }
-  if (causes_.on()) note_cause(queue_pair, now);
-}
-
-// Those whose time has come.
-void RoceTransport::release_paced(uint32_t lane, Time now) noexcept {
-  for (uint32_t queue_pair; (queue_pair = paced_->take(lane, now)) != PacedSenders::kNone;)
-    place_sender(queue_pair, now);
-}
-
 void RoceTransport::transmit_notifications(uint32_t lane_index, Time now) noexcept {
   TransmitLane& lane = (*lanes_)[lane_index];
   OwedNotifications& owed = marks_->owed(lane_index);
@@ -148,7 +122,7 @@ bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
   // Where it has both, their turns alternate.
   QueuePairEnd& end = pairs_->ends[queue_pair];
   const bool answers =
-      owes_response(queue_pair) && !(end.answered && pairs_->requesters[queue_pair].can_send(reliable_));
+      pairs_->owes_response(queue_pair) && !(end.answered && pairs_->requesters[queue_pair].can_send(reliable_));
   const bool over = answers ? transmit_responses(lane, queue_pair, begin + packets, now)
                             : transmit_up_to(lane, queue_pair, begin + packets, now);
   if (const uint32_t sent = lane.run - begin; sent > 0) {
@@ -159,18 +133,18 @@ bool RoceTransport::transmit_controlled(TransmitLane& lane, Time now) noexcept {
   if (!over) return false;
   lane.run = 0;
   lane.senders.pop();
-  place_sender(queue_pair, now);
+  order_->place(queue_pair, now);
   return true;
 }
 
 // Until `turn` packets of this turn are sent, or as many as are owed. False when frames ran out before.
 bool RoceTransport::transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
-  while (lane.run < turn && owes_response(queue_pair)) {
+  while (lane.run < turn && pairs_->owes_response(queue_pair)) {
     const uint32_t sent = transmit_response(lane, queue_pair, turn - lane.run, now);
     if (sent == 0) return false;
     lane.run += sent;
   }
-  owe_answer(queue_pair);
+  order_->owe_answer(queue_pair, last_now_);
   return true;
 }
 

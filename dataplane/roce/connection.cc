@@ -27,14 +27,20 @@ void RoceTransport::make_parts(const TransportPlan& plan) {
   latencies_ = Latencies(lanes_->ports());
   if (options_.neighbours == NeighbourMode::kResolve) hops_ = NextHopLinks(lanes_->ports(), queue_pairs);
   deadlines_ = RequesterDeadlines(queue_pairs);
-  if (options_.causes == CauseRecording::kOn) causes_ = CauseAccounts(queue_pairs, room.transfers, room.messages);
+  if (options_.causes == CauseRecording::kOn) accounts_ = CauseAccounts(queue_pairs, room.transfers, room.messages);
   make_congestion_control(plan);
   counters_.emplace(queue_pairs, paced_ || marks_, options_.verb == DataVerb::kRead);
   outbound_.emplace(reliable_, room, queue_pairs);
-  assembly_ = MessageAssembly(room.assembled);
   early_.reset();
   place_later_ = IndexQueue(options_.out_of_order > 0 ? queue_pairs : 0);
   if (options_.out_of_order > 0) early_.emplace(queue_pairs, lanes_->size(), options_.out_of_order);
+  causes_.emplace(reliable_, *pairs_, *lanes_, paced_.get(), accounts_);
+  order_.emplace(reliable_, *pairs_, *lanes_, *watch_, paced_.get(), *causes_, *counters_);
+  deliveries_.emplace(options_, *pairs_, *counters_, room.assembled);
+  ending_.emplace(options_, *pairs_, *lanes_, deadlines_, *outbound_, *causes_, *deliveries_,
+                  early_ ? &*early_ : nullptr);
+  steps_.emplace(reliable_, loop_, *pairs_, *lanes_, *watch_, *outbound_, deadlines_, paced_.get(), *causes_, *order_,
+                 *ending_, *counters_);
 }
 
 std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
@@ -59,7 +65,7 @@ size_t RoceTransport::bytes_per_queue_pair() const noexcept {
   if (!pairs_ || pairs_->size() == 0) return 0;
   const size_t bytes = pairs_->bytes() + lanes_->bytes() + counters_->bytes() + hops_.bytes() + outbound_->bytes() +
                        (paced_ ? paced_->bytes() : 0) + (early_ ? pairs_->size() * EarlyPackets::kBytesEach : 0);
-  return bytes / pairs_->size() + RequesterDeadlines::kBytesEach + causes_.bytes_each();
+  return bytes / pairs_->size() + RequesterDeadlines::kBytesEach + accounts_.bytes_each();
 }
 
 }  // namespace rankwire

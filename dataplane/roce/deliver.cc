@@ -25,13 +25,10 @@ std::span<const uint8_t> payload_of(const ParsedPacket& packet) {
 // admitted is as good as lost: the peer repeats it. What is known already always finds its place, so there is progress.
 bool RoceTransport::admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept {
   if (!end.inbound.valid()) return true;
-  const ConnectionEnds& ends = pairs_->connections[end.inbound.value];
-  if (layout_of(packet.opcode).immediate)
-    return !pairs_->is_split(ends) || assembly_.admits(end.inbound, packet.immediate);
+  if (layout_of(packet.opcode).immediate) return deliveries_->admits(end.inbound, packet.immediate);
   if (options_.verb != DataVerb::kRead || packet.opcode != Opcode::kSendOnly) return true;
   const auto ready = control_message<ReadyToSend>(payload_of(packet));
-  return !ready ||
-         (!outbound_->gets.full() && (!pairs_->is_split(ends) || assembly_.admits(end.inbound, ready->index.value())));
+  return !ready || (!outbound_->gets.full() && deliveries_->admits(end.inbound, ready->index.value()));
 }
 
 // Whether the request may be followed by others of the same message: RDMA devices send long messages as several WRITEs,
@@ -76,7 +73,7 @@ void RoceTransport::on_message(uint32_t queue_pair, const Reception& reception, 
     inbox.awaits_immediate = true;
   } else if (has_immediate(reception.verb) && pairs_->ends[queue_pair].inbound.valid()) {
     measure_one_way(queue_pair, reception.verb, reception.immediate, arrival);
-    deliver(queue_pair, reception.immediate, end_reception(queue_pair, arrival), 1);
+    deliveries_->deliver(queue_pair, reception.immediate, end_reception(queue_pair, arrival), 1);
   } else {
     end_unindexed(queue_pair, arrival, consumes_receive(reception.verb) ? 1 : 0);
   }
@@ -89,8 +86,7 @@ void RoceTransport::on_read(uint32_t queue_pair, const Reception& reception, Tim
   ++counters_->details.unindexed;
   if (options_.unindexed != UnindexedMessages::kReported || !end.inbound.valid()) return;
   const ReceivedPart request{.first_rx = arrival, .delivered = arrival, .bytes = reception.message_bytes};
-  const Delivery delivery{received_event(end.inbound, pairs_->inboxes[queue_pair].unindexed++, request), queue_pair, 0};
-  delivered_.push({&delivery, 1});
+  deliveries_->deliver_unindexed(queue_pair, pairs_->inboxes[queue_pair].unindexed++, request, 0);
 }
 
 // A SEND or WRITE by which a foreign peer names no message.
@@ -102,8 +98,7 @@ void RoceTransport::end_unindexed(uint32_t queue_pair, Time arrival, uint32_t re
   const uint32_t index = pairs_->inboxes[queue_pair].unindexed++;
   if (options_.unindexed == UnindexedMessages::kReported && end.inbound.valid()) {
     ++counters_->totals.messages_delivered;
-    const Delivery delivery{received_event(end.inbound, index, part), queue_pair, receives};
-    delivered_.push({&delivery, 1});
+    deliveries_->deliver_unindexed(queue_pair, index, part, receives);
   } else {
     pairs_->responders[queue_pair].post_receives(receives);
   }
@@ -136,7 +131,7 @@ void RoceTransport::on_control(uint32_t queue_pair, const ParsedPacket& packet, 
   if (options_.payload == PayloadMode::kChecking)
     inbox.check.add(0, payload.subspan(std::min<size_t>(payload.size(), kControlHeader)));
   measure_one_way(queue_pair, Verb::kWrite, index, arrival);
-  deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
+  deliveries_->deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
 }
 
 void RoceTransport::on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept {
@@ -153,8 +148,7 @@ bool RoceTransport::take_up(uint32_t queue_pair, const ReadyToSend& ready) noexc
   const uint32_t bytes = ready.length.value();
   if (!end.inbound.valid() || bytes > INT32_MAX || packets_of(bytes, options_.mtu) > kMaxReadPackets) return false;
   const uint32_t index = ready.index.value();
-  if (pairs_->is_split(pairs_->connections[end.inbound.value]))
-    assembly_.open(end.inbound, index, options_.queue_pairs);
+  deliveries_->open(end.inbound, index);
   const uint32_t get = outbound_->gets.take();
   outbound_->gets[get].cookie = ready.cookie.value();
   OutboundMessage request;
@@ -215,35 +209,12 @@ void RoceTransport::on_fetched(uint32_t queue_pair, const ParsedPacket& packet, 
   if (pairs_->ends[queue_pair].peer != kNone && get.cookie < outbound_->offers.size())
     latencies_.add_one_way(lanes_->port_index(pairs_->ends[queue_pair].lane), outbound_->offers[get.cookie].last_tx,
                            arrival);
-  deliver(queue_pair, request.index, part, 1);
+  deliveries_->deliver(queue_pair, request.index, part, 1);
 }
 
 std::optional<Event> RoceTransport::fail_get(const OutboundMessage& request) noexcept {
   outbound_->gets.give_back(RequestContext(request).subject());
-  return complete(request.queue_pair, request.index, {.failure = request.failure});
-}
-
-void RoceTransport::deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept {
-  const std::optional<Event> event = complete(queue_pair, index, part);
-  if (!event) return;
-  const ConnectionEnds& ends = pairs_->connections[event->connection.value];
-  const Delivery delivery = pairs_->is_split(ends) ? Delivery{*event, ends.destination, options_.queue_pairs}
-                                                   : Delivery{*event, queue_pair, receives};
-  delivered_.push({&delivery, 1});
-}
-
-// The message's event, once its last part is there.
-std::optional<Event> RoceTransport::complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept {
-  const ConnectionId connection = pairs_->ends[queue_pair].inbound;
-  ReceivedPart message = part;
-  if (pairs_->is_split(pairs_->connections[connection.value])) {
-    const MessageAssembly::Progress progress = assembly_.add(connection, index, options_.queue_pairs, part);
-    if (progress.missing > 0) return std::nullopt;
-    message = progress.message;
-  }
-  if (!message.payload_good) ++counters_->totals.payload_errors;
-  ++(message.failure == Failure::kNone ? counters_->totals.messages_delivered : counters_->totals.messages_failed);
-  return received_event(connection, index, message);
+  return deliveries_->complete(request.queue_pair, request.index, {.failure = request.failure});
 }
 
 // From the last packet of the message, which is among the oldest that the other end has not finished.
@@ -257,15 +228,6 @@ void RoceTransport::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t ind
     const OutboundMessage& message = outbound_->pool.messages[slot];
     if (message.index == index && message.verb == verb) return latencies_.add_one_way(port, message.last_tx, arrival);
   }
-}
-
-size_t RoceTransport::take_delivered(std::span<Event> events) noexcept {
-  size_t n = 0;
-  for (Delivery delivery; n < events.size() && delivered_.pop({&delivery, 1}) == 1; ++n) {
-    events[n] = delivery.event;
-    for (uint32_t i = 0; i < delivery.receives; ++i) pairs_->responders[delivery.queue_pair + i].post_receives(1);
-  }
-  return n;
 }
 
 }  // namespace rankwire

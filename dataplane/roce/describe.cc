@@ -58,7 +58,7 @@ std::vector<FlowCounters> RoceTransport::flows() const {
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
         if (end.connection == flow.connection) flow.source_end = counters_->rdma(source);
-        if (causes_.on()) flow.causes = causes_.read(source, last_now_, time_paused(source, last_now_));
+        if (causes_->on()) flow.causes = causes_->read(source, last_now_);
       }
       if (ends.destination != kNone) {
         const uint32_t destination = ends.destination + member;

@@ -23,16 +23,11 @@ void RoceTransport::place_early(uint32_t queue_pair, Time arrival) noexcept {
   EarlyPacket early;
   while (early_->due(queue_pair, pairs_->responders[queue_pair].expected_psn())) {
     // The application takes a message a packet at most, and those of the burst at hand have their room.
-    if (delivered_.capacity() - delivered_.size() <= kReceiveBurst) return place_later_.push(queue_pair);
+    if (deliveries_->room() <= kReceiveBurst) return place_later_.push(queue_pair);
     early_->take(queue_pair, pairs_->responders[queue_pair].expected_psn(), early);
     on_request(queue_pair, parse(early.frame), std::max(early.frame.arrival, arrival));
     (*lanes_)[early.lane].port().release({&early.frame, 1});
   }
-}
-
-// Of a queue pair that has failed, or at the end.
-void RoceTransport::drop_early(uint32_t queue_pair) noexcept {
-  for (EarlyPacket early; early_->take(queue_pair, early);) (*lanes_)[early.lane].port().release({&early.frame, 1});
 }
 
 }  // namespace rankwire

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "dataplane/roce/after_step.h"
+#include "dataplane/roce/transport.h"
 
 namespace rankwire {
 
@@ -34,12 +34,12 @@ void RoceTransport::update_link(uint32_t queue_pair, const NextHop& hop) noexcep
     // The ICRC does not cover the Ethernet header.
     std::memcpy(pairs_->templates[queue_pair].header(), &hop.mac, sizeof hop.mac);
     pairs_->ends[queue_pair].link = LinkState::kOpen;
-    owe_answer(queue_pair);
+    order_->owe_answer(queue_pair, last_now_);
   } else {
     pairs_->ends[queue_pair].link = LinkState::kUnreachable;
     pairs_->requesters[queue_pair].fail(outbound_->pool, Failure::kUnreachable, Failure::kUnreachable);
   }
-  after_step(queue_pair, last_now_, deadline);
+  steps_->after(queue_pair, last_now_, deadline);
 }
 
 bool RoceTransport::ready() const noexcept {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "dataplane/protocol/rendezvous.h"
-#include "dataplane/roce/after_step.h"
+#include "dataplane/roce/transport.h"
 #include "fabric/network.h"
 
 namespace rankwire {
@@ -60,7 +60,7 @@ void write_sent_event(const Sent& message, ConnectionId connection, uint32_t ind
   const bool waits = requester.next_message() != kNone;  // behind others, which go on as before
   const Time deadline = requester.deadline();
   requester.post(outbound_->pool, slot);
-  if (!waits || causes_.on()) after_step(queue_pair, last_now_, deadline);
+  if (!waits || causes_->on()) steps_->after(queue_pair, last_now_, deadline);
 }
 
 // A SEND, or a WRITE to `offset` in the peer's memory.
@@ -171,7 +171,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
       if (whole.failure != Failure::kNone) whole.acked = Time::never();
       if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
       write_sent_event(whole, whole.connection, whole.index, events[n]);
-      if (causes_.on()) events[n].causes = causes_.keep(causes_.take_transfer(transfer));
+      if (causes_->on()) events[n].causes = accounts_.keep(accounts_.take_transfer(transfer));
       count_end(events[n++]);
       outbound_->transfers.give_back(transfer);
     } else if (!outbound_->pool.finished.empty()) {
@@ -194,7 +194,7 @@ size_t RoceTransport::report_finished(std::span<Event> events) noexcept {
     case Purpose::kControl:
       count_sent(request);
       write_sent_event(request, pairs_->ends[request.queue_pair].outbound, request.index, events[n]);
-      if (causes_.on()) events[n].causes = causes_.keep(take_share(request.queue_pair));
+      if (causes_->on()) events[n].causes = accounts_.keep(causes_->take_share(request.queue_pair, last_now_));
       count_end(events[n++]);
       break;
     case Purpose::kPart:
@@ -239,7 +239,7 @@ void RoceTransport::count_end(const Event& event) noexcept {
 }
 
 void RoceTransport::add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept {
-  if (causes_.on()) causes_.add_to_transfer(transfer, take_share(request.queue_pair));
+  if (causes_->on()) accounts_.add_to_transfer(transfer, causes_->take_share(request.queue_pair, last_now_));
   outbound_->add(transfer, request);
 }
 

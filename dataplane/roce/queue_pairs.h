@@ -65,6 +65,12 @@ class QueuePairs {
   /// Whether the peer may read what stands here.
   bool is_readable(const QueuePairEnd& end) const;
   bool any_readable() const noexcept { return !read_resources_.empty(); }
+  /// Whether it has READs to answer. What was asked for before a request that is refused is still answered; a queue
+  /// pair that failed itself is silent.
+  bool owes_response(uint32_t queue_pair) const noexcept {
+    const Responder& responder = responders[queue_pair];
+    return responder.response_pending() && !(ends[queue_pair].failed && responder.state() == Responder::State::kReady);
+  }
   /// How many queue pairs each of `lanes` lanes has.
   std::vector<uint32_t> count_by_lane(size_t lanes) const;
   /// The other end's number; 0 before it is known.

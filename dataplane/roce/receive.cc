@@ -1,7 +1,6 @@
 // RoceTransport's receiving side.
 #include <algorithm>
 
-#include "dataplane/roce/after_step.h"
 #include "dataplane/roce/fetch.h"
 #include "dataplane/roce/transport.h"
 #include "dataplane/wire/mirror_image.h"
@@ -119,7 +118,7 @@ void RoceTransport::receive(uint32_t lane_index, Time now) noexcept {
   for (uint32_t received = 0; received < TransmitLane::kBurst; received += kReceiveBurst) {
     // A frame delivers at most one message. Frames that find no room wait in the port, until the application has taken
     // what is there.
-    if (delivered_.capacity() - delivered_.size() < kReceiveBurst) return;
+    if (deliveries_->room() < kReceiveBurst) return;
     const auto frames = batch_.receive(lane.port(), now);
     if (frames.empty()) return;
     const size_t kept = lanes_->port(port).buffer ? keep_in_buffer(lanes_->port(port), frames) : frames.size();
@@ -219,7 +218,7 @@ bool RoceTransport::accept(uint32_t port_index, const Frame& frame, Time now) no
     if (reception.outcome == AckOutcome::kImpliedNak) counters_->count_implied_nak(queue_pair);
   }
   if (requester.holds() & Requester::kOutOfCredits) ++counters_->details.out_of_credits;
-  after_step(queue_pair, now, deadline);
+  steps_->after(queue_pair, now, deadline);
 }
 
 void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
@@ -249,7 +248,7 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
     case ResponseOutcome::kFailed:
       break;
   }
-  after_step(queue_pair, now, deadline);
+  steps_->after(queue_pair, now, deadline);
 }
 
 void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
@@ -285,26 +284,8 @@ void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, 
     case Arrival::kDropped:
       break;
   }
-  owe_answer(queue_pair);
-  if (reception.arrival == Arrival::kRefused) fail_queue_pair(queue_pair);
-}
-
-// Queues what the responder owes, if the peer can be reached.
-void RoceTransport::owe_answer(uint32_t queue_pair) noexcept {
-  const QueuePairEnd& end = pairs_->ends[queue_pair];
-  if (end.link != LinkState::kOpen) return;
-  Responder& responder = pairs_->responders[queue_pair];
-  TransmitLane& lane = (*lanes_)[end.lane];
-  watch_->mark(end.lane);
-  if (responder.response_pending()) {
-    if (paced_) return offer_sender(queue_pair, last_now_);
-    lane.readers.push(queue_pair);
-  } else if (responder.reply_due(pairs_->responder_options()) && lane.answers.room() > 0) {
-    lane.answers.push({queue_pair, responder.take_reply()});
-  } else if (responder.reply_owed()) {
-    if (responder.reply_due(pairs_->responder_options())) ++counters_->details.answers_merged;
-    lane.repliers.push(queue_pair);
-  }
+  order_->owe_answer(queue_pair, last_now_);
+  if (reception.arrival == Arrival::kRefused) ending_->fail(queue_pair, last_now_);
 }
 
 }  // namespace rankwire

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "dataplane/protocol/rendezvous.h"
-#include "dataplane/roce/after_step.h"
+#include "dataplane/roce/transport.h"
 
 namespace rankwire {
 namespace {
@@ -39,7 +39,7 @@ void RoceTransport::transmit(uint32_t lane_index, Time now) noexcept {
   }
   if (const PrioritySet paused = port.pauses.paused(now); (paused | lane.paused()) != 0) [[unlikely]]
     lane.hold(paused, port.pauses.next_expiry(now));
-  if (paced_) release_paced(lane_index, now);
+  if (paced_) order_->release(lane_index, now);
   if (!lane.begin(now)) return;
   if (lane.pause_due <= now) transmit_pause(lane, port, now);
   if (lane.discovery_due <= now && lane.may_send(lane.priorities().discovery))
@@ -104,7 +104,7 @@ bool RoceTransport::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32
   counters_->count_request(queue_pair, run, shape.length());
   const Time deadline = requester.deadline();
   requester.sent(outbound_->pool, run, now);
-  if (run.ack_request) note_deadline(queue_pair, now, deadline);
+  if (run.ack_request) steps_->note_deadline(queue_pair, now, deadline);
   return true;
 }
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
-#include "dataplane/roce/after_step.h"
 
 namespace rankwire {
 namespace {
-
-constexpr size_t kDeliveries = 1024;
 
 ReliableOptions reliable_options_of(const RoceOptions& options) {
   ReliableOptions reliable = reliable_options(options.profile, options.mtu);
@@ -22,8 +19,7 @@ RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding
       reliable_(reliable_options_of(options)),
       bindings_(std::move(ports)),
       bells_(bells),
-      loop_(options.standstill, first_timeout(reliable_), bells == nullptr),
-      delivered_(kDeliveries) {}
+      loop_(options.standstill, first_timeout(reliable_), bells == nullptr) {}
 
 RoceTransport::~RoceTransport() {
   close();
@@ -31,8 +27,8 @@ RoceTransport::~RoceTransport() {
 
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   make_progress(now);
-  causes_.forget_events();
-  const size_t delivered = take_delivered(events);
+  accounts_.forget_events();
+  const size_t delivered = deliveries_->take(events);
   const size_t reported = delivered + report_finished(events.subspan(delivered));
   counters_->events += reported;
   return reported;
@@ -41,8 +37,7 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
 void RoceTransport::make_progress(Time now) noexcept {
   loop_.look(now);
   last_now_ = now;
-  while (!place_later_.empty() && delivered_.capacity() - delivered_.size() > kReceiveBurst)
-    place_early(place_later_.pop(), now);
+  while (!place_later_.empty() && deliveries_->room() > kReceiveBurst) place_early(place_later_.pop(), now);
   if (watch_->on()) {
     poll_due(now);
   } else {
@@ -53,12 +48,12 @@ void RoceTransport::make_progress(Time now) noexcept {
 
 void RoceTransport::poll_all(Time now) noexcept {
   for (uint32_t lane = 0; lane < lanes_->size(); ++lane) receive(lane, now);
-  expire(now);
+  steps_->expire(now);
   for (uint32_t lane = 0; lane < lanes_->size(); ++lane) transmit(lane, now);
 }
 
 bool RoceTransport::has_to_report() const noexcept {
-  return delivered_.size() > 0 || !place_later_.empty() || outbound_->any_ended() || !outbound_->pool.finished.empty();
+  return deliveries_->any() || !place_later_.empty() || outbound_->any_ended() || !outbound_->pool.finished.empty();
 }
 
 // When the lane has something to receive or to send, as far as it is known now.
@@ -75,74 +70,7 @@ Time RoceTransport::next_event() const noexcept {
   } else {
     for (uint32_t lane = 0; lane < lanes_->size(); ++lane) next = std::min(next, next_event_of(lane));
   }
-  return std::min(next, earliest_expiry(next));
-}
-
-// When the requester's deadline takes effect: a time-out later after a standstill.
-Time RoceTransport::expiry(uint32_t queue_pair) const noexcept {
-  const Requester& requester = pairs_->requesters[queue_pair];
-  const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
-  return is_timeout ? std::max(requester.deadline(), loop_.hold_until()) : requester.deadline();
-}
-
-// When the first deadline takes effect, if that is `before`; otherwise no earlier.
-Time RoceTransport::earliest_expiry(Time before) const noexcept {
-  return deadlines_.earliest(before, [this](uint32_t queue_pair) { return expiry(queue_pair); });
-}
-
-void RoceTransport::expire(Time now) noexcept {
-  while (earliest_expiry(now + Duration(1)) <= now) {
-    const uint32_t queue_pair = deadlines_.next([this](uint32_t armed) { return expiry(armed); });
-    const Time deadline = pairs_->requesters[queue_pair].deadline();
-    if (pairs_->requesters[queue_pair].expire(outbound_->pool) != AckOutcome::kResumed) {
-      counters_->count_timeout(queue_pair);
-      if (paced_) paced_->control().rewound(queue_pair, now);
-      if (causes_.on()) causes_.blame(queue_pair, Cause::kRecovering);
-    }
-    after_step(queue_pair, now, deadline);
-  }
-}
-
-// What `after_step` leaves to be done for requesters that have failed, or whose sending something else looks at, too.
-void RoceTransport::after_watched_step(uint32_t queue_pair, Time now) noexcept {
-  const Requester& requester = pairs_->requesters[queue_pair];
-  const QueuePairEnd& end = pairs_->ends[queue_pair];
-  if (requester.state() == Requester::State::kError) return fail_connection(queue_pair);
-  if (requester.can_send(reliable_) && end.link == LinkState::kOpen) {
-    if (paced_) {
-      offer_sender(queue_pair, now);
-    } else {
-      (*lanes_)[end.lane].senders.push(queue_pair);
-    }
-  }
-  if (causes_.on()) note_cause(queue_pair, now);
-}
-
-// A requester has given up. Its peer would never hear of that on the wire, nor would a message's other parts make sense
-// without this one: as a connection manager would, it ends all queue pairs that carry the same messages.
-void RoceTransport::fail_connection(uint32_t queue_pair) noexcept {
-  const ConnectionEnds& ends = pairs_->connections[pairs_->ends[queue_pair].connection.value];
-  const uint32_t members = pairs_->is_split(ends) ? options_.queue_pairs : 1;
-  for (const uint32_t side : {ends.source, ends.destination}) {
-    if (side == kNone) continue;
-    const uint32_t first = members > 1 ? side : side + pairs_->ends[queue_pair].member;
-    for (uint32_t i = 0; i < members; ++i) fail_queue_pair(first + i);
-  }
-  if (members > 1) assembly_.forget(pairs_->ends[queue_pair].connection);
-}
-
-// IBTA 10.3.1: the error state is the queue pair's, not one half's. It drops what arrives.
-void RoceTransport::fail_queue_pair(uint32_t queue_pair) noexcept {
-  QueuePairEnd& end = pairs_->ends[queue_pair];
-  if (end.failed) return;
-  end.failed = true;
-  deadlines_.disarm(queue_pair);
-  if (early_) drop_early(queue_pair);
-  if (causes_.on()) causes_.note(queue_pair, std::nullopt, last_now_, time_paused(queue_pair, last_now_));
-  if (pairs_->requesters[queue_pair].state() != Requester::State::kError)
-    pairs_->requesters[queue_pair].fail(outbound_->pool, Failure::kFlushed);
-  const Failure failure = end.link == LinkState::kUnreachable ? Failure::kUnreachable : Failure::kFlushed;
-  outbound_->close_offers(queue_pair, failure);
+  return std::min(next, steps_->earliest_expiry(next));
 }
 
 TransportCounters RoceTransport::counters() const {
@@ -190,8 +118,7 @@ std::vector<PortLatency> RoceTransport::latencies() const {
 
 void RoceTransport::close() noexcept {
   if (!lanes_) return;
-  if (early_)
-    for (uint32_t i = 0; i < pairs_->size(); ++i) drop_early(i);
+  for (uint32_t i = 0; i < pairs_->size(); ++i) ending_->drop_early(i);
   lanes_->close();
 }
 

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "base/index_queue.h"
-#include "base/spsc_ring.h"
 #include "base/transport.h"
 #include "dataplane/congestion/paced_senders.h"
 #include "dataplane/neighbours/neighbours.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
-#include "dataplane/protocol/message_assembly.h"
 #include "dataplane/protocol/rendezvous.h"
 #include "dataplane/roce/cause_accounts.h"
+#include "dataplane/roce/cause_watch.h"
+#include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/early_packets.h"
 #include "dataplane/roce/lane_watch.h"
 #include "dataplane/roce/lanes.h"
@@ -30,11 +30,14 @@
 #include "dataplane/roce/packet_codec.h"
 #include "dataplane/roce/port.h"
 #include "dataplane/roce/queue_pair.h"
+#include "dataplane/roce/queue_pair_ending.h"
 #include "dataplane/roce/queue_pairs.h"
 #include "dataplane/roce/receive_batch.h"
 #include "dataplane/roce/request_writer.h"
 #include "dataplane/roce/requester_deadlines.h"
+#include "dataplane/roce/requester_steps.h"
 #include "dataplane/roce/roce_counters.h"
+#include "dataplane/roce/send_order.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "dataplane/wire/packet.h"
 
@@ -124,20 +127,10 @@ class RoceTransport final : public Transport {
   void on_mark(uint32_t queue_pair, Time arrival) noexcept;
   void on_notification(uint32_t queue_pair, Time now) noexcept;
   void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
-  void offer_sender(uint32_t queue_pair, Time now) noexcept;
-  void place_sender(uint32_t queue_pair, Time now) noexcept;
-  void release_paced(uint32_t lane, Time now) noexcept;
   void transmit_notifications(uint32_t lane, Time now) noexcept;
   bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
   bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   std::string describe_control(uint32_t queue_pair) const;
-
-  // causes.cc
-  Duration time_paused(uint32_t queue_pair, Time now) const noexcept;
-  Cause cause_of(uint32_t queue_pair) const noexcept;
-  void note_cause(uint32_t queue_pair, Time now) noexcept;
-  void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
-  TimeByCause take_share(uint32_t queue_pair) noexcept;
 
   // describe.cc
   std::vector<uint64_t> packets_under_way() const;
@@ -173,12 +166,10 @@ class RoceTransport final : public Transport {
   bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
   EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
   void place_early(uint32_t queue_pair, Time arrival) noexcept;
-  void drop_early(uint32_t queue_pair) noexcept;
   void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
                           Time now) noexcept;
   void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
   void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-  void owe_answer(uint32_t queue_pair) noexcept;
 
   // deliver.cc
   bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
@@ -195,10 +186,7 @@ class RoceTransport final : public Transport {
   void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
                   Time arrival) noexcept;
   std::optional<Event> fail_get(const OutboundMessage& request) noexcept;
-  void deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept;
-  std::optional<Event> complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept;
   void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
-  size_t take_delivered(std::span<Event> events) noexcept;
 
   // ahead.cc
   void run_lanes(Time next, Time end) noexcept;
@@ -215,14 +203,6 @@ class RoceTransport final : public Transport {
   void poll_all(Time now) noexcept;
   bool has_to_report() const noexcept;
   Time next_event_of(uint32_t lane) const noexcept;
-  Time expiry(uint32_t queue_pair) const noexcept;
-  Time earliest_expiry(Time before) const noexcept;
-  void expire(Time now) noexcept;
-  void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
-  void after_watched_step(uint32_t queue_pair, Time now) noexcept;
-  void fail_connection(uint32_t queue_pair) noexcept;
-  void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept;
-  void fail_queue_pair(uint32_t queue_pair) noexcept;
 
   // transmit.cc
   void transmit(uint32_t lane, Time now) noexcept;
@@ -253,7 +233,6 @@ class RoceTransport final : public Transport {
   // answer.cc
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
   bool transmit_reader(TransmitLane& lane, Time now) noexcept;
-  bool owes_response(uint32_t queue_pair) const noexcept;
   uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
   void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, FrameBuffers buffers,
                       const FramePort::Capabilities& port) noexcept;
@@ -274,7 +253,7 @@ class RoceTransport final : public Transport {
   Latencies latencies_;
   NextHopLinks hops_;  // with NeighbourMode::kResolve
   RequesterDeadlines deadlines_;
-  CauseAccounts causes_;  // with CauseRecording::kOn
+  CauseAccounts accounts_;  // with CauseRecording::kOn
 
   std::unique_ptr<PacedSenders> paced_;  // with congestion control
   std::optional<MarkResponder> marks_;   // where marked packets are answered
@@ -286,8 +265,12 @@ class RoceTransport final : public Transport {
   ReceiveBatch batch_;
   std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
   IndexQueue place_later_;             // queue pairs with some that the application had no room for
-  MessageAssembly assembly_{0};
-  SpscRing<Delivery> delivered_;
+
+  std::optional<CauseWatch> causes_;
+  std::optional<SendOrder> order_;
+  std::optional<Deliveries> deliveries_;
+  std::optional<QueuePairEnding> ending_;
+  std::optional<RequesterSteps> steps_;
 };
 
 inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "dataplane/roce/after_step.h"
+#include "dataplane/roce/transport.h"
 
 namespace rankwire {
 namespace {
@@ -200,7 +200,7 @@ bool RoceTransport::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint
       break;
     }
   }
-  if (causes_.on()) note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
+  if (causes_->on()) causes_->note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
   return has_frames;
 }
 
@@ -240,7 +240,7 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
   writer.write_message(path, message, pairs_->ends[queue_pair].remote, requester.next_psn(), buffers,
                        lane.capabilities());
   requester.message_sent(outbound_->pool, now);
-  note_deadline(queue_pair, now, deadline);
+  steps_->note_deadline(queue_pair, now, deadline);
 }
 
 // Makes new packets, the first or the last of a message among them, or not, in all of the buffers.
@@ -266,7 +266,7 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
     writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
   if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());
   requester.new_packets_sent(outbound_->pool, count, now);
-  if (last > 0) note_deadline(queue_pair, now, deadline);
+  if (last > 0) steps_->note_deadline(queue_pair, now, deadline);
 }
 
 // The same of the one packet that is a message's first or last; whether the queue pair can go on.
@@ -287,7 +287,7 @@ bool RoceTransport::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
     stage_data(lane, 1, codec_->writer.last_shape(path, message));
     codec_->writer.write_last(path, message, requester.next_psn(), buffer, port);
     requester.new_packets_sent(outbound_->pool, 1, now);
-    note_deadline(queue_pair, now, deadline);
+    steps_->note_deadline(queue_pair, now, deadline);
   }
   return requester.can_send(reliable_);
 }
