@@ -41,6 +41,10 @@ void RoceTransport::make_parts(const TransportPlan& plan) {
                   early_ ? &*early_ : nullptr);
   steps_.emplace(reliable_, loop_, *pairs_, *lanes_, *watch_, *outbound_, deadlines_, paced_.get(), *causes_, *order_,
                  *ending_, *counters_);
+  poster_.emplace(options_, *pairs_, *outbound_, *causes_, *steps_, *counters_);
+  rendezvous_.emplace(options_, *pairs_, *lanes_, *outbound_, *poster_, *deliveries_, latencies_, *counters_);
+  messages_.emplace(options_, *pairs_, *lanes_, *outbound_, *deliveries_, *rendezvous_, latencies_, *counters_);
+  reports_.emplace(options_, *pairs_, *outbound_, accounts_, *causes_, *rendezvous_, *counters_);
 }
 
 std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {

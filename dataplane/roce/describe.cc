@@ -13,20 +13,6 @@ double milliseconds_of(Duration duration) {
 
 }  // namespace
 
-// Data packets of requests that have not been counted because they have not been reported, by queue pair.
-std::vector<uint64_t> RoceTransport::packets_under_way() const {
-  std::vector<uint64_t> packets(pairs_->size());
-  const auto add = [&](uint32_t slot) {
-    for (; slot != OutboundMessage::kNone; slot = outbound_->pool.messages[slot].next) {
-      const OutboundMessage& request = outbound_->pool.messages[slot];
-      packets[request.queue_pair] += packets_of_request(request);
-    }
-  };
-  add(outbound_->pool.finished.head);
-  for (const Requester& requester : pairs_->requesters) add(requester.oldest_message());
-  return packets;
-}
-
 RdmaCounters RoceTransport::rdma_of(PortId port) const {
   RdmaCounters sum;
   for (uint32_t i = 0; i < pairs_->size(); ++i)
@@ -36,7 +22,7 @@ RdmaCounters RoceTransport::rdma_of(PortId port) const {
 
 std::vector<FlowCounters> RoceTransport::flows() const {
   if (!pairs_) return {};
-  const std::vector<uint64_t> under_way = packets_under_way();
+  const std::vector<uint64_t> under_way = reports_->packets_under_way();
   std::vector<FlowCounters> flows;
   for (size_t c = 0; c < pairs_->connections.size(); ++c) {
     const ConnectionEnds& ends = pairs_->connections[c];

@@ -228,7 +228,7 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
   const ReadReception reception = requester.respond(outbound_->pool, now, packet);
   switch (reception.outcome) {
     case ResponseOutcome::kAccepted:
-      on_fetched(queue_pair, packet, reception, arrival);
+      rendezvous_->on_fetched(queue_pair, packet, reception, arrival, last_now_);
       break;
     case ResponseOutcome::kDuplicate:
       ++counters_->totals.duplicate_packets;
@@ -254,7 +254,7 @@ void RoceTransport::on_response(uint32_t queue_pair, const ParsedPacket& packet,
 void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
   const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.failed) return;
-  if (!admits(end, packet)) {
+  if (!messages_->admits(queue_pair, packet)) {
     ++counters_->details.not_admitted;
     return;
   }
@@ -263,9 +263,9 @@ void RoceTransport::on_request(uint32_t queue_pair, const ParsedPacket& packet, 
   switch (reception.arrival) {
     case Arrival::kAccepted:
       if (reception.verb == Verb::kRead) {
-        on_read(queue_pair, reception, arrival);
+        messages_->on_read(queue_pair, reception, arrival);
       } else {
-        on_payload(queue_pair, packet, reception, arrival);
+        messages_->on_payload(queue_pair, packet, reception, arrival, last_now_);
       }
       break;
     case Arrival::kDuplicate:

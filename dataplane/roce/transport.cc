@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace rankwire {
 namespace {
 
@@ -25,11 +24,16 @@ RoceTransport::~RoceTransport() {
   close();
 }
 
+size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
+  last_now_ = now;
+  return poster_->post(now, messages);
+}
+
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
   make_progress(now);
   accounts_.forget_events();
   const size_t delivered = deliveries_->take(events);
-  const size_t reported = delivered + report_finished(events.subspan(delivered));
+  const size_t reported = delivered + reports_->take(events.subspan(delivered), now);
   counters_->events += reported;
   return reported;
 }
@@ -53,7 +57,7 @@ void RoceTransport::poll_all(Time now) noexcept {
 }
 
 bool RoceTransport::has_to_report() const noexcept {
-  return deliveries_->any() || !place_later_.empty() || outbound_->any_ended() || !outbound_->pool.finished.empty();
+  return deliveries_->any() || !place_later_.empty() || reports_->any();
 }
 
 // When the lane has something to receive or to send, as far as it is known now.

@@ -14,7 +14,6 @@
 #include "dataplane/neighbours/neighbours.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
-#include "dataplane/protocol/rendezvous.h"
 #include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/cause_watch.h"
 #include "dataplane/roce/deliveries.h"
@@ -24,6 +23,7 @@
 #include "dataplane/roce/latencies.h"
 #include "dataplane/roce/loop_watch.h"
 #include "dataplane/roce/mark_responder.h"
+#include "dataplane/roce/message_receiver.h"
 #include "dataplane/roce/next_hop_links.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/outbound_messages.h"
@@ -33,11 +33,14 @@
 #include "dataplane/roce/queue_pair_ending.h"
 #include "dataplane/roce/queue_pairs.h"
 #include "dataplane/roce/receive_batch.h"
+#include "dataplane/roce/rendezvous.h"
+#include "dataplane/roce/request_poster.h"
 #include "dataplane/roce/request_writer.h"
 #include "dataplane/roce/requester_deadlines.h"
 #include "dataplane/roce/requester_steps.h"
 #include "dataplane/roce/roce_counters.h"
 #include "dataplane/roce/send_order.h"
+#include "dataplane/roce/sent_reports.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "dataplane/wire/packet.h"
 
@@ -133,7 +136,6 @@ class RoceTransport final : public Transport {
   std::string describe_control(uint32_t queue_pair) const;
 
   // describe.cc
-  std::vector<uint64_t> packets_under_way() const;
   RdmaCounters rdma_of(PortId port) const;
   std::string describe_sender(uint32_t queue_pair) const;
   std::string describe_receiver(uint32_t queue_pair) const;
@@ -141,19 +143,6 @@ class RoceTransport final : public Transport {
   std::string describe_side(uint32_t first, Side side) const;
 
   // post.cc
-  void take(Time now, const Message& message) noexcept;
-  void post_parts(OutboundMessage part, uint32_t parts) noexcept;
-  void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
-  void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
-  void post_data(uint32_t slot, uint32_t offset) noexcept;
-  void post_request(const OutboundMessage& request) noexcept;
-  void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
-  size_t report_finished(std::span<Event> events) noexcept;
-  size_t settle(uint32_t slot, std::span<Event> events) noexcept;
-  uint64_t packets_of_request(const OutboundMessage& request) const noexcept;
-  void count_sent(const OutboundMessage& request) noexcept;
-  void count_end(const Event& event) noexcept;
-  void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
 
   // receive.cc
   void receive(uint32_t lane, Time now) noexcept;
@@ -172,21 +161,6 @@ class RoceTransport final : public Transport {
   void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
 
   // deliver.cc
-  bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
-  bool may_be_segment(Verb verb) const noexcept;
-  void on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
-  void on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
-  void on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
-  void end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept;
-  ReceivedPart end_reception(uint32_t queue_pair, Time arrival) noexcept;
-  void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-  void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
-  bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
-  bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
-  void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
-                  Time arrival) noexcept;
-  std::optional<Event> fail_get(const OutboundMessage& request) noexcept;
-  void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
 
   // ahead.cc
   void run_lanes(Time next, Time end) noexcept;
@@ -271,6 +245,10 @@ class RoceTransport final : public Transport {
   std::optional<Deliveries> deliveries_;
   std::optional<QueuePairEnding> ending_;
   std::optional<RequesterSteps> steps_;
+  std::optional<RequestPoster> poster_;
+  std::optional<Rendezvous> rendezvous_;
+  std::optional<MessageReceiver> messages_;
+  std::optional<SentReports> reports_;
 };
 
 inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
