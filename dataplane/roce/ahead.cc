@@ -3,13 +3,14 @@
 
 #include "dataplane/ports/fetch.h"
 #include "dataplane/roce/fetch.h"
+#include "dataplane/roce/transport.h"
 
 namespace rankwire {
 
 [[gnu::always_inline]] inline void RoceTransport::fetch_lane(uint32_t lane) const noexcept {
   (*lanes_)[lane].fetch();
   // What every transmission looks at.
-  const Port* const port = &lanes_->port_of(lane);
+  const RocePort* const port = &lanes_->port_of(lane);
   __builtin_prefetch(&port->neighbours);
   __builtin_prefetch(bindings_[lane].port, 1);
 }
@@ -43,7 +44,7 @@ namespace rankwire {
     fetch_sender(lane);
   } else {
     const Frame* frame = nullptr;
-    for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame);
+    for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame, *pairs_);
     const IndexQueue& senders = (*lanes_)[lane].senders;
     if (!senders.empty()) pairs_->requesters[senders.front()].fetch(outbound_->pool);
   }
@@ -90,7 +91,7 @@ Time RoceTransport::next_report_of(uint32_t lane) const noexcept {
 
 void RoceTransport::poll_due(Time now) noexcept {
   watch_->hear([this](uint32_t lane) { return next_report_of(lane); });
-  watch_->agenda().begin(now, [&](uint32_t lane) { receive(lane, now); });
+  watch_->agenda().begin(now, [&](uint32_t lane) { receiver_->receive(lane, now); });
   while (watch_->reports().next() <= now) {
     const uint32_t lane = watch_->reports().first();
     const Time next = next_report_of(lane);
@@ -100,7 +101,7 @@ void RoceTransport::poll_due(Time now) noexcept {
   steps_->expire(now);
   watch_->agenda().take(
       [&](uint32_t lane) {
-        transmit(lane, now);
+        transmitter_->transmit(lane, now);
         return next_event_of(lane);
       },
       [](uint32_t, size_t) {});
@@ -145,8 +146,8 @@ Time RoceTransport::run_lane(uint32_t lane, Time end) noexcept {
   Time next;
   while ((next = next_event_of(lane)) < end) {
     last_now_ = std::max(last_now_, next);
-    receive(lane, last_now_);
-    transmit(lane, last_now_);
+    receiver_->receive(lane, last_now_);
+    transmitter_->transmit(lane, last_now_);
   }
   return next;
 }

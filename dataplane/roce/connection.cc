@@ -18,8 +18,6 @@ std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
 void RoceTransport::make_parts(const TransportPlan& plan) {
   const MessageRoom room(options_, plan.messages_in_flight);
   codec_.emplace(options_);
-  short_way_ = codec_->writer.has_short_way();
-  joins_turns_ = short_way_ && options_.causes == CauseRecording::kOff;
   pairs_.emplace(options_, plan, bindings_, room.offers);
   const uint32_t queue_pairs = pairs_->size();
   lanes_.emplace(options_, bindings_, *pairs_, bells_ != nullptr);
@@ -32,19 +30,29 @@ void RoceTransport::make_parts(const TransportPlan& plan) {
   counters_.emplace(queue_pairs, paced_ || marks_, options_.verb == DataVerb::kRead);
   outbound_.emplace(reliable_, room, queue_pairs);
   early_.reset();
-  place_later_ = IndexQueue(options_.out_of_order > 0 ? queue_pairs : 0);
   if (options_.out_of_order > 0) early_.emplace(queue_pairs, lanes_->size(), options_.out_of_order);
+  EarlyPackets* const early = early_ ? &*early_ : nullptr;
   causes_.emplace(reliable_, *pairs_, *lanes_, paced_.get(), accounts_);
   order_.emplace(reliable_, *pairs_, *lanes_, *watch_, paced_.get(), *causes_, *counters_);
   deliveries_.emplace(options_, *pairs_, *counters_, room.assembled);
-  ending_.emplace(options_, *pairs_, *lanes_, deadlines_, *outbound_, *causes_, *deliveries_,
-                  early_ ? &*early_ : nullptr);
+  ending_.emplace(options_, *pairs_, *lanes_, deadlines_, *outbound_, *causes_, *deliveries_, early);
   steps_.emplace(reliable_, loop_, *pairs_, *lanes_, *watch_, *outbound_, deadlines_, paced_.get(), *causes_, *order_,
                  *ending_, *counters_);
   poster_.emplace(options_, *pairs_, *outbound_, *causes_, *steps_, *counters_);
   rendezvous_.emplace(options_, *pairs_, *lanes_, *outbound_, *poster_, *deliveries_, latencies_, *counters_);
   messages_.emplace(options_, *pairs_, *lanes_, *outbound_, *deliveries_, *rendezvous_, latencies_, *counters_);
   reports_.emplace(options_, *pairs_, *outbound_, accounts_, *causes_, *rendezvous_, *counters_);
+  links_.emplace(options_, *pairs_, *lanes_, hops_, *outbound_, *order_, *steps_);
+  if (marks_) notices_.emplace(options_.profile.notification_hop_limit, *pairs_, *lanes_, *watch_, *marks_, *counters_);
+  NotificationSender* const notices = notices_ ? &*notices_ : nullptr;
+  requests_.emplace(*pairs_, *lanes_, early, *deliveries_, *messages_, *order_, *ending_, *counters_);
+  answers_.emplace(options_, *pairs_, *outbound_, paced_.get(), *steps_, *rendezvous_, latencies_, *counters_);
+  receiver_.emplace(options_, *codec_, *pairs_, *lanes_, *deliveries_, *requests_, *answers_, notices, *counters_);
+  answer_sender_.emplace(options_, *codec_, *pairs_, *outbound_, *order_, *counters_);
+  request_sender_.emplace(reliable_, *codec_, *pairs_, *outbound_, *causes_, *steps_, *counters_);
+  turns_.emplace(options_, reliable_, *codec_, *pairs_, *outbound_, *request_sender_);
+  transmitter_.emplace(options_, reliable_, *pairs_, *lanes_, paced_.get(), *order_, *answer_sender_, *request_sender_,
+                       *turns_, notices, *counters_);
 }
 
 std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
@@ -61,7 +69,7 @@ std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> rem
 
 std::string RoceTransport::connect_queue_pair(uint32_t queue_pair, const EndPoint* peer) {
   std::string reason = pairs_->connect(queue_pair, peer, codec_->pattern_icrc);
-  if (reason.empty() && options_.neighbours == NeighbourMode::kResolve) return resolve_next_hop(queue_pair);
+  if (reason.empty() && options_.neighbours == NeighbourMode::kResolve) return links_->resolve(queue_pair);
   return reason;
 }
 

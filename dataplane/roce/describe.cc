@@ -82,9 +82,9 @@ std::string RoceTransport::describe_wait(uint32_t queue_pair) const {
   const Requester& requester = pairs_->requesters[queue_pair];
   const QueuePairEnd& end = pairs_->ends[queue_pair];
   if (end.link == LinkState::kUnconnected) return "not connected";
-  if (end.link == LinkState::kUnreachable) return "in the error state: " + next_hop_state(queue_pair);
+  if (end.link == LinkState::kUnreachable) return "in the error state: " + links_->state_of(queue_pair);
   if (requester.state() == Requester::State::kError) return "in the error state";
-  if (end.link == LinkState::kResolving) return "waiting for its next hop: " + next_hop_state(queue_pair);
+  if (end.link == LinkState::kResolving) return "waiting for its next hop: " + links_->state_of(queue_pair);
   if (requester.idle())
     return outbound_->oldest_offer(queue_pair) == kNone
                ? "idle"
@@ -131,7 +131,7 @@ std::string RoceTransport::describe_receiver(uint32_t queue_pair) const {
   if (end.failed && responder.state() == Responder::State::kError)
     return text + ", in the error state: it refused a request";
   if (end.failed) return text + ", in the error state";
-  if (end.link != LinkState::kOpen) return text + ", its next hop: " + next_hop_state(queue_pair);
+  if (end.link != LinkState::kOpen) return text + ", its next hop: " + links_->state_of(queue_pair);
   if (!pairs_->requesters[queue_pair].idle() && options_.verb == DataVerb::kRead)
     text += ", fetching: " + describe_wait(queue_pair);
   return text;

@@ -41,23 +41,23 @@ size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
 void RoceTransport::make_progress(Time now) noexcept {
   loop_.look(now);
   last_now_ = now;
-  while (!place_later_.empty() && deliveries_->room() > kReceiveBurst) place_early(place_later_.pop(), now);
+  requests_->place_waiting(now);
   if (watch_->on()) {
     poll_due(now);
   } else {
     poll_all(now);
   }
-  if (options_.neighbours == NeighbourMode::kResolve) follow_next_hops();
+  if (options_.neighbours == NeighbourMode::kResolve) links_->follow(now);
 }
 
 void RoceTransport::poll_all(Time now) noexcept {
-  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) receive(lane, now);
+  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) receiver_->receive(lane, now);
   steps_->expire(now);
-  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) transmit(lane, now);
+  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) transmitter_->transmit(lane, now);
 }
 
 bool RoceTransport::has_to_report() const noexcept {
-  return deliveries_->any() || !place_later_.empty() || reports_->any();
+  return deliveries_->any() || requests_->any_waiting() || reports_->any();
 }
 
 // When the lane has something to receive or to send, as far as it is known now.
@@ -75,6 +75,14 @@ Time RoceTransport::next_event() const noexcept {
     for (uint32_t lane = 0; lane < lanes_->size(); ++lane) next = std::min(next, next_event_of(lane));
   }
   return std::min(next, steps_->earliest_expiry(next));
+}
+
+bool RoceTransport::ready() const noexcept {
+  return links_->ready();
+}
+
+std::vector<ConnectFailure> RoceTransport::not_ready() const {
+  return links_->not_ready();
 }
 
 TransportCounters RoceTransport::counters() const {
@@ -103,10 +111,10 @@ std::vector<PortCounters> RoceTransport::ports() const {
     counters.port = bindings_[lane].id;
     counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
     if (!lanes_) continue;
-    const Port& port = lanes_->port_of(lane);
+    const RocePort& port = lanes_->port_of(lane);
     if (!counters.hardware_time) counters.arrival_error = loop_.intervals().quantile(0.5);
     if (port.first_lane != lane) continue;
-    add_pauses(port, counters);
+    port.add_pauses(counters, last_now_);
     counters.rdma = rdma_of(port.id);
     counters.rx_icrc_encapsulated = port.icrc_errors;
   }

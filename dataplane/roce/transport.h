@@ -14,17 +14,23 @@
 #include "dataplane/neighbours/neighbours.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
+#include "dataplane/roce/answer_receiver.h"
+#include "dataplane/roce/answer_sender.h"
 #include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/cause_watch.h"
 #include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/early_packets.h"
+#include "dataplane/roce/frame_receiver.h"
+#include "dataplane/roce/lane_transmitter.h"
 #include "dataplane/roce/lane_watch.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/latencies.h"
+#include "dataplane/roce/link_keeper.h"
 #include "dataplane/roce/loop_watch.h"
 #include "dataplane/roce/mark_responder.h"
 #include "dataplane/roce/message_receiver.h"
 #include "dataplane/roce/next_hop_links.h"
+#include "dataplane/roce/notification_sender.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/outbound_messages.h"
 #include "dataplane/roce/packet_codec.h"
@@ -35,6 +41,9 @@
 #include "dataplane/roce/receive_batch.h"
 #include "dataplane/roce/rendezvous.h"
 #include "dataplane/roce/request_poster.h"
+#include "dataplane/roce/request_receiver.h"
+#include "dataplane/roce/request_sender.h"
+#include "dataplane/roce/request_turns.h"
 #include "dataplane/roce/request_writer.h"
 #include "dataplane/roce/requester_deadlines.h"
 #include "dataplane/roce/requester_steps.h"
@@ -94,14 +103,6 @@ class RoceTransport final : public Transport {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kReceiveBurst = ReceiveBatch::kFrames;
-
-  using Port = RocePort;
-  /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
-  struct ReceivedRun {
-    uint32_t queue_pair;
-    uint32_t count;
-  };
 
   // options.cc
   void check_plan(const TransportPlan& plan) const;
@@ -111,28 +112,10 @@ class RoceTransport final : public Transport {
   void make_parts(const TransportPlan& plan);
   std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer);
 
-  // neighbours.cc
-  std::string resolve_next_hop(uint32_t queue_pair);
-  void follow_next_hops() noexcept;
-  void update_link(uint32_t queue_pair, const NextHop& hop) noexcept;
-  std::string next_hop_state(uint32_t queue_pair) const;
-
-  // pause.cc
-  bool accept_pause(Port& port, const Frame& frame) noexcept;
-  size_t keep_in_buffer(Port& port, std::span<Frame> frames) noexcept;
-  void transmit_pause(TransmitLane& lane, Port& port, Time now) noexcept;
-  void add_pauses(const Port& port, PortCounters& counters) const;
-
   // congestion.cc
   const CongestionOptions& congestion_options_of(const Connection& connection) const;
   void make_congestion_control(const TransportPlan& plan);
   std::vector<uint32_t> notification_groups() const;
-  void on_mark(uint32_t queue_pair, Time arrival) noexcept;
-  void on_notification(uint32_t queue_pair, Time now) noexcept;
-  void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
-  void transmit_notifications(uint32_t lane, Time now) noexcept;
-  bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
-  bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
   std::string describe_control(uint32_t queue_pair) const;
 
   // describe.cc
@@ -141,26 +124,6 @@ class RoceTransport final : public Transport {
   std::string describe_receiver(uint32_t queue_pair) const;
   std::string describe_wait(uint32_t queue_pair) const;
   std::string describe_side(uint32_t first, Side side) const;
-
-  // post.cc
-
-  // receive.cc
-  void receive(uint32_t lane, Time now) noexcept;
-  uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
-  uint32_t prefetch_state(const Frame& frame) const noexcept;
-  size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
-  bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
-  size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
-  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
-  bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
-  EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
-  void place_early(uint32_t queue_pair, Time arrival) noexcept;
-  void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
-                          Time now) noexcept;
-  void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
-  void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-
-  // deliver.cc
 
   // ahead.cc
   void run_lanes(Time next, Time end) noexcept;
@@ -177,39 +140,6 @@ class RoceTransport final : public Transport {
   void poll_all(Time now) noexcept;
   bool has_to_report() const noexcept;
   Time next_event_of(uint32_t lane) const noexcept;
-
-  // transmit.cc
-  void transmit(uint32_t lane, Time now) noexcept;
-  void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
-  bool transmit_next(TransmitLane& lane, Time now) noexcept;
-  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
-
-  // turns.cc
-  using FrameBuffers = std::span<const FrameBuffer>;
-  template <class Queue>
-  void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
-                  uint32_t turn) const noexcept;
-  template <class Queue>
-  void end_turn(Queue& senders, bool goes_on) const noexcept;
-  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
-  uint32_t transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  uint32_t transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  uint32_t transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
-  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void transmit_message(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  bool transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer, Time now) noexcept;
-
-  // answer.cc
-  bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
-  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, FrameBuffers buffers,
-                      const FramePort::Capabilities& port) noexcept;
 
   const RoceOptions options_;
   const ReliableOptions reliable_;
@@ -233,12 +163,8 @@ class RoceTransport final : public Transport {
   std::optional<MarkResponder> marks_;   // where marked packets are answered
 
   std::optional<OutboundMessages> outbound_;
-  bool short_way_ = false;    // for new packets: RequestWriter::has_short_way
-  bool joins_turns_ = false;  // short_way_, and nobody asks which packet was whose
 
-  ReceiveBatch batch_;
   std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
-  IndexQueue place_later_;             // queue pairs with some that the application had no room for
 
   std::optional<CauseWatch> causes_;
   std::optional<SendOrder> order_;
@@ -249,11 +175,15 @@ class RoceTransport final : public Transport {
   std::optional<Rendezvous> rendezvous_;
   std::optional<MessageReceiver> messages_;
   std::optional<SentReports> reports_;
+  std::optional<LinkKeeper> links_;
+  std::optional<NotificationSender> notices_;  // where marked packets are answered
+  std::optional<RequestReceiver> requests_;
+  std::optional<AnswerReceiver> answers_;
+  std::optional<FrameReceiver> receiver_;
+  std::optional<AnswerSender> answer_sender_;
+  std::optional<RequestSender> request_sender_;
+  std::optional<RequestTurns> turns_;
+  std::optional<LaneTransmitter> transmitter_;
 };
-
-inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
-  lane.stage(packets, shape);
-  counters_->count_data(packets, shape.length());
-}
 
 }  // namespace rankwire
