@@ -1,137 +1,115 @@
 #include "dataplane/roce/transport.h"
 
-#include <algorithm>
+#include <utility>
+
+#include "dataplane/roce/parts.h"
 
 namespace rankwire {
-namespace {
-
-ReliableOptions reliable_options_of(const RoceOptions& options) {
-  ReliableOptions reliable = reliable_options(options.profile, options.mtu);
-  if (follows_acknowledgements(options)) reliable.ack_every = 1;
-  return reliable;
-}
-
-}  // namespace
 
 RoceTransport::RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells)
-    : options_(options),
-      reliable_(reliable_options_of(options)),
-      bindings_(std::move(ports)),
-      bells_(bells),
-      loop_(options.standstill, first_timeout(reliable_), bells == nullptr) {}
+    : options_(options), bindings_(std::move(ports)), bells_(bells) {}
 
 RoceTransport::~RoceTransport() {
   close();
 }
 
-size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
-  last_now_ = now;
-  return poster_->post(now, messages);
+std::vector<EndPoint> RoceTransport::prepare(const TransportPlan& plan) {
+  check_options(options_);
+  check_plan(options_, bindings_, plan);
+  parts_ = std::make_unique<RoceParts>(options_, bindings_, bells_, plan);
+  std::vector<EndPoint> ends;
+  for (uint32_t i = 0; i < parts_->pairs.size(); ++i) ends.push_back(parts_->pairs.end_point(i));
+  return ends;
 }
 
-size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
-  make_progress(now);
-  accounts_.forget_events();
-  const size_t delivered = deliveries_->take(events);
-  const size_t reported = delivered + reports_->take(events.subspan(delivered), now);
-  counters_->events += reported;
-  return reported;
-}
-
-void RoceTransport::make_progress(Time now) noexcept {
-  loop_.look(now);
-  last_now_ = now;
-  requests_->place_waiting(now);
-  if (watch_->on()) {
-    poll_due(now);
-  } else {
-    poll_all(now);
+std::vector<ConnectFailure> RoceTransport::connect(std::span<const EndPoint> remote) {
+  QueuePairs& pairs = parts_->pairs;
+  const std::vector<const EndPoint*> peers = pairs.peers_among(remote);
+  std::vector<ConnectFailure> failures;
+  for (uint32_t i = 0; i < pairs.size(); ++i) {
+    std::string reason = pairs.connect(i, peers[i], parts_->codec.pattern_icrc);
+    if (reason.empty() && options_.neighbours == NeighbourMode::kResolve) reason = parts_->links.resolve(i);
+    const ConnectionId connection = pairs.ends[i].connection;
+    if (reason.empty() || (!failures.empty() && failures.back().connection == connection)) continue;
+    failures.push_back({connection, std::move(reason)});
   }
-  if (options_.neighbours == NeighbourMode::kResolve) links_->follow(now);
-}
-
-void RoceTransport::poll_all(Time now) noexcept {
-  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) receiver_->receive(lane, now);
-  steps_->expire(now);
-  for (uint32_t lane = 0; lane < lanes_->size(); ++lane) transmitter_->transmit(lane, now);
-}
-
-bool RoceTransport::has_to_report() const noexcept {
-  return deliveries_->any() || requests_->any_waiting() || reports_->any();
-}
-
-// When the lane has something to receive or to send, as far as it is known now.
-Time RoceTransport::next_event_of(uint32_t lane) const noexcept {
-  const Time next = std::min((*lanes_)[lane].wake(), (*lanes_)[lane].port().next_event());
-  return paced_ ? std::min(next, paced_->next_event(lane)) : next;
-}
-
-Time RoceTransport::next_event() const noexcept {
-  if (has_to_report()) return last_now_;
-  Time next = Time::never();
-  if (watch_->on()) {
-    next = watch_->next([this](uint32_t lane) { return next_event_of(lane); });
-  } else {
-    for (uint32_t lane = 0; lane < lanes_->size(); ++lane) next = std::min(next, next_event_of(lane));
-  }
-  return std::min(next, steps_->earliest_expiry(next));
+  return failures;
 }
 
 bool RoceTransport::ready() const noexcept {
-  return links_->ready();
+  return parts_->links.ready();
 }
 
 std::vector<ConnectFailure> RoceTransport::not_ready() const {
-  return links_->not_ready();
+  return parts_->links.not_ready();
+}
+
+size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept {
+  parts_->loop.note_post(now);
+  return parts_->poster.post(now, messages);
+}
+
+size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
+  RoceParts& parts = *parts_;
+  parts.loop.turn(now);
+  parts.accounts.forget_events();
+  const size_t delivered = parts.deliveries.take(events);
+  const size_t reported = delivered + parts.reports.take(events.subspan(delivered), now);
+  parts.counters.events += reported;
+  return reported;
+}
+
+Time RoceTransport::next_event() const noexcept {
+  return parts_->loop.next_event();
+}
+
+Time RoceTransport::run_ahead(Time limit) noexcept {
+  return parts_->run_ahead.run(limit);
+}
+
+uint64_t RoceTransport::activity() const noexcept {
+  return parts_ ? parts_->figures.activity() : 0;
 }
 
 TransportCounters RoceTransport::counters() const {
-  if (!counters_) return {};
-  TransportCounters counters = counters_->totals;
-  counters.packets_tx = counters_->packets_tx();
-  if (options_.payload == PayloadMode::kChecking) counters.payload_copies = counters.data_packets_tx;
-  for (uint32_t port = 0; port < lanes_->ports(); ++port) {
-    counters.pause_tx += lanes_->port(port).pause_tx;
-    counters.pause_rx += lanes_->port(port).pause_rx;
-  }
-  for (const TransmitLane& lane : lanes_->all()) {
-    const Pacer& pacer = lane.pacer();
-    counters.stalls += pacer.stalls();
-    counters.worst_stall = std::max(counters.worst_stall, pacer.worst_stall());
-    counters.slipped = std::max(counters.slipped, pacer.slipped());
-  }
-  if (paced_) counters.pacing_slipped = paced_->longest_slip();
-  return counters;
+  return parts_ ? parts_->figures.counters() : TransportCounters();
+}
+
+std::vector<FlowCounters> RoceTransport::flows() const {
+  return parts_ ? parts_->figures.flows(parts_->loop.now()) : std::vector<FlowCounters>();
 }
 
 std::vector<PortCounters> RoceTransport::ports() const {
   std::vector<PortCounters> ports;
-  for (uint32_t lane = 0; lane < bindings_.size(); ++lane) {
-    PortCounters& counters = ports.emplace_back(bindings_[lane].port->counters());
-    counters.port = bindings_[lane].id;
-    counters.hardware_time = bindings_[lane].port->capabilities().hardware_time;
-    if (!lanes_) continue;
-    const RocePort& port = lanes_->port_of(lane);
-    if (!counters.hardware_time) counters.arrival_error = loop_.intervals().quantile(0.5);
-    if (port.first_lane != lane) continue;
-    port.add_pauses(counters, last_now_);
-    counters.rdma = rdma_of(port.id);
-    counters.rx_icrc_encapsulated = port.icrc_errors;
+  for (const PortBinding& binding : bindings_) {
+    PortCounters& counters = ports.emplace_back(binding.port->counters());
+    counters.port = binding.id;
+    counters.hardware_time = binding.port->capabilities().hardware_time;
   }
+  if (parts_) parts_->figures.add_to(ports, parts_->loop.now());
   return ports;
 }
 
+std::vector<NamedCounter> RoceTransport::details() const {
+  return parts_ ? parts_->figures.details() : std::vector<NamedCounter>();
+}
+
 std::vector<PortLatency> RoceTransport::latencies() const {
-  std::vector<PortLatency> latencies;
-  if (!lanes_) return latencies;
-  for (uint32_t port = 0; port < lanes_->ports(); ++port) latencies_.append_to(latencies, port, lanes_->port(port).id);
-  return latencies;
+  return parts_ ? parts_->figures.latencies() : std::vector<PortLatency>();
+}
+
+std::string RoceTransport::describe(ConnectionId connection) const {
+  return parts_->describer.describe(connection, parts_->loop.now());
+}
+
+size_t RoceTransport::bytes_per_queue_pair() const noexcept {
+  return parts_ ? parts_->bytes_per_queue_pair() : 0;
 }
 
 void RoceTransport::close() noexcept {
-  if (!lanes_) return;
-  for (uint32_t i = 0; i < pairs_->size(); ++i) ending_->drop_early(i);
-  lanes_->close();
+  if (!parts_) return;
+  for (uint32_t i = 0; i < parts_->pairs.size(); ++i) parts_->ending.drop_early(i);
+  parts_->lanes.close();
 }
 
 }  // namespace rankwire
