@@ -4,7 +4,7 @@ namespace rankwire {
 
 void AnswerReceiver::on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
   ++counters_.totals.data_packets_rx;
-  Requester& requester = pairs_.requesters[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const Time deadline = requester.deadline();
   const ReadReception reception = requester.respond(outbound_.pool, now, packet);
   switch (reception.outcome) {
@@ -35,7 +35,7 @@ void AnswerReceiver::on_response(uint32_t queue_pair, const ParsedPacket& packet
 void AnswerReceiver::on_notification(uint32_t queue_pair, Time now) noexcept {
   ++counters_.totals.cnp_rx;
   const bool heeded =
-      paced_ != nullptr && paced_->control().heeds_notifications(queue_pair) && !pairs_.ends[queue_pair].failed;
+      paced_ != nullptr && paced_->control().heeds_notifications(queue_pair) && !tables_.ends[queue_pair].failed;
   ++(heeded ? counters_.notified[queue_pair].handled : counters_.of[queue_pair].notifications_ignored);
   if (heeded) paced_->control().notified(queue_pair, now);
 }
@@ -43,7 +43,7 @@ void AnswerReceiver::on_notification(uint32_t queue_pair, Time now) noexcept {
 // An acknowledgement has come; before it `oldest_before` was the oldest packet not acknowledged.
 void AnswerReceiver::on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception,
                                  Time now) noexcept {
-  const int64_t packets = psn_distance(oldest_before, pairs_.requesters[queue_pair].oldest_unacknowledged());
+  const int64_t packets = psn_distance(oldest_before, tables_.requesters[queue_pair].oldest_unacknowledged());
   CongestionControl& control = paced_->control();
   if (packets > 0) control.acknowledged(queue_pair, now, Bytes(packets * options_.mtu), reception.round_trip);
   if (reception.outcome == AckOutcome::kRewind || reception.outcome == AckOutcome::kImpliedNak)

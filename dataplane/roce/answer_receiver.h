@@ -24,7 +24,7 @@ class AnswerReceiver {
   AnswerReceiver(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, PacedSenders* paced,
                  RequesterSteps& steps, Rendezvous& rendezvous, Latencies& latencies, RoceCounters& counters)
       : options_(options),
-        pairs_(pairs),
+        tables_(pairs.tables()),
         outbound_(outbound),
         paced_(paced),
         steps_(steps),
@@ -44,7 +44,7 @@ class AnswerReceiver {
   void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
 
   const RoceOptions& options_;
-  QueuePairs& pairs_;
+  const QueuePairTables tables_;
   OutboundMessages& outbound_;
   PacedSenders* const paced_;
   RequesterSteps& steps_;
@@ -58,13 +58,13 @@ class AnswerReceiver {
                                                                       Time now) noexcept {
   if ((acknowledgement.syndrome & kSyndromeTypeMask) != kSyndromeTypeAck)
     counters_.count_nak(queue_pair, acknowledgement);
-  Requester& requester = pairs_.requesters[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const Time deadline = requester.deadline();
   const uint32_t oldest = requester.oldest_unacknowledged();
   const AckReception reception = requester.acknowledge(outbound_.pool, now, acknowledgement);
   if (paced_ != nullptr) on_progress(queue_pair, oldest, reception, now);
   // Where READs are asked for, an acknowledgement waits until their responses have been sent.
-  const QueuePairEnd& end = pairs_.ends[queue_pair];
+  const QueuePairEnd& end = tables_.ends[queue_pair];
   const bool fetches = options_.verb == DataVerb::kRead && !end.at_source;
   if (reception.round_trip != Duration::max() && !fetches) latencies_.add_round_trip(port, reception.round_trip);
   if (reception.outcome != AckOutcome::kProgress) {

@@ -30,7 +30,7 @@ inline uint32_t FrameReceiver::find_runs(std::span<const Frame> frames,
     if (before != nullptr && follows(*before, frame)) {
       ++runs[found - 1].count;
     } else {
-      runs[found++] = {prefetch_state(frame, pairs_), 1};
+      runs[found++] = {prefetch_state(frame, tables_), 1};
     }
     before = &frame;
   }
@@ -42,24 +42,24 @@ inline uint32_t FrameReceiver::find_runs(std::span<const Frame> frames,
 inline size_t FrameReceiver::accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed,
                                           Time now) noexcept {
   const Frame& first = run.front();
-  if (presumed == QueuePairs::kNone || lanes_.port_index(pairs_.ends[presumed].lane) != port) return 0;
+  if (presumed == QueuePairs::kNone || lanes_.port_index(tables_.ends[presumed].lane) != port) return 0;
   const auto opcode = static_cast<Opcode>(first.head[MirrorImage::kBth]);
   if (opcode == Opcode::kAcknowledge) return accept_acknowledgement(port, presumed, first, now) ? 1 : 0;
-  if (opcode != Opcode::kWriteMiddle || options_.payload != PayloadMode::kPattern) return 0;
-  if (first.tail_length > 0 || MirrorImage(pairs_.templates[presumed], first.head).asks())
+  if (opcode != Opcode::kWriteMiddle || !pattern_) return 0;
+  if (first.tail_length > 0 || MirrorImage(tables_.templates[presumed], first.head).asks())
     return accept_middle(presumed, first, now) ? 1 : 0;
   return accept_middles(presumed, run, now);
 }
 
 [[gnu::always_inline]] inline bool FrameReceiver::accept_acknowledgement(uint32_t port, uint32_t queue_pair,
                                                                          const Frame& frame, Time now) noexcept {
-  const HeaderTemplate& own = pairs_.templates[queue_pair];
+  const HeaderTemplate& own = tables_.templates[queue_pair];
   if (frame.head_length < MirrorImage::kAcknowledgementBytes || frame.tail_length > 0 ||
       !MirrorImage(own, frame.head).is_acknowledgement())
     return false;
   const uint8_t* const end = frame.head + MirrorImage::kEnd;
   const auto psn = reinterpret_cast<const Be32*>(end - sizeof(Be32))->value();
-  if (!codec_.check.matches_acknowledgement(own.peer, psn, end)) return false;
+  if (!check_.matches_acknowledgement(own.peer, psn, end)) return false;
   ++counters_.totals.packets_rx;
   counters_.totals.bytes_rx += frame.length();
   const uint32_t aeth = reinterpret_cast<const Be32*>(end)->value();
@@ -71,20 +71,20 @@ inline size_t FrameReceiver::accept_image(uint32_t port, std::span<const Frame> 
 // One that asks for an acknowledgement, or whose payload is by reference: it is known without being parsed, and from
 // there on a request like others.
 bool FrameReceiver::accept_middle(uint32_t queue_pair, const Frame& frame, Time now) noexcept {
-  const HeaderTemplate& own = pairs_.templates[queue_pair];
+  const HeaderTemplate& own = tables_.templates[queue_pair];
   const bool by_reference = frame.tail_length > 0;
-  const uint32_t behind = options_.mtu + uint32_t{kIcrcBytes};
+  const uint32_t behind = mtu_ + uint32_t{kIcrcBytes};
   const bool is_full = frame.head_length == MirrorImage::kEnd + (by_reference ? 0 : behind) &&
-                       frame.payload_length == (by_reference ? options_.mtu : 0) &&
+                       frame.payload_length == (by_reference ? mtu_ : 0) &&
                        frame.tail_length == (by_reference ? uint32_t{kIcrcBytes} : 0);
   const MirrorImage image(own, frame.head);
   ParsedPacket packet;
   packet.opcode = Opcode::kWriteMiddle;
   packet.ack_request = image.asks();
-  packet.payload_length = options_.mtu;
+  packet.payload_length = mtu_;
   if (!is_full || requests_.keeps_early() || !image.is_middle(packet.ack_request)) return false;
   packet.psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value() & kPsnMask;
-  if (!codec_.check.matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
+  if (!check_.matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
   ++counters_.totals.packets_rx;
   ++counters_.totals.data_packets_rx;
   counters_.totals.bytes_rx += frame.length();
@@ -93,17 +93,17 @@ bool FrameReceiver::accept_middle(uint32_t queue_pair, const Frame& frame, Time 
 }
 
 size_t FrameReceiver::accept_middles(uint32_t queue_pair, std::span<const Frame> run, Time now) noexcept {
-  const HeaderTemplate& own = pairs_.templates[queue_pair];
-  Responder& responder = pairs_.responders[queue_pair];
+  const HeaderTemplate& own = tables_.templates[queue_pair];
+  Responder& responder = tables_.responders[queue_pair];
   const Frame& first = run.front();
-  const uint32_t length = MirrorImage::kEnd + options_.mtu + uint32_t{kIcrcBytes};
-  if (first.head_length != length || pairs_.ends[queue_pair].failed || !MirrorImage(own, first.head).is_middle())
+  const uint32_t length = MirrorImage::kEnd + mtu_ + uint32_t{kIcrcBytes};
+  if (first.head_length != length || tables_.ends[queue_pair].failed || !MirrorImage(own, first.head).is_middle())
     return 0;
   const auto psn = reinterpret_cast<const Be32*>(first.head + MirrorImage::kEnd - sizeof(Be32))->value();
-  const size_t expected = std::min<size_t>(run.size(), responder.expected_middles(pairs_.responder_options(), psn));
-  const size_t good = codec_.check.matching_middles(own.peer, psn, run.first(expected));
+  const size_t expected = std::min<size_t>(run.size(), responder.expected_middles(responder_options_, psn));
+  const size_t good = check_.matching_middles(own.peer, psn, run.first(expected));
   if (good == 0) return 0;
-  responder.take_middles(pairs_.responder_options(), static_cast<uint32_t>(good));
+  responder.take_middles(responder_options_, static_cast<uint32_t>(good));
   if (requests_.keeps_early()) requests_.place_early(queue_pair, run[good - 1].arrival, now);
   counters_.totals.packets_rx += good;
   counters_.totals.data_packets_rx += good;
@@ -156,10 +156,10 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     return false;
   }
   const uint32_t queue_pair = packet.destination_qp - QueuePairs::kFirst;
-  const bool known = queue_pair < pairs_.size();
-  const bool addressed = known && is_addressed_to(pairs_.templates[queue_pair], packet);
-  const bool intact = addressed && is_mirrored(pairs_.templates[queue_pair], packet)
-                          ? codec_.check.matches(pairs_.templates[queue_pair].peer, frame, packet)
+  const bool known = queue_pair < tables_.size;
+  const bool addressed = known && is_addressed_to(tables_.templates[queue_pair], packet);
+  const bool intact = addressed && is_mirrored(tables_.templates[queue_pair], packet)
+                          ? check_.matches(tables_.templates[queue_pair].peer, frame, packet)
                           : icrc_matches(frame, packet);
   if (!intact) {
     ++counters_.totals.icrc_errors;
@@ -170,7 +170,7 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     ++counters_.totals.unknown_qp;
     return false;
   }
-  if (!addressed || &lanes_.port_of(pairs_.ends[queue_pair].lane) != &port) {
+  if (!addressed || &lanes_.port_of(tables_.ends[queue_pair].lane) != &port) {
     ++counters_.details.misdirected;
     return false;
   }

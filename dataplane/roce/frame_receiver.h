@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/units.h"
+#include "dataplane/protocol/responder.h"
 #include "dataplane/roce/answer_receiver.h"
 #include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/lanes.h"
@@ -17,6 +18,7 @@
 #include "dataplane/roce/request_receiver.h"
 #include "dataplane/roce/roce_counters.h"
 #include "dataplane/wire/frame.h"
+#include "dataplane/wire/receive_check.h"
 
 namespace rankwire {
 
@@ -28,9 +30,11 @@ class FrameReceiver {
   FrameReceiver(const RoceOptions& options, const PacketCodec& codec, QueuePairs& pairs, Lanes& lanes,
                 const Deliveries& deliveries, RequestReceiver& requests, AnswerReceiver& answers,
                 NotificationSender* notices, RoceCounters& counters)
-      : options_(options),
-        codec_(codec),
-        pairs_(pairs),
+      : mtu_(options.mtu),
+        pattern_(options.payload == PayloadMode::kPattern),
+        check_(codec.check),
+        responder_options_(pairs.responder_options()),
+        tables_(pairs.tables()),
         lanes_(lanes),
         deliveries_(deliveries),
         requests_(requests),
@@ -55,9 +59,11 @@ class FrameReceiver {
   bool accept_middle(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
 
-  const RoceOptions& options_;
-  const PacketCodec& codec_;
-  QueuePairs& pairs_;
+  const uint32_t mtu_;
+  const bool pattern_;  // what payloads are, if they are right
+  const IcrcCheck& check_;
+  const ResponderOptions& responder_options_;
+  const QueuePairTables tables_;
   Lanes& lanes_;
   const Deliveries& deliveries_;
   RequestReceiver& requests_;

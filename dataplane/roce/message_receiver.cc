@@ -18,7 +18,7 @@ std::span<const uint8_t> payload_of(const ParsedPacket& packet) {
 }  // namespace
 
 bool MessageReceiver::admits(uint32_t queue_pair, const ParsedPacket& packet) const noexcept {
-  const ConnectionId inbound = pairs_.ends[queue_pair].inbound;
+  const ConnectionId inbound = tables_.ends[queue_pair].inbound;
   if (!inbound.valid()) return true;
   if (layout_of(packet.opcode).immediate) return deliveries_.admits(inbound, packet.immediate);
   if (options_.verb != DataVerb::kRead || packet.opcode != Opcode::kSendOnly) return true;
@@ -34,8 +34,8 @@ bool MessageReceiver::may_be_segment(Verb verb) const noexcept {
 
 void MessageReceiver::on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception,
                                  Time arrival, Time now) noexcept {
-  const QueuePairEnd& end = pairs_.ends[queue_pair];
-  QueuePairInbox& inbox = pairs_.inboxes[queue_pair];
+  const QueuePairEnd& end = tables_.ends[queue_pair];
+  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
   if (reception.first && inbox.awaits_immediate && !has_immediate(reception.verb) && !may_be_segment(reception.verb))
     end_unindexed(queue_pair, arrival, 0);
   if (reception.first && !inbox.awaits_immediate) {
@@ -62,11 +62,11 @@ void MessageReceiver::on_payload(uint32_t queue_pair, const ParsedPacket& packet
 }
 
 void MessageReceiver::on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  QueuePairInbox& inbox = pairs_.inboxes[queue_pair];
+  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
   inbox.awaited_bytes += reception.message_bytes;
   if (may_be_segment(reception.verb) || (options_.verb == DataVerb::kWriteThenImm && reception.verb == Verb::kWrite)) {
     inbox.awaits_immediate = true;
-  } else if (has_immediate(reception.verb) && pairs_.ends[queue_pair].inbound.valid()) {
+  } else if (has_immediate(reception.verb) && tables_.ends[queue_pair].inbound.valid()) {
     measure_one_way(queue_pair, reception.verb, reception.immediate, arrival);
     deliveries_.deliver(queue_pair, reception.immediate, end_reception(queue_pair, arrival), 1);
   } else {
@@ -75,33 +75,33 @@ void MessageReceiver::on_message(uint32_t queue_pair, const Reception& reception
 }
 
 void MessageReceiver::on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept {
-  const QueuePairEnd& end = pairs_.ends[queue_pair];
+  const QueuePairEnd& end = tables_.ends[queue_pair];
   const bool rendezvous = options_.verb == DataVerb::kRead && end.at_source;
   if (rendezvous) return;
   ++counters_.details.unindexed;
   if (options_.unindexed != UnindexedMessages::kReported || !end.inbound.valid()) return;
   const ReceivedPart request{.first_rx = arrival, .delivered = arrival, .bytes = reception.message_bytes};
-  deliveries_.deliver_unindexed(queue_pair, pairs_.inboxes[queue_pair].unindexed++, request, 0);
+  deliveries_.deliver_unindexed(queue_pair, tables_.inboxes[queue_pair].unindexed++, request, 0);
 }
 
 // A SEND or WRITE by which a foreign peer names no message.
 void MessageReceiver::end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept {
-  const QueuePairEnd& end = pairs_.ends[queue_pair];
+  const QueuePairEnd& end = tables_.ends[queue_pair];
   const ReceivedPart part = end_reception(queue_pair, arrival);
   ++counters_.details.unindexed;
   if (!part.payload_good) ++counters_.totals.payload_errors;
-  const uint32_t index = pairs_.inboxes[queue_pair].unindexed++;
+  const uint32_t index = tables_.inboxes[queue_pair].unindexed++;
   if (options_.unindexed == UnindexedMessages::kReported && end.inbound.valid()) {
     ++counters_.totals.messages_delivered;
     deliveries_.deliver_unindexed(queue_pair, index, part, receives);
   } else {
-    pairs_.responders[queue_pair].post_receives(receives);
+    tables_.responders[queue_pair].post_receives(receives);
   }
 }
 
 // What the queue pair has received since its last message.
 ReceivedPart MessageReceiver::end_reception(uint32_t queue_pair, Time arrival) noexcept {
-  QueuePairInbox& inbox = pairs_.inboxes[queue_pair];
+  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
   ReceivedPart part{.first_rx = inbox.first_rx,
                     .delivered = arrival,
                     .bytes = std::exchange(inbox.awaited_bytes, 0),
@@ -116,7 +116,7 @@ ReceivedPart MessageReceiver::end_reception(uint32_t queue_pair, Time arrival) n
 }
 
 void MessageReceiver::on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept {
-  QueuePairInbox& inbox = pairs_.inboxes[queue_pair];
+  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
   const std::span<const uint8_t> payload = payload_of(packet);
   inbox.awaited_bytes = packet.payload_length;
   if (payload.size() < sizeof(uint32_t)) return end_unindexed(queue_pair, arrival, 0);
@@ -131,10 +131,10 @@ void MessageReceiver::on_control(uint32_t queue_pair, const ParsedPacket& packet
 
 // From the last packet of the message, which is among the oldest that the other end has not finished.
 void MessageReceiver::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept {
-  const uint32_t peer = pairs_.ends[queue_pair].peer;
+  const uint32_t peer = tables_.ends[queue_pair].peer;
   if (peer == QueuePairs::kNone || !latencies_.take_turn()) return;
-  const uint32_t port = lanes_.port_index(pairs_.ends[queue_pair].lane);
-  uint32_t slot = pairs_.requesters[peer].oldest_message();
+  const uint32_t port = lanes_.port_index(tables_.ends[queue_pair].lane);
+  uint32_t slot = tables_.requesters[peer].oldest_message();
   for (uint32_t i = 0; i < kOneWayReach && slot != OutboundMessage::kNone;
        ++i, slot = outbound_.pool.messages[slot].next) {
     const OutboundMessage& message = outbound_.pool.messages[slot];

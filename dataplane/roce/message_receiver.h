@@ -26,6 +26,7 @@ class MessageReceiver {
                   Deliveries& deliveries, Rendezvous& rendezvous, Latencies& latencies, RoceCounters& counters)
       : options_(options),
         pairs_(pairs),
+        tables_(pairs.tables()),
         lanes_(lanes),
         outbound_(outbound),
         deliveries_(deliveries),
@@ -52,7 +53,8 @@ class MessageReceiver {
   void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
 
   const RoceOptions& options_;
-  QueuePairs& pairs_;
+  const QueuePairs& pairs_;
+  const QueuePairTables tables_;
   const Lanes& lanes_;
   const OutboundMessages& outbound_;
   Deliveries& deliveries_;

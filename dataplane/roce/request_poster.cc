@@ -34,7 +34,7 @@ constexpr bool has_one_request(DataVerb verb) {
 }  // namespace
 
 [[gnu::always_inline]] inline void RequestPoster::post_slot(uint32_t slot, uint32_t queue_pair, Time now) noexcept {
-  Requester& requester = pairs_.requesters[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const bool waits = requester.next_message() != OutboundMessage::kNone;  // behind others, which go on as before
   const Time deadline = requester.deadline();
   requester.post(outbound_.pool, slot);
@@ -44,7 +44,7 @@ constexpr bool has_one_request(DataVerb verb) {
 // A SEND, or a WRITE to `offset` in the peer's memory.
 [[gnu::always_inline]] inline void RequestPoster::post_data(uint32_t slot, uint32_t offset, Time now) noexcept {
   OutboundMessage& request = outbound_.pool.messages[slot];
-  const QueuePairEnd& end = pairs_.ends[request.queue_pair];
+  const QueuePairEnd& end = tables_.ends[request.queue_pair];
   request.remote_address = end.remote.address + offset;
   request.rkey = end.remote.key;
   if (!pairs_.remote_slots.empty()) {
@@ -94,7 +94,7 @@ void RequestPoster::post_parts(OutboundMessage part, uint32_t parts) noexcept {
   const uint32_t transfer = outbound_.transfers.take();
   Transfer& whole = outbound_.transfers[transfer];
   whole.posted = part.posted;
-  whole.connection = pairs_.ends[part.queue_pair].outbound;
+  whole.connection = tables_.ends[part.queue_pair].outbound;
   whole.index = part.index;
   whole.bytes = part.bytes;
   whole.outstanding = parts * (options_.verb == DataVerb::kWriteThenImm ? 2 : 1);
@@ -124,7 +124,7 @@ void RequestPoster::post_offer(OutboundMessage part, uint32_t transfer) noexcept
   outbound_.offers[offer].transfer = transfer;
   outbound_.offers[offer].index = part.index;
   outbound_.offers[offer].bytes = part.bytes;
-  if (pairs_.ends[part.queue_pair].failed) {
+  if (tables_.ends[part.queue_pair].failed) {
     outbound_.close_offer(offer, Failure::kFlushed);
   } else {
     outbound_.push_offer(part.queue_pair, offer);

@@ -23,7 +23,13 @@ class RequestPoster {
  public:
   RequestPoster(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, const CauseWatch& causes,
                 RequesterSteps& steps, RoceCounters& counters)
-      : options_(options), pairs_(pairs), outbound_(outbound), causes_(causes), steps_(steps), counters_(counters) {}
+      : options_(options),
+        pairs_(pairs),
+        tables_(pairs.tables()),
+        outbound_(outbound),
+        causes_(causes),
+        steps_(steps),
+        counters_(counters) {}
 
   /// As Transport::post: the first messages, as many as there is room for. How many.
   size_t post(Time now, std::span<const Message> messages) noexcept;
@@ -40,6 +46,7 @@ class RequestPoster {
 
   const RoceOptions& options_;
   QueuePairs& pairs_;
+  const QueuePairTables tables_;
   OutboundMessages& outbound_;
   const CauseWatch& causes_;
   RequesterSteps& steps_;

@@ -5,13 +5,13 @@
 namespace rankwire {
 
 void RequestReceiver::on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
-  if (pairs_.ends[queue_pair].failed) return;
+  if (tables_.ends[queue_pair].failed) return;
   if (!messages_.admits(queue_pair, packet)) {
     ++counters_.details.not_admitted;
     return;
   }
-  Responder& responder = pairs_.responders[queue_pair];
-  const Reception reception = responder.receive(pairs_.responder_options(), packet);
+  Responder& responder = tables_.responders[queue_pair];
+  const Reception reception = responder.receive(responder_options_, packet);
   switch (reception.arrival) {
     case Arrival::kAccepted:
       if (reception.verb == Verb::kRead) {
@@ -42,8 +42,8 @@ void RequestReceiver::on_request(uint32_t queue_pair, const ParsedPacket& packet
 
 EarlyPackets::Outcome RequestReceiver::keep_early(uint32_t queue_pair, const Frame& frame,
                                                   const ParsedPacket& packet) noexcept {
-  const QueuePairEnd& end = pairs_.ends[queue_pair];
-  const uint32_t expected = pairs_.responders[queue_pair].expected_psn();
+  const QueuePairEnd& end = tables_.ends[queue_pair];
+  const uint32_t expected = tables_.responders[queue_pair].expected_psn();
   if (end.failed || !is_write(packet.opcode) || psn_distance(expected, packet.psn) <= 0)
     return EarlyPackets::Outcome::kNoRoom;
   const EarlyPackets::Outcome outcome = early_->keep(queue_pair, expected, {frame, packet.psn, end.lane});
@@ -54,10 +54,10 @@ EarlyPackets::Outcome RequestReceiver::keep_early(uint32_t queue_pair, const Fra
 
 void RequestReceiver::place_kept(uint32_t queue_pair, Time arrival, Time now) noexcept {
   EarlyPacket early;
-  while (early_->due(queue_pair, pairs_.responders[queue_pair].expected_psn())) {
+  while (early_->due(queue_pair, tables_.responders[queue_pair].expected_psn())) {
     // The application takes a message a packet at most, and those of the burst at hand have their room.
     if (deliveries_.room() <= ReceiveBatch::kFrames) return place_later_.push(queue_pair);
-    early_->take(queue_pair, pairs_.responders[queue_pair].expected_psn(), early);
+    early_->take(queue_pair, tables_.responders[queue_pair].expected_psn(), early);
     on_request(queue_pair, parse(early.frame), std::max(early.frame.arrival, arrival), now);
     lanes_[early.lane].port().release({&early.frame, 1});
   }

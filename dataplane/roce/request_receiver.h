@@ -5,6 +5,7 @@
 
 #include "base/index_queue.h"
 #include "base/units.h"
+#include "dataplane/protocol/responder.h"
 #include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/early_packets.h"
 #include "dataplane/roce/lanes.h"
@@ -26,7 +27,8 @@ class RequestReceiver {
  public:
   RequestReceiver(QueuePairs& pairs, Lanes& lanes, EarlyPackets* early, const Deliveries& deliveries,
                   MessageReceiver& messages, SendOrder& order, QueuePairEnding& ending, RoceCounters& counters)
-      : pairs_(pairs),
+      : responder_options_(pairs.responder_options()),
+        tables_(pairs.tables()),
         lanes_(lanes),
         early_(early),
         deliveries_(deliveries),
@@ -61,7 +63,8 @@ class RequestReceiver {
  private:
   void place_kept(uint32_t queue_pair, Time arrival, Time now) noexcept;
 
-  QueuePairs& pairs_;
+  const ResponderOptions& responder_options_;
+  const QueuePairTables tables_;
   Lanes& lanes_;
   EarlyPackets* const early_;
   const Deliveries& deliveries_;

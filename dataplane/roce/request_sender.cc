@@ -15,7 +15,7 @@ using Purpose = RequestContext::Purpose;
 
 bool RequestSender::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
   const Time begin = lane.pacer().schedule();
-  Requester& requester = pairs_.requesters[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   bool has_frames = true;
   while (has_frames && lane.run < turn) {
     const uint32_t packets = short_way_ ? requester.new_packets(reliable_, turn - lane.run) : 0;
@@ -33,10 +33,10 @@ bool RequestSender::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint
 
 // Packets of one message, none of them out of the ordinary (see Requester::new_packets).
 bool RequestSender::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
-  const uint32_t longest = writer_.middle_shape(pairs_.templates[queue_pair]).length() + uint32_t{sizeof(Reth)};
+  const uint32_t longest = writer_.middle_shape(tables_.templates[queue_pair]).length() + uint32_t{sizeof(Reth)};
   const FrameBuffers buffers = lane.next_frames(now, longest, limit);
   if (buffers.empty()) return false;
-  if (pairs_.requesters[queue_pair].whole_message(reliable_) == buffers.size()) {
+  if (tables_.requesters[queue_pair].whole_message(reliable_) == buffers.size()) {
     transmit_message(lane, queue_pair, buffers, now);
   } else {
     transmit_ends(lane, queue_pair, buffers, now);
@@ -47,13 +47,13 @@ bool RequestSender::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
 
 [[gnu::noinline]] bool RequestSender::transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer,
                                                    Time now) noexcept {
-  const HeaderTemplate& path = pairs_.templates[queue_pair];
-  Requester& requester = pairs_.requesters[queue_pair];
+  const HeaderTemplate& path = tables_.templates[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const OutboundMessage& message = outbound_.pool.messages[requester.next_message()];
   const FramePort::Capabilities& port = lane.capabilities();
   if (requester.at_first()) {
     stage_data(lane, 1, writer_.first_shape(path, message.verb));
-    writer_.write_first(path, message, pairs_.ends[queue_pair].remote, requester.next_psn(), buffer,
+    writer_.write_first(path, message, tables_.ends[queue_pair].remote, requester.next_psn(), buffer,
                         writer_.place_in(port));
     requester.new_packets_sent(outbound_.pool, 1, now);
   } else {
@@ -68,8 +68,8 @@ bool RequestSender::transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32
 }
 
 bool RequestSender::transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept {
-  const HeaderTemplate& path = pairs_.templates[queue_pair];
-  Requester& requester = pairs_.requesters[queue_pair];
+  const HeaderTemplate& path = tables_.templates[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   RequestRun run = requester.next_run(outbound_.pool, limit);
   const OutboundMessage& message = outbound_.pool.messages[run.message];
   const bool own_payload = RequestContext(message).own_payload();

@@ -32,6 +32,7 @@ class RequestSender {
         writer_(codec.writer),
         short_way_(codec.writer.has_short_way()),
         pairs_(pairs),
+        tables_(pairs.tables()),
         outbound_(outbound),
         causes_(causes),
         steps_(steps),
@@ -63,7 +64,8 @@ class RequestSender {
   const ReliableOptions& reliable_;
   const RequestWriter& writer_;
   const bool short_way_;
-  QueuePairs& pairs_;
+  const QueuePairs& pairs_;
+  const QueuePairTables tables_;
   OutboundMessages& outbound_;
   CauseWatch& causes_;
   RequesterSteps& steps_;
@@ -72,8 +74,8 @@ class RequestSender {
 
 [[gnu::always_inline]] inline void RequestSender::transmit_message(TransmitLane& lane, uint32_t queue_pair,
                                                                    FrameBuffers buffers, Time now) noexcept {
-  const HeaderTemplate& path = pairs_.templates[queue_pair];
-  Requester& requester = pairs_.requesters[queue_pair];
+  const HeaderTemplate& path = tables_.templates[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const RequestWriter& writer = writer_;
   const OutboundMessage& message = outbound_.pool.messages[requester.next_message()];
   // The requester will look at it when this one has ended.
@@ -88,7 +90,7 @@ class RequestSender {
                                     {writer.last_shape(path, message), 1}}};
   });
   counters_.totals.data_packets_tx += packets;
-  writer.write_message(path, message, pairs_.ends[queue_pair].remote, requester.next_psn(), buffers,
+  writer.write_message(path, message, tables_.ends[queue_pair].remote, requester.next_psn(), buffers,
                        lane.capabilities());
   requester.message_sent(outbound_.pool, now);
   steps_.note_deadline(queue_pair, now, deadline);
@@ -96,8 +98,8 @@ class RequestSender {
 
 [[gnu::always_inline]] inline void RequestSender::transmit_ends(TransmitLane& lane, uint32_t queue_pair,
                                                                 FrameBuffers buffers, Time now) noexcept {
-  const HeaderTemplate& path = pairs_.templates[queue_pair];
-  Requester& requester = pairs_.requesters[queue_pair];
+  const HeaderTemplate& path = tables_.templates[queue_pair];
+  Requester& requester = tables_.requesters[queue_pair];
   const RequestWriter& writer = writer_;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
   const OutboundMessage& message = outbound_.pool.messages[requester.next_message()];
@@ -111,7 +113,7 @@ class RequestSender {
   if (first > 0) stage_data(lane, 1, writer.first_shape(path, message.verb));
   if (middles > 0) stage_data(lane, middles, writer.middle_shape(path));
   if (last > 0) stage_data(lane, 1, writer.last_shape(path, message));
-  if (first > 0) writer.write_first(path, message, pairs_.ends[queue_pair].remote, psn, buffers.front(), place);
+  if (first > 0) writer.write_first(path, message, tables_.ends[queue_pair].remote, psn, buffers.front(), place);
   if (middles > 0)
     writer.write_middles(path, requester.middle_opcode(), psn_add(psn, first), buffers.subspan(first, middles), place);
   if (last > 0) writer.write_last(path, message, psn_add(psn, count - 1), buffers.back(), lane.capabilities());

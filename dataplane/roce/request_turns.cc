@@ -33,7 +33,7 @@ template <class Queue>
   if (requester.plain_packets() < turn && requester.next_message() != OutboundMessage::kNone) {
     prefetch_second(requester);
     outbound_.pool.messages.prefetch(requester.next_message());
-    __builtin_prefetch(&pairs_.ends[next], 1);
+    __builtin_prefetch(&tables_.ends[next], 1);
   }
   prefetch_first(requesters[after_next]);
   prefetch_first(templates[after_next]);
@@ -47,12 +47,12 @@ template <class Queue>
   } else {
     senders.pop();
   }
-  look_ahead(senders, pairs_.requesters.data(), pairs_.templates.data(), turn_);
+  look_ahead(senders, tables_.requesters, tables_.templates, turn_);
 }
 
 bool RequestTurns::transmit(TransmitLane& lane, Time now) noexcept {
   if (!joins_) return transmit_turn(lane, now);
-  const FrameShape middle = writer_.middle_shape(pairs_.templates[lane.senders.front()]);
+  const FrameShape middle = writer_.middle_shape(tables_.templates[lane.senders.front()]);
   const FrameBuffers buffers = lane.next_frames(now, middle.length() + sizeof(Reth), TransmitLane::kHandful);
   if (buffers.empty()) return false;
   uint32_t done = 0;
@@ -69,8 +69,8 @@ bool RequestTurns::transmit(TransmitLane& lane, Time now) noexcept {
 uint32_t RequestTurns::transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
   const RequestWriter& writer = writer_;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
-  Requester* const requesters = pairs_.requesters.data();
-  const HeaderTemplate* const templates = pairs_.templates.data();
+  Requester* const requesters = tables_.requesters;
+  const HeaderTemplate* const templates = tables_.templates;
   const FrameShape middle = writer.middle_shape(templates[lane.senders.front()]);
   IndexQueue::Rotation senders(lane.senders);
   uint32_t done = 0, staged = 0;
@@ -105,13 +105,13 @@ uint32_t RequestTurns::transmit_singles(TransmitLane& lane, FrameBuffers buffers
 uint32_t RequestTurns::transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
   const RequestWriter& writer = writer_;
   const RequestWriter::Place place = writer.place_in(lane.capabilities());
-  const FrameShape middle = writer.middle_shape(pairs_.templates[lane.senders.front()]);
+  const FrameShape middle = writer.middle_shape(tables_.templates[lane.senders.front()]);
   const uint32_t turn = turn_;
   uint32_t done = 0, staged = 0;
   while (done < buffers.size() && !lane.senders.empty()) {
     const uint32_t queue_pair = lane.senders.front();
-    Requester& requester = pairs_.requesters[queue_pair];
-    const HeaderTemplate& path = pairs_.templates[queue_pair];
+    Requester& requester = tables_.requesters[queue_pair];
+    const HeaderTemplate& path = tables_.templates[queue_pair];
     const uint32_t limit = std::min(turn - lane.run, static_cast<uint32_t>(buffers.size()) - done);
     if (path.header_length != middle.header_length) break;
     if (requester.whole_message(reliable_) - 1 < limit) {
@@ -150,14 +150,14 @@ uint32_t RequestTurns::transmit_parts(TransmitLane& lane, FrameBuffers buffers, 
 uint32_t RequestTurns::transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept {
   const uint32_t turn = turn_;
   const size_t room = buffers.size();
-  const uint16_t header_length = pairs_.templates[lane.senders.front()].header_length;
+  const uint16_t header_length = tables_.templates[lane.senders.front()].header_length;
   uint32_t left_of_turn = turn - lane.run;
   for (IndexQueue::Rotation senders(lane.senders); !senders.empty();) {
     const uint32_t queue_pair = senders.front();
-    const Requester& requester = pairs_.requesters[queue_pair];
+    const Requester& requester = tables_.requesters[queue_pair];
     const uint32_t packets = requester.whole_message(reliable_);
     if (packets == 0 || packets > left_of_turn || packets > buffers.size() ||
-        pairs_.templates[queue_pair].header_length != header_length)
+        tables_.templates[queue_pair].header_length != header_length)
       break;
     sender_.transmit_message(lane, queue_pair, buffers.first(packets), now);
     buffers = buffers.subspan(packets);
@@ -175,7 +175,7 @@ uint32_t RequestTurns::transmit_messages(TransmitLane& lane, FrameBuffers buffer
 bool RequestTurns::transmit_turn(TransmitLane& lane, Time now) noexcept {
   const uint32_t queue_pair = lane.senders.front();
   if (!sender_.transmit_up_to(lane, queue_pair, turn_, now)) return false;
-  end_turn(lane.senders, pairs_.requesters[queue_pair].can_send(reliable_));
+  end_turn(lane.senders, tables_.requesters[queue_pair].can_send(reliable_));
   lane.run = 0;
   return true;
 }

@@ -29,7 +29,7 @@ class RequestTurns {
         joins_(codec.writer.has_short_way() && options.causes == CauseRecording::kOff),
         reliable_(reliable),
         writer_(codec.writer),
-        pairs_(pairs),
+        tables_(pairs.tables()),
         outbound_(outbound),
         sender_(sender) {}
 
@@ -55,7 +55,7 @@ class RequestTurns {
   const bool joins_;  // nobody asks which packet was whose
   const ReliableOptions& reliable_;
   const RequestWriter& writer_;
-  QueuePairs& pairs_;
+  const QueuePairTables tables_;
   const OutboundMessages& outbound_;
   RequestSender& sender_;
 };

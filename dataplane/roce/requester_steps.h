@@ -29,7 +29,7 @@ class RequesterSteps {
                  CauseWatch& causes, SendOrder& order, QueuePairEnding& ending, RoceCounters& counters)
       : reliable_(reliable),
         loop_(loop),
-        pairs_(pairs),
+        tables_(pairs.tables()),
         lanes_(lanes),
         watch_(watch),
         outbound_(outbound),
@@ -43,8 +43,8 @@ class RequesterSteps {
 
   /// The requester has changed; its deadline was `deadline_before`.
   [[gnu::always_inline]] void after(uint32_t queue_pair, Time now, Time deadline_before) noexcept {
-    const Requester& requester = pairs_.requesters[queue_pair];
-    const QueuePairEnd& end = pairs_.ends[queue_pair];
+    const Requester& requester = tables_.requesters[queue_pair];
+    const QueuePairEnd& end = tables_.ends[queue_pair];
     note_deadline(queue_pair, now, deadline_before);
     watch_.mark(end.lane);
     if (requester.state() == Requester::State::kError || watched_) [[unlikely]]
@@ -53,7 +53,7 @@ class RequesterSteps {
   }
   /// The same when nothing but its deadline may have changed.
   void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept {
-    deadlines_.note(queue_pair, now, before, pairs_.requesters[queue_pair].deadline());
+    deadlines_.note(queue_pair, now, before, tables_.requesters[queue_pair].deadline());
   }
 
   /// Requesters whose deadlines take effect by `now` act.
@@ -68,7 +68,7 @@ class RequesterSteps {
 
   const ReliableOptions& reliable_;
   const LoopWatch& loop_;
-  QueuePairs& pairs_;
+  const QueuePairTables tables_;
   Lanes& lanes_;
   LaneWatch& watch_;
   OutboundMessages& outbound_;

@@ -21,10 +21,10 @@ namespace rankwire {
   if (senders.empty()) return;
   const uint32_t next = senders.front();
   for (size_t line = 0; line < 2; ++line) {
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_.requesters[next]) + 64 * line, 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_.templates[next]) + 64 * line);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&tables_.requesters[next]) + 64 * line, 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&tables_.templates[next]) + 64 * line);
   }
-  __builtin_prefetch(&pairs_.ends[next], 1);
+  __builtin_prefetch(&tables_.ends[next], 1);
 }
 
 // Of a lane that comes soon, step by step: itself, its port and queues, the places of frames, these and the requester
@@ -44,9 +44,9 @@ namespace rankwire {
     fetch_sender(lane);
   } else {
     const Frame* frame = nullptr;
-    for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame, pairs_);
+    for (size_t i = 0; i < 2 && (frame = port.waiting(i)) != nullptr; ++i) prefetch_state(*frame, tables_);
     const IndexQueue& senders = lanes_[lane].senders;
-    if (!senders.empty()) pairs_.requesters[senders.front()].fetch(outbound_.pool);
+    if (!senders.empty()) tables_.requesters[senders.front()].fetch(outbound_.pool);
   }
 }
 

@@ -26,13 +26,12 @@ namespace rankwire {
 /// borrowed. One thread.
 class RunAhead {
  public:
-  RunAhead(const ReliableOptions& reliable, LoopWatch& standstills, const QueuePairs& pairs, Lanes& lanes,
-           LaneWatch& watch, const OutboundMessages& outbound, RequesterDeadlines& deadlines,
-           const RequesterSteps& steps, const ReportForecast& forecast, FrameReceiver& receiver,
-           LaneTransmitter& transmitter, LaneLoop& loop)
+  RunAhead(const ReliableOptions& reliable, LoopWatch& standstills, QueuePairs& pairs, Lanes& lanes, LaneWatch& watch,
+           const OutboundMessages& outbound, RequesterDeadlines& deadlines, const RequesterSteps& steps,
+           const ReportForecast& forecast, FrameReceiver& receiver, LaneTransmitter& transmitter, LaneLoop& loop)
       : step_(std::min(first_timeout(reliable), milliseconds(1))),
         standstills_(standstills),
-        pairs_(pairs),
+        tables_(pairs.tables()),
         lanes_(lanes),
         watch_(watch),
         outbound_(outbound),
@@ -55,7 +54,7 @@ class RunAhead {
 
   const Duration step_;  // no requester's new deadline takes effect sooner
   LoopWatch& standstills_;
-  const QueuePairs& pairs_;
+  const QueuePairTables tables_;
   Lanes& lanes_;
   LaneWatch& watch_;
   const OutboundMessages& outbound_;

@@ -49,13 +49,13 @@ size_t SentReports::take(std::span<Event> events, Time now) noexcept {
 [[gnu::always_inline]] inline size_t SentReports::settle(uint32_t slot, std::span<Event> events, Time now) noexcept {
   const OutboundMessage& request = outbound_.pool.messages[slot];
   const RequestContext context(request);
-  pairs_.ends[request.queue_pair].packets += packets_of(request);
+  tables_.ends[request.queue_pair].packets += packets_of(request);
   size_t n = 0;
   switch (context.purpose()) {
     case Purpose::kMessage:
     case Purpose::kControl:
       count_sent(request);
-      write_sent_event(request, pairs_.ends[request.queue_pair].outbound, request.index, events[n]);
+      write_sent_event(request, tables_.ends[request.queue_pair].outbound, request.index, events[n]);
       if (causes_.on()) events[n].causes = accounts_.keep(causes_.take_share(request.queue_pair, now));
       count_end(events[n++]);
       break;
@@ -84,13 +84,13 @@ size_t SentReports::take(std::span<Event> events, Time now) noexcept {
 uint64_t SentReports::packets_of(const OutboundMessage& request) const noexcept {
   if (!request.started() || request.verb == Verb::kRead) return 0;
   if (request.failure == Failure::kNone) return request.packets + uint64_t{request.retransmissions};
-  const int32_t sent = psn_distance(request.first_psn, pairs_.requesters[request.queue_pair].end_psn());
+  const int32_t sent = psn_distance(request.first_psn, tables_.requesters[request.queue_pair].end_psn());
   return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
 }
 
 void SentReports::count_sent(const OutboundMessage& request) noexcept {
   if (request.failure != Failure::kNone) return;
-  QueuePairEnd& flow = pairs_.ends[request.queue_pair];
+  QueuePairEnd& flow = tables_.ends[request.queue_pair];
   flow.bytes += request.bytes;
   if (!has_following_immediate(request, options_.verb)) ++flow.messages;
 }
@@ -106,7 +106,7 @@ void SentReports::add_to_transfer(uint32_t transfer, const OutboundMessage& requ
 }
 
 std::vector<uint64_t> SentReports::packets_under_way() const {
-  std::vector<uint64_t> packets(pairs_.size());
+  std::vector<uint64_t> packets(tables_.size);
   const auto add = [&](uint32_t slot) {
     for (; slot != OutboundMessage::kNone; slot = outbound_.pool.messages[slot].next) {
       const OutboundMessage& request = outbound_.pool.messages[slot];
@@ -114,7 +114,7 @@ std::vector<uint64_t> SentReports::packets_under_way() const {
     }
   };
   add(outbound_.pool.finished.head);
-  for (const Requester& requester : pairs_.requesters) add(requester.oldest_message());
+  for (const Requester& requester : std::span(tables_.requesters, tables_.size)) add(requester.oldest_message());
   return packets;
 }
 

@@ -26,7 +26,7 @@ class SentReports {
   SentReports(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, CauseAccounts& accounts,
               CauseWatch& causes, Rendezvous& rendezvous, RoceCounters& counters)
       : options_(options),
-        pairs_(pairs),
+        tables_(pairs.tables()),
         outbound_(outbound),
         accounts_(accounts),
         causes_(causes),
@@ -50,7 +50,7 @@ class SentReports {
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request, Time now) noexcept;
 
   const RoceOptions& options_;
-  QueuePairs& pairs_;
+  const QueuePairTables tables_;
   OutboundMessages& outbound_;
   CauseAccounts& accounts_;
   CauseWatch& causes_;
