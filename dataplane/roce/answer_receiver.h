@@ -19,7 +19,7 @@ namespace rankwire {
 
 /// Gives answers to the requester of their queue pair, and counts what it makes of them. All that it is made from is
 /// borrowed; `paced` is null without congestion control. One thread.
-class AnswerReceiver {
+class alignas(64) AnswerReceiver {
  public:
   AnswerReceiver(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, PacedSenders* paced,
                  RequesterSteps& steps, Rendezvous& rendezvous, Latencies& latencies, RoceCounters& counters)

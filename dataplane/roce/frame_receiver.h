@@ -25,7 +25,7 @@ namespace rankwire {
 /// Takes frames from ports, finds out what they are and hands them to whom they are for: packets whose ICRC and
 /// addresses are right to their queue pair, pauses and neighbours' frames to their port. All others are counted. All
 /// that it is made from is borrowed; `notices` is null where marked packets are not answered. One thread.
-class FrameReceiver {
+class alignas(64) FrameReceiver {
  public:
   FrameReceiver(const RoceOptions& options, const PacketCodec& codec, QueuePairs& pairs, Lanes& lanes,
                 const Deliveries& deliveries, RequestReceiver& requests, AnswerReceiver& answers,

@@ -17,9 +17,9 @@ void LaneLoop::turn(Time now) noexcept {
 }
 
 void LaneLoop::poll_all(Time now) noexcept {
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) receiver_.receive(lane, now);
+  for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
   steps_.expire(now);
-  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) transmitter_.transmit(lane, now);
+  for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
 }
 
 void LaneLoop::poll_due(Time now) noexcept {
@@ -55,7 +55,7 @@ Time LaneLoop::next_event() const noexcept {
   if (watch_.on()) {
     next = watch_.next([this](uint32_t lane) { return next_event_of(lane); });
   } else {
-    for (uint32_t lane = 0; lane < lanes_.size(); ++lane) next = std::min(next, next_event_of(lane));
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) next = std::min(next, next_event_of(lane));
   }
   return std::min(next, steps_.earliest_expiry(next));
 }

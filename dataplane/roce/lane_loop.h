@@ -23,13 +23,14 @@ namespace rankwire {
 /// In a turn lanes receive, deadlines that have passed take effect, and lanes transmit: all of them, or, where bells
 /// tell, those that have something to do. Knows when there is something to do next. All that it is made from is
 /// borrowed; `paced` is null without congestion control. One thread.
-class LaneLoop {
+class alignas(64) LaneLoop {
  public:
   LaneLoop(const RoceOptions& options, LoopWatch& loop, Lanes& lanes, LaneWatch& watch, const PacedSenders* paced,
            const Deliveries& deliveries, const SentReports& reports, const ReportForecast& forecast,
            RequesterSteps& steps, LinkKeeper& links, RequestReceiver& requests, FrameReceiver& receiver,
            LaneTransmitter& transmitter)
       : resolves_(options.neighbours == NeighbourMode::kResolve),
+        lane_count_(lanes.size()),
         loop_(loop),
         lanes_(lanes),
         watch_(watch),
@@ -67,6 +68,7 @@ class LaneLoop {
   void poll_due(Time now) noexcept;
 
   const bool resolves_;
+  const uint32_t lane_count_;
   LoopWatch& loop_;
   Lanes& lanes_;
   LaneWatch& watch_;

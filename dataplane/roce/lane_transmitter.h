@@ -25,7 +25,7 @@ namespace rankwire {
 /// READ responses and requests, whose turns alternate. Pauses of the far end hold what they are for. All that it is
 /// made from is borrowed; `paced` is null without congestion control, `notices` where marked packets are not answered.
 /// One thread.
-class LaneTransmitter {
+class alignas(64) LaneTransmitter {
  public:
   LaneTransmitter(const RoceOptions& options, const ReliableOptions& reliable, QueuePairs& pairs, Lanes& lanes,
                   PacedSenders* paced, SendOrder& order, AnswerSender& answers, RequestSender& sender,

@@ -20,7 +20,7 @@ namespace rankwire {
 
 /// Follows the message that each queue pair is receiving, from requests that its responder has accepted, in their
 /// order, and hands it on when it is whole. All that it is made from is borrowed. One thread.
-class MessageReceiver {
+class alignas(64) MessageReceiver {
  public:
   MessageReceiver(const RoceOptions& options, QueuePairs& pairs, const Lanes& lanes, const OutboundMessages& outbound,
                   Deliveries& deliveries, Rendezvous& rendezvous, Latencies& latencies, RoceCounters& counters)

@@ -19,7 +19,7 @@ namespace rankwire {
 
 /// Makes of a message the requests by which it travels (RoceOptions::verb, split or not), and posts them to the
 /// requesters of its connection's queue pairs. All that it is made from is borrowed. One thread.
-class RequestPoster {
+class alignas(64) RequestPoster {
  public:
   RequestPoster(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, const CauseWatch& causes,
                 RequesterSteps& steps, RoceCounters& counters)

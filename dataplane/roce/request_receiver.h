@@ -23,7 +23,7 @@ namespace rankwire {
 /// Gives requests to the responder of their queue pair, each in its turn: what it accepts to the message that they
 /// belong to, what it owes to the order of senders. With `early` (null: without) those of WRITEs that come too early
 /// are kept until it is their turn. All that it is made from is borrowed. No allocation after construction; one thread.
-class RequestReceiver {
+class alignas(64) RequestReceiver {
  public:
   RequestReceiver(QueuePairs& pairs, Lanes& lanes, EarlyPackets* early, const Deliveries& deliveries,
                   MessageReceiver& messages, SendOrder& order, QueuePairEnding& ending, RoceCounters& counters)

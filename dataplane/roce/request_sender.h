@@ -22,7 +22,7 @@ namespace rankwire {
 
 /// Writes what a requester has to send into frames of its lane, stages them and tells the requester. All that it is
 /// made from is borrowed. One thread.
-class RequestSender {
+class alignas(64) RequestSender {
  public:
   using FrameBuffers = std::span<const FrameBuffer>;
 

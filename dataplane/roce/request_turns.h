@@ -21,7 +21,7 @@ namespace rankwire {
 /// Lets the senders of a lane, without congestion control, have their turns of RoceOptions::turn packets. Both
 /// functions return false when frames ran out; there is a sender when they are called. All that it is made from is
 /// borrowed. One thread.
-class RequestTurns {
+class alignas(64) RequestTurns {
  public:
   RequestTurns(const RoceOptions& options, const ReliableOptions& reliable, const PacketCodec& codec, QueuePairs& pairs,
                const OutboundMessages& outbound, RequestSender& sender)

@@ -22,7 +22,7 @@ namespace rankwire {
 /// Whoever changes a requester tells it here: its deadline and its turn to send are put where they are found, its
 /// failure ends its connection. Deadlines that pass change it, too. All that it is made from is borrowed; `paced` is
 /// null without congestion control. One thread.
-class RequesterSteps {
+class alignas(64) RequesterSteps {
  public:
   RequesterSteps(const ReliableOptions& reliable, const LoopWatch& loop, QueuePairs& pairs, Lanes& lanes,
                  LaneWatch& watch, OutboundMessages& outbound, RequesterDeadlines& deadlines, PacedSenders* paced,

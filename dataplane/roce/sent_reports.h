@@ -21,7 +21,7 @@ namespace rankwire {
 
 /// Settles requests that have finished, and tells the application of the messages that end with them. All that it is
 /// made from is borrowed. One thread.
-class SentReports {
+class alignas(64) SentReports {
  public:
   SentReports(const RoceOptions& options, QueuePairs& pairs, OutboundMessages& outbound, CauseAccounts& accounts,
               CauseWatch& causes, Rendezvous& rendezvous, RoceCounters& counters)
