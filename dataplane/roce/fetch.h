@@ -1,7 +1,7 @@
 // Memory that a received frame is going to need, fetched beforehand: to be inlined where that is.
 #pragma once
 
-#include "dataplane/roce/transport.h"
+#include "dataplane/roce/queue_pairs.h"
 #include "dataplane/wire/mirror_image.h"
 
 namespace rankwire {
@@ -18,22 +18,22 @@ inline uint32_t bth_offset_of(const uint8_t* head) noexcept {
 
 /// What a packet of this frame would need of its queue pair, which is returned, or kNone. Like others that only fetch,
 /// it would go away if it were called instead of inlined: the compiler knows of no effect.
-[[gnu::always_inline]] inline uint32_t RoceTransport::prefetch_state(const Frame& frame) const noexcept {
-  if (frame.head_length < kMinBaseHeaderBytes) return kNone;
+[[gnu::always_inline]] inline uint32_t prefetch_state(const Frame& frame, const QueuePairTables& tables) noexcept {
+  if (frame.head_length < kMinBaseHeaderBytes) return QueuePairs::kNone;
   const uint32_t bth_offset = bth_offset_of(frame.head);
-  if (frame.head_length < bth_offset + sizeof(Bth)) return kNone;
+  if (frame.head_length < bth_offset + sizeof(Bth)) return QueuePairs::kNone;
   const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
-  const uint32_t i = bth.destination_qp.value() - kFirstQueuePair;
-  if (i >= pairs_->size()) return kNone;
-  __builtin_prefetch(&pairs_->templates[i]);
-  __builtin_prefetch(pairs_->templates[i].header_end() - 1);
-  __builtin_prefetch(&pairs_->ends[i], 1);
+  const uint32_t i = bth.destination_qp.value() - QueuePairs::kFirst;
+  if (i >= tables.size) return QueuePairs::kNone;
+  __builtin_prefetch(&tables.templates[i]);
+  __builtin_prefetch(tables.templates[i].header_end() - 1);
+  __builtin_prefetch(&tables.ends[i], 1);
   if (is_response(bth.opcode)) {
-    __builtin_prefetch(&pairs_->requesters[i], 1);
-    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&pairs_->requesters[i]) + 64, 1);
+    __builtin_prefetch(&tables.requesters[i], 1);
+    __builtin_prefetch(reinterpret_cast<const uint8_t*>(&tables.requesters[i]) + 64, 1);
   } else {
-    __builtin_prefetch(&pairs_->responders[i], 1);
-    __builtin_prefetch(&pairs_->inboxes[i], 1);
+    __builtin_prefetch(&tables.responders[i], 1);
+    __builtin_prefetch(&tables.inboxes[i], 1);
   }
   return i;
 }

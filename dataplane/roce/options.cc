@@ -1,12 +1,12 @@
-// What is wrong with options, ports and plans, before anything is made of them.
 #include "dataplane/roce/options.h"
 
 #include <algorithm>
 
 #include "base/check_range.h"
 #include "base/error.h"
+#include "dataplane/protocol/message_parts.h"
 #include "dataplane/protocol/plan_checks.h"
-#include "dataplane/roce/transport.h"
+#include "dataplane/protocol/queue_pair.h"
 
 namespace rankwire {
 namespace {
@@ -27,6 +27,13 @@ void check_profile(const NicProfile& profile) {
 void check_marking(const Marking& marking) {
   check_range("the DSCP", marking.dscp, 0, 63);
   check_range("the 802.1p priority", marking.priority, 0, 7);
+}
+
+void check_read_size(const RoceOptions& options, const Connection& connection) {
+  const int64_t bytes = connection.largest_message.count;
+  if (options.verb == DataVerb::kRead && packets_of(static_cast<uint32_t>(bytes), options.mtu) > kMaxReadPackets)
+    fail_input("connection {} has messages of {} bytes; at a path MTU of {} a READ fetches at most {}",
+               connection.id.value, bytes, options.mtu, uint64_t{kMaxReadPackets} * options.mtu);
 }
 
 }  // namespace
@@ -61,34 +68,27 @@ void check_options(const RoceOptions& options) {
   if (options.catch_up < Duration()) fail_input("catch_up is negative");
 }
 
-void RoceTransport::check_plan(const TransportPlan& plan) const {
-  for (const PortBinding& binding : bindings_) {
+void check_plan(const RoceOptions& options, std::span<const PortBinding> bindings, const TransportPlan& plan) {
+  for (const PortBinding& binding : bindings) {
     if (binding.rate.bits_per_second <= 0) fail_input("port {} has no rate", binding.id.value);
     const FramePort::Capabilities capabilities = binding.port->capabilities();
-    const bool by_reference = capabilities.payload_by_reference && options_.payload == PayloadMode::kPattern;
+    const bool by_reference = capabilities.payload_by_reference && options.payload == PayloadMode::kPattern;
     // A payload is at most the MTU, which needs no pad. Control messages stand in the frame.
-    const size_t needed = kHeaderRoom + (by_reference ? kMaxControlBytes : options_.mtu) + kTrailerRoom;
+    const size_t needed = kHeaderRoom + (by_reference ? kMaxControlBytes : options.mtu) + kTrailerRoom;
     if (capabilities.frame_capacity < needed)
       fail_input("port {} has frames of {} bytes; a path MTU of {} needs {}", binding.id.value,
-                 capabilities.frame_capacity, options_.mtu, needed);
+                 capabilities.frame_capacity, options.mtu, needed);
   }
   std::vector<bool> reversed(plan.connections.size());
   for (const Connection& connection : plan.connections) {
-    check_message_size(connection, options_.payload, "RoCEv2");
-    check_read_size(connection);
+    check_message_size(connection, options.payload, "RoCEv2");
+    check_read_size(options, connection);
     check_reverse(plan, connection);
     if (!connection.reverse_of.valid()) continue;
     if (reversed[connection.reverse_of.value])
       fail_input("connection {} has two in the other direction", connection.reverse_of.value);
     reversed[connection.reverse_of.value] = true;
   }
-}
-
-void RoceTransport::check_read_size(const Connection& connection) const {
-  const int64_t bytes = connection.largest_message.count;
-  if (options_.verb == DataVerb::kRead && packets_of(static_cast<uint32_t>(bytes), options_.mtu) > kMaxReadPackets)
-    fail_input("connection {} has messages of {} bytes; at a path MTU of {} a READ fetches at most {}",
-               connection.id.value, bytes, options_.mtu, uint64_t{kMaxReadPackets} * options_.mtu);
 }
 
 }  // namespace rankwire

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/id.h"
+#include "base/transport.h"
 #include "base/units.h"
 #include "dataplane/congestion/options.h"
 #include "dataplane/neighbours/neighbours.h"
@@ -132,5 +134,7 @@ bool follows_acknowledgements(const RoceOptions& options);
 
 /// Throws Error(kInput) naming the first value out of its range.
 void check_options(const RoceOptions& options);
+/// Throws Error(kInput) when a transport with these options has no use of a port, or cannot carry out the plan.
+void check_plan(const RoceOptions& options, std::span<const PortBinding> bindings, const TransportPlan& plan);
 
 }  // namespace rankwire

@@ -6,6 +6,7 @@
 #include "base/event.h"
 #include "base/id.h"
 #include "base/units.h"
+#include "dataplane/protocol/carriage.h"
 #include "dataplane/protocol/message_parts.h"
 #include "dataplane/protocol/message_pool.h"
 #include "dataplane/wire/pattern_icrc.h"
@@ -115,6 +116,12 @@ class RequestContext {
  private:
   uint32_t bits_;
 };
+
+/// Whether the request is a WRITE whose message ends with another request (DataVerb::kWriteThenImm).
+inline bool has_following_immediate(const OutboundMessage& request, DataVerb verb) noexcept {
+  return verb == DataVerb::kWriteThenImm && request.verb == Verb::kWrite &&
+         RequestContext(request).purpose() == RequestContext::Purpose::kPart;
+}
 
 /// A message, or its part, that a destination fetches.
 struct Get {

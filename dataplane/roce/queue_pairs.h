@@ -25,6 +25,16 @@ constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 /// The bindings, by place, of a port.
 std::vector<uint32_t> lanes_of(std::span<const PortBinding> bindings, PortId port);
 
+/// Where the tables of queue pairs stand: for those that look at them for every packet, without asking where each time.
+struct QueuePairTables {
+  Requester* requesters;
+  Responder* responders;
+  HeaderTemplate* templates;
+  QueuePairEnd* ends;
+  QueuePairInbox* inboxes;
+  uint32_t size;
+};
+
 /// The table of queue pairs. A queue pair's end is a requester, a responder and what they write headers from; a
 /// connection has RoceOptions::queue_pairs of them, or uses those of the connection that it is the reverse of. The end
 /// that a queue pair is of, its lane and its peer follow from plan and end points and do not change once it is
@@ -54,6 +64,9 @@ class QueuePairs {
   std::vector<RemoteSlots> remote_slots;  ///< none while no peer has more than one
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(ends.size()); }
+  QueuePairTables tables() noexcept {
+    return {requesters.data(), responders.data(), templates.data(), ends.data(), inboxes.data(), size()};
+  }
   std::span<const Nic> nics() const noexcept { return nics_; }
   const ResponderOptions& responder_options() const noexcept { return responder_options_; }
   /// Whether each message of the connection travels in parts, one on each of its queue pairs.
@@ -65,6 +78,12 @@ class QueuePairs {
   /// Whether the peer may read what stands here.
   bool is_readable(const QueuePairEnd& end) const;
   bool any_readable() const noexcept { return !read_resources_.empty(); }
+  /// Whether it has READs to answer. What was asked for before a request that is refused is still answered; a queue
+  /// pair that failed itself is silent.
+  bool owes_response(uint32_t queue_pair) const noexcept {
+    const Responder& responder = responders[queue_pair];
+    return responder.response_pending() && !(ends[queue_pair].failed && responder.state() == Responder::State::kReady);
+  }
   /// How many queue pairs each of `lanes` lanes has.
   std::vector<uint32_t> count_by_lane(size_t lanes) const;
   /// The other end's number; 0 before it is known.

@@ -1,44 +1,21 @@
 // Messages over RoCEv2 Reliable Connections, on any frame ports.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/index_queue.h"
-#include "base/spsc_ring.h"
 #include "base/transport.h"
-#include "dataplane/congestion/paced_senders.h"
-#include "dataplane/neighbours/neighbours.h"
 #include "dataplane/ports/doorbells.h"
-#include "dataplane/ports/frame_port.h"
-#include "dataplane/protocol/message_assembly.h"
-#include "dataplane/protocol/rendezvous.h"
-#include "dataplane/roce/cause_accounts.h"
-#include "dataplane/roce/early_packets.h"
-#include "dataplane/roce/lane_watch.h"
-#include "dataplane/roce/lanes.h"
-#include "dataplane/roce/latencies.h"
-#include "dataplane/roce/loop_watch.h"
-#include "dataplane/roce/mark_responder.h"
-#include "dataplane/roce/next_hop_links.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/roce/options.h"
-#include "dataplane/roce/outbound_messages.h"
-#include "dataplane/roce/packet_codec.h"
-#include "dataplane/roce/port.h"
-#include "dataplane/roce/queue_pair.h"
-#include "dataplane/roce/queue_pairs.h"
-#include "dataplane/roce/receive_batch.h"
-#include "dataplane/roce/request_writer.h"
-#include "dataplane/roce/requester_deadlines.h"
-#include "dataplane/roce/roce_counters.h"
-#include "dataplane/roce/transmit_lane.h"
-#include "dataplane/wire/packet.h"
 
 namespace rankwire {
+
+struct RoceParts;
 
 /// Has the ends of those Path::kWire connections whose NICs stand behind the given ports. A queue pair's end is a
 /// requester, a responder and what they write headers from; a connection has `queue_pairs` of them, or uses those of
@@ -54,7 +31,7 @@ namespace rankwire {
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
 class RoceTransport final : public Transport {
  public:
-  static constexpr uint32_t kFirstQueuePair = QueuePairs::kFirst;
+  static constexpr uint32_t kFirstQueuePair = QueuePairNumbers::kFirst;
 
   /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
   /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
@@ -72,9 +49,7 @@ class RoceTransport final : public Transport {
   size_t poll(Time now, std::span<Event> events) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
-  uint64_t activity() const noexcept override {
-    return counters_ ? counters_->packets_tx() + counters_->totals.packets_rx + counters_->events : 0;
-  }
+  uint64_t activity() const noexcept override;
   TransportCounters counters() const override;
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override;
@@ -88,212 +63,10 @@ class RoceTransport final : public Transport {
   size_t bytes_per_queue_pair() const noexcept;
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kReceiveBurst = ReceiveBatch::kFrames;
-
-  using Port = RocePort;
-  /// Received frames whose headers `MirrorImage::follow` each other, and the queue pair that they seem to be for.
-  struct ReceivedRun {
-    uint32_t queue_pair;
-    uint32_t count;
-  };
-
-  // options.cc
-  void check_plan(const TransportPlan& plan) const;
-  void check_read_size(const Connection& connection) const;
-
-  // connection.cc
-  void make_parts(const TransportPlan& plan);
-  std::string connect_queue_pair(uint32_t queue_pair, const EndPoint* peer);
-
-  // neighbours.cc
-  std::string resolve_next_hop(uint32_t queue_pair);
-  void follow_next_hops() noexcept;
-  void update_link(uint32_t queue_pair, const NextHop& hop) noexcept;
-  std::string next_hop_state(uint32_t queue_pair) const;
-
-  // pause.cc
-  bool accept_pause(Port& port, const Frame& frame) noexcept;
-  size_t keep_in_buffer(Port& port, std::span<Frame> frames) noexcept;
-  void transmit_pause(TransmitLane& lane, Port& port, Time now) noexcept;
-  void add_pauses(const Port& port, PortCounters& counters) const;
-
-  // congestion.cc
-  const CongestionOptions& congestion_options_of(const Connection& connection) const;
-  void make_congestion_control(const TransportPlan& plan);
-  std::vector<uint32_t> notification_groups() const;
-  void on_mark(uint32_t queue_pair, Time arrival) noexcept;
-  void on_notification(uint32_t queue_pair, Time now) noexcept;
-  void on_progress(uint32_t queue_pair, uint32_t oldest_before, const AckReception& reception, Time now) noexcept;
-  void offer_sender(uint32_t queue_pair, Time now) noexcept;
-  void place_sender(uint32_t queue_pair, Time now) noexcept;
-  void release_paced(uint32_t lane, Time now) noexcept;
-  void transmit_notifications(uint32_t lane, Time now) noexcept;
-  bool transmit_controlled(TransmitLane& lane, Time now) noexcept;
-  bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  std::string describe_control(uint32_t queue_pair) const;
-
-  // causes.cc
-  Duration time_paused(uint32_t queue_pair, Time now) const noexcept;
-  Cause cause_of(uint32_t queue_pair) const noexcept;
-  void note_cause(uint32_t queue_pair, Time now) noexcept;
-  void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
-  TimeByCause take_share(uint32_t queue_pair) noexcept;
-
-  // describe.cc
-  std::vector<uint64_t> packets_under_way() const;
-  RdmaCounters rdma_of(PortId port) const;
-  std::string describe_sender(uint32_t queue_pair) const;
-  std::string describe_receiver(uint32_t queue_pair) const;
-  std::string describe_wait(uint32_t queue_pair) const;
-  std::string describe_side(uint32_t first, Side side) const;
-
-  // post.cc
-  void take(Time now, const Message& message) noexcept;
-  void post_parts(OutboundMessage part, uint32_t parts) noexcept;
-  void post_part(OutboundMessage part, uint32_t transfer, uint32_t offset) noexcept;
-  void post_offer(OutboundMessage part, uint32_t transfer) noexcept;
-  void post_data(uint32_t slot, uint32_t offset) noexcept;
-  void post_request(const OutboundMessage& request) noexcept;
-  void post_slot(uint32_t slot, uint32_t queue_pair) noexcept;
-  size_t report_finished(std::span<Event> events) noexcept;
-  size_t settle(uint32_t slot, std::span<Event> events) noexcept;
-  uint64_t packets_of_request(const OutboundMessage& request) const noexcept;
-  void count_sent(const OutboundMessage& request) noexcept;
-  void count_end(const Event& event) noexcept;
-  void add_to_transfer(uint32_t transfer, const OutboundMessage& request) noexcept;
-
-  // receive.cc
-  void receive(uint32_t lane, Time now) noexcept;
-  uint32_t find_runs(std::span<const Frame> frames, std::span<ReceivedRun, kReceiveBurst> runs) const noexcept;
-  uint32_t prefetch_state(const Frame& frame) const noexcept;
-  size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
-  bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
-  size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run) noexcept;
-  bool accept_middle(uint32_t queue_pair, const Frame& frame) noexcept;
-  bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
-  EarlyPackets::Outcome keep_early(uint32_t queue_pair, const Frame& frame, const ParsedPacket& packet) noexcept;
-  void place_early(uint32_t queue_pair, Time arrival) noexcept;
-  void drop_early(uint32_t queue_pair) noexcept;
-  void on_acknowledgement(uint32_t port, uint32_t queue_pair, const Acknowledgement& acknowledgement,
-                          Time now) noexcept;
-  void on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept;
-  void on_request(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-  void owe_answer(uint32_t queue_pair) noexcept;
-
-  // deliver.cc
-  bool admits(const QueuePairEnd& end, const ParsedPacket& packet) const noexcept;
-  bool may_be_segment(Verb verb) const noexcept;
-  void on_payload(uint32_t queue_pair, const ParsedPacket& packet, const Reception& reception, Time arrival) noexcept;
-  void on_message(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
-  void on_read(uint32_t queue_pair, const Reception& reception, Time arrival) noexcept;
-  void end_unindexed(uint32_t queue_pair, Time arrival, uint32_t receives) noexcept;
-  ReceivedPart end_reception(uint32_t queue_pair, Time arrival) noexcept;
-  void on_control(uint32_t queue_pair, const ParsedPacket& packet, Time arrival) noexcept;
-  void on_rendezvous(uint32_t queue_pair, std::span<const uint8_t> payload, Time arrival) noexcept;
-  bool take_up(uint32_t queue_pair, const ReadyToSend& ready) noexcept;
-  bool end_offer(uint32_t queue_pair, uint32_t cookie, Time arrival) noexcept;
-  void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception,
-                  Time arrival) noexcept;
-  std::optional<Event> fail_get(const OutboundMessage& request) noexcept;
-  void deliver(uint32_t queue_pair, uint32_t index, const ReceivedPart& part, uint32_t receives) noexcept;
-  std::optional<Event> complete(uint32_t queue_pair, uint32_t index, const ReceivedPart& part) noexcept;
-  void measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept;
-  size_t take_delivered(std::span<Event> events) noexcept;
-
-  // ahead.cc
-  void run_lanes(Time next, Time end) noexcept;
-  Time run_lane(uint32_t lane, Time end) noexcept;
-  void poll_due(Time now) noexcept;
-  void fetch_ahead(uint32_t lane, size_t distance) const noexcept;
-  bool may_report(const Frame& frame) const noexcept;
-  Time next_report_of(uint32_t lane) const noexcept;
-  void fetch_lane(uint32_t lane) const noexcept;
-  void fetch_sender(uint32_t lane) const noexcept;
-
-  // transport.cc
-  void make_progress(Time now) noexcept;
-  void poll_all(Time now) noexcept;
-  bool has_to_report() const noexcept;
-  Time next_event_of(uint32_t lane) const noexcept;
-  Time expiry(uint32_t queue_pair) const noexcept;
-  Time earliest_expiry(Time before) const noexcept;
-  void expire(Time now) noexcept;
-  void after_step(uint32_t queue_pair, Time now, Time deadline_before) noexcept;
-  void after_watched_step(uint32_t queue_pair, Time now) noexcept;
-  void fail_connection(uint32_t queue_pair) noexcept;
-  void note_deadline(uint32_t queue_pair, Time now, Time before) noexcept;
-  void fail_queue_pair(uint32_t queue_pair) noexcept;
-
-  // transmit.cc
-  void transmit(uint32_t lane, Time now) noexcept;
-  void transmit_discovery(TransmitLane& lane, Neighbours& neighbours, Time now) noexcept;
-  bool transmit_next(TransmitLane& lane, Time now) noexcept;
-  bool transmit_run(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_own_payload(const OutboundMessage& message, std::span<uint8_t, kMaxControlBytes> bytes) const noexcept;
-  void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept;
-
-  // turns.cc
-  using FrameBuffers = std::span<const FrameBuffer>;
-  template <class Queue>
-  void look_ahead(const Queue& senders, const Requester* requesters, const HeaderTemplate* templates,
-                  uint32_t turn) const noexcept;
-  template <class Queue>
-  void end_turn(Queue& senders, bool goes_on) const noexcept;
-  bool transmit_turns(TransmitLane& lane, Time now) noexcept;
-  uint32_t transmit_singles(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  uint32_t transmit_parts(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  uint32_t transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
-  bool transmit_turn(TransmitLane& lane, Time now) noexcept;
-  bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
-  bool transmit_new(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void transmit_message(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  void transmit_ends(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  bool transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer, Time now) noexcept;
-
-  // answer.cc
-  bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  bool transmit_reader(TransmitLane& lane, Time now) noexcept;
-  bool owes_response(uint32_t queue_pair) const noexcept;
-  uint32_t transmit_response(TransmitLane& lane, uint32_t queue_pair, uint32_t limit, Time now) noexcept;
-  void write_response(uint32_t queue_pair, const ResponseRun& run, Time now, FrameBuffers buffers,
-                      const FramePort::Capabilities& port) noexcept;
-
   const RoceOptions options_;
-  const ReliableOptions reliable_;
   const std::vector<PortBinding> bindings_;
   Doorbells* const bells_;
-  LoopWatch loop_;
-  Time last_now_ = Time::long_ago();  // of the last post or poll; what is read is as of then
-
-  // Made by prepare, and never again.
-  std::optional<PacketCodec> codec_;
-  std::optional<QueuePairs> pairs_;
-  std::optional<Lanes> lanes_;
-  std::optional<LaneWatch> watch_;
-  std::optional<RoceCounters> counters_;
-  Latencies latencies_;
-  NextHopLinks hops_;  // with NeighbourMode::kResolve
-  RequesterDeadlines deadlines_;
-  CauseAccounts causes_;  // with CauseRecording::kOn
-
-  std::unique_ptr<PacedSenders> paced_;  // with congestion control
-  std::optional<MarkResponder> marks_;   // where marked packets are answered
-
-  std::optional<OutboundMessages> outbound_;
-  bool short_way_ = false;    // for new packets: RequestWriter::has_short_way
-  bool joins_turns_ = false;  // short_way_, and nobody asks which packet was whose
-
-  ReceiveBatch batch_;
-  std::optional<EarlyPackets> early_;  // with RoceOptions::out_of_order
-  IndexQueue place_later_;             // queue pairs with some that the application had no room for
-  MessageAssembly assembly_{0};
-  SpscRing<Delivery> delivered_;
+  std::unique_ptr<RoceParts> parts_;  // null before `prepare`
 };
-
-inline void RoceTransport::stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
-  lane.stage(packets, shape);
-  counters_->count_data(packets, shape.length());
-}
 
 }  // namespace rankwire

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/dpdk/port.h"
+#include "dataplane/protocol/message_pool.h"
+#include "dataplane/roce/transmit_lane.h"
 #include "dataplane/roce/transport.h"
 #include "tests/bench/acknowledging_port.h"
 #include "tests/bench/bench.h"

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/responder.h"
 #include "tests/dataplane/roce/pair.h"
 #include "tests/dataplane/wire/wire_bytes.h"
 

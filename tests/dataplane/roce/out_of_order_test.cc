@@ -1,6 +1,7 @@
 // RoceTransport behind a network that does not keep order.
 #include <gtest/gtest.h>
 
+#include "dataplane/roce/transmit_lane.h"
 #include "tests/dataplane/roce/pair.h"
 
 namespace rankwire::testing {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "dataplane/roce/transmit_lane.h"
 #include "tests/dataplane/roce/pair.h"
 
 namespace rankwire {

@@ -1,0 +1,63 @@
+#include "dataplane/roce/lane_loop.h"
+
+#include <algorithm>
+
+namespace rankwire {
+
+void LaneLoop::turn(Time now) noexcept {
+  loop_.look(now);
+  now_ = now;
+  requests_.place_waiting(now);
+  if (watch_.on()) {
+    poll_due(now);
+  } else {
+    poll_all(now);
+  }
+  if (resolves_) links_.follow(now);
+}
+
+void LaneLoop::poll_all(Time now) noexcept {
+  for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
+  steps_.expire(now);
+  for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
+}
+
+void LaneLoop::poll_due(Time now) noexcept {
+  watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
+  watch_.agenda().begin(now, [&](uint32_t lane) { receiver_.receive(lane, now); });
+  while (watch_.reports().next() <= now) {
+    const uint32_t lane = watch_.reports().first();
+    const Time next = forecast_.next_report_of(lane);
+    watch_.reports().wake_at(lane, next);
+    if (next <= now) break;  // the application must make room first
+  }
+  steps_.expire(now);
+  watch_.agenda().take(
+      [&](uint32_t lane) {
+        transmitter_.transmit(lane, now);
+        return next_event_of(lane);
+      },
+      [](uint32_t, size_t) {});
+}
+
+bool LaneLoop::has_to_report() const noexcept {
+  return deliveries_.any() || requests_.any_waiting() || reports_.any();
+}
+
+Time LaneLoop::next_event_of(uint32_t lane) const noexcept {
+  const Time next = std::min(lanes_[lane].wake(), lanes_[lane].port().next_event());
+  return paced_ != nullptr ? std::min(next, paced_->next_event(lane)) : next;
+}
+
+Time LaneLoop::next_event() const noexcept {
+  if (has_to_report()) return now_;
+  Time next = Time::never();
+  if (watch_.on()) {
+    next = watch_.next([this](uint32_t lane) { return next_event_of(lane); });
+  } else {
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) next = std::min(next, next_event_of(lane));
+  }
+  return std::min(next, steps_.earliest_expiry(next));
+}
+
+}  // namespace rankwire

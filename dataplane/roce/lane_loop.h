@@ -1,0 +1,87 @@
+// The turns of the loop.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "dataplane/congestion/paced_senders.h"
+#include "dataplane/roce/deliveries.h"
+#include "dataplane/roce/frame_receiver.h"
+#include "dataplane/roce/lane_transmitter.h"
+#include "dataplane/roce/lane_watch.h"
+#include "dataplane/roce/lanes.h"
+#include "dataplane/roce/link_keeper.h"
+#include "dataplane/roce/loop_watch.h"
+#include "dataplane/roce/options.h"
+#include "dataplane/roce/report_forecast.h"
+#include "dataplane/roce/request_receiver.h"
+#include "dataplane/roce/requester_steps.h"
+#include "dataplane/roce/sent_reports.h"
+
+namespace rankwire {
+
+/// In a turn lanes receive, deadlines that have passed take effect, and lanes transmit: all of them, or, where bells
+/// tell, those that have something to do. Knows when there is something to do next. All that it is made from is
+/// borrowed; `paced` is null without congestion control. One thread.
+class alignas(64) LaneLoop {
+ public:
+  LaneLoop(const RoceOptions& options, LoopWatch& loop, Lanes& lanes, LaneWatch& watch, const PacedSenders* paced,
+           const Deliveries& deliveries, const SentReports& reports, const ReportForecast& forecast,
+           RequesterSteps& steps, LinkKeeper& links, RequestReceiver& requests, FrameReceiver& receiver,
+           LaneTransmitter& transmitter)
+      : resolves_(options.neighbours == NeighbourMode::kResolve),
+        lane_count_(lanes.size()),
+        loop_(loop),
+        lanes_(lanes),
+        watch_(watch),
+        paced_(paced),
+        deliveries_(deliveries),
+        reports_(reports),
+        forecast_(forecast),
+        steps_(steps),
+        links_(links),
+        requests_(requests),
+        receiver_(receiver),
+        transmitter_(transmitter) {}
+
+  /// A turn at `now`, which never decreases.
+  void turn(Time now) noexcept;
+  /// Something was posted at `now`.
+  void note_post(Time now) noexcept { now_ = now; }
+  /// All turns up to `now` are done.
+  void skip_to(Time now) noexcept {
+    now_ = now;
+    loop_.skip_to(now);
+  }
+  /// Of the last of these; what is read is as of then. long_ago() before the first.
+  Time now() const noexcept { return now_; }
+
+  /// Whether the application can be told of something.
+  bool has_to_report() const noexcept;
+  /// When the next turn has something to do, or to report.
+  Time next_event() const noexcept;
+  /// When the lane has something to receive or to send, as far as it is known now.
+  Time next_event_of(uint32_t lane) const noexcept;
+
+ private:
+  void poll_all(Time now) noexcept;
+  void poll_due(Time now) noexcept;
+
+  const bool resolves_;
+  const uint32_t lane_count_;
+  LoopWatch& loop_;
+  Lanes& lanes_;
+  LaneWatch& watch_;
+  const PacedSenders* const paced_;
+  const Deliveries& deliveries_;
+  const SentReports& reports_;
+  const ReportForecast& forecast_;
+  RequesterSteps& steps_;
+  LinkKeeper& links_;
+  RequestReceiver& requests_;
+  FrameReceiver& receiver_;
+  LaneTransmitter& transmitter_;
+  Time now_ = Time::long_ago();
+};
+
+}  // namespace rankwire

@@ -1,0 +1,121 @@
+#include "dataplane/roce/sent_reports.h"
+
+#include <algorithm>
+
+namespace rankwire {
+namespace {
+
+using Purpose = RequestContext::Purpose;
+
+// Either of one message, or of its transfer, which has the same fields. Written where it is reported: what is copied as
+// soon as it is written waits for the writing.
+template <class Sent>
+void write_sent_event(const Sent& message, ConnectionId connection, uint32_t index, Event& event) {
+  event.kind = message.failure == Failure::kNone ? EventKind::kSent : EventKind::kFailed;
+  event.failure = message.failure;
+  event.at_source = true;
+  event.connection = connection;
+  event.index = index;
+  event.retransmissions = message.retransmissions;
+  event.bytes = Bytes(message.bytes);
+  event.causes = nullptr;
+  event.sent = {message.posted, message.first_tx, message.last_tx, message.acked};
+}
+
+}  // namespace
+
+size_t SentReports::take(std::span<Event> events, Time now) noexcept {
+  size_t n = 0;
+  while (n < events.size()) {
+    if (outbound_.any_ended()) {
+      const uint32_t transfer = outbound_.take_ended();
+      Transfer& whole = outbound_.transfers[transfer];
+      if (whole.failure != Failure::kNone) whole.acked = Time::never();
+      if (whole.first_tx == Time::never()) whole.last_tx = Time::never();
+      write_sent_event(whole, whole.connection, whole.index, events[n]);
+      if (causes_.on()) events[n].causes = accounts_.keep(accounts_.take_transfer(transfer));
+      count_end(events[n++]);
+      outbound_.transfers.give_back(transfer);
+    } else if (!outbound_.pool.finished.empty()) {
+      n += settle(outbound_.pool.finished.pop_front(outbound_.pool.messages), events.subspan(n), now);
+    } else {
+      break;
+    }
+  }
+  return n;
+}
+
+// A request has finished. Returns the number of events: one if a message ends with it.
+[[gnu::always_inline]] inline size_t SentReports::settle(uint32_t slot, std::span<Event> events, Time now) noexcept {
+  const OutboundMessage& request = outbound_.pool.messages[slot];
+  const RequestContext context(request);
+  tables_.ends[request.queue_pair].packets += packets_of(request);
+  size_t n = 0;
+  switch (context.purpose()) {
+    case Purpose::kMessage:
+    case Purpose::kControl:
+      count_sent(request);
+      write_sent_event(request, tables_.ends[request.queue_pair].outbound, request.index, events[n]);
+      if (causes_.on()) events[n].causes = accounts_.keep(causes_.take_share(request.queue_pair, now));
+      count_end(events[n++]);
+      break;
+    case Purpose::kPart:
+      count_sent(request);
+      add_to_transfer(context.subject(), request, now);
+      outbound_.end_part(context.subject());
+      break;
+    case Purpose::kReadyToSend:
+      add_to_transfer(outbound_.offers[context.subject()].transfer, request, now);
+      outbound_.close_offer(context.subject(), request.failure);
+      break;
+    case Purpose::kGet:
+      if (request.failure == Failure::kNone) break;
+      if (const std::optional<Event> failed = rendezvous_.fail(request)) events[n++] = *failed;
+      break;
+    case Purpose::kGetFinished:
+      outbound_.gets.give_back(context.subject());
+      break;
+  }
+  outbound_.pool.messages.give_back(slot);
+  return n;
+}
+
+// Data packets that the request has taken so far.
+uint64_t SentReports::packets_of(const OutboundMessage& request) const noexcept {
+  if (!request.started() || request.verb == Verb::kRead) return 0;
+  if (request.failure == Failure::kNone) return request.packets + uint64_t{request.retransmissions};
+  const int32_t sent = psn_distance(request.first_psn, tables_.requesters[request.queue_pair].end_psn());
+  return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
+}
+
+void SentReports::count_sent(const OutboundMessage& request) noexcept {
+  if (request.failure != Failure::kNone) return;
+  QueuePairEnd& flow = tables_.ends[request.queue_pair];
+  flow.bytes += request.bytes;
+  if (!has_following_immediate(request, options_.verb)) ++flow.messages;
+}
+
+void SentReports::count_end(const Event& event) noexcept {
+  outbound_.reported();
+  ++(event.kind == EventKind::kSent ? counters_.totals.messages_sent : counters_.totals.messages_failed);
+}
+
+void SentReports::add_to_transfer(uint32_t transfer, const OutboundMessage& request, Time now) noexcept {
+  if (causes_.on()) accounts_.add_to_transfer(transfer, causes_.take_share(request.queue_pair, now));
+  outbound_.add(transfer, request);
+}
+
+std::vector<uint64_t> SentReports::packets_under_way() const {
+  std::vector<uint64_t> packets(tables_.size);
+  const auto add = [&](uint32_t slot) {
+    for (; slot != OutboundMessage::kNone; slot = outbound_.pool.messages[slot].next) {
+      const OutboundMessage& request = outbound_.pool.messages[slot];
+      packets[request.queue_pair] += packets_of(request);
+    }
+  };
+  add(outbound_.pool.finished.head);
+  for (const Requester& requester : std::span(tables_.requesters, tables_.size)) add(requester.oldest_message());
+  return packets;
+}
+
+}  // namespace rankwire
