@@ -18,6 +18,7 @@ std::vector<uint32_t> allowed_cpus() {
 }
 
 PinnedThread::PinnedThread(uint32_t cpu) {
+  CPU_ZERO(&before_);
   ::pthread_getaffinity_np(::pthread_self(), sizeof before_, &before_);
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -27,6 +28,18 @@ PinnedThread::PinnedThread(uint32_t cpu) {
 }
 
 PinnedThread::~PinnedThread() {
+  ::pthread_setaffinity_np(::pthread_self(), sizeof before_, &before_);
+}
+
+AvoidedCpu::AvoidedCpu(uint32_t cpu) noexcept {
+  CPU_ZERO(&before_);
+  ::pthread_getaffinity_np(::pthread_self(), sizeof before_, &before_);
+  cpu_set_t others = before_;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) > 0) ::pthread_setaffinity_np(::pthread_self(), sizeof others, &others);
+}
+
+AvoidedCpu::~AvoidedCpu() {
   ::pthread_setaffinity_np(::pthread_self(), sizeof before_, &before_);
 }
 

@@ -5,7 +5,7 @@
 namespace rankwire {
 
 void LaneLoop::turn(Time now) noexcept {
-  loop_.look(now);
+  standstills_.look(now);
   now_ = now;
   requests_.place_waiting(now);
   if (watch_.on()) {

@@ -25,13 +25,13 @@ namespace rankwire {
 /// borrowed; `paced` is null without congestion control. One thread.
 class alignas(64) LaneLoop {
  public:
-  LaneLoop(const RoceOptions& options, LoopWatch& loop, Lanes& lanes, LaneWatch& watch, const PacedSenders* paced,
-           const Deliveries& deliveries, const SentReports& reports, const ReportForecast& forecast,
-           RequesterSteps& steps, LinkKeeper& links, RequestReceiver& requests, FrameReceiver& receiver,
-           LaneTransmitter& transmitter)
+  LaneLoop(const RoceOptions& options, LoopWatch& standstills, Lanes& lanes, LaneWatch& watch,
+           const PacedSenders* paced, const Deliveries& deliveries, const SentReports& reports,
+           const ReportForecast& forecast, RequesterSteps& steps, LinkKeeper& links, RequestReceiver& requests,
+           FrameReceiver& receiver, LaneTransmitter& transmitter)
       : resolves_(options.neighbours == NeighbourMode::kResolve),
         lane_count_(lanes.size()),
-        loop_(loop),
+        standstills_(standstills),
         lanes_(lanes),
         watch_(watch),
         paced_(paced),
@@ -51,7 +51,7 @@ class alignas(64) LaneLoop {
   /// All turns up to `now` are done.
   void skip_to(Time now) noexcept {
     now_ = now;
-    loop_.skip_to(now);
+    standstills_.skip_to(now);
   }
   /// Of the last of these; what is read is as of then. long_ago() before the first.
   Time now() const noexcept { return now_; }
@@ -69,7 +69,7 @@ class alignas(64) LaneLoop {
 
   const bool resolves_;
   const uint32_t lane_count_;
-  LoopWatch& loop_;
+  LoopWatch& standstills_;
   Lanes& lanes_;
   LaneWatch& watch_;
   const PacedSenders* const paced_;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataplane/wire/frame.h"
+
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kLineOverhead = 24;  // of a frame: FCS, preamble, gap
 /// Of an ARP packet. Neighbour solicitations are a little longer; echo replies may be much longer, but are rare.
 constexpr uint32_t kDiscoveryFrame = 60;
 

@@ -49,12 +49,6 @@ uint32_t handful_of(uint32_t mtu, size_t lanes) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 2, kFewest, TransmitLane::kHandful));
 }
 
-PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes) {
-  const uint8_t of_tag = tagged ? marking.priority : uint8_t{0};
-  if (!classes) return priority_bit(tagged ? of_tag : marking.dscp >> 3);
-  return priority_bit(classes->trust == PriorityTrust::kPcp ? of_tag : classes->of_dscp[marking.dscp]);
-}
-
 Lanes::Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells)
     : bindings_(bindings) {
   // In virtual time a turn sends what is due and no more.

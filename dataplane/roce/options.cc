@@ -91,4 +91,10 @@ void check_plan(const RoceOptions& options, std::span<const PortBinding> binding
   }
 }
 
+PrioritySet priority_of(const Marking& marking, bool tagged, const std::optional<ClassOptions>& classes) {
+  const uint8_t of_tag = tagged ? marking.priority : uint8_t{0};
+  if (!classes) return priority_bit(tagged ? of_tag : marking.dscp >> 3);
+  return priority_bit(classes->trust == PriorityTrust::kPcp ? of_tag : classes->of_dscp[marking.dscp]);
+}
+
 }  // namespace rankwire

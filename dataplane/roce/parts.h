@@ -49,9 +49,9 @@
 namespace rankwire {
 
 /// Each part is made from some of those before it and knows no others. Those that most packets pass begin with a cache
-/// line, since all of them are looked at in every turn of the loop. Optional ones and pointers are empty where the
-/// options ask for nothing of the kind. Its transport's own, in that thread; no allocation after construction, but by
-/// `connect` of QueuePairs and LinkKeeper.
+/// line, since all of them are looked at in every turn of the loop. Those that
+/// the options do not ask for are there without content, or null. Its transport's own, in that thread; no allocation
+/// after construction, but by `connect` of QueuePairs and LinkKeeper.
 struct alignas(64) RoceParts {
   /// `options` and `bindings` are borrowed, as is what they name; `bells` as RoceTransport. All have been checked.
   /// Throws Error(kInput) when the plan has too many queue pairs or messages for numbers of their own, or two NICs of a
@@ -85,7 +85,7 @@ struct alignas(64) RoceParts {
   // What follows from a change of a queue pair.
   CauseWatch causes;
   SendOrder order;
-  Deliveries deliveries;
+  Deliveries deliveries;  ///< here since `ending` forgets what has been delivered in part
   QueuePairEnding ending;
   RequesterSteps steps;
   LinkKeeper links;

@@ -11,7 +11,8 @@
 
 namespace rankwire {
 
-/// Tells which frames the application may have to hear of, from their opcodes. All that it is made from is borrowed.
+/// Tells which frames the application may have to hear of, from their opcodes, and of acknowledgements from what their
+/// requester waits for. All that it is made from is borrowed.
 /// One thread.
 class ReportForecast {
  public:

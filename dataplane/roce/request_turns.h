@@ -52,7 +52,7 @@ class alignas(64) RequestTurns {
   uint32_t transmit_messages(TransmitLane& lane, FrameBuffers buffers, Time now) noexcept;
 
   const uint32_t turn_;
-  const bool joins_;  // nobody asks which packet was whose
+  const bool joins_;  // queue pairs' packets into one burst, since no account asks whose each was
   const ReliableOptions& reliable_;
   const RequestWriter& writer_;
   const QueuePairTables tables_;

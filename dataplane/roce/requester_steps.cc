@@ -14,7 +14,7 @@ void RequesterSteps::after_watched(uint32_t queue_pair, Time now) noexcept {
 Time RequesterSteps::expiry(uint32_t queue_pair) const noexcept {
   const Requester& requester = tables_.requesters[queue_pair];
   const bool is_timeout = (requester.holds() & Requester::kReceiverNotReady) == 0;
-  return is_timeout ? std::max(requester.deadline(), loop_.hold_until()) : requester.deadline();
+  return is_timeout ? std::max(requester.deadline(), standstills_.hold_until()) : requester.deadline();
 }
 
 Time RequesterSteps::earliest_expiry(Time before) const noexcept {

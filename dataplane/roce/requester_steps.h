@@ -19,16 +19,17 @@
 
 namespace rankwire {
 
-/// Whoever changes a requester tells it here: its deadline and its turn to send are put where they are found, its
-/// failure ends its connection. Deadlines that pass change it, too. All that it is made from is borrowed; `paced` is
-/// null without congestion control. One thread.
+/// Whoever changes a requester tells it here, but for packets that it sends in its turn, which change at most its
+/// deadline (`note_deadline`) and whether it goes on, as the turn sees by itself: its deadline and its turn to send are
+/// put where they are found, its failure ends its connection. Deadlines that pass change it, too. All that it is made
+/// from is borrowed; `paced` is null without congestion control. One thread.
 class alignas(64) RequesterSteps {
  public:
-  RequesterSteps(const ReliableOptions& reliable, const LoopWatch& loop, QueuePairs& pairs, Lanes& lanes,
+  RequesterSteps(const ReliableOptions& reliable, const LoopWatch& standstills, QueuePairs& pairs, Lanes& lanes,
                  LaneWatch& watch, OutboundMessages& outbound, RequesterDeadlines& deadlines, PacedSenders* paced,
                  CauseWatch& causes, SendOrder& order, QueuePairEnding& ending, RoceCounters& counters)
       : reliable_(reliable),
-        loop_(loop),
+        standstills_(standstills),
         tables_(pairs.tables()),
         lanes_(lanes),
         watch_(watch),
@@ -67,7 +68,7 @@ class alignas(64) RequesterSteps {
   Time expiry(uint32_t queue_pair) const noexcept;
 
   const ReliableOptions& reliable_;
-  const LoopWatch& loop_;
+  const LoopWatch& standstills_;
   const QueuePairTables tables_;
   Lanes& lanes_;
   LaneWatch& watch_;

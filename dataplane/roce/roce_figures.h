@@ -24,11 +24,11 @@ namespace rankwire {
 /// that it is made from is borrowed, `paced` is null without congestion control. One thread.
 class RoceFigures {
  public:
-  RoceFigures(const RoceOptions& options, const LoopWatch& loop, const QueuePairs& pairs, const Lanes& lanes,
+  RoceFigures(const RoceOptions& options, const LoopWatch& standstills, const QueuePairs& pairs, const Lanes& lanes,
               const PacedSenders* paced, const CauseWatch& causes, const SentReports& reports,
               const Latencies& latencies, const RoceCounters& counters)
       : options_(options),
-        loop_(loop),
+        standstills_(standstills),
         pairs_(pairs),
         lanes_(lanes),
         paced_(paced),
@@ -49,7 +49,7 @@ class RoceFigures {
   RdmaCounters rdma_of(PortId port) const;
 
   const RoceOptions& options_;
-  const LoopWatch& loop_;
+  const LoopWatch& standstills_;
   const QueuePairs& pairs_;
   const Lanes& lanes_;
   const PacedSenders* const paced_;

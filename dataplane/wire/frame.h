@@ -39,11 +39,13 @@ class FrameRoom {
   alignas(Frame) std::array<std::byte, sizeof(Frame) * kFrames> room_;
 };
 
-/// Bytes that a frame of `length` occupies on an Ethernet line: + FCS 4, preamble and SFD 8, gap 12; at least 64 + 20.
+/// Bytes of a line that go with each frame: FCS 4, preamble and SFD 8, gap 12.
+constexpr uint32_t kLineOverhead = 24;
+/// Bytes that a frame of `length` occupies on an Ethernet line: at least 60 and the overhead.
 constexpr Bytes line_bytes(uint32_t length) {
   // In 64 bits: for 32 compilers take a vector instruction, which waits for a length that has just been written.
   const int64_t bytes = length;
-  return Bytes((bytes < 60 ? 60 : bytes) + 24);
+  return Bytes((bytes < 60 ? 60 : bytes) + kLineOverhead);
 }
 
 /// Where payloads begin, counted from `head` as allocated: at the start of a cache line, so that payload stays where it

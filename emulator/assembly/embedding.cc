@@ -1,7 +1,6 @@
 #include "emulator/assembly/embedding.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,6 +24,7 @@
 #include "base/error.h"
 #include "converters/node_writer.h"
 #include "dataplane/ports/frame_pool.h"
+#include "dataplane/wire/frame.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
 #include "emulator/record/reader.h"
@@ -36,10 +36,10 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr uint32_t kMostPorts = 16;
 constexpr int64_t kMostFrameMemory = 384 << 20;    // which is touched within half of the time
-constexpr uint64_t kLineOverhead = 24;             // of a frame: FCS 4, preamble 8, gap 12 bytes
 constexpr int64_t kPlenty = 2'000'000'000'000;     // bit/s of the slowest port: more than a core can carry in all
 constexpr int64_t kMostRate = 64'000'000'000'000;  // bit/s: that of a configuration
-constexpr Bytes kIterationBytes(64 << 20);         // that all ports send in an iteration
+constexpr int64_t kMessage = 1 << 20;              // bytes, of which one tells when the second half begins
+constexpr int64_t kMostSlices = 4096;              // that a message is cut into
 constexpr uint32_t kIterations = 10'000;           // which takes longer than any measurement
 
 /// Neighbours stand half of all ranks apart, so that what they send crosses a fabric.
@@ -54,9 +54,9 @@ std::vector<uint32_t> crossing_order(uint32_t ranks) {
 }
 
 /// Each rank sends to the next one in that order, and receives from the one before.
-void write_traces(const std::string& prefix, uint32_t ranks) {
+void write_traces(const std::string& prefix, uint32_t ranks, Bytes chunk) {
   const std::vector<uint32_t> ring = crossing_order(ranks);
-  const Bytes share(kIterationBytes.count / ranks);
+  const Bytes share(std::min(kMessage, chunk.count * kMostSlices));
   for (uint32_t i = 0; i < ranks; ++i) {
     const uint32_t rank = ring[i], next = ring[(i + 1) % ranks], previous = ring[(i + ranks - 1) % ranks];
     NodeWriter nodes(trace_file(prefix, rank));
@@ -81,7 +81,12 @@ void take_away(std::optional<Bandwidth>& limit) {
 
 /// Lines keep their proportions, so that what is oversubscribed stays so; queue pairs may send as fast as a line.
 void raise_rates(RunConfig& config) {
-  const Bandwidth slowest = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
+  Bandwidth slowest = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
+  if (config.fabric) {
+    const FabricConfig& fabric = *config.fabric;
+    slowest = std::min({slowest, fabric.link_rate.value_or(slowest), fabric.global_rate.value_or(slowest)});
+    for (const LevelConfig& level : fabric.levels) slowest = std::min(slowest, level.rate.value_or(slowest));
+  }
   const int64_t factor = (kPlenty + slowest.bits_per_second - 1) / slowest.bits_per_second;
   for (PortConfig& port : config.ports) port.rate = raised(port.rate, factor);
   take_away(config.transport.congestion.rate);
@@ -92,13 +97,20 @@ void raise_rates(RunConfig& config) {
   for (LevelConfig& level : config.fabric->levels) raise(level.rate, factor);
 }
 
-/// Nothing is lost or slow on purpose.
+/// Nothing is lost, slow or far away on purpose: what waits for that would be taken for what the machine cannot do.
 void take_away_hindrances(RunConfig& config) {
   config.impairments.clear();
+  const SwitchConfig usual;
   config.embedded_switch.loss_ppm = 0;
+  config.embedded_switch.latency = std::min(config.embedded_switch.latency, usual.latency);
+  config.embedded_switch.link_latency = std::min(config.embedded_switch.link_latency, usual.link_latency);
   for (PortConfig& port : config.ports) port.drain_rate.reset();
   config.transport.congestion.exceptions.clear();
-  if (config.fabric) config.fabric->failures.clear();
+  if (!config.fabric) return;
+  FabricConfig& fabric = *config.fabric;
+  fabric.failures.clear();
+  fabric.link_latency.reset(), fabric.global_latency.reset();
+  for (LevelConfig& level : fabric.levels) level.latency.reset();
 }
 
 /// The run of `config` whose ranks, one a port, do nothing but send.
@@ -113,7 +125,7 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   small.mapping = defaults.mapping;
   small.simulation = {.fidelity = {}};
   small.capture.reset();
-  small.run.deadline = time;
+  small.run = {.deadline = time, .stall_timeout = time, .cpu = config.run.cpu};
   small.ports.resize(ports);
   take_away_hindrances(small);
   raise_rates(small);
@@ -135,7 +147,7 @@ RunConfig fitting_run(const RunConfig& config, const std::filesystem::path& fold
   if (!config.fabric) ports = std::min(ports, kMostPorts);
   for (;; ports = std::max(2u, ports / 2)) {
     const std::string prefix = (folder / fmt::format("load-{}", ports)).string();
-    write_traces(prefix, ports);
+    write_traces(prefix, ports, config.collectives.chunk);
     RunConfig small = small_run(config, prefix, ports, time);
     const int64_t memory = frame_memory(small, folder);
     if (memory <= kMostFrameMemory) return small;
@@ -150,7 +162,7 @@ RunConfig fitting_run(const RunConfig& config, const std::filesystem::path& fold
 double second_half_of(const RunReader& record, const RecordedRun& run, uint32_t ranks) {
   struct Ends {
     uint64_t all = 0, late = 0;
-    Time first_late, last;
+    Time last;
   };
   const Time half = Time() + Duration(record.last_end(run).ps / 2);
   std::vector<Ends> ends(ranks);
@@ -158,15 +170,15 @@ double second_half_of(const RunReader& record, const RecordedRun& run, uint32_t 
     if (node.kind != "send") return;
     Ends& rank = ends[node.rank.value];
     ++rank.all, rank.last = times.end;
-    if (times.end >= half && rank.late++ == 0) rank.first_late = times.end;
+    if (times.end >= half) ++rank.late;
   });
   double all = 0, late = 0;
   for (const Ends& rank : ends) {
     if (rank.late < 2) return 1;
     all += static_cast<double>(rank.all) / static_cast<double>(rank.last.ps);
-    late += static_cast<double>(rank.late - 1) / static_cast<double>((rank.last - rank.first_late).ps);
+    late += static_cast<double>(rank.late) / static_cast<double>((rank.last - half).ps);
   }
-  return late / all;
+  return std::min(late / all, 2.0);  // all of it in half of the time
 }
 
 /// Written by a child, read by its parent.
@@ -189,12 +201,13 @@ void carry(const RunConfig& config, const std::filesystem::path& folder, const s
   const RunReader record(folder);
   const RecordedRun& run = *record.emulated();
   const TransportCounters& counters = run.end.counters;
-  told.traffic = {.time = result.total,
-                  .data_packets = counters.data_packets_tx - counters.retransmitted,
-                  .retransmitted = counters.retransmitted,
-                  .timeouts = counters.timeouts,
-                  .wire = Bytes(static_cast<int64_t>(counters.bytes_tx + kLineOverhead * counters.packets_tx)),
-                  .second_half = second_half_of(record, run, static_cast<uint32_t>(config.ports.size()))};
+  told.traffic = {
+      .time = result.total,
+      .data_packets = counters.data_packets_tx - counters.retransmitted,
+      .retransmitted = counters.retransmitted,
+      .timeouts = counters.timeouts,
+      .wire = Bytes(static_cast<int64_t>(counters.bytes_tx + uint64_t{kLineOverhead} * counters.packets_tx)),
+      .second_half = second_half_of(record, run, static_cast<uint32_t>(config.ports.size()))};
   // There is more to send than time.
   const bool in_time = result.reason.starts_with("deadline of ");
   told.say(!in_time ? result.reason : told.traffic.data_packets == 0 ? "nothing was sent in time" : "");
@@ -333,12 +346,6 @@ uint32_t ports_within(const RunConfig& config, double bits_per_second) {
     ++ports;
   }
   return ports;
-}
-
-uint32_t usable_processors() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<uint32_t>(CPU_COUNT(&set));
 }
 
 }  // namespace rankwire

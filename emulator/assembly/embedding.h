@@ -66,7 +66,4 @@ double rates_of_ports(const RunConfig& config);
 /// How many ports may send at their rates at once within so many bit/s, whichever they are.
 uint32_t ports_within(const RunConfig& config, double bits_per_second);
 
-/// Processors that this thread may use (sched_getaffinity), at least 1.
-uint32_t usable_processors();
-
 }  // namespace rankwire

@@ -128,7 +128,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
   const std::span<Device* const> devices =
       execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
-  // The threads that are to have other processors are there by now.
+  // Threads inherit the CPUs of who makes them, and those of the recorder, of progress and of the switch are made by
+  // now.
   std::optional<PinnedThread> pinned;
   if (setup.config.run.cpu && execution.clock.runs_by_itself()) pinned.emplace(*setup.config.run.cpu);
   RunResult result =

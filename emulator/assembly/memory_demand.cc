@@ -32,7 +32,6 @@
 namespace rankwire {
 namespace {
 
-constexpr uint64_t kMebibyte = 1 << 20;
 constexpr uint64_t kLargePage = 2 << 20;
 constexpr uint64_t kProgram = 5 << 20;   // the parts of program and libraries that only a run uses, and their data
 constexpr uint64_t kDatabase = 4 << 20;  // SQLite's pages, of the record and of its log
@@ -371,7 +370,7 @@ std::optional<Bytes> available_memory() {
 std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available) {
   // What this process holds for the set-up is free again when the run takes it.
   if (!available || demand.total() <= *available + demand.setup) return std::nullopt;
-  const auto mebibytes = [](Bytes bytes) { return static_cast<uint64_t>(bytes.count) / kMebibyte; };
+  const auto mebibytes = [](Bytes bytes) { return static_cast<uint64_t>(bytes.count) >> 20; };
   const auto part =
       std::ranges::max_element(kParts, {}, [&](const MemoryPart& p) { return demand.largest().*p.bytes; });
   return fmt::format(

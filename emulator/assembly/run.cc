@@ -94,6 +94,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   const RunConfig& config = resolved.config;
   prepare(setup_, config, folder_.path());
   folder_.clear();
+  if (kind_ == RunKind::kEmulated && config.run.cpu) avoided_.emplace(*config.run.cpu);
   recorder_.emplace(folder_.path(),
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);

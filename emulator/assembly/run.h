@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/affinity.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
@@ -93,6 +94,7 @@ class PreparedRun {
   const RunKind kind_;
   RunFolder folder_;
   Setup setup_;
+  std::optional<AvoidedCpu> avoided_;    ///< `run.cpu`, by all threads but the loop's while it runs
   std::optional<RunRecorder> recorder_;  ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };

@@ -265,10 +265,12 @@ void warn_of_unheeded_records(Setup& setup) {
 
 void require_cpu(const RunConfig& config) {
   if (!config.run.cpu) return;
-  const std::vector<uint32_t> allowed = allowed_cpus();
-  if (std::ranges::find(allowed, *config.run.cpu) != allowed.end()) return;
-  fail_input("run.cpu: {} is not one of the CPUs that this process may use: {}", *config.run.cpu,
-             fmt::join(allowed, ", "));
+  try {
+    const PinnedThread tried(*config.run.cpu);
+  } catch (const Error&) {
+    fail_input("run.cpu: {} is not a CPU that this process may use, such as {}", *config.run.cpu,
+               fmt::join(allowed_cpus(), ", "));
+  }
 }
 
 /// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at

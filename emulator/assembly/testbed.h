@@ -56,7 +56,7 @@ class Testbed {
   virtual std::string diagnosis() const { return {}; }
 };
 
-/// Throws Error(kInput) when `run.cpu` is none of the CPUs that this process may use.
+/// Throws Error(kInput) when `run.cpu` is not a CPU that this process may use.
 void require_cpu(const RunConfig& config);
 
 /// Bytes of a frame of ports in memory.

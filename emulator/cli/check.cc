@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
@@ -12,6 +15,7 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/embedding_report.h"
+#include "emulator/cli/interrupt.h"
 #include "emulator/cli/memory_table.h"
 #include "emulator/cli/traffic_split.h"
 
@@ -22,8 +26,11 @@ namespace {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "rankwire-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail_run("cannot make a folder in {}", name);
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    if (error) fail_run("there is no folder for temporary files: {}; TMPDIR may name one", error.message());
+    std::string name = (parent / "rankwire-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail_run("cannot make a folder {}: {}", name, std::strerror(errno));
     path_ = name;
   }
   ~ScratchFolder() {
@@ -166,16 +173,19 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
 }  // namespace
 
 int check_configuration(const RunRequest& request) {
+  const std::atomic<bool>& interrupted = interrupt_flag();
   const ResolvedRun resolved = resolve(request.config, request.settings, RunKind::kModels);
-  const ScratchFolder scratch;
+  std::optional<ScratchFolder> scratch(std::in_place);
   Setup setup;
-  prepare(setup, resolved.config, scratch.path());
+  prepare(setup, resolved.config, scratch->path());
+  if (interrupted) fail_run("stopped by a signal");
   const nlohmann::ordered_json memory = memory_json(setup);
   for (const std::string& warning : setup.warnings) log_warning(warning);
   require_cpu(setup.config);
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
-  const EmbeddingReport embedding = report_embedding(resolved.config, scratch.path() / "embedding", request.measure);
+  const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);
+  scratch.reset();  // nobody may be there any more to read what is printed
   for (const std::string& warning : embedding.warnings) log_warning(warning);
   nlohmann::ordered_json j = as_json(setup, groups, memory);
   j["embedding"] = embedding.json;
@@ -186,7 +196,6 @@ int check_configuration(const RunRequest& request) {
     print_memory(memory);
     for (const std::string& line : embedding.lines) fmt::print("{}\n", line);
   }
-  std::fflush(stdout);
   return 0;
 }
 

@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <span>
@@ -137,7 +140,8 @@ struct CommandLine {
 
     CLI::App& check = *app.add_subcommand(
         "check",
-        "validate a configuration, print where every rank stands, and measure what this machine can embed of it");
+        "validate a configuration, print where every rank stands and what memory a run takes, and measure what this "
+        "machine can embed of it");
     check.add_option("CONFIG", request.config, "configuration")->required();
     check.add_option("--set", request.settings, "key=value; repeatable")->allow_extra_args(false);
     add_json_flag(check, "print JSON");
@@ -210,6 +214,8 @@ int rankwire_main(int argc, char** argv) {
       line.app.exit(error);
       return kUsage;
     }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      fail_run("cannot write to the standard output: {}", std::strerror(errno));
     return line.status;
   } catch (const Error& error) {
     log_error(error.what());

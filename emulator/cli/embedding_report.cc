@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/affinity.h"
 #include "base/error.h"
 #include "emulator/cli/interrupt.h"
 
@@ -116,14 +119,15 @@ EmbeddingReport embedding_report(const RunConfig& config, const Embedding& embed
 
 EmbeddingReport report_embedding(const RunConfig& config, const std::filesystem::path& folder, bool measure) {
   if (!runs_embedded(config)) return {};
+  const auto processors = static_cast<uint32_t>(std::max<size_t>(1, allowed_cpus().size()));
   if (!measure) {
-    EmbeddingReport report = embedding_report(config, {.failure = "left out by --no-measure"}, usable_processors());
+    EmbeddingReport report = embedding_report(config, {.failure = "left out by --no-measure"}, processors);
     report.lines.clear();
     return report;
   }
   const Embedding embedding = measure_embedding(config, folder, {}, interrupt_flag());
   if (interrupt_flag()) fail_run("stopped by a signal");
-  return embedding_report(config, embedding, usable_processors());
+  return embedding_report(config, embedding, processors);
 }
 
 }  // namespace rankwire

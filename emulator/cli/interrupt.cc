@@ -23,6 +23,9 @@ const std::atomic<bool>& interrupt_flag() {
     action.sa_handler = on_signal;
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    struct sigaction hangup {};
+    sigaction(SIGHUP, nullptr, &hangup);
+    if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // as nohup wants it
     return true;
   }();
   static_cast<void>(installed);

@@ -1,12 +1,12 @@
-// Ctrl-C and SIGTERM end a run cleanly, with what it measured.
+// Ctrl-C, SIGTERM and SIGHUP end a run cleanly, with what it measured.
 #pragma once
 
 #include <atomic>
 
 namespace rankwire {
 
-/// True once SIGINT or SIGTERM has arrived. The first call installs the handlers; a second signal ends the process at
-/// once.
+/// True once SIGINT, SIGTERM or, unless it is ignored, SIGHUP has arrived. The first call installs the handlers; a
+/// second signal ends the process at once.
 const std::atomic<bool>& interrupt_flag();
 
 }  // namespace rankwire

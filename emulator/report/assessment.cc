@@ -9,7 +9,8 @@ namespace rankwire {
 namespace {
 
 /// A message waits for the end of the turn in which what it follows arrives, for the next one that sends it, and,
-/// where the switch is embedded, for the one after that, which takes it there.
+/// where the switch is embedded, for the one after that, which takes it there. Devices are given the benefit of the
+/// third.
 constexpr int kTurnsOfMessage = 3;
 
 /// Below that a gap is not spoken of.
@@ -21,6 +22,7 @@ bool matters(Duration gap, Duration whole) {
 /// says nothing of the network.
 void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std::vector<std::string>& reasons) {
   if (emulated.end.turns.empty() || !emulated.latency || reference == nullptr || !reference->latency) return;
+  if (emulated.end.verdict != "ok" || reference->end.verdict != "ok") return;  // one of them is not all of the run
   const Duration message = emulated.latency->p50, expected = reference->latency->p50;
   const Duration turn = typical_turn(emulated.end.turns);
   if (const Duration gap = message - expected; matters(gap, message) && gap <= turn * kTurnsOfMessage) {

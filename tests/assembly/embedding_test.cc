@@ -64,9 +64,9 @@ TEST_F(EmbeddingOfFour, IsThatOfARunThroughTheSwitch) {
   const auto sent = static_cast<int64_t>(traffic.data_packets + traffic.retransmitted);
   EXPECT_GT(traffic.wire.count, sent * (kMtu + 82) * 99 / 100);
   EXPECT_LT(traffic.wire.count, sent * (kMtu + 102 + 86));
-  // Half of the time carries twice all at most, and the second half begins after a message's end.
+  // Half of the time carries twice all at most.
   EXPECT_GT(traffic.second_half, 0);
-  EXPECT_LE(traffic.second_half, 2.5);
+  EXPECT_LE(traffic.second_half, 2);
 
   const RunReader reader = record();
   ASSERT_NE(reader.emulated(), nullptr);

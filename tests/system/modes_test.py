@@ -73,12 +73,11 @@ class Processor(RankwireTest):
         self.assertGreaterEqual(run.summary["generator"]["worst_turn_ps"], run.summary["generator"]["turn_ps"])
 
     def test_another_is_refused_with_those_that_there_are(self):
-        allowed = sorted(os.sched_getaffinity(0))
-        missing = next(cpu for cpu in range(len(allowed) + 1) if cpu not in allowed)
+        missing = 1023
         for verb in ("check", "run"):
             refused = rankwire(verb, self.configuration(self.config(missing)))
             self.assertEqual(refused.returncode, USAGE, refused.stderr)
-            self.assertIn(f"run.cpu: {missing} is not one of the CPUs that this process may use", refused.stderr)
+            self.assertIn(f"run.cpu: {missing} is not a CPU that this process may use", refused.stderr)
 
 
 class OrdinaryUser(RankwireTest):
