@@ -43,6 +43,12 @@ uint32_t frames_of_port(const Setup& setup, PortId port) {
   return static_cast<uint32_t>(std::min(windows, std::max<uint64_t>(buffer, kFramesBeside)) + kFramesBeside);
 }
 
+uint64_t frames_of_ports(const Setup& setup) {
+  uint64_t frames = 0;
+  for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
+  return frames;
+}
+
 uint32_t header_bytes(const RunConfig& config) {
   // Most of IPv4 20 or IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4.
   return config.addresses.ip.first.is_ipv4() ? 64 : 84;

@@ -1,4 +1,4 @@
-// What a run asks of DPDK, held against what DPDK and the configuration have for it.
+// Frames that a run's ports need, and what it asks of DPDK, held against what DPDK and the configuration have for it.
 #pragma once
 
 #include "base/units.h"
@@ -11,6 +11,8 @@ constexpr uint32_t kQueueFrames = 4096;  ///< of a link to the embedded switch, 
 /// The most frames that one port's ranks can have on the way: their windows of data, and what a full output queue
 /// holds.
 uint32_t frames_of_port(const Setup& setup, PortId port);
+/// Of all ports together.
+uint64_t frames_of_ports(const Setup& setup);
 
 /// Bytes of the largest IP header and what follows it around the payload.
 uint32_t header_bytes(const RunConfig& config);

@@ -136,9 +136,7 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
 int64_t frame_memory(const RunConfig& config, const std::filesystem::path& folder) {
   Setup setup;
   prepare(setup, config, folder);
-  int64_t frames = 0;
-  for (uint32_t p = 0; p < config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
-  return frames * FramePool::kDefaultCapacity;
+  return static_cast<int64_t>(frames_of_ports(setup)) * FramePool::kDefaultCapacity;
 }
 
 /// A small run with as many ports as there is room for. Throws Error where that is none.

@@ -172,8 +172,7 @@ Bytes verbs_memory(const Setup& setup, const Counts& counts) {
 /// comes back goes out first, in several all go out in turn, so no more than a run sends.
 Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& counts) {
   const RunConfig& config = setup.config;
-  uint64_t pool = 0;
-  for (uint32_t p = 0; p < config.ports.size(); ++p) pool += frames_of_port(setup, PortId(p));
+  const uint64_t pool = frames_of_ports(setup);
   const uint64_t used = std::min(pool, counts.packets);
   const uint64_t cells = use == PoolUse::kOneThread ? used : 2 * std::bit_ceil(pool);
   uint64_t bytes = used * (memory_frame_bytes(setup, use) + sizeof(FrameShape)) + cells * sizeof(void*);
@@ -183,9 +182,8 @@ Bytes memory_testbed_memory(const Setup& setup, PoolUse use, const Counts& count
 
 Bytes switch_memory(const Setup& setup, const Counts& counts) {
   const RunConfig& config = setup.config;
-  uint64_t pool = 0, ports = config.ports.size();
-  for (uint32_t p = 0; p < ports; ++p) pool += frames_of_port(setup, PortId(p));
-  const uint64_t held = std::min(pool, counts.packets);
+  uint64_t ports = config.ports.size();
+  const uint64_t held = std::min(frames_of_ports(setup), counts.packets);
   if (config.fabric) ports = std::max(ports, uint64_t{fabric_topology(config).ports()});
   uint64_t bytes = kSwitchArrays * kLargePage + ports * kSwitchPort;
   bytes += held * (sizeof(FabricPacket) + sizeof(Frame) + 2 * sizeof(FabricEvent));

@@ -63,10 +63,8 @@ class EmbeddedTestbed final : public Testbed {
  public:
   static std::unique_ptr<EmbeddedTestbed> in_memory(const Setup& setup, PoolUse use) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
-    size_t frames = 0;
-    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) frames += frames_of_port(setup, PortId(p));
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-    testbed->pool_.emplace(frames, memory_frame_bytes(setup, use), use);
+    testbed->pool_.emplace(frames_of_ports(setup), memory_frame_bytes(setup, use), use);
     const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
     if (setup.config.fabric) testbed->bells_.emplace(ports, bell_use);
     if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports, bell_use);

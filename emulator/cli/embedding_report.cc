@@ -57,8 +57,7 @@ std::string limit_warning(const RunConfig& config, const EmbeddedRate& rate, uin
                                : fmt::format("when more than {} of {} send at once", at_once, config.ports.size());
   return fmt::format(
       "the ports' rates together are {:.4g} Gbit/s, and this machine embeds about {:.3g}: it, not the switch, may "
-      "limit "
-      "the run {} (`fidelity` says so afterwards); lower ports.rate, or take the times of `simulate --twin`",
+      "limit the run {} (`fidelity` says so afterwards); lower ports.rate, or take the times of `simulate --twin`",
       rates_of_ports(config) / 1e9, gbps(rate), when);
 }
 
