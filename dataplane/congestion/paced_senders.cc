@@ -16,7 +16,8 @@ PacedSenders::PacedSenders(std::unique_ptr<CongestionControl> control, const Pac
     : control_(std::move(control)),
       options_(options),
       flows_(lines.size()),
-      wheels_(lanes, TimingWheel(static_cast<uint32_t>(lines.size()))) {
+      places_(lines.size()),
+      wheels_(lanes, TimingWheel(places_)) {
   for (size_t i = 0; i < lines.size(); ++i) flows_[i].line = lines[i];
 }
 
@@ -76,7 +77,7 @@ uint32_t PacedSenders::take(uint32_t lane, Time now) noexcept {
 }
 
 size_t PacedSenders::bytes() const noexcept {
-  size_t bytes = flows_.size() * sizeof(Flow);
+  size_t bytes = flows_.size() * sizeof(Flow) + places_.size() * sizeof(TimingWheel::Place);
   for (const TimingWheel& wheel : wheels_) bytes += wheel.bytes();
   return bytes;
 }

@@ -38,6 +38,8 @@ class PacedSenders {
   /// `lines`: the line rate of each queue pair.
   PacedSenders(std::unique_ptr<CongestionControl> control, const PacingOptions& options,
                std::span<const Bandwidth> lines, uint32_t lanes);
+  PacedSenders(const PacedSenders&) = delete;
+  PacedSenders& operator=(const PacedSenders&) = delete;
 
   CongestionControl& control() noexcept { return *control_; }
 
@@ -97,7 +99,8 @@ class PacedSenders {
   std::unique_ptr<CongestionControl> control_;
   PacingOptions options_;
   std::vector<Flow> flows_;
-  std::vector<TimingWheel> wheels_;  // by lane
+  std::vector<TimingWheel::Place> places_;  // by queue pair, which is in no wheel but its lane's
+  std::vector<TimingWheel> wheels_;         // by lane
   uint64_t slips_ = 0, displaced_ = 0;
   Duration longest_slip_;
 };

@@ -9,7 +9,7 @@ static_assert(TimingWheel::kSlots == 64 * 64, "a bit for each word of slots fits
 
 void TimingWheel::add(uint32_t index, Time due, Time now) noexcept {
   if (occupied_words_ == 0) current_ = tick(now);
-  entries_[index].due = std::max(due, now);
+  places_[index].due = std::max(due, now);
   put(index);
 }
 
@@ -20,7 +20,7 @@ uint32_t TimingWheel::take(Time now) noexcept {
     sort_out(slot, now);
   }
   const uint32_t index = due_.head;
-  if (index != kNone) due_.head = entries_[index].next;
+  if (index != kNone) due_.head = places_[index].next;
   return index;
 }
 
@@ -41,18 +41,18 @@ uint32_t TimingWheel::first_slot() const noexcept {
 }
 
 void TimingWheel::append(List& list, uint32_t index) noexcept {
-  entries_[index].next = kNone;
+  places_[index].next = kNone;
   if (list.head == kNone) {
     list.head = index;
   } else {
-    entries_[list.tail].next = index;
+    places_[list.tail].next = index;
   }
   list.tail = index;
 }
 
 // Into the slot of its time, or, if that is beyond the span, into the last one there is.
 void TimingWheel::put(uint32_t index) noexcept {
-  const Time due = entries_[index].due;
+  const Time due = places_[index].due;
   const int64_t last = current_ + kSlots - 1;
   const int64_t wanted = tick(due);
   const int64_t at = std::clamp(wanted, current_, last);
@@ -71,8 +71,8 @@ void TimingWheel::sort_out(uint32_t slot, Time now) noexcept {
   occupied_[slot / 64] &= ~(uint64_t{1} << slot % 64);
   if (occupied_[slot / 64] == 0) occupied_words_ &= ~(uint64_t{1} << slot / 64);
   while (index != kNone) {
-    const uint32_t next = entries_[index].next;
-    if (entries_[index].due <= now) {
+    const uint32_t next = places_[index].next;
+    if (places_[index].due <= now) {
       append(due_, index);
     } else {
       put(index);

@@ -4,14 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
 
 namespace rankwire {
 
-/// Holds each index 0 .. capacity - 1 at most once, with a time: a wheel of slots with a bit for each that is not empty
-/// (Varghese and Lauck 1987, scheme 6; for pacing: Saeed et al., Carousel, SIGCOMM 2017). Adding and finding the
+/// Holds each index of a table of places at most once, with a time: a wheel of slots with a bit for each that is not
+/// empty (Varghese and Lauck 1987, scheme 6; for pacing: Saeed et al., Carousel, SIGCOMM 2017). Adding and finding the
 /// earliest take constant time; taking those of a slot takes time in proportion to them. Slots only sort: times are
 /// exact, and nothing leaves before its time. What is due beyond the wheel's span is looked at again whenever the span
 /// has passed. No allocation after construction; one thread.
@@ -22,7 +23,14 @@ class TimingWheel {
   static constexpr Duration kSlot = Duration(int64_t{1} << 20);  ///< 1.05 us
   static constexpr Duration kSpan = kSlot * (kSlots - 1);        ///< 4.3 ms
 
-  explicit TimingWheel(uint32_t capacity = 0) : entries_(capacity), slots_(kSlots) {}
+  /// When an index is due, and what is behind it in its list.
+  struct Place {
+    Time due;
+    uint32_t next = kNone;
+  };
+
+  /// `places`, by index, are borrowed. Wheels may share them as long as no index is in two of them.
+  explicit TimingWheel(std::span<Place> places) : places_(places), slots_(kSlots) {}
 
   /// The index is not in the wheel. `now` never decreases; a time before it is as good as `now`.
   void add(uint32_t index, Time due, Time now) noexcept;
@@ -33,14 +41,10 @@ class TimingWheel {
   /// beyond the span.
   Time next() const noexcept;
 
-  /// Memory of the wheel.
-  size_t bytes() const noexcept { return entries_.size() * sizeof(Entry) + slots_.size() * sizeof(Slot); }
+  /// Memory of the wheel in bytes, the places apart.
+  size_t bytes() const noexcept { return slots_.size() * sizeof(Slot); }
 
  private:
-  struct Entry {
-    Time due;
-    uint32_t next = kNone;
-  };
   struct List {
     uint32_t head = kNone, tail = kNone;
   };
@@ -56,7 +60,7 @@ class TimingWheel {
   void put(uint32_t index) noexcept;
   void sort_out(uint32_t slot, Time now) noexcept;
 
-  std::vector<Entry> entries_;
+  std::span<Place> places_;
   std::vector<Slot> slots_;
   List due_;                                      // taken out of their slots already
   std::array<uint64_t, kSlots / 64> occupied_{};  // a bit a slot

@@ -8,8 +8,6 @@
 #include <bit>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <utility>
 
 #include "base/record.h"
 #include "dataplane/ports/memory_port.h"
@@ -249,33 +247,23 @@ RunMemory report_memory() {
   return {.run = "report", .record = bytes_of(kProgram + kDatabase)};
 }
 
-/// What a transport of so many connections between pairs of ports says of its queue pairs.
-int64_t bytes_of_probe(const RoceOptions& options, uint32_t connections, uint32_t ports) {
+/// What a transport of so many connections from one port to another says of its queue pairs.
+int64_t bytes_of_probe(const RoceOptions& options, uint32_t connections) {
   constexpr size_t kFewFrames = 64;
   constexpr Bandwidth kRate(100'000'000'000);
   FramePool pool(kFewFrames);
-  TransportPlan plan{.ranks = ports, .messages_in_flight = 1};
-  std::vector<std::unique_ptr<FramePort>> frame_ports;
-  std::vector<PortBinding> bindings;
-  for (uint32_t p = 0; p < ports; ++p) {
+  const auto [here, there] = make_memory_link(pool, kFewFrames, "probe");
+  TransportPlan plan{.ranks = 2, .messages_in_flight = 1};
+  for (uint32_t p = 0; p < 2; ++p)
     plan.nics.push_back({.id = NicId(p), .port = PortId(p), .ip = Ipv4Address{1 + p}, .prefix_length = 24});
-    if (p % 2 == 0) {
-      auto [here, there] = make_memory_link(pool, kFewFrames, "probe");
-      frame_ports.push_back(std::move(here));
-      frame_ports.push_back(std::move(there));
-    }
-    bindings.push_back({PortId(p), frame_ports[p].get(), kRate});
-  }
-  for (uint32_t i = 0; i < connections; ++i) {
-    const uint32_t from = 2 * i % ports;
+  for (uint32_t i = 0; i < connections; ++i)
     plan.connections.push_back({.id = ConnectionId(i),
-                                .source = RankId(from),
-                                .destination = RankId(from + 1),
-                                .source_nic = NicId(from),
-                                .destination_nic = NicId(from + 1),
+                                .source = RankId(0),
+                                .destination = RankId(1),
+                                .source_nic = NicId(0),
+                                .destination_nic = NicId(1),
                                 .messages_per_iteration = 1});
-  }
-  RoceTransport transport(options, std::move(bindings));
+  RoceTransport transport(options, {{PortId(0), here.get(), kRate}, {PortId(1), there.get(), kRate}});
   transport.prepare(plan);
   return static_cast<int64_t>(transport.queue_pair_bytes());
 }
@@ -336,18 +324,13 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
 }
 
 Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lanes) {
-  // By ends and lanes: ends x (each + lanes x each_of_lane) + lanes x of_lane.
+  // ends x each + lanes x of_lane, with the two lanes of a probe.
   const uint32_t connections = std::max(1u, 256 / options.queue_pairs);
   const auto few_ends = int64_t{2} * connections * options.queue_pairs;
-  const int64_t few = bytes_of_probe(options, connections, 2), many = bytes_of_probe(options, 2 * connections, 2);
-  const int64_t wide = bytes_of_probe(options, 2 * connections, 4);
-  const int64_t each_of_two = (many - few) / few_ends;
-  const int64_t of_lane = (many - 2 * few_ends * each_of_two) / 2;
-  const int64_t each_of_four = (wide - 4 * of_lane) / (2 * few_ends);
-  const int64_t each_of_lane = (each_of_four - each_of_two) / 2;
-  const int64_t each = each_of_two - 2 * each_of_lane;
-  return bytes_of(ends * static_cast<uint64_t>(each + int64_t{lanes} * each_of_lane) +
-                  static_cast<uint64_t>(lanes * of_lane));
+  const int64_t few = bytes_of_probe(options, connections), many = bytes_of_probe(options, 2 * connections);
+  const int64_t each = (many - few) / few_ends;
+  const int64_t of_lane = (few - few_ends * each) / 2;
+  return bytes_of(ends * static_cast<uint64_t>(each) + uint64_t{lanes} * static_cast<uint64_t>(of_lane));
 }
 
 Bytes resident_memory() {

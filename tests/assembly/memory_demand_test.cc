@@ -62,7 +62,7 @@ TEST(MemoryDemand, QueuePairsTakeMemoryInProportion) {
 }
 
 // What is told beforehand is what the transport says of itself. All numbers of queue pairs are powers of two, so that
-// queues have no empty places; with congestion control a lane has places for all queue pairs, and slots of its own.
+// queues have no empty places; with congestion control a lane has slots of its own, too.
 TEST(MemoryDemand, QueuePairsTakeWhatTheTransportSays) {
   for (const AlgorithmName algorithm : {AlgorithmName::kNone, AlgorithmName::kDcqcn}) {
     RunConfig config = tiny_run(1, 8);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "dataplane/congestion/options.h"
 
@@ -206,6 +207,16 @@ TEST(PacedSenders, WindowHoldsAtLeastOnePacket) {
   PacedBench bench({.rate = kPacedLine, .window = Bytes(10)});
   EXPECT_TRUE(bench.offer(turn_at(0)));
   EXPECT_EQ(bench.packets(turn_at(0)), 1u);
+}
+
+// What a lane takes does not depend on the queue pairs, nor what a queue pair takes on the lanes.
+TEST(PacedSenders, AQueuePairHasOnePlaceHoweverManyLanesThereAre) {
+  const auto bytes = [](uint32_t queue_pairs, uint32_t lanes) {
+    const std::vector<Bandwidth> lines(queue_pairs, kPacedLine);
+    return PacedSenders(std::make_unique<Scripted>(Allowance()), {.mtu = 1000}, lines, lanes).bytes();
+  };
+  EXPECT_GT(bytes(100, 1), bytes(0, 1));
+  EXPECT_EQ(bytes(100, 8) - bytes(0, 8), bytes(100, 1) - bytes(0, 1));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "base/random.h"
 
@@ -13,14 +14,16 @@ namespace {
 constexpr uint32_t kNone = TimingWheel::kNone;
 
 TEST(TimingWheel, EmptyHasNothingToDo) {
-  TimingWheel wheel(4);
+  std::vector<TimingWheel::Place> places(4);
+  TimingWheel wheel(places);
   EXPECT_EQ(wheel.next(), Time::never());
   EXPECT_EQ(wheel.take(Time() + seconds(1)), kNone);
 }
 
 // 10 ns apart, far less than a slot.
 TEST(TimingWheel, TimesAreExact) {
-  TimingWheel wheel(3);
+  std::vector<TimingWheel::Place> places(3);
+  TimingWheel wheel(places);
   wheel.add(0, Time(30'000), Time());
   wheel.add(1, Time(10'000), Time());
   wheel.add(2, Time(20'000), Time());
@@ -34,7 +37,8 @@ TEST(TimingWheel, TimesAreExact) {
 }
 
 TEST(TimingWheel, PastIsAsGoodAsNow) {
-  TimingWheel wheel(2);
+  std::vector<TimingWheel::Place> places(2);
+  TimingWheel wheel(places);
   const Time now = Time() + milliseconds(7);
   wheel.add(0, Time::long_ago(), now);
   EXPECT_LE(wheel.next(), now);
@@ -42,14 +46,16 @@ TEST(TimingWheel, PastIsAsGoodAsNow) {
 }
 
 TEST(TimingWheel, LongRestCostsNoLooks) {
-  TimingWheel wheel(1);
+  std::vector<TimingWheel::Place> places(1);
+  TimingWheel wheel(places);
   const Time now = Time() + seconds(1);
   wheel.add(0, now + microseconds(5), now);
   EXPECT_EQ(wheel.next(), now + microseconds(5));
 }
 
 TEST(TimingWheel, WorksBeforeTimeZero) {
-  TimingWheel wheel(2);
+  std::vector<TimingWheel::Place> places(2);
+  TimingWheel wheel(places);
   const Time now = Time() - microseconds(3);
   wheel.add(0, now + microseconds(2), now);
   wheel.add(1, now + microseconds(5), now);
@@ -61,7 +67,8 @@ TEST(TimingWheel, WorksBeforeTimeZero) {
 
 // 33.4 ms is what a packet of 4178 bytes takes at 1 Mb/s: eight spans.
 TEST(TimingWheel, BeyondTheSpanNothingLeavesEarly) {
-  TimingWheel wheel(1);
+  std::vector<TimingWheel::Place> places(1);
+  TimingWheel wheel(places);
   const Time due = Time() + microseconds(33'424);
   wheel.add(0, due, Time());
   uint32_t looks = 0;
@@ -75,7 +82,8 @@ TEST(TimingWheel, BeyondTheSpanNothingLeavesEarly) {
 }
 
 TEST(TimingWheel, LateLookTakesEverythingInOrderOfSlots) {
-  TimingWheel wheel(3);
+  std::vector<TimingWheel::Place> places(3);
+  TimingWheel wheel(places);
   wheel.add(0, Time() + milliseconds(20), Time());
   wheel.add(1, Time() + microseconds(9), Time());
   wheel.add(2, Time() + microseconds(3), Time());
@@ -83,10 +91,23 @@ TEST(TimingWheel, LateLookTakesEverythingInOrderOfSlots) {
   for (const uint32_t index : {2u, 1u, 0u, kNone}) EXPECT_EQ(wheel.take(late), index);
 }
 
+// 0 .. 3 are due 1 us apart, in one slot or the next; the even ones wait in one wheel, the odd ones in another.
+TEST(TimingWheel, WheelsThatShareTheirPlacesKeepApart) {
+  std::vector<TimingWheel::Place> places(4);
+  TimingWheel even(places), odd(places);
+  for (const uint32_t index : {3u, 2u, 1u, 0u})
+    (index % 2 == 0 ? even : odd).add(index, Time() + microseconds(1 + index), Time());
+  EXPECT_EQ(even.next(), Time() + microseconds(1));
+  EXPECT_EQ(odd.next(), Time() + microseconds(2));
+  for (const uint32_t index : {0u, 2u, kNone}) EXPECT_EQ(even.take(Time() + microseconds(9)), index);
+  for (const uint32_t index : {1u, 3u, kNone}) EXPECT_EQ(odd.take(Time() + microseconds(9)), index);
+}
+
 // A sorted map is the oracle: at any look the same indexes leave, and `next` is never later than the earliest.
 TEST(TimingWheel, AgreesWithASortedMap) {
   constexpr uint32_t kIndexes = 300;
-  TimingWheel wheel(kIndexes);
+  std::vector<TimingWheel::Place> places(kIndexes);
+  TimingWheel wheel(places);
   std::multimap<Time, uint32_t> expected;
   std::vector<uint32_t> idle(kIndexes);
   for (uint32_t i = 0; i < kIndexes; ++i) idle[i] = i;
