@@ -107,11 +107,6 @@ size_t RoceTransport::queue_pair_bytes() const noexcept {
   return parts_ ? parts_->queue_pair_bytes() : 0;
 }
 
-size_t RoceTransport::bytes_per_queue_pair() const noexcept {
-  const size_t bytes = queue_pair_bytes();
-  return bytes == 0 ? 0 : bytes / parts_->pairs.size();
-}
-
 void RoceTransport::close() noexcept {
   if (!parts_) return;
   for (uint32_t i = 0; i < parts_->pairs.size(); ++i) parts_->ending.drop_early(i);

@@ -10,7 +10,6 @@
 
 #include "base/transport.h"
 #include "dataplane/ports/doorbells.h"
-#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/roce/options.h"
 
 namespace rankwire {
@@ -31,8 +30,6 @@ struct RoceParts;
 /// fail with kFlushed, those to a peer without link address with kUnreachable.
 class RoceTransport final : public Transport {
  public:
-  static constexpr uint32_t kFirstQueuePair = QueuePairNumbers::kFirst;
-
   /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
   /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
   /// do are looked at, which virtual time with many needs; each has one queue. Null: every poll looks at all.
@@ -58,9 +55,8 @@ class RoceTransport final : public Transport {
   std::string describe(ConnectionId connection) const override;
   void close() noexcept override;
 
-  /// Memory that all queue pairs take, and each of them, messages apart. 0 without queue pairs.
+  /// Memory in bytes that all queue pairs take, messages apart. 0 without queue pairs.
   size_t queue_pair_bytes() const noexcept;
-  size_t bytes_per_queue_pair() const noexcept;
 
  private:
   const RoceOptions options_;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/protocol/message_pool.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "dataplane/roce/transport.h"
 #include "tests/bench/acknowledging_port.h"
@@ -76,7 +77,7 @@ std::vector<PacketPath> answer_paths(const TransportPlan& plan, const RoceOption
     path.destination_mac = plan.nics[0].mac;
     path.source_ip = plan.nics[1].ip;
     path.destination_ip = plan.nics[0].ip;
-    path.destination_qp = RoceTransport::kFirstQueuePair + connection.id.value;
+    path.destination_qp = QueuePairNumbers::kFirst + connection.id.value;
     path.source_port = linux_source_port(kFirstRemoteQueuePair + connection.id.value, path.destination_qp);
     path.time_to_live = options.profile.hop_limit;
     path.migration = options.profile.migration;

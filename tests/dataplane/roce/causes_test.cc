@@ -310,10 +310,11 @@ TEST_F(RoceCauses, NothingIsKeptUnlessAskedFor) {
   RoceOptions off = options();
   off.causes = CauseRecording::kOff;
   start(options());
-  const size_t with = pair_->a().bytes_per_queue_pair();
+  const size_t with = pair_->a().queue_pair_bytes();
   start(off);
   EXPECT_FALSE(pair_->a().flows()[0].causes.has_value());
-  EXPECT_EQ(pair_->a().bytes_per_queue_pair() + sizeof(CauseClock) + sizeof(TimeByCause), with);
+  // Of the two connections one queue pair each is here.
+  EXPECT_EQ(pair_->a().queue_pair_bytes() + 2 * (sizeof(CauseClock) + sizeof(TimeByCause)), with);
   pair_->post(RocePair::message(0, 0, 1024));
   pair_->run_until();
   ASSERT_EQ(pair_->events(EventKind::kSent).size(), 1u);

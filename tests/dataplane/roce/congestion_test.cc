@@ -120,7 +120,7 @@ TEST(RocePacing, CostsNothingWhereItIsNotUsed) {
   RoceOptions plain;
   RocePair without(plain, {});
   RocePair with(static_rate(1'000'000'000), {});
-  EXPECT_LT(without.a().bytes_per_queue_pair(), with.a().bytes_per_queue_pair());
+  EXPECT_LT(without.a().queue_pair_bytes(), with.a().queue_pair_bytes());
 }
 
 // Every data packet is marked, and there is no interval: as many CNPs as packets, counted alike at both ends.

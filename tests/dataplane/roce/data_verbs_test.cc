@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "tests/dataplane/roce/pair.h"
 
 namespace rankwire {
@@ -102,7 +103,7 @@ TEST_P(RoceShares, QueuePairsCarryTheirShare) {
   for (uint32_t i = 0; i < queue_pairs; ++i) {
     EXPECT_EQ(flows[i].connection, ConnectionId(0));
     EXPECT_EQ(flows[i].member, i);
-    EXPECT_EQ(flows[i].source_qp, RoceTransport::kFirstQueuePair + i);
+    EXPECT_EQ(flows[i].source_qp, QueuePairNumbers::kFirst + i);
     uint64_t bytes = i == 5 % queue_pairs ? 1000 : 0;
     // 3: 384, 384, 232. 16: ceil(62.5) is below 128, so seven of 128, one of 104, the rest none.
     if (spread == Spread::kSplit && queue_pairs == 3) bytes = i < 2 ? 384 : 232;

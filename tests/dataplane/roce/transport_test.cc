@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/roce/transmit_lane.h"
 #include "tests/dataplane/roce/pair.h"
 
@@ -362,7 +363,7 @@ TEST(RoceTransport, QueuePairsAreNumberedDenselyWithSeededFirstPsns) {
   RocePair other(options, {}, 2);
   ASSERT_EQ(one.ends().size(), 8u);
   for (size_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(one.ends()[i].queue_pair, RoceTransport::kFirstQueuePair + i % 4);
+    EXPECT_EQ(one.ends()[i].queue_pair, QueuePairNumbers::kFirst + i % 4);
     EXPECT_EQ(one.ends()[i].psn, same.ends()[i].psn);
     EXPECT_NE(one.ends()[i].psn, other.ends()[i].psn);
     EXPECT_LE(one.ends()[i].psn, kPsnMask);
