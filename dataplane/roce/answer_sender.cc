@@ -1,7 +1,5 @@
 #include "dataplane/roce/answer_sender.h"
 
-#include "dataplane/protocol/rendezvous.h"
-
 namespace rankwire {
 
 bool AnswerSender::transmit_reply(TransmitLane& lane, Time now) noexcept {

@@ -27,7 +27,8 @@ class AnswerSender {
 
   /// The first acknowledgement that the lane owes.
   bool transmit_reply(TransmitLane& lane, Time now) noexcept;
-  /// The turn of the first of the lane's readers.
+  /// The turn of the first of the lane's readers: as many packets of its oldest READ's response as are alike, at most
+  /// RoceOptions::turn. If it owes more, it becomes the last.
   bool transmit_reader(TransmitLane& lane, Time now) noexcept;
   /// READ responses until `turn` packets of the queue pair's turn are sent, or as many as are owed.
   bool transmit_responses(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;

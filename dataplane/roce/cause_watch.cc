@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "dataplane/protocol/requester.h"
+
 namespace rankwire {
 
 Cause CauseWatch::cause_of(uint32_t queue_pair) const noexcept {

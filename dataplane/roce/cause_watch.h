@@ -6,7 +6,7 @@
 #include "base/time_by_cause.h"
 #include "base/units.h"
 #include "dataplane/congestion/paced_senders.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/cause_accounts.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/queue_pairs.h"

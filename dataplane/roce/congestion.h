@@ -5,7 +5,7 @@
 
 #include "base/transport.h"
 #include "dataplane/congestion/paced_senders.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/mark_responder.h"
 #include "dataplane/roce/options.h"

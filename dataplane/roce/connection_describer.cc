@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "dataplane/protocol/requester.h"
+
 namespace rankwire {
 namespace {
 

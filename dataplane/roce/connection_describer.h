@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "dataplane/congestion/paced_senders.h"
 #include "dataplane/protocol/message_parts.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/link_keeper.h"
 #include "dataplane/roce/options.h"

@@ -1,7 +1,6 @@
 // What a receiver keeps that has come too early: packets ahead of one that is missing.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

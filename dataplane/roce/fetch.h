@@ -2,6 +2,8 @@
 #pragma once
 
 #include "dataplane/roce/queue_pairs.h"
+#include "dataplane/wire/frame.h"
+#include "dataplane/wire/headers.h"
 #include "dataplane/wire/mirror_image.h"
 
 namespace rankwire {

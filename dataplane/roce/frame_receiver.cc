@@ -4,6 +4,7 @@
 
 #include "dataplane/roce/fetch.h"
 #include "dataplane/wire/mirror_image.h"
+#include "dataplane/wire/packet.h"
 
 namespace rankwire {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dataplane/wire/frame.h"
+#include "dataplane/wire/pause.h"
 
 namespace rankwire {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "dataplane/congestion/paced_senders.h"
 #include "dataplane/neighbours/neighbours.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/answer_sender.h"
 #include "dataplane/roce/lanes.h"
 #include "dataplane/roce/notification_sender.h"

@@ -33,12 +33,13 @@ class LinkKeeper {
         order_(order),
         steps_(steps) {}
 
-  /// The queue pair has been connected: its next hop is asked for. Why there is no way to its peer, or nothing.
+  /// The queue pair has been connected: its next hop is asked for. Returns why there is no way to its peer, empty when
+  /// there may be one.
   std::string resolve(uint32_t queue_pair);
-  /// Looks what has become of next hops.
+  /// Tells the queue pairs whose next hop was found, was given up or has moved since the last call.
   void follow(Time now) noexcept;
 
-  /// Whether nothing is waited for any more.
+  /// Whether all NICs have announced themselves, and all queue pairs know whether they reach their peers.
   bool ready() const noexcept;
   /// The connections with a queue pair whose peer is not reached, and why.
   std::vector<ConnectFailure> not_ready() const;

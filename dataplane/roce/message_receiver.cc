@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/protocol/message_parts.h"
+
 namespace rankwire {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "dataplane/protocol/message_parts.h"
+#include "dataplane/protocol/message_assembly.h"
 #include "dataplane/protocol/responder.h"
 #include "dataplane/roce/deliveries.h"
 #include "dataplane/roce/lanes.h"

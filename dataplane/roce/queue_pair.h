@@ -7,7 +7,6 @@
 #include "base/id.h"
 #include "base/units.h"
 #include "dataplane/protocol/carriage.h"
-#include "dataplane/protocol/message_parts.h"
 #include "dataplane/protocol/message_pool.h"
 #include "dataplane/wire/pattern_icrc.h"
 #include "dataplane/wire/payload.h"

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/transport.h"
+#include "dataplane/protocol/message_parts.h"
 #include "dataplane/protocol/queue_pair.h"
 #include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/protocol/requester.h"

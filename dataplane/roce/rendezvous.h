@@ -44,7 +44,7 @@ class Rendezvous {
   /// The next packet of a READ's response has arrived.
   void on_fetched(uint32_t queue_pair, const ParsedPacket& packet, const ReadReception& reception, Time arrival,
                   Time now) noexcept;
-  /// A READ has failed: the event of its message, if nothing else is to come of that.
+  /// A READ has failed. Returns the event of its message, unless other parts of that are still to come.
   std::optional<Event> fail(const OutboundMessage& request) noexcept;
 
  private:

@@ -1,6 +1,7 @@
 #include "dataplane/roce/report_forecast.h"
 
 #include "dataplane/roce/fetch.h"
+#include "dataplane/wire/pause.h"
 
 namespace rankwire {
 

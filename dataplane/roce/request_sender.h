@@ -42,15 +42,16 @@ class alignas(64) RequestSender {
   /// are no more. False when frames ran out.
   bool transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept;
 
-  // With RequestWriter::has_short_way, in frames of TransmitLane::next_frames:
-  /// All packets of the queue pair's next message, at least three and none out of the ordinary.
+  // Only with RequestWriter::has_short_way. `buffers` are the next ones of TransmitLane::next_frames; the packets, all
+  // of Requester::new_packets, fill them.
+  /// All packets of the queue pair's next message (Requester::whole_message).
   void transmit_message(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  /// New packets of it in all of the buffers, none out of the ordinary (Requester::new_packets): its first or its last
-  /// among them, or not.
+  /// Some packets of it. Its first or its last may be among them.
   void transmit_ends(TransmitLane& lane, uint32_t queue_pair, FrameBuffers buffers, Time now) noexcept;
-  /// The same of the one packet that is its first or its last; whether the queue pair can go on.
+  /// One packet, the first or the last of it. Returns whether the queue pair can send more.
   bool transmit_end(TransmitLane& lane, uint32_t queue_pair, FrameBuffer buffer, Time now) noexcept;
-  /// Data packets have been written into the next frames.
+  /// Stages and counts `packets` data packets of one shape, which are written into the next frames of the lane before
+  /// or after.
   void stage_data(TransmitLane& lane, uint32_t packets, FrameShape shape) noexcept {
     lane.stage(packets, shape);
     counters_.count_data(packets, shape.length());

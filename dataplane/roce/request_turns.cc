@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/ports/frame_port.h"
+
 namespace rankwire {
 namespace {
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "base/units.h"
-#include "dataplane/ports/frame_port.h"
 #include "dataplane/protocol/requester.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/outbound_messages.h"
@@ -14,13 +12,13 @@
 #include "dataplane/roce/request_sender.h"
 #include "dataplane/roce/request_writer.h"
 #include "dataplane/roce/transmit_lane.h"
-#include "dataplane/wire/pattern_icrc.h"
+#include "dataplane/wire/header_template.h"
 
 namespace rankwire {
 
 /// Lets the senders of a lane, without congestion control, have their turns of RoceOptions::turn packets. Both
-/// functions return false when frames ran out; there is a sender when they are called. All that it is made from is
-/// borrowed. One thread.
+/// functions may be called only while the lane has a sender, and return false when it has no frames. All that it is
+/// made from is borrowed. One thread.
 class alignas(64) RequestTurns {
  public:
   RequestTurns(const RoceOptions& options, const ReliableOptions& reliable, const PacketCodec& codec, QueuePairs& pairs,

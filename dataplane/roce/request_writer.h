@@ -1,7 +1,6 @@
 // The packets of a queue pair in buffers of a port.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

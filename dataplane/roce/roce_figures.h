@@ -40,7 +40,8 @@ class RoceFigures {
   TransportCounters counters() const;
   std::vector<FlowCounters> flows_of(ConnectionRange range, Time now) const;
   std::vector<NamedCounter> details() const;
-  /// To what the devices of the lanes have counted, by lane.
+  /// Adds pauses, RDMA counters and ICRC errors of each port to what its device has counted, at its first lane. `ports`
+  /// has a place for each lane.
   void add_to(std::span<PortCounters> ports, Time now) const;
   std::vector<PortLatency> latencies() const;
   uint64_t activity() const noexcept { return counters_.packets_tx() + counters_.totals.packets_rx + counters_.events; }

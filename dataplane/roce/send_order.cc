@@ -1,5 +1,7 @@
 #include "dataplane/roce/send_order.h"
 
+#include "dataplane/protocol/requester.h"
+
 namespace rankwire {
 
 void SendOrder::offer(uint32_t queue_pair, Time now) noexcept {

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "dataplane/congestion/paced_senders.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/cause_watch.h"
 #include "dataplane/roce/lane_watch.h"
 #include "dataplane/roce/lanes.h"

@@ -14,7 +14,7 @@
 #include "dataplane/ports/frame_port.h"
 #include "dataplane/ports/pacer.h"
 #include "dataplane/roce/answer_queue.h"
-#include "dataplane/wire/pause.h"
+#include "dataplane/wire/priority.h"
 
 namespace rankwire {
 
