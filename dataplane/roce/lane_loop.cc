@@ -18,7 +18,7 @@ void LaneLoop::turn(Time now) noexcept {
 
 void LaneLoop::poll_all(Time now) noexcept {
   for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
-  steps_.expire(now);
+  expiry_.expire(now);
   for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
 }
 
@@ -31,7 +31,7 @@ void LaneLoop::poll_due(Time now) noexcept {
     watch_.reports().wake_at(lane, next);
     if (next <= now) break;  // the application must make room first
   }
-  steps_.expire(now);
+  expiry_.expire(now);
   watch_.agenda().take(
       [&](uint32_t lane) {
         transmitter_.transmit(lane, now);
@@ -57,7 +57,7 @@ Time LaneLoop::next_event() const noexcept {
   } else {
     for (uint32_t lane = 0; lane < lane_count_; ++lane) next = std::min(next, next_event_of(lane));
   }
-  return std::min(next, steps_.earliest_expiry(next));
+  return std::min(next, expiry_.earliest(next));
 }
 
 }  // namespace rankwire

@@ -15,7 +15,7 @@
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/report_forecast.h"
 #include "dataplane/roce/request_receiver.h"
-#include "dataplane/roce/requester_steps.h"
+#include "dataplane/roce/requester_expiry.h"
 #include "dataplane/roce/sent_reports.h"
 
 namespace rankwire {
@@ -27,7 +27,7 @@ class alignas(64) LaneLoop {
  public:
   LaneLoop(const RoceOptions& options, LoopWatch& standstills, Lanes& lanes, LaneWatch& watch,
            const PacedSenders* paced, const Deliveries& deliveries, const SentReports& reports,
-           const ReportForecast& forecast, RequesterSteps& steps, LinkKeeper& links, RequestReceiver& requests,
+           const ReportForecast& forecast, RequesterExpiry& expiry, LinkKeeper& links, RequestReceiver& requests,
            FrameReceiver& receiver, LaneTransmitter& transmitter)
       : resolves_(options.neighbours == NeighbourMode::kResolve),
         lane_count_(lanes.size()),
@@ -38,7 +38,7 @@ class alignas(64) LaneLoop {
         deliveries_(deliveries),
         reports_(reports),
         forecast_(forecast),
-        steps_(steps),
+        expiry_(expiry),
         links_(links),
         requests_(requests),
         receiver_(receiver),
@@ -53,10 +53,10 @@ class alignas(64) LaneLoop {
     now_ = now;
     standstills_.skip_to(now);
   }
-  /// Of the last of these; what is read is as of then. long_ago() before the first.
+  /// The `now` of the last of these three, as of which others are asked; long_ago() before the first.
   Time now() const noexcept { return now_; }
 
-  /// Whether the application can be told of something.
+  /// Whether there are events for the application, or packets that wait until it has taken some.
   bool has_to_report() const noexcept;
   /// When the next turn has something to do, or to report.
   Time next_event() const noexcept;
@@ -76,7 +76,7 @@ class alignas(64) LaneLoop {
   const Deliveries& deliveries_;
   const SentReports& reports_;
   const ReportForecast& forecast_;
-  RequesterSteps& steps_;
+  RequesterExpiry& expiry_;
   LinkKeeper& links_;
   RequestReceiver& requests_;
   FrameReceiver& receiver_;

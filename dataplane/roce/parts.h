@@ -7,7 +7,7 @@
 #include "base/transport.h"
 #include "dataplane/congestion/paced_senders.h"
 #include "dataplane/ports/doorbells.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/answer_receiver.h"
 #include "dataplane/roce/answer_sender.h"
 #include "dataplane/roce/cause_accounts.h"
@@ -39,6 +39,7 @@
 #include "dataplane/roce/request_sender.h"
 #include "dataplane/roce/request_turns.h"
 #include "dataplane/roce/requester_deadlines.h"
+#include "dataplane/roce/requester_expiry.h"
 #include "dataplane/roce/requester_steps.h"
 #include "dataplane/roce/roce_counters.h"
 #include "dataplane/roce/roce_figures.h"
@@ -88,6 +89,7 @@ struct alignas(64) RoceParts {
   Deliveries deliveries;  ///< here since `ending` forgets what has been delivered in part
   QueuePairEnding ending;
   RequesterSteps steps;
+  RequesterExpiry expiry;
   LinkKeeper links;
 
   // Messages.

@@ -58,7 +58,7 @@ Time RunAhead::run(Time limit) noexcept {
     if (next >= limit || loop_.has_to_report()) return next;
     const Time armed = next + step_;
     const Time end = std::min({limit, watch_.reports().next(), armed});
-    if (const Time alone = std::min(end, steps_.earliest_expiry(end)); next < alone && loop_.now() < alone) {
+    if (const Time alone = std::min(end, expiry_.earliest(end)); next < alone && loop_.now() < alone) {
       run_lanes(next, alone);
     } else {
       loop_.turn(std::max(next, loop_.now()));

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/queue_pair.h"
 #include "dataplane/roce/frame_receiver.h"
 #include "dataplane/roce/lane_loop.h"
 #include "dataplane/roce/lane_transmitter.h"
@@ -17,26 +17,26 @@
 #include "dataplane/roce/queue_pairs.h"
 #include "dataplane/roce/report_forecast.h"
 #include "dataplane/roce/requester_deadlines.h"
-#include "dataplane/roce/requester_steps.h"
+#include "dataplane/roce/requester_expiry.h"
 
 namespace rankwire {
 
 /// Lanes have nothing to do with each other until the application hears of something, so each may go on alone to the
-/// first time at which that can happen, and finds what it works with in the caches. All that it is made from is
-/// borrowed. One thread.
+/// first time at which that can happen, and finds what it works with in the caches. Frames that a lane sends reach
+/// another no sooner than at the caller's limit. All that it is made from is borrowed. One thread.
 class RunAhead {
  public:
   RunAhead(const ReliableOptions& reliable, LoopWatch& standstills, QueuePairs& pairs, Lanes& lanes, LaneWatch& watch,
-           const OutboundMessages& outbound, RequesterDeadlines& deadlines, const RequesterSteps& steps,
+           const OutboundMessages& outbound, RequesterDeadlines& deadlines, const RequesterExpiry& expiry,
            const ReportForecast& forecast, FrameReceiver& receiver, LaneTransmitter& transmitter, LaneLoop& loop)
-      : step_(std::min(first_timeout(reliable), milliseconds(1))),
+      : step_(std::min(first_timeout(reliable), kLongestStep)),
         standstills_(standstills),
         tables_(pairs.tables()),
         lanes_(lanes),
         watch_(watch),
         outbound_(outbound),
         deadlines_(deadlines),
-        steps_(steps),
+        expiry_(expiry),
         forecast_(forecast),
         receiver_(receiver),
         transmitter_(transmitter),
@@ -46,20 +46,26 @@ class RunAhead {
   Time run(Time limit) noexcept;
 
  private:
+  // Lanes go on alone for one time-out at most, so that none that begins meanwhile ends unnoticed. RNR timers may be
+  // shorter, but the NAK that starts one ends the step before it is received (ReportForecast). This is for time-outs
+  // that are longer, or max(), to which nothing can be added. It bounds by how much lanes arm deadlines out of order,
+  // which is how far RequesterDeadlines searches its lists. Most steps end sooner, at the caller's limit.
+  static constexpr Duration kLongestStep = milliseconds(1);
+
   void run_lanes(Time next, Time end) noexcept;
   Time run_lane(uint32_t lane, Time end, Time& now) noexcept;
   void fetch_ahead(uint32_t lane, size_t distance) const noexcept;
   void fetch_lane(uint32_t lane) const noexcept;
   void fetch_sender(uint32_t lane) const noexcept;
 
-  const Duration step_;  // no requester's new deadline takes effect sooner
+  const Duration step_;
   LoopWatch& standstills_;
   const QueuePairTables tables_;
   Lanes& lanes_;
   LaneWatch& watch_;
   const OutboundMessages& outbound_;
   RequesterDeadlines& deadlines_;
-  const RequesterSteps& steps_;
+  const RequesterExpiry& expiry_;
   const ReportForecast& forecast_;
   FrameReceiver& receiver_;
   LaneTransmitter& transmitter_;
