@@ -12,12 +12,6 @@ using testing::PartsTest;
 class CauseWatchTest : public PartsTest {
  protected:
   CauseWatchTest() { options_.causes = CauseRecording::kOn; }
-
-  void send(uint32_t packets) {
-    Requester& requester = parts_->pairs.requesters[source()];
-    RequesterPool& pool = parts_->outbound.pool;
-    for (uint32_t i = 0; i < packets; ++i) requester.sent(pool, requester.next_run(pool, 1), Time());
-  }
 };
 
 TEST_F(CauseWatchTest, OffUnlessRecorded) {
@@ -32,11 +26,11 @@ TEST_F(CauseWatchTest, TheStateOfTheRequesterIsTheCause) {
   make();
   post(3 * 4096);
   EXPECT_EQ(parts_->causes.cause_of(source()), Cause::kPort) << "it may send";
-  send(2);
+  send_silently(source(), 2);
   EXPECT_EQ(parts_->causes.cause_of(source()), Cause::kWindow) << "two of three packets are under way";
   parts_->pairs.requesters[source()].acknowledge(
       parts_->outbound.pool, Time(), {.psn = psn_add(parts_->pairs.requesters[source()].next_psn(), (1 << 24) - 1)});
-  send(1);
+  send_silently(source(), 1);
   EXPECT_EQ(parts_->causes.cause_of(source()), Cause::kAcknowledgement) << "nothing is left to send";
 }
 
