@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
+#include <span>
 
 #include "dataplane/neighbours/frames.h"
 #include "dataplane/wire/pause.h"
@@ -20,13 +22,23 @@ class FrameReceiverTest : public PartsTest {
     post(1000);
     parts_->transmitter.transmit(0, Time());
   }
-  /// The frame that stands at lane 1's port is changed, and put there again, or at another lane's.
+  /// The frames that stand at lane 1's port are changed, and put there again, or at another lane's.
   template <class Change>
-  void change_frame(Change change, uint32_t to_lane = 1) {
-    Frame frame;
-    ASSERT_EQ(ports_[1]->receive(Time(), {&frame, 1}), 1u);
-    change(frame);
-    ASSERT_EQ(ports_[1 - to_lane]->transmit(Time(), {&frame, 1}), 1u);
+  void change_frames(size_t count, Change change, uint32_t to_lane = 1) {
+    std::array<Frame, kQueueFrames> frames;
+    ASSERT_EQ(ports_[1]->receive(Time::never(), frames), count);
+    for (Frame& frame : std::span(frames).first(count)) change(frame);
+    ASSERT_EQ(ports_[1 - to_lane]->transmit(Time(), std::span(frames).first(count)), count);
+  }
+  /// Nothing stands behind `head`.
+  static void make_whole(Frame& frame) {
+    uint8_t* const end = frame.head + frame.head_length;
+    std::memcpy(end, frame.payload, frame.payload_length);
+    std::memcpy(end + frame.payload_length, frame.tail, frame.tail_length);
+    frame.head_length = static_cast<uint16_t>(frame.length());
+    frame.payload = nullptr;
+    frame.payload_length = 0;
+    frame.tail_length = 0;
   }
   /// A frame that `write` writes arrives at lane 1.
   template <class Write>
@@ -54,18 +66,21 @@ TEST_F(FrameReceiverTest, APacketGoesToTheQueuePairThatItNames) {
   EXPECT_EQ(events[0].received.delivered, Time()) << "when it arrived, not when it was looked at";
 }
 
-// First, three in the middle, last: the run of MIDDLEs is taken at once.
+// First, three in the middle, last. A device hands frames over whole: those in the middle are then taken at once.
 TEST_F(FrameReceiverTest, PacketsInARowCountEach) {
-  make();
-  post(5 * 4096);
-  const uint32_t first = parts_->pairs.responders[destination()].expected_psn();
-  for (uint32_t i = 0; i < 5; ++i) parts_->transmitter.transmit(0, Time() + microseconds(i));
-  parts_->receiver.receive(1, Time() + microseconds(5));
-  EXPECT_EQ(totals().data_packets_rx, 5u);
-  // 58 bytes beside the payload, RETH 16 in the first and ImmDt 4 in the last.
-  EXPECT_EQ(totals().bytes_rx, 5u * (4096 + 58) + 16 + 4);
-  EXPECT_EQ(parts_->pairs.responders[destination()].expected_psn(), psn_add(first, 5));
-  EXPECT_EQ(take_delivered().size(), 1u);
+  for (const bool whole : {false, true}) {
+    make();
+    post(5 * 4096);
+    const uint32_t first = parts_->pairs.responders[destination()].expected_psn();
+    for (uint32_t i = 0; i < 5; ++i) parts_->transmitter.transmit(0, Time() + microseconds(i));
+    if (whole) change_frames(5, make_whole);
+    parts_->receiver.receive(1, Time() + microseconds(5));
+    EXPECT_EQ(totals().data_packets_rx, 5u) << whole;
+    // 58 bytes beside the payload, RETH 16 in the first and ImmDt 4 in the last.
+    EXPECT_EQ(totals().bytes_rx, 5u * (4096 + 58) + 16 + 4);
+    EXPECT_EQ(parts_->pairs.responders[destination()].expected_psn(), psn_add(first, 5));
+    EXPECT_EQ(take_delivered().size(), 1u);
+  }
 }
 
 TEST_F(FrameReceiverTest, AnAcknowledgementGoesToTheRequester) {
@@ -84,7 +99,7 @@ TEST_F(FrameReceiverTest, AnAcknowledgementGoesToTheRequester) {
 TEST_F(FrameReceiverTest, ADamagedPacketIsDropped) {
   make();
   send_message();
-  change_frame([](Frame& frame) { frame.head[frame.head_length - 1] ^= 1; });
+  change_frames(1, [](Frame& frame) { frame.head[frame.head_length - 1] ^= 1; });
   parts_->receiver.receive(1, Time());
   EXPECT_EQ(totals().icrc_errors, 1u);
   EXPECT_EQ(parts_->lanes.port(1).icrc_errors, 1u);
@@ -95,7 +110,7 @@ TEST_F(FrameReceiverTest, ADamagedPacketIsDropped) {
 TEST_F(FrameReceiverTest, ANumberThatNobodyHasIsCounted) {
   make();
   send_message();
-  change_frame([this](Frame& frame) {
+  change_frames(1, [this](Frame& frame) {
     ParsedPacket packet = parse(frame);
     reinterpret_cast<Bth*>(frame.head + packet.bth_offset)->destination_qp =
         Be24(QueuePairs::kFirst + parts_->pairs.size());
@@ -111,7 +126,8 @@ TEST_F(FrameReceiverTest, ANumberThatNobodyHasIsCounted) {
 TEST_F(FrameReceiverTest, AnotherPortsPacketIsNotTaken) {
   make();
   send_message();
-  change_frame([](Frame&) {}, 0);
+  change_frames(
+      1, [](Frame&) {}, 0);
   parts_->receiver.receive(0, Time());
   EXPECT_EQ(detail("misdirected"), 1u);
   EXPECT_TRUE(take_delivered().empty());
@@ -132,7 +148,7 @@ TEST_F(FrameReceiverTest, OnlyMarkedDataIsAnswered) {
   options_.congestion.notifies = true;
   make();
   send_message();
-  change_frame([](Frame& frame) {
+  change_frames(1, [](Frame& frame) {
     auto& ip = *reinterpret_cast<Ipv4Header*>(frame.head + sizeof(EthernetHeader));
     // RFC 1624: the checksum of what has one bit more, in a field whose two bits were 10.
     ip.type_of_service |= 3;

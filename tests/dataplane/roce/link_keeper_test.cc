@@ -52,17 +52,33 @@ TEST_F(LinkKeeperTest, ALinkOpensWhenItsNextHopIsFound) {
   resolve_all();
   post(1000);
   EXPECT_TRUE(parts_->lanes[0].senders.empty());
+  parts_->requests.on_request(destination(), next_write(destination(), 100), Time(), Time());
+  EXPECT_EQ(owed(1), 0u);
   say(0, Time());
   say(1, Time());
   parts_->links.follow(Time());
   EXPECT_EQ(link(source()), LinkState::kOpen);
   EXPECT_EQ(destination_of(source()), plan_.nics[1].mac);
   EXPECT_EQ(parts_->lanes[0].senders.size(), 1u) << "what was posted goes out";
+  EXPECT_EQ(owed(1), 1u) << "and what has arrived is answered";
   // Lane 1's own question has been asked meanwhile, and answered.
   say(0, Time());
   parts_->links.follow(Time());
   EXPECT_TRUE(parts_->links.ready());
   EXPECT_TRUE(parts_->links.not_ready().empty());
+}
+
+// Where the plan tells all addresses there is nothing but announcements to wait for.
+TEST_F(LinkKeeperTest, NicsAnnounceThemselvesFirst) {
+  options_.neighbours = NeighbourMode::kStatic;
+  options_.announcements = Announcements::kSent;
+  make();
+  EXPECT_TRUE(parts_->links.not_ready().empty());
+  EXPECT_FALSE(parts_->links.ready());
+  say(0, Time());
+  EXPECT_FALSE(parts_->links.ready());
+  say(1, Time());
+  EXPECT_TRUE(parts_->links.ready());
 }
 
 TEST_F(LinkKeeperTest, AQueuePairFollowsANextHopThatMoves) {

@@ -34,22 +34,27 @@ TEST_F(RequesterStepsTest, NoTurnWhileThePeerIsNotReached) {
   EXPECT_TRUE(parts_->lanes[0].senders.empty());
 }
 
-TEST_F(RequesterStepsTest, DeadlinesAreNotedByWhomeverTheyAreTold) {
+// The profile's time-out is 4.096 us x 2^14.
+TEST_F(RequesterStepsTest, DeadlinesAreNotedWithAllElseOrAlone) {
   make();
-  const auto first = [this] { return parts_->expiry.earliest(Time::never()); };
-  post_silently(source(), 1000);
-  send_silently(source(), 1);
-  const Time deadline = parts_->pairs.requesters[source()].deadline();
-  // 4.096 us x 2^14 is the profile's time-out.
-  EXPECT_EQ(deadline, Time() + nanoseconds(4096) * (1 << 14));
-  EXPECT_EQ(first(), Time::never());
-  parts_->steps.note_deadline(source(), Time(), Time::never());
-  EXPECT_EQ(first(), deadline);
-  // The acknowledgement of the one packet ends the wait.
-  Requester& requester = parts_->pairs.requesters[source()];
-  requester.acknowledge(parts_->outbound.pool, Time(), {.psn = requester.oldest_unacknowledged(), .msn = 1});
-  parts_->steps.after(source(), Time(), deadline);
-  EXPECT_EQ(first(), Time::never());
+  const auto armed = [this] { return parts_->deadlines.next([](uint32_t) { return Time(); }); };
+  for (const bool alone : {false, true}) {
+    const auto note = [&](Time before) {
+      alone ? parts_->steps.note_deadline(source(), Time(), before) : parts_->steps.after(source(), Time(), before);
+    };
+    post_silently(source(), 1000);
+    send_silently(source(), 1);
+    EXPECT_EQ(armed(), RequesterDeadlines::kNone) << "nobody has told";
+    note(Time::never());
+    EXPECT_EQ(armed(), source());
+    const Time deadline = Time() + nanoseconds(4096) * (1 << 14);
+    EXPECT_EQ(parts_->expiry.earliest(Time::never()), deadline);
+    // The acknowledgement of the one packet ends the wait.
+    Requester& requester = parts_->pairs.requesters[source()];
+    requester.acknowledge(parts_->outbound.pool, Time(), {.psn = requester.oldest_unacknowledged(), .msn = 1});
+    note(deadline);
+    EXPECT_EQ(armed(), RequesterDeadlines::kNone);
+  }
 }
 
 TEST_F(RequesterStepsTest, AFailureEndsTheConnection) {
