@@ -29,7 +29,7 @@ class RunAhead {
   RunAhead(const ReliableOptions& reliable, LoopWatch& standstills, QueuePairs& pairs, Lanes& lanes, LaneWatch& watch,
            const OutboundMessages& outbound, RequesterDeadlines& deadlines, const RequesterSteps& steps,
            const ReportForecast& forecast, FrameReceiver& receiver, LaneTransmitter& transmitter, LaneLoop& loop)
-      : step_(std::min(first_timeout(reliable), milliseconds(1))),
+      : step_(std::min(first_timeout(reliable), kLongest)),
         standstills_(standstills),
         tables_(pairs.tables()),
         lanes_(lanes),
@@ -52,7 +52,12 @@ class RunAhead {
   void fetch_lane(uint32_t lane) const noexcept;
   void fetch_sender(uint32_t lane) const noexcept;
 
-  const Duration step_;  // no requester's new deadline takes effect sooner
+  // For how long lanes go on alone at most: as far apart in time as they may then be, deadlines that they set are out
+  // of order (RequesterDeadlines::allow_disorder), and the search for the first one looks so much further. It bounds
+  // `step_` where the shortest time-out is longer, or there is none.
+  static constexpr Duration kLongest = milliseconds(1);
+
+  const Duration step_;  // no deadline that a requester gets meanwhile takes effect sooner
   LoopWatch& standstills_;
   const QueuePairTables tables_;
   Lanes& lanes_;
