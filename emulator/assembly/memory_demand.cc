@@ -218,24 +218,8 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
   return memory;
 }
 
-const char* name_of(SimulationFidelity model) {
-  switch (model) {
-    case SimulationFidelity::kFlow:
-      return "flow";
-    case SimulationFidelity::kAlphaBeta:
-      return "alpha_beta";
-    case SimulationFidelity::kRecorded:
-      return "recorded";
-    case SimulationFidelity::kAstra:
-      return "astra";
-    case SimulationFidelity::kTwin:
-      return "twin";
-  }
-  return "";
-}
-
 RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
-  RunMemory memory{.run = name_of(model)};
+  RunMemory memory{.run = to_string(model)};
   memory.engine = engine_memory(setup, counts);
   memory.record = record_memory(setup, counts);
   const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
