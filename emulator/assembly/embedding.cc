@@ -201,7 +201,7 @@ void carry(const RunConfig& config, const std::filesystem::path& folder, const s
   const TransportCounters& counters = run.end.counters;
   told.traffic = {
       .time = result.total,
-      .data_packets = counters.data_packets_tx - counters.retransmitted,
+      .data_packets = data_packets_once(counters, config.transport.verb),
       .retransmitted = counters.retransmitted,
       .timeouts = counters.timeouts,
       .wire = Bytes(static_cast<int64_t>(counters.bytes_tx + uint64_t{kLineOverhead} * counters.packets_tx)),
@@ -325,6 +325,10 @@ Embedding measure_embedding(const RunConfig& config, const std::filesystem::path
     embedding.failure = error.what();
   }
   return embedding;
+}
+
+uint64_t data_packets_once(const TransportCounters& counters, VerbName verb) {
+  return verb == VerbName::kRead ? counters.data_packets_tx : counters.data_packets_tx - counters.retransmitted;
 }
 
 double rates_of_ports(const RunConfig& config) {

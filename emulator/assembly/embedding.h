@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/transport.h"
 #include "base/units.h"
 #include "emulator/input/config.h"
 
@@ -16,7 +17,7 @@ namespace rankwire {
 struct EmbeddedTraffic {
   Duration time;               ///< run time, without its set-up
   uint64_t data_packets = 0;   ///< sent in that time, each counted once
-  uint64_t retransmitted = 0;  ///< data packets that were sent again, in addition
+  uint64_t retransmitted = 0;  ///< packets that were sent again, in addition
   uint64_t timeouts = 0;       ///< of queue pairs that waited for an acknowledgement
   Bytes wire;                  ///< of all frames with FCS, preamble and gap, acknowledgements and repeats included
   double second_half = 1;  ///< rate of its second half over that of all: at first memory is touched, which takes time
@@ -60,6 +61,11 @@ bool runs_embedded(const RunConfig& config);
 /// What goes wrong is in the result; `interrupted` ends a run. `config` is valid, and `runs_embedded`.
 Embedding measure_embedding(const RunConfig& config, const std::filesystem::path& folder, const EmbeddingTime& time,
                             const std::atomic<bool>& interrupted);
+
+/// The data packets that a run sent, each counted once. With VerbName::kRead what counts as sent again are READ
+/// requests, which are no data packets; which responses went again is not known, so that those count again, and the two
+/// short messages that go with each message count, too.
+uint64_t data_packets_once(const TransportCounters& counters, VerbName verb);
 
 /// The sum of the ports' rates, bit/s.
 double rates_of_ports(const RunConfig& config);

@@ -188,7 +188,7 @@ RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunCont
                                      .clock = "virtual",
                                      .ranks = static_cast<uint32_t>(program.ranks.size()),
                                      .seed = setup.config.seed,
-                                     .model = "astra"});
+                                     .model = to_string(SimulationFidelity::kAstra)});
   AstraSimulation simulation(setup.astra->model, program, sink, {});
   AstraResult simulated;
   {

@@ -1,13 +1,12 @@
 #include "emulator/assembly/memory_demand.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <filesystem>
-#include <fstream>
+#include <memory>
+#include <utility>
 
 #include "base/record.h"
 #include "dataplane/ports/memory_port.h"
@@ -216,24 +215,8 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
   return memory;
 }
 
-const char* name_of(SimulationFidelity model) {
-  switch (model) {
-    case SimulationFidelity::kFlow:
-      return "flow";
-    case SimulationFidelity::kAlphaBeta:
-      return "alpha_beta";
-    case SimulationFidelity::kRecorded:
-      return "recorded";
-    case SimulationFidelity::kAstra:
-      return "astra";
-    case SimulationFidelity::kTwin:
-      return "twin";
-  }
-  return "";
-}
-
 RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
-  RunMemory memory{.run = name_of(model)};
+  RunMemory memory{.run = to_string(model)};
   memory.engine = engine_memory(setup, counts);
   memory.record = record_memory(setup, counts);
   const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
@@ -268,37 +251,6 @@ int64_t bytes_of_probe(const RoceOptions& options, uint32_t connections) {
   return static_cast<int64_t>(transport.queue_pair_bytes());
 }
 
-std::optional<uint64_t> number_in(const std::filesystem::path& file, const std::string& key = {}) {
-  std::ifstream in(file);
-  std::string word;
-  while (!key.empty() && in >> word && word != key) {
-  }
-  uint64_t number = 0;
-  if (in >> number) return number;
-  return std::nullopt;
-}
-
-/// What the control groups that this process is in, one in the other, leave of their limits (cgroup v2). What they can
-/// drop of the page cache is not in use.
-std::optional<uint64_t> room_of_control_groups() {
-  std::ifstream in("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(in, line) && !line.starts_with("0::/")) {
-  }
-  if (!line.starts_with("0::/")) return std::nullopt;
-  const std::filesystem::path root = "/sys/fs/cgroup";
-  std::optional<uint64_t> room;
-  for (std::filesystem::path group = root / line.substr(4);; group = group.parent_path()) {
-    const std::optional<uint64_t> limit = number_in(group / "memory.max"), used = number_in(group / "memory.current");
-    if (limit && used) {
-      const uint64_t cache = std::min(*used, number_in(group / "memory.stat", "inactive_file").value_or(0));
-      const uint64_t left = *limit - std::min(*limit, *used - cache);
-      room = std::min(left, room.value_or(left));
-    }
-    if (group == root || !group.has_relative_path()) return room;
-  }
-}
-
 }  // namespace
 
 std::span<const MemoryPart> memory_parts() {
@@ -331,21 +283,6 @@ Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lane
   const int64_t each = (many - few) / few_ends;
   const int64_t of_lane = (few - few_ends * each) / 2;
   return bytes_of(ends * static_cast<uint64_t>(each) + uint64_t{lanes} * static_cast<uint64_t>(of_lane));
-}
-
-Bytes resident_memory() {
-  std::ifstream in("/proc/self/statm");
-  uint64_t size = 0, resident = 0;
-  if (!(in >> size >> resident)) return {};
-  return bytes_of(resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
-}
-
-std::optional<Bytes> available_memory() {
-  std::optional<uint64_t> available = number_in("/proc/meminfo", "MemAvailable:");
-  if (available) *available *= 1024;
-  const std::optional<uint64_t> room = room_of_control_groups();
-  if (room) available = std::min(*room, available.value_or(*room));
-  return available ? std::optional(bytes_of(*available)) : std::nullopt;
 }
 
 std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available) {

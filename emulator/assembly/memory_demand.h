@@ -52,12 +52,6 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident);
 /// memory, since it grows evenly.
 Bytes queue_pair_memory(const RoceOptions& options, uint64_t ends, uint32_t lanes);
 
-/// Of this process; 0 where the system does not say.
-Bytes resident_memory();
-/// What the system could still give to processes (MemAvailable), or the control group of this one, if that is less.
-/// Absent where the system does not say.
-std::optional<Bytes> available_memory();
-
 /// The warning when `demand` is more than there is, or nothing. `available` as available_memory tells it while this
 /// process holds the set-up.
 std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optional<Bytes> available);

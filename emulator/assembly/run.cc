@@ -212,7 +212,7 @@ CompletedRun PreparedRun::run_flow(const RunControl& control) {
   if (setup_.config.messages == MessageRecording::kNone && setup_.variation == nullptr && network.reroutes.empty())
     folded = quotient(setup_.workload, setup_.plan, network);
   NetworkModel model(std::move(network));
-  return {Fidelity::kReference, "flow",
+  return {Fidelity::kReference, to_string(SimulationFidelity::kFlow),
           execute(setup_,
                   {.fidelity = Fidelity::kReference,
                    .clock_name = "virtual",
@@ -220,26 +220,26 @@ CompletedRun PreparedRun::run_flow(const RunControl& control) {
                    .transport = model,
                    .testbed = nullptr,
                    .quotient = folded ? &*folded : nullptr,
-                   .model = "flow"},
+                   .model = to_string(SimulationFidelity::kFlow)},
                   *recorder_, control)};
 }
 
 CompletedRun PreparedRun::run_model(SimulationFidelity model, const RunControl& control) {
+  const char* const name = to_string(model);
   switch (model) {
     case SimulationFidelity::kFlow:
       return run_flow(control);
     case SimulationFidelity::kAlphaBeta:
-      return {Fidelity::kReference, "alpha_beta",
-              execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), "alpha_beta", *recorder_,
-                            control)};
+      return {Fidelity::kReference, name,
+              execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), name, *recorder_, control)};
     case SimulationFidelity::kRecorded:
-      return {Fidelity::kReference, "recorded",
-              execute_timed(setup_, recorded_times(setup_.workload), "recorded", *recorder_, control)};
+      return {Fidelity::kReference, name,
+              execute_timed(setup_, recorded_times(setup_.workload), name, *recorder_, control)};
     case SimulationFidelity::kAstra:
-      return {Fidelity::kReference, "astra", execute_astra(setup_, *recorder_, control)};
+      return {Fidelity::kReference, name, execute_astra(setup_, *recorder_, control)};
     case SimulationFidelity::kTwin:
       // Beside an emulated run, the twin's capture has a file of its own.
-      return run_twin("twin", kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng", control);
+      return run_twin(name, kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng", control);
   }
   fail_run("unknown model");
 }

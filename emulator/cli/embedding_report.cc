@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/affinity.h"
 #include "base/error.h"
@@ -16,6 +17,12 @@ constexpr uint32_t kProcessorsOfOwn = 3;
 
 const char* core_of(const EmbeddedRate& rate) {
   return rate.own_core ? "own" : "shared";
+}
+
+/// With so many significant digits, and all of those before the point: 10240 of four, not 1.024e+04.
+std::string with_digits(double value, int digits) {
+  const std::string text = fmt::format("{:.{}g}", value, digits);
+  return text.find('e') == std::string::npos || value < 1 ? text : fmt::format("{:.0f}", value);
 }
 
 /// Of a rate that was measured.
@@ -42,9 +49,9 @@ std::string rate_line(const EmbeddedRate& rate, const Embedding& embedding, size
   const char* const how = rate.own_core ? "on two cores (switch.core: own)" : "on one core";
   if (!rate.failure.empty()) return fmt::format("what this machine embeds {} is not known: {}", how, rate.failure);
   const std::string of_all = embedding.ports < all_ports ? fmt::format(" of {}", all_ports) : "";
-  std::string line =
-      fmt::format("this machine embeds about {:.3g} Gbit/s {}: {:.3g} M data packets/s of MTU {}, {}{} ports",
-                  gbps(rate), how, rate.traffic.packets_per_second() / 1e6, embedding.mtu, embedding.ports, of_all);
+  std::string line = fmt::format(
+      "this machine embeds about {} Gbit/s {}: {} M data packets/s of MTU {}, {}{} ports", with_digits(gbps(rate), 3),
+      how, with_digits(rate.traffic.packets_per_second() / 1e6, 3), embedding.mtu, embedding.ports, of_all);
   if (rate.traffic.timeouts > 0)
     line += fmt::format("; {} packets were repeated, after {} time-outs", rate.traffic.retransmitted,
                         rate.traffic.timeouts);
@@ -56,9 +63,9 @@ std::string limit_warning(const RunConfig& config, const EmbeddedRate& rate, uin
                                ? "as soon as one of them sends at its rate"
                                : fmt::format("when more than {} of {} send at once", at_once, config.ports.size());
   return fmt::format(
-      "the ports' rates together are {:.4g} Gbit/s, and this machine embeds about {:.3g}: it, not the switch, may "
+      "the ports' rates together are {} Gbit/s, and this machine embeds about {}: it, not the switch, may "
       "limit the run {} (`fidelity` says so afterwards); lower ports.rate, or take the times of `simulate --twin`",
-      rates_of_ports(config) / 1e9, gbps(rate), when);
+      with_digits(rates_of_ports(config) / 1e9, 4), with_digits(gbps(rate), 3), when);
 }
 
 /// What is known with two rates, of `own` and of `shared`.
@@ -70,9 +77,9 @@ void compare_cores(const Embedding& embedding, EmbeddingReport& report) {
   report.json["quicker"] = core_of(pays ? own : shared);
   if (pays) return;
   report.warnings.push_back(
-      fmt::format("switch.core: own does not pay here: it embeds {:.3g} Gbit/s, and shared, with one processor less, "
-                  "{:.3g}",
-                  gbps(own), gbps(shared)));
+      fmt::format("switch.core: own does not pay here: it embeds {} Gbit/s, and shared, with one processor less, "
+                  "{}",
+                  with_digits(gbps(own), 3), with_digits(gbps(shared), 3)));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/system_memory.h"
+
 namespace rankwire {
 
 nlohmann::ordered_json memory_json(Setup& setup) {

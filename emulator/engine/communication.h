@@ -1,6 +1,7 @@
-// Communication operations in progress: their steps, their messages, and what they still wait for.
+// What ranks send each other: the operations in progress, and what the transport reports of their messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,11 +9,16 @@
 #include <vector>
 
 #include "base/event.h"
-#include "base/message.h"
 #include "base/record.h"
 #include "base/units.h"
+#include "emulator/engine/first_failures.h"
+#include "emulator/engine/message_arrivals.h"
+#include "emulator/engine/message_locator.h"
+#include "emulator/engine/operation_causes.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/running_operations.h"
+#include "emulator/engine/tie_watch.h"
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
@@ -39,148 +45,76 @@ struct CommunicationCounters {
   Bytes bytes_delivered;        ///< payload of data messages
 };
 
-/// A message that an operation waits for.
-struct Waiting {
-  RankId rank;
-  uint32_t node = 0;
-  uint32_t iteration = 0;
-  StepKind kind = StepKind::kReceive;  ///< kSend: waits for the acknowledgement of its own message
-  MessageId message;
-  ConnectionId connection;
-};
-
-/// Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
+/// Composed of parts: RunningOperations has what starts and what is sent; of an event MessageLocator says whose message
+/// it is, and MessageArrivals whether somebody waits for it; OperationCauses, FirstFailures and TieWatch keep what is
+/// told of a run. Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
 class Communication {
  public:
-  static constexpr size_t kMostFailures = 64;
-
-  struct Finished {
-    RankId rank;
-    uint32_t node;
-    Time start, end;
-  };
-
   /// Workload, plan, timers and sink outlive it. Reduces in progress are entered into `timers`.
   Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options, TimerQueue& timers,
                 RecordSink& sink);
+  Communication(const Communication&) = delete;
+  Communication& operator=(const Communication&) = delete;
 
-  /// Starts a communication node. Its slot is free: the caller runs one collective a group and rank at a time.
-  void start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept;
-  void reduced(uint32_t slot, uint32_t step, Time now) noexcept;
+  /// As RunningOperations.
+  void start(RankId rank, uint32_t node, uint32_t iteration, Time now) noexcept {
+    operations_.start(rank, node, iteration, now);
+  }
+  void reduced(uint32_t slot, uint32_t step, Time at) noexcept { operations_.complete(slot, step, at); }
   void handle(Time now, const Event& event) noexcept;
 
   /// Messages to be posted, oldest first.
-  std::span<const Message> outgoing() const noexcept { return outgoing_; }
+  std::span<const Message> outgoing() const noexcept { return operations_.outgoing(); }
   void posted(size_t count) noexcept;
 
   /// Operations that ended since `clear_finished`.
-  std::span<const Finished> finished() const noexcept { return finished_; }
-  void clear_finished() noexcept { finished_.clear(); }
+  std::span<const FinishedOperation> finished() const noexcept { return operations_.finished(); }
+  void clear_finished() noexcept { operations_.clear_finished(); }
   /// Tells the sink where the time of an operation that has just ended went, connection by connection. `place` is the
   /// node's in the record. Once an operation, before the next one starts in its slot.
-  void record_causes(const Finished& operation, uint32_t place) noexcept;
+  void record_causes(const FinishedOperation& operation, uint32_t place, uint32_t iteration) noexcept;
 
   /// All of the rank's operations of this iteration are over: its inbox can serve the iteration after the next.
-  void end_iteration(RankId rank, uint32_t iteration) noexcept;
+  void end_iteration(RankId rank, uint32_t iteration) noexcept { arrivals_.end_iteration(rank, iteration); }
 
   /// What is handled from here on, up to the next call, happens at once.
-  void begin_round() noexcept { ++round_; }
-  /// With `watch_ties`: events of one round on different connections have made two messages of one connection, or two
-  /// reduces of one channel, ready. Their order is that of the events, which nothing but the numbers of connections has
-  /// decided.
-  bool tied() const noexcept { return tied_; }
+  void begin_round() noexcept { ties_.begin_round(); }
+  /// With `watch_ties`: as TieWatch.
+  bool tied() const noexcept { return ties_.tied(); }
 
   const CommunicationCounters& counters() const noexcept { return counters_; }
-  bool failed() const noexcept { return !failures_.empty(); }
-  /// Of each connection on which messages failed the first one, oldest first; of the first kMostFailures connections.
-  std::span<const Event> failures() const noexcept { return failures_; }
+  bool failed() const noexcept { return failures_.any(); }
+  /// As FirstFailures.
+  std::span<const Event> failures() const noexcept { return failures_.events(); }
   /// The identity of an event's message in words, and the name of the operation that sends it.
-  std::string message_text(const Event& event) const;
-  std::string operation_name(const Event& event) const;
+  std::string message_text(const Event& event) const { return locator_.text(event); }
+  std::string operation_name(const Event& event) const { return locator_.operation_name(event); }
   /// The first failed message in words; empty when none failed.
   std::string failure_text() const;
   /// The first step of each operation in progress that waits for the network, at most `most`.
-  std::vector<Waiting> waiting(size_t most) const;
+  std::vector<Waiting> waiting(size_t most) const { return operations_.waiting(most); }
 
  private:
-  struct Slot {
-    RankId rank;
-    uint32_t node = 0;
-    uint32_t iteration = 0;
-    uint32_t remaining = 0;  // steps; 0 when the slot is free
-    uint32_t position = 0;   // NodePlan::position
-    const PlannedSchedule* schedule = nullptr;
-    const EdgePlan* edges = nullptr;
-    uint64_t first_pending = 0;  // offset into pending_
-    uint64_t first_started = 0;  // offset into started_
-    uint64_t first_channel = 0;  // offset into channel_free_
-    uint64_t first_cause = 0;    // offset into causes_
-    Time start, end;
-  };
-  /// Of a message in one of the two iterations that may be under way at once.
-  enum class Arrival : uint8_t {
-    kNone,
-    kExpected,  ///< its step waits
-    kArrived,
-    kAbandoned,  ///< its source has given up: nothing waits for it, though it may still arrive
-  };
-
-  /// Where the message of an event stands.
-  struct Place {
-    const Connection& connection;
-    uint32_t index = 0, iteration = 0;  ///< within the iteration; which
-  };
-
-  /// What was last made ready by an event on a connection or a channel: when, and on which end of which connection.
-  struct Cause {
-    uint64_t round = 0;
-    uint64_t event = kNoEvent;
-  };
-  static constexpr uint64_t kNoEvent = UINT64_MAX;
-
-  void note_cause(std::vector<Cause>& causes, uint64_t of) noexcept;
-  Place place_of(const Event& event) const noexcept;
-  const EdgeMessages& sender_of(const Place& place) noexcept;
-  const EdgeMessages& receiver_of(const Place& place) noexcept;
-  uint32_t step_of(const EdgeMessages& edge, const Place& place) const noexcept;
-  Arrival& arrival(ConnectionId connection, uint32_t index, uint32_t iteration) noexcept {
-    return arrivals_[(iteration & 1) * plan_.messages_per_iteration + plan_.first_message[connection.value] + index];
-  }
-  void start_step(uint32_t slot, uint32_t step, Time now) noexcept;
-  void send(const Slot& slot, uint32_t step) noexcept;
-  void expect(uint32_t slot, uint32_t step, Time now) noexcept;
-  void reduce(uint32_t slot, uint32_t step, Time now) noexcept;
-  void complete_step(uint32_t slot, uint32_t step, Time at) noexcept;
   void on_sent(const Event& event) noexcept;
-  void add_causes(const Event& event, const Place& place) noexcept;
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
-  void keep_failure(const Event& event) noexcept;
-  void acknowledge(const Place& place, Time at) noexcept;
-  void deliver(const Place& place, Arrival how, Time at) noexcept;
-  MessageId destination_id(const Place& place) noexcept;
-  void record(const Event& event, const Place& place, Time first, Time last) noexcept;
+  void end_send(const MessagePlace& place, Time at) noexcept;
+  void end_receive(const MessagePlace& place, Time at) noexcept;
+  void compare_payload(const Event& event, const MessagePlace& place) noexcept;
+  void add_causes(const Event& event, const MessagePlace& place) noexcept;
+  void record(const Event& event, const MessagePlace& place, Time first, Time last) noexcept;
 
-  const Workload& workload_;
   const Plan& plan_;
-  const CommunicationOptions options_;
-  TimerQueue& timers_;
+  const OnFailure on_failure_;
+  const PayloadKeys payload_keys_;
   RecordSink& sink_;
-  std::vector<Slot> slots_;
-  std::vector<uint16_t> pending_;    // by slot and PlannedSchedule::join_of: predecessors not complete
-  std::vector<uint64_t> started_;    // by slot, a bit a step: has started and is not complete
-  std::vector<Time> channel_free_;   // by slot and channel: when its reducer is free
-  std::vector<TimeByCause> causes_;  // by slot and edge; empty: nobody wants them
-  std::vector<Arrival> arrivals_;    // two iterations x the messages of one
-  std::vector<uint32_t> sender_hints_, receiver_hints_;     // by connection, for MessageOwners::find
-  std::vector<std::vector<ConnectionId>> incoming_;         // by rank
-  std::vector<Cause> causes_of_sends_, causes_of_reduces_;  // by connection; as channel_free_; empty: not watched
-  uint64_t round_ = 0, event_ = kNoEvent;
-  bool tied_ = false;
-  std::vector<Message> outgoing_;
-  std::vector<Finished> finished_;
+  MessageLocator locator_;
+  MessageArrivals arrivals_;
+  TieWatch ties_;
+  OperationCauses causes_;  // where the sink wants them
+  FirstFailures failures_;
+  RunningOperations operations_;
   CommunicationCounters counters_;
-  std::vector<Event> failures_;
 };
 
 }  // namespace rankwire

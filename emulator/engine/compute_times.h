@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "emulator/engine/node_variation.h"
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
@@ -18,6 +19,19 @@ struct ComputeTimes {
   Duration jitter;                                                         ///< may be negative
   Duration noise;
   Duration slowed;  ///< by slow-downs and pauses
+
+  /// A node takes `takes` by itself.
+  void add(TimedBy model, Duration takes) noexcept {
+    OfModel& sum = models[static_cast<size_t>(model)];
+    ++sum.nodes;
+    // A sum that does not fit is of a run that cannot end.
+    sum.time = takes < Duration::max() - sum.time ? sum.time + takes : Duration::max();
+  }
+  void add(const VariedTime& varied) noexcept {
+    jitter += varied.jitter;
+    noise += varied.noise;
+    slowed += varied.slowed;
+  }
 };
 
 }  // namespace rankwire

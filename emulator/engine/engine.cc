@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
+#include <utility>
 
 namespace rankwire {
 namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
 
 /// The end of what takes longer than time can tell is still an event, behind every deadline.
 Time bounded_end(Time start, Duration takes) {
@@ -21,53 +18,29 @@ Time bounded_end(Time start, Duration takes) {
 
 Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& options, RecordSink& sink)
     : workload_(workload),
-      plan_(plan),
       options_(options),
       sink_(sink),
       communication_(workload, plan, options.messages, timers_, sink),
-      ended_(2, 0) {
+      touched_(workload.ranks.size()),
+      gate_(static_cast<uint32_t>(workload.ranks.size()), options.iterations) {
   if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
-  size_t timers = 0;
-  for (uint32_t steps : plan.slot_steps) timers += steps;
-  std::map<std::pair<uint32_t, GroupId>, uint32_t> known;
+  size_t timers = workload.ranks.size() * (size_t{options.compute} + options.host);
+  for (const uint32_t steps : plan.slot_steps) timers += steps;
+  timers_.reserve(timers);
+  ranks_.reserve(workload.ranks.size());
   for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
     const RankTrace& trace = workload.ranks[r];
-    const size_t count = trace.nodes.size();
-    Rank& rank = ranks_.emplace_back();
-    rank.source = make_source(workload, RankId(r));
-    rank.compute = ReadyQueue(rank.source->expected_at_once());
-    rank.host = ReadyQueue(rank.source->expected_at_once());
-    const uint32_t at_once = options.compute + options.host;
-    timers += at_once;
-    rank.running.resize(at_once);
-    for (uint32_t i = 0; i < at_once; ++i) rank.unused.push_back(i);
-    std::vector<uint32_t>& membership_of = membership_of_.emplace_back(count, kNone);
-    for (uint32_t n = 0; n < count; ++n) {
-      const Node& node = trace.nodes[n];
-      if (node.kind != NodeKind::kCollective) continue;
-      const auto [entry, added] = known.try_emplace({r, node.group}, static_cast<uint32_t>(memberships_.size()));
-      if (added) {
-        memberships_.push_back({.rank = RankId(r)});
-        rank.memberships.push_back(entry->second);
-      }
-      Membership& membership = memberships_[entry->second];
-      if (membership.node_at.size() <= node.run_order) membership.node_at.resize(node.run_order + 1, kNone);
-      membership.node_at[node.run_order] = n;
-      membership_of[n] = entry->second;
-    }
+    std::unique_ptr<NodeSource> source = make_source(workload, RankId(r));
+    const size_t expected = source->expected_at_once();
+    ranks_.push_back({.source = std::move(source),
+                      .places = NodePlaces(options.compute, options.host, expected),
+                      .collectives = CollectiveOrder(trace, trace.aggregates ? 0 : options.communication)});
+    touch(RankId(r));
   }
-  for (Membership& membership : memberships_) membership.ready.resize(membership.node_at.size());
-  timers_.reserve(timers);
-  touched_.reserve(ranks_.size());
-  for (uint32_t r = 0; r < ranks_.size(); ++r) touch(RankId(r));
 }
 
 void Engine::touch(RankId id) noexcept {
-  Rank& rank = ranks_[id.value];
-  if (rank.touched || rank.finished) return;
-  rank.touched = true;
-  touched_.push_back(id);
-  std::push_heap(touched_.begin(), touched_.end(), std::greater<>());
+  if (!ranks_[id.value].finished) touched_.push(id);
 }
 
 void Engine::advance(Time now) noexcept {
@@ -84,30 +57,23 @@ void Engine::advance(Time now) noexcept {
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
-  Rank& rank = ranks_[timer.owner];
-  const Running ended = rank.running[timer.running];
-  rank.unused.push_back(timer.running);
-  const bool host = rank.source->lookup(ended.node).kind == NodeKind::kHost;
-  --(host ? rank.host_running : rank.compute_running);
+  const NodePlaces::Running ended = ranks_[timer.owner].places.leave(timer.place);
   complete(RankId(timer.owner), ended.node, ended.start, timer.at);
 }
 
 void Engine::settle(Time now) noexcept {
   collect_finished();
+  // Ranks are visited in the order of their ids, whatever touched them first.
   while (!touched_.empty()) {
-    // Ranks are visited in the order of their ids, whatever touched them first.
-    std::pop_heap(touched_.begin(), touched_.end(), std::greater<>());
-    const RankId rank = touched_.back();
-    touched_.pop_back();
-    ranks_[rank.value].touched = false;
-    visit(rank, now);
+    visit(touched_.pop(), now);
     collect_finished();
   }
 }
 
 void Engine::visit(RankId id, Time now) noexcept {
   take_ready(id, now);
-  start_timed(id, now);
+  start_timed(id, PlaceKind::kCompute, now);
+  start_timed(id, PlaceKind::kHost, now);
   start_collectives(id, now);
   collect_finished();
   Rank& rank = ranks_[id.value];
@@ -123,14 +89,14 @@ void Engine::take_ready(RankId id, Time now) noexcept {
         rank.source->complete(n);
         break;
       case NodeKind::kHost:
-        rank.host.push(node.id, n);
+        rank.places.push(PlaceKind::kHost, node.id, n);
         break;
       case NodeKind::kCompute:
       case NodeKind::kMemory:
-        rank.compute.push(node.id, n);
+        rank.places.push(PlaceKind::kCompute, node.id, n);
         break;
       case NodeKind::kCollective:
-        memberships_[membership_of_[id.value][n]].ready[node.run_order] = 1;
+        rank.collectives.make_ready(n);
         break;
       case NodeKind::kSend:
       case NodeKind::kReceive:
@@ -141,64 +107,34 @@ void Engine::take_ready(RankId id, Time now) noexcept {
   if (!rank.source->can_go_on()) cannot_read_ = true;
 }
 
-void Engine::start_timed(RankId id, Time now) noexcept {
+void Engine::start_timed(RankId id, PlaceKind kind, Time now) noexcept {
   Rank& rank = ranks_[id.value];
-  const auto start = [&](ReadyQueue& queue, uint32_t& running, uint32_t limit) {
-    while (running < limit && !queue.empty()) {
-      const uint32_t n = queue.pop();
-      const Time end = end_of(id, n, now);
-      if (end == now) {
-        complete(id, n, now, now);
-        continue;
-      }
-      ++running;
-      const uint32_t at = rank.unused.back();
-      rank.unused.pop_back();
-      rank.running[at] = {n, now};
-      timers_.push({end, TimerQueue::Kind::kNode, id.value, rank.source->place(n), at});
+  for (uint32_t n = rank.places.next(kind); n != NodePlaces::kNone; n = rank.places.next(kind)) {
+    const Time end = end_of(id, n, now);
+    if (end == now) {
+      complete(id, n, now, now);
+      continue;
     }
-  };
-  start(rank.compute, rank.compute_running, options_.compute);
-  start(rank.host, rank.host_running, options_.host);
+    const uint32_t place = rank.places.enter({.node = n, .kind = kind, .start = now});
+    timers_.push({end, TimerQueue::Kind::kNode, id.value, rank.source->place(n), place});
+  }
 }
 
 Time Engine::end_of(RankId id, uint32_t n, Time start) noexcept {
   Rank& rank = ranks_[id.value];
   const Node& node = rank.source->lookup(n);
-  ComputeTimes::OfModel& model = rank.times.models[static_cast<size_t>(node.timed_by)];
-  ++model.nodes;
   const Time end = bounded_end(start, node.duration);
-  // A sum that does not fit is of a run that cannot end.
-  model.time = end - start < Duration::max() - model.time ? model.time + (end - start) : Duration::max();
+  rank.times.add(node.timed_by, end - start);
   if (options_.variation == nullptr || end == start) return end;
   const VariedTime varied = options_.variation->vary(id, rank.source->place(n), rank.iteration, node.duration, start);
-  rank.times.jitter += varied.jitter;
-  rank.times.noise += varied.noise;
-  rank.times.slowed += varied.slowed;
+  rank.times.add(varied);
   return varied.end;
 }
 
 void Engine::start_collectives(RankId id, Time now) noexcept {
-  Rank& rank = ranks_[id.value];
-  const bool unlimited = options_.communication == 0 || workload_.ranks[id.value].aggregates;
-  while (unlimited || rank.collectives_running < options_.communication) {
-    Membership* first = nullptr;
-    uint32_t node = kNone;
-    for (uint32_t m : rank.memberships) {
-      Membership& membership = memberships_[m];
-      if (membership.running || membership.next == membership.node_at.size() || !membership.ready[membership.next]) {
-        continue;
-      }
-      const uint32_t candidate = membership.node_at[membership.next];
-      if (first == nullptr || rank.source->lookup(candidate).id < rank.source->lookup(node).id) {
-        first = &membership;
-        node = candidate;
-      }
-    }
-    if (first == nullptr) return;
-    first->running = true;
-    ++rank.collectives_running;
-    start_communication(id, node, now);
+  CollectiveOrder& collectives = ranks_[id.value].collectives;
+  for (uint32_t n = collectives.begin(); n != CollectiveOrder::kNone; n = collectives.begin()) {
+    start_communication(id, n, now);
     collect_finished();
   }
 }
@@ -213,21 +149,17 @@ void Engine::start_communication(RankId id, uint32_t node, Time now) noexcept {
 }
 
 void Engine::collect_finished() noexcept {
-  for (const Communication::Finished& operation : communication_.finished()) end_operation(operation);
+  for (const FinishedOperation& operation : communication_.finished()) end_operation(operation);
   communication_.clear_finished();
   if (!timed_) return;
-  for (const Communication::Finished& operation : timed_->finished()) end_operation(operation);
+  for (const FinishedOperation& operation : timed_->finished()) end_operation(operation);
   timed_->clear_finished();
 }
 
-void Engine::end_operation(const Communication::Finished& operation) noexcept {
-  const uint32_t m = membership_of_[operation.rank.value][operation.node];
-  if (m != kNone) {
-    memberships_[m].running = false;
-    ++memberships_[m].next;
-    --ranks_[operation.rank.value].collectives_running;
-  }
-  communication_.record_causes(operation, ranks_[operation.rank.value].source->place(operation.node));
+void Engine::end_operation(const FinishedOperation& operation) noexcept {
+  Rank& rank = ranks_[operation.rank.value];
+  rank.collectives.end(operation.node);
+  communication_.record_causes(operation, rank.source->place(operation.node), rank.iteration);
   complete(operation.rank, operation.node, operation.start, operation.end);
 }
 
@@ -245,32 +177,19 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 void Engine::end_iteration(RankId id) noexcept {
   Rank& rank = ranks_[id.value];
   if (!timed_) communication_.end_iteration(id, rank.iteration);
-  uint32_t& ended = ended_[rank.iteration & 1];
-  ++rank.iteration;
-  if (rank.iteration == options_.iterations) {
-    rank.finished = true;
-    ++ranks_finished_;
-  } else {
-    rank.awaits_iteration = true;
-  }
-  if (++ended == ranks_.size()) {
-    ended = 0;
-    ++iterations_ended_;
-    for (uint32_t r = 0; r < ranks_.size(); ++r) begin_iteration(RankId(r));
-  } else {
-    begin_iteration(id);
-  }
+  const bool last = gate_.end(rank.iteration++);
+  rank.finished = rank.iteration == options_.iterations;
+  rank.awaits_iteration = !rank.finished;
+  begin_iteration(id);
+  for (uint32_t r = 0; last && r < ranks_.size(); ++r) begin_iteration(RankId(r));
 }
 
 void Engine::begin_iteration(RankId id) noexcept {
   Rank& rank = ranks_[id.value];
-  if (!rank.awaits_iteration || iterations_ended_ + 1 < rank.iteration) return;
+  if (!rank.awaits_iteration || !gate_.open(rank.iteration)) return;
   rank.awaits_iteration = false;
   rank.source->reset();
-  for (uint32_t m : rank.memberships) {
-    memberships_[m].next = 0;
-    std::fill(memberships_[m].ready.begin(), memberships_[m].ready.end(), 0);
-  }
+  rank.collectives.reset();
   touch(id);
 }
 
@@ -308,23 +227,20 @@ std::string Engine::describe_waiting(const Waiting& w) const {
 
 std::vector<std::string> Engine::idle_reasons() const {
   std::vector<std::string> lines;
-  for (const Membership& m : memberships_) {
-    if (m.running || m.next == m.node_at.size()) continue;
-    const auto later = std::find(m.ready.begin() + m.next, m.ready.end(), 1);
-    if (later == m.ready.end()) continue;
-    const auto& nodes = workload_.ranks[m.rank.value].nodes;
-    const Node& blocked = nodes[m.node_at[static_cast<size_t>(later - m.ready.begin())]];
-    lines.push_back(later == m.ready.begin() + m.next
-                        ? fmt::format("rank {} holds '{}' (node {}) back: concurrency.communication is reached",
-                                      m.rank.value, blocked.name, blocked.id)
-                        : fmt::format("rank {} holds '{}' (node {}) back: '{}' of the same group comes first and is "
-                                      "not ready",
-                                      m.rank.value, blocked.name, blocked.id, nodes[m.node_at[m.next]].name));
+  for (uint32_t r = 0; r < ranks_.size(); ++r) {
+    const std::vector<Node>& nodes = workload_.ranks[r].nodes;
+    for (const auto [node, behind] : ranks_[r].collectives.held_back()) {
+      const std::string why =
+          behind == CollectiveOrder::kNone
+              ? "concurrency.communication is reached"
+              : fmt::format("'{}' of the same group comes first and is not ready", nodes[behind].name);
+      lines.push_back(fmt::format("rank {} holds '{}' (node {}) back: {}", r, nodes[node].name, nodes[node].id, why));
+    }
   }
   for (uint32_t r = 0; r < ranks_.size(); ++r) {
     if (!ranks_[r].awaits_iteration) continue;
     lines.push_back(fmt::format("rank {} waits to begin iteration {}: not all ranks have ended iteration {}", r,
-                                ranks_[r].iteration, iterations_ended_));
+                                ranks_[r].iteration, gate_.ended_by_all()));
   }
   return lines;
 }

@@ -13,8 +13,12 @@
 #include "base/message.h"
 #include "base/record.h"
 #include "base/units.h"
+#include "emulator/engine/collective_order.h"
 #include "emulator/engine/communication.h"
+#include "emulator/engine/communication_times.h"
 #include "emulator/engine/compute_times.h"
+#include "emulator/engine/iteration_gate.h"
+#include "emulator/engine/node_places.h"
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
@@ -41,6 +45,9 @@ struct EngineOptions {
 /// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
 /// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
 /// iteration when it has ended the one before and all ranks have ended the one before that.
+///
+/// Composed of parts: of each rank a NodeSource, NodePlaces and a CollectiveOrder; of all ranks IterationGate, and
+/// Communication or TimedOperations. None of them knows another.
 class Engine {
  public:
   /// Workload, plan and sink outlive the engine.
@@ -56,7 +63,7 @@ class Engine {
 
   /// The end of the earliest compute or reduce in progress.
   Time next_event() const noexcept { return timers_.next(); }
-  bool finished() const noexcept { return ranks_finished_ == ranks_.size(); }
+  bool finished() const noexcept { return gate_.finished(); }
   /// A message failed, and the run is to end with it, or a trace cannot be read on.
   bool must_stop() const noexcept {
     return cannot_read_ || (communication_.failed() && options_.messages.on_failure == OnFailure::kStop);
@@ -78,30 +85,14 @@ class Engine {
   std::vector<std::string> stall_report(size_t most, Describe describe) const;
 
  private:
-  /// A node that takes its time.
-  struct Running {
-    uint32_t node = 0;
-    Time start;
-  };
   struct Rank {
     std::unique_ptr<NodeSource> source;
-    ReadyQueue compute, host;
-    std::vector<Running> running;  ///< as many as can be at once
-    std::vector<uint32_t> unused;  ///< of `running`
-    uint32_t compute_running = 0, host_running = 0, collectives_running = 0;
+    NodePlaces places;
+    CollectiveOrder collectives;
     uint32_t iteration = 0;
-    bool awaits_iteration = false, finished = false, touched = false;
+    bool awaits_iteration = false, finished = false;
     Time last_end;
     ComputeTimes times;
-    std::vector<uint32_t> memberships;
-  };
-  /// A rank in a group: which of the group's collectives comes next.
-  struct Membership {
-    RankId rank;
-    uint32_t next = 0;  // run order
-    bool running = false;
-    std::vector<uint32_t> node_at;  // by run order
-    std::vector<uint8_t> ready;     // by run order
   };
 
   void touch(RankId rank) noexcept;
@@ -109,7 +100,7 @@ class Engine {
   void settle(Time now) noexcept;
   void visit(RankId rank, Time now) noexcept;
   void take_ready(RankId rank, Time now) noexcept;
-  void start_timed(RankId rank, Time now) noexcept;
+  void start_timed(RankId rank, PlaceKind kind, Time now) noexcept;
   Time end_of(RankId rank, uint32_t node, Time start) noexcept;
   void start_collectives(RankId rank, Time now) noexcept;
   void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
@@ -117,24 +108,19 @@ class Engine {
   void end_iteration(RankId rank) noexcept;
   void begin_iteration(RankId rank) noexcept;
   void start_communication(RankId rank, uint32_t node, Time now) noexcept;
-  void end_operation(const Communication::Finished& operation) noexcept;
+  void end_operation(const FinishedOperation& operation) noexcept;
   std::string describe_waiting(const Waiting& waiting) const;
   std::vector<std::string> idle_reasons() const;
 
   const Workload& workload_;
-  const Plan& plan_;
   const EngineOptions options_;
   RecordSink& sink_;
   TimerQueue timers_;
   Communication communication_;
   std::optional<TimedOperations> timed_;  // instead of communication_
   std::vector<Rank> ranks_;
-  std::vector<Membership> memberships_;
-  std::vector<std::vector<uint32_t>> membership_of_;  // by rank and index in RankTrace::nodes
-  std::vector<RankId> touched_;                       // a heap, lowest id first
-  std::vector<uint32_t> ended_;                       // by parity of the iteration: ranks that have ended it
-  uint32_t iterations_ended_ = 0;                     // by all ranks
-  size_t ranks_finished_ = 0;
+  RankQueue touched_;
+  IterationGate gate_;
   bool cannot_read_ = false;
   std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
   uint64_t messages_handled_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -113,6 +114,22 @@ struct Plan {
   /// Of the node at its rank, with the peer's position in the group.
   Step step(const NodePlan& node, uint32_t step) const;
 };
+
+/// Where each slot's share begins of a table in which it has as many entries as `of(schedule)` says, of all schedules
+/// that run in it the most: one offset a slot, and the size of the table.
+template <class Of>
+std::vector<uint64_t> offsets_by_slot(const Plan& plan, Of of) {
+  std::vector<uint64_t> offsets(plan.slot_steps.size() + 1, 0);
+  for (const std::vector<NodePlan>& nodes : plan.nodes) {
+    for (const NodePlan& node : nodes) {
+      if (node.slot == NodePlan::kNone) continue;
+      uint64_t& most = offsets[node.slot + 1];
+      most = std::max<uint64_t>(most, of(plan.schedules[node.schedule]));
+    }
+  }
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  return offsets;
+}
 
 /// Fills in what follows from connections, schedules, nodes and edges: sizes of slots, messages in flight, and whose
 /// each message is.

@@ -1,12 +1,15 @@
-// The two small heaps of the engine. Both are sized at load and do not allocate afterwards, unless more nodes of a
-// trace that stays in its file are ready than was expected.
+// The small heaps of the engine. They are sized at load and do not allocate afterwards, unless more nodes of a trace
+// that stays in its file are ready than was expected.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <tuple>
 #include <vector>
 
+#include "base/id.h"
 #include "base/units.h"
 
 namespace rankwire {
@@ -36,6 +39,31 @@ class ReadyQueue {
   std::vector<Entry> heap_;
 };
 
+/// Ranks that have something to do, lowest id first, each once.
+class RankQueue {
+ public:
+  /// Ranks have ids below `ranks`.
+  explicit RankQueue(size_t ranks) : waits_(ranks, 0) { heap_.reserve(ranks); }
+  bool empty() const noexcept { return heap_.empty(); }
+  void push(RankId rank) noexcept {
+    if (waits_[rank.value]) return;
+    waits_[rank.value] = 1;
+    heap_.push_back(rank);
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+  }
+  RankId pop() noexcept {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const RankId rank = heap_.back();
+    heap_.pop_back();
+    waits_[rank.value] = 0;
+    return rank;
+  }
+
+ private:
+  std::vector<RankId> heap_;
+  std::vector<uint8_t> waits_;  // by rank
+};
+
 /// Ends of computes, reduces and operations of known duration in progress. Equal times leave in the order of (kind,
 /// owner, item), so that runs repeat.
 class TimerQueue {
@@ -44,9 +72,9 @@ class TimerQueue {
   struct Timer {
     Time at;
     Kind kind;
-    uint32_t owner;        ///< kNode: rank; kReduce: slot; kCollective: group; kTransfer: its number
-    uint32_t item;         ///< kNode: the node's place in the file; kReduce: step; kTransfer: TimedOperations' own
-    uint32_t running = 0;  ///< kNode: where the engine keeps it
+    uint32_t owner;      ///< kNode: rank; kReduce: slot; kCollective: group; kTransfer: its number
+    uint32_t item;       ///< kNode: the node's place in the file; kReduce: step; kTransfer: TimedOperations' own
+    uint32_t place = 0;  ///< kNode: which it has, see NodePlaces
   };
 
   void reserve(size_t capacity) { heap_.reserve(capacity); }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "emulator/engine/communication.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/running_operations.h"
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
@@ -26,7 +26,7 @@ class TimedOperations {
   void expire(const TimerQueue::Timer& timer) noexcept;
 
   /// Operations that ended since `clear_finished`.
-  std::span<const Communication::Finished> finished() const noexcept { return finished_; }
+  std::span<const FinishedOperation> finished() const noexcept { return finished_; }
   void clear_finished() noexcept { finished_.clear(); }
 
   /// Operations that wait for somebody to begin them, in words, at most `most`.
@@ -34,7 +34,7 @@ class TimedOperations {
 
  private:
   /// What has begun, without its end.
-  using Begun = Communication::Finished;
+  using Begun = FinishedOperation;
   /// A transfer in one of the two iterations that may be under way at once.
   struct Exchange {
     Begun sender{}, receiver{};
@@ -56,7 +56,7 @@ class TimedOperations {
   /// By group: who has begun its collective. There is one at most: nobody ends it before all have begun it.
   std::vector<std::vector<Begun>> meetings_;
   std::vector<Exchange> exchanges_;  ///< by transfer and parity of the iteration
-  std::vector<Communication::Finished> finished_;
+  std::vector<FinishedOperation> finished_;
 };
 
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,27 @@ enum class SimulationFidelity : uint8_t {
   kAstra,      ///< ASTRA-sim's semantics
   kTwin,       ///< the engine over packets in virtual time
 };
+
+inline constexpr std::array kSimulationFidelities = {SimulationFidelity::kFlow, SimulationFidelity::kAlphaBeta,
+                                                     SimulationFidelity::kRecorded, SimulationFidelity::kAstra,
+                                                     SimulationFidelity::kTwin};
+
+/// Its name in `simulation.fidelity`, in records and reports.
+constexpr const char* to_string(SimulationFidelity model) {
+  switch (model) {
+    case SimulationFidelity::kFlow:
+      return "flow";
+    case SimulationFidelity::kAlphaBeta:
+      return "alpha_beta";
+    case SimulationFidelity::kRecorded:
+      return "recorded";
+    case SimulationFidelity::kAstra:
+      return "astra";
+    case SimulationFidelity::kTwin:
+      return "twin";
+  }
+  return "unknown";
+}
 
 /// The files and options of an ASTRA-sim command line.
 struct AstraConfig {

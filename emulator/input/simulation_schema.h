@@ -8,12 +8,9 @@ namespace rankwire {
 
 template <class Visitor>
 void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
-  visit.list("fidelity", simulation.fidelity,
-             Choice<SimulationFidelity>{{{"flow", SimulationFidelity::kFlow},
-                                         {"alpha_beta", SimulationFidelity::kAlphaBeta},
-                                         {"recorded", SimulationFidelity::kRecorded},
-                                         {"astra", SimulationFidelity::kAstra},
-                                         {"twin", SimulationFidelity::kTwin}}});
+  Choice<SimulationFidelity> models;
+  for (const SimulationFidelity model : kSimulationFidelities) models.words.push_back({to_string(model), model});
+  visit.list("fidelity", simulation.fidelity, models);
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;
     keys.field("network", astra.network, FilePathOrNone{});

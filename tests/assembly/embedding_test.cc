@@ -221,6 +221,13 @@ TEST(EmbeddedPorts, ThatFitAreCountedFromTheFastest) {
               ElementsAre(0u, 1u, 1u, 2u, 3u, 3u, 4u));
 }
 
+// 1000 data packets, and 10 requests that were sent again: WRITEs are among the 1000, READ requests are not.
+TEST(EmbeddedRates, ReadRequestsAreNoDataPackets) {
+  const TransportCounters counters{.data_packets_tx = 1000, .retransmitted = 10};
+  EXPECT_EQ(data_packets_once(counters, VerbName::kWriteImm), 990u);
+  EXPECT_EQ(data_packets_once(counters, VerbName::kRead), 1000u);
+}
+
 TEST(EmbeddedRates, ArePerSecondOfRunTime) {
   EmbeddedTraffic traffic{.time = milliseconds(500), .data_packets = 1000, .wire = Bytes(1'000'000)};
   EXPECT_DOUBLE_EQ(traffic.packets_per_second(), 2000);

@@ -100,11 +100,5 @@ TEST(MemoryDemand, MoreThanThereIsIsAFinding) {
                         "MiB are available"));
 }
 
-TEST(MemoryDemand, TheSystemTellsWhatThisProcessHas) {
-  EXPECT_GT(resident_memory(), Bytes(1 << 20));
-  const auto available = available_memory();
-  EXPECT_GT(available.value_or(Bytes(1)), Bytes(0));
-}
-
 }  // namespace
 }  // namespace rankwire

@@ -57,6 +57,17 @@ TEST(EmbeddingReport, WarnsWhereThePortsAskForMore) {
               ElementsAre(HasSubstr("as soon as one of them sends at its rate")));
 }
 
+// Four ports of 2.56 Tbit/s, which a machine would embed 1230 Gbit/s of.
+TEST(EmbeddingReport, LargeRatesAreWrittenOut) {
+  RunConfig config = four_ports();
+  for (PortConfig& port : config.ports) port.rate = Bandwidth(2'560'000'000'000);
+  const EmbeddingReport report =
+      embedding_report(config, {.ports = 4, .mtu = 4096, .rates = {rate_of(1'230, false)}}, 2);
+  EXPECT_THAT(report.warnings,
+              ElementsAre(HasSubstr("together are 10240 Gbit/s, and this machine embeds about 1230:")));
+  EXPECT_THAT(report.lines, ElementsAre(HasSubstr("about 1230 Gbit/s on one core: 123 M data packets/s")));
+}
+
 TEST(EmbeddingReport, SaysHowManyPortsWereMeasured) {
   const Embedding embedding{.ports = 2, .mtu = 4096, .rates = {rate_of(80, false)}};
   EXPECT_THAT(embedding_report(four_ports(), embedding, 2).lines, ElementsAre(HasSubstr(", 2 of 4 ports")));

@@ -150,7 +150,7 @@ TEST(Run, OfManyFailedConnectionsTheFirstAreKept) {
   FaultyTransport transport(FaultyTransport::Fault::kFail, 1);
   bench.run_over(transport);
   EXPECT_EQ(bench.engine.communication().counters().failed, kRanks - 1);
-  EXPECT_EQ(bench.engine.communication().failures().size(), Communication::kMostFailures);
+  EXPECT_EQ(bench.engine.communication().failures().size(), FirstFailures::kMost);
 }
 
 TEST(Run, AMessageThatArrivesAfterItsSourceGaveUpIsNoDuplicate) {

@@ -1,4 +1,5 @@
-// Where the time of each operation's messages went.
+#include "emulator/engine/operation_causes.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tests/engine/bench.h"
+#include "tests/engine/hand_made_plan.h"
 
 namespace rankwire {
 namespace {
@@ -67,6 +69,35 @@ std::vector<std::string> rows_of(Bench& bench) {
   }
   std::ranges::sort(rows);
   return rows;
+}
+
+/// In picoseconds.
+TimeByCause share_of(int64_t transmitting, int64_t paused) {
+  TimeByCause share;
+  share[Cause::kTransmitting] = Duration(transmitting);
+  share[Cause::kPaused] = Duration(paused);
+  return share;
+}
+
+// Slot 0 runs an operation of two edges, slot 1 one of one.
+TEST(OperationCauses, AreKeptBySlotAndEdgeUntilTaken) {
+  testing::HandMadePlan made;
+  const ConnectionId there = made.connect(0, 1, 1), back = made.connect(0, 1, 1);
+  made.add_rank({testing::send(1, 0, 1), testing::receive(1, 0, 1)}, {}, {there, back});
+  made.add_rank({testing::send(0, 0, 1)}, {}, {back});
+  OperationCauses causes(made.build());
+  ASSERT_TRUE(causes.on());
+  causes.add(0, 0, share_of(1, 10)), causes.add(0, 0, share_of(2, 20));
+  causes.add(0, 1, share_of(4, 40)), causes.add(1, 0, share_of(8, 80));
+  EXPECT_EQ(causes.take(0, 0), share_of(3, 30));
+  EXPECT_EQ(causes.take(0, 0), TimeByCause()) << "it has been taken";
+  EXPECT_EQ(causes.take(0, 1), share_of(4, 40));
+  EXPECT_EQ(causes.take(1, 0), share_of(8, 80));
+}
+
+TEST(OperationCauses, AreNotKeptUnlessWanted) {
+  EXPECT_FALSE(OperationCauses().on());
+  EXPECT_FALSE(OperationCauses(Plan()).on());
 }
 
 // A ring of three: each rank sends 2 + 2 messages to the next in each iteration, rank 1 those with the indexes 0 to 3

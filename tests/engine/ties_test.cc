@@ -1,47 +1,22 @@
 // Whether equal times needed an order.
 #include <gtest/gtest.h>
 
-#include "emulator/collective/schedule_builder.h"
 #include "tests/engine/bench.h"
+#include "tests/engine/hand_made_plan.h"
 
 namespace rankwire::testing {
 namespace {
 
-Step send(uint32_t peer, uint16_t step, int64_t bytes) {
-  return {.kind = StepKind::kSend, .step = step, .peer = peer, .bytes = Bytes(bytes), .message = Bytes(bytes)};
-}
-Step receive(uint32_t peer, uint16_t step, int64_t bytes) {
-  Step result = send(peer, step, bytes);
-  result.kind = StepKind::kReceive;
-  return result;
-}
-
 /// Ranks 1 and 2 send a message to rank 0, which passes both on to rank 1 as they come, on one connection.
 struct PassedOn {
   explicit PassedOn(int64_t of_second) {
-    const std::vector<Step> steps[] = {
-        {receive(1, 0, 1'000), receive(2, 0, of_second), send(1, 1, 1'000), send(1, 2, of_second)},
-        {send(0, 0, 1'000), receive(0, 1, 1'000), receive(0, 2, of_second)},
-        {send(0, 0, of_second)}};
-    const std::vector<StepEdge> after[] = {{{0, 2}, {1, 3}}, {}, {}};
-    plan.transport.ranks = 3;
-    const auto connection = [&](uint32_t source, uint32_t destination, uint32_t messages) {
-      const ConnectionId id(static_cast<uint32_t>(plan.transport.connections.size()));
-      plan.transport.connections.push_back({.id = id,
-                                            .source = RankId(source),
-                                            .destination = RankId(destination),
-                                            .path = Path::kLocal,
-                                            .messages_per_iteration = messages});
-      return id;
-    };
-    const ConnectionId from_1 = connection(1, 0, 1), from_2 = connection(2, 0, 1), to_1 = connection(0, 1, 2);
-    const std::vector<ConnectionId> edges[] = {{from_1, from_2, to_1}, {from_1, to_1}, {from_2}};
-    for (uint32_t r = 0; r < 3; ++r) {
-      plan.schedules.push_back(planned_schedule(make_schedule(steps[r], after[r])));
-      plan.nodes.push_back({{.schedule = r, .first_edge = static_cast<uint32_t>(plan.edges.size()), .slot = r}});
-      for (const ConnectionId c : edges[r]) plan.edges.push_back({c, 0});
-    }
-    index_plan(plan);
+    HandMadePlan made;
+    const ConnectionId from_1 = made.connect(1, 0, 1), from_2 = made.connect(2, 0, 1), to_1 = made.connect(0, 1, 2);
+    made.add_rank({receive(1, 0, 1'000), receive(2, 0, of_second), send(1, 1, 1'000), send(1, 2, of_second)},
+                  {{0, 2}, {1, 3}}, {from_1, from_2, to_1});
+    made.add_rank({send(0, 0, 1'000), receive(0, 1, 1'000), receive(0, 2, of_second)}, {}, {from_1, to_1});
+    made.add_rank({send(0, 0, of_second)}, {}, {from_2});
+    plan = made.build();
   }
 
   bool tied() {
