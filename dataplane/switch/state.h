@@ -153,6 +153,8 @@ struct Flowlet {
 
 /// What every frame needs stands in front.
 struct alignas(64) FabricSwitch {
+  static constexpr uint32_t kHeaderBytes = 64;  ///< what a cut-through switch has read when it decides
+
   FabricSwitch(const FabricSwitchOptions& with, uint64_t random_seed, uint64_t seed_of_hash)
       : buffer(with.buffer),
         hash_seed(seed_of_hash),
