@@ -18,7 +18,7 @@ namespace rankwire {
 class FrameReader {
  public:
   /// `tables` are borrowed.
-  FrameReader(const FabricTables& tables, const FabricOptions& options);
+  FrameReader(FabricTables& tables, const FabricOptions& options);
 
   /// Reads the headers of a host's frame while they are in the caches, unless the frame tells where a station is, is
   /// for others than one host, or stations move: they may before it is in the switch. Then its destination is kUnread.
@@ -34,9 +34,11 @@ class FrameReader {
 
  private:
   uint16_t host_of(uint32_t port) const noexcept { return static_cast<uint16_t>(port - tables_.first_host_port); }
+  bool is_known(uint32_t port, uint64_t source) noexcept;
   void note_headers(uint32_t port, const Frame& frame, const FrameHeaders& headers, FabricPacket& packet) noexcept;
 
-  const FabricTables& tables_;
+  FabricTables& tables_;
+  const bool alone_;  ///< one switch is all of the fabric
   const LoadBalancingOptions balancing_;
   MacTable stations_;   ///< behind hosts
   bool moved_ = false;  ///< one of them has been behind another host before

@@ -30,9 +30,9 @@ class FabricHosts {
   /// When a host has something for the fabric, or is offered again what it has refused.
   Time next_outside() const noexcept;
 
-  /// The port sends the frame towards its host, where the last bit is at `whole`, not before that of the frame before.
+  /// The port sends the frame towards its host, where its last bit is at `whole`, the packet's arrival: not before that
+  /// of the frame before.
   void put_on_line(uint32_t port, uint32_t handle, Time whole) noexcept {
-    tables_.packets[handle].arrival = whole;
     if (!is_ahead_) return keep_for_host(port, handle);
     first_ahead_ = std::min(first_ahead_, whole);
     ahead_.push_back({port, handle});

@@ -49,7 +49,7 @@ void FabricOutputs::serve(uint32_t number, Time now) noexcept {
   FabricPort& port = tables_.ports[number];
   if (!may_send(port, now)) return;
   if (port.untold != 0 && send_pause(number, now)) return;
-  const PrioritySet eligible = port.waiting & ~pauses_.paused(number, now);
+  const PrioritySet eligible = port.waiting & ~pauses_.paused(port, number, now);
   if (eligible == 0) return;
   const bool settled = port.settled < kPriorities && eligible == priority_bit(port.settled);
   send(number, settled ? port.settled : schedule(number, eligible), now);
@@ -60,7 +60,7 @@ void FabricOutputs::serve_or_wake(uint32_t number, Time now) noexcept {
   FabricPort& port = tables_.ports[number];
   if (may_send(port, now)) serve(number, now);
   if ((port.waiting | port.untold) == 0 || !port.up) return;
-  if (port.untold == 0 && (port.waiting & ~pauses_.paused(number, now)) == 0) {
+  if (port.untold == 0 && (port.waiting & ~pauses_.paused(port, number, now)) == 0) {
     return pauses_.await_expiry(number, now);
   }
   if (port.wake_due) return;
@@ -92,7 +92,9 @@ bool FabricOutputs::send_pause(uint32_t number, Time now) noexcept {
     if (observer_ != nullptr) observer_->sent(number, now, frame);
     const uint32_t handle = tables_.packets.take(frame);
     ++counters.pauses_made;
-    hosts_.put_on_line(number, handle, now + time + line.latency);
+    const Time whole = now + time + line.latency;
+    tables_.packets[handle].arrival = whole;
+    hosts_.put_on_line(number, handle, whole);
   }
   ++counters.pauses_tx;
   port.free_at = now + time;

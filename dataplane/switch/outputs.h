@@ -48,7 +48,7 @@ class FabricOutputs {
   void change(uint32_t port, bool up, Time now) noexcept;
 
   /// Of the last frame that came to an output queue.
-  uint8_t recent_priority() const noexcept { return recent_priority_; }
+  uint32_t recent_priority() const noexcept { return recent_priority_; }
   /// Times that a frame has begun to leave.
   uint64_t hops() const noexcept { return hops_; }
 
@@ -88,7 +88,7 @@ class FabricOutputs {
   FabricObserver* const observer_;
   uint64_t hops_ = 0;
   uint32_t pauses_on_cables_ = 0;
-  uint8_t recent_priority_ = 0;
+  uint32_t recent_priority_ = 0;
 };
 
 }  // namespace rankwire

@@ -28,8 +28,9 @@ class FabricPauses {
 
   // Obeyed.
   /// What the port must not begin to send at `now`.
-  PrioritySet paused(uint32_t number, Time now) const noexcept {
-    const FabricPort& port = tables_.ports[number];
+  PrioritySet paused(uint32_t number, Time now) const noexcept { return paused(tables_.ports[number], number, now); }
+  /// The same for who has the port's row at hand.
+  PrioritySet paused(const FabricPort& port, uint32_t number, Time now) const noexcept {
     if (port.paused_until <= now) return 0;
     return port.pauses_differ ? paused_of_some(number, now) : port.paused;
   }

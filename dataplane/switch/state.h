@@ -136,7 +136,9 @@ struct alignas(64) FabricHost {
   Time input_free = Time::long_ago();  ///< of the line from the host
   PacketList line;                     ///< to the host; frame.arrival: last bit there
   uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+  uint64_t station = UINT64_MAX;  ///< the last known one that it sent from, as FrameHeaders::source
 };
+static_assert(sizeof(FabricHost) == 64);
 
 /// What is seldom needed of a port.
 struct FabricPortDetails {

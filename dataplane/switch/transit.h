@@ -29,10 +29,10 @@ namespace rankwire {
   ++hops_;
   // Before the frame changes hands: it is this switch's priority group.
   if (charged) release_buffer(frame, now);
+  frame.packet.arrival = whole;
   if (frame.output.is_host) return hosts_.put_on_line(frame.number, frame.handle, whole);
   ++frame.queue.frames;
   frame.queue.bytes += bytes;
-  frame.packet.arrival = whole;
   const bool decides_early = line.next_cuts_through && bytes > FabricSwitch::kHeaderBytes;
   const Time read = decides_early ? now + line.latency + line.times.of(FabricSwitch::kHeaderBytes) : whole;
   agenda_.push(read + line.next_latency, FabricEventKind::kArrive, frame.number ^ 1, frame.handle);

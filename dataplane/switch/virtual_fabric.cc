@@ -23,22 +23,14 @@ std::unique_ptr<FabricParts> make_parts(const Topology& topology, std::span<Fram
   return std::make_unique<FabricParts>(topology, hosts, devices, options);
 }
 
-}  // namespace
-
-VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
-                             std::span<const FabricSwitchOptions> devices, const FabricOptions& options)
-    : parts_(make_parts(topology, hosts, devices, options)) {}
-
-VirtualFabric::~VirtualFabric() = default;
-
 /// Memory is fetched for events that are handled soon, but for what the switch before them has in the caches anyway:
 /// the frame that arrives, its port and what it is charged to there, then where the way on is found; or the port and
 /// its queue, then the first frame of those that wait. The priority is guessed to be the last frame's. A call that is
 /// not inlined has no effect that the compiler knows of, and goes away.
-[[gnu::always_inline]] inline void VirtualFabric::fetch_events() const noexcept {
-  FabricTables& tables = parts_->tables;
-  const uint32_t priority = parts_->outputs.recent_priority();
-  const FabricEvent& first = parts_->agenda.behind(kFirstEventFetch);
+[[gnu::always_inline]] inline void fetch_events(FabricParts& parts) noexcept {
+  FabricTables& tables = parts.tables;
+  const uint32_t priority = parts.outputs.recent_priority();
+  const FabricEvent& first = parts.agenda.behind(kFirstEventFetch);
   __builtin_prefetch(&tables.ports[first.port()], 1);
   if (first.kind() == FabricEventKind::kArrive) {
     __builtin_prefetch(&tables.packets[first.argument()], 1);
@@ -46,14 +38,22 @@ VirtualFabric::~VirtualFabric() = default;
   } else {
     __builtin_prefetch(&tables.egress(first.port(), priority), 1);
   }
-  const FabricEvent& second = parts_->agenda.behind(kSecondEventFetch);
+  const FabricEvent& second = parts.agenda.behind(kSecondEventFetch);
   if (second.kind() == FabricEventKind::kArrive) {
-    parts_->forwarder.fetch(tables.ports[second.port()].device, tables.packets[second.argument()]);
+    parts.forwarder.fetch(tables.ports[second.port()].device, tables.packets[second.argument()]);
   } else {
     const uint32_t head = tables.egress(second.port(), priority).packets.head;
     if (head != FabricPacket::kNone) __builtin_prefetch(&tables.packets[head], 1);
   }
 }
+
+}  // namespace
+
+VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
+                             std::span<const FabricSwitchOptions> devices, const FabricOptions& options)
+    : parts_(make_parts(topology, hosts, devices, options)) {}
+
+VirtualFabric::~VirtualFabric() = default;
 
 uint64_t VirtualFabric::handled() const noexcept {
   return handled_ + parts_->hosts.handled();
@@ -99,25 +99,24 @@ Time VirtualFabric::run_ahead(Time limit) noexcept {
 /// Handles what is next in switches and to cables: a change, or what a window has before `limit`. False when nothing is
 /// before it. Between two windows the state of the fabric is that of one time.
 bool VirtualFabric::handle_window(Time limit) noexcept {
-  FabricAgenda& agenda = parts_->agenda;
-  FabricForwarder& forwarder = parts_->forwarder;
-  FabricOutputs& outputs = parts_->outputs;
-  const Time next = agenda.next(), next_change = parts_->cables.next();
+  FabricParts& parts = *parts_;
+  FabricAgenda& agenda = parts.agenda;
+  const Time next = agenda.next(), next_change = parts.cables.next();
   if (std::min(next, next_change) >= limit) return false;
   if (next_change <= next) return change_next(), true;
   limit = std::min(limit, next_change);
-  if (const FabricSeries* series = parts_->series.get()) {
+  if (const FabricSeries* series = parts.series.get()) {
     if (series->due(next)) sample(next);
     limit = std::min(limit, series->end_of_interval(next));
   }
   agenda.open(limit);
   while (agenda.is_open()) {
-    const FabricEvent event = agenda.take([this] { fetch_events(); });
+    const FabricEvent event = agenda.take([&] { fetch_events(parts); });
     ++handled_;
     if (event.kind() == FabricEventKind::kArrive) {
-      forwarder.arrive(event.port(), event.argument(), event.at);
+      parts.forwarder.arrive(event.port(), event.argument(), event.at);
     } else {
-      outputs.handle(event);
+      parts.outputs.handle(event);
     }
   }
   agenda.close();

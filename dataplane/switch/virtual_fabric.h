@@ -90,7 +90,6 @@ class VirtualFabric final : public Device {
   bool handle_window(Time limit) noexcept;
   void change_next() noexcept;
   void catch_up(Time now) noexcept;
-  void fetch_events() const noexcept;
   void sample(Time now) noexcept;
   uint64_t handled() const noexcept;
 
