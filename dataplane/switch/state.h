@@ -1,4 +1,4 @@
-// The parts that a virtual fabric is made of: its ports and its switches.
+// The rows of a fabric's tables: its ports, its switches, and what they count.
 #pragma once
 
 #include <array>
