@@ -18,7 +18,8 @@ namespace rankwire {
 /// to these tables: its counters by whoever counts, waiting frames by FabricOutputs, lines to hosts by FabricHosts. All
 /// memory is taken by the constructor. One thread.
 struct FabricTables {
-  /// `hosts`: as VirtualFabric has them; `devices`: options of every switch, or one for all. All have been checked.
+  /// `host_ports`: as VirtualFabric has them; `devices`: options of every switch, or one for all. All have been
+  /// checked.
   FabricTables(const Topology& fabric, std::span<FramePort* const> host_ports,
                std::span<const FabricSwitchOptions> devices, const FabricOptions& options);
   FabricTables(const FabricTables&) = delete;
