@@ -1,8 +1,8 @@
-// What a VirtualFabric tells of its ports.
+// What a fabric tells of its ports.
 #include <algorithm>
 #include <numeric>
 
-#include "dataplane/switch/virtual_fabric.h"
+#include "dataplane/switch/tables.h"
 
 namespace rankwire {
 
@@ -10,15 +10,8 @@ uint64_t FabricPortCounters::dropped() const {
   return std::accumulate(drops.begin(), drops.end(), uint64_t{0});
 }
 
-std::vector<FabricPortCounters> VirtualFabric::counters() const {
-  std::vector<FabricPortCounters> counters;
-  counters.reserve(ports_.size());
-  for (uint32_t port = 0; port < ports_.size(); ++port) counters.push_back(this->counters(port));
-  return counters;
-}
-
-FabricPortCounters VirtualFabric::counters(uint32_t port) const {
-  FabricPortCounters c = details_[port].counters;
+FabricPortCounters FabricTables::counters(uint32_t port) const {
+  FabricPortCounters c = details[port].counters;
   for (uint32_t i = 0; i < kPriorities; ++i) {
     const FabricIngress& in = ingress(port, i);
     const FabricEgress& out = egress(port, i);
@@ -27,10 +20,9 @@ FabricPortCounters VirtualFabric::counters(uint32_t port) const {
     c.tx_frames += out.frames;
     c.tx_bytes += out.bytes;
     c.peak_queue = std::max(c.peak_queue, out.peak);
-    c.paused[i] = flow_control_[port].pauses.time_paused(i, now_);
   }
   if (!is_host_port(port)) return c;
-  const FabricHost& host = hosts_[port - first_host_port_];
+  const FabricHost& host = hosts[port - first_host_port];
   c.rx_frames = host.rx_frames;
   c.rx_bytes = host.rx_bytes;
   c.tx_frames = host.tx_frames;
@@ -38,9 +30,9 @@ FabricPortCounters VirtualFabric::counters(uint32_t port) const {
   return c;
 }
 
-bool VirtualFabric::conserved() const {
-  uint64_t in = 0, out = held();
-  for (uint32_t port = 0; port < ports_.size(); ++port) {
+bool FabricTables::conserved() const {
+  uint64_t in = 0, out = packets.used();
+  for (uint32_t port = 0; port < port_count; ++port) {
     const FabricPortCounters c = counters(port);
     in += c.flood_copies + c.pauses_made;
     out += c.dropped();

@@ -1,9 +1,8 @@
-// Finds cyclic buffer dependencies that have closed.
+#include "dataplane/switch/deadlock.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "dataplane/switch/virtual_fabric.h"
 
 namespace rankwire {
 namespace {
@@ -38,23 +37,25 @@ std::vector<uint32_t> cycle_of(const WaitGraph& graph) {
 
 }  // namespace
 
-std::vector<FabricQueueId> VirtualFabric::deadlocked() const {
+std::vector<FabricQueueId> deadlocked_queues(const FabricTables& tables, const FabricPauses& pauses, Time now) {
   WaitGraph graph;
-  for (uint32_t p = 0; p < first_host_port_; ++p) {
-    const PrioritySet blocked = ports_[p].waiting & paused(p, now_);
+  for (uint32_t p = 0; p < tables.first_host_port; ++p) {
+    const PrioritySet blocked = tables.ports[p].waiting & pauses.paused(p, now);
     for (uint32_t i = 0; i < kPriorities; ++i) {
-      if ((blocked & priority_bit(i)) != 0 && ingress(p ^ 1, i).group.paused) graph[queue_number(p, i)];
+      if ((blocked & priority_bit(i)) != 0 && tables.ingress(p ^ 1, i).group.paused)
+        graph[FabricTables::queue_number(p, i)];
     }
   }
   for (const auto& [queue, blocked] : graph) {
     std::set<uint32_t> ingresses;
     const uint32_t port = queue / kPriorities, priority = queue % kPriorities;
-    for (uint32_t h = egress(port, priority).packets.head; h != FabricPacket::kNone; h = packets_[h].next) {
-      ingresses.insert(packets_[h].ingress);
+    for (uint32_t h = tables.egress(port, priority).packets.head; h != FabricPacket::kNone;
+         h = tables.packets[h].next) {
+      ingresses.insert(tables.packets[h].ingress);
     }
     for (const uint32_t ingress : ingresses) {
-      if (is_host_port(ingress)) continue;
-      const auto waiting = graph.find(queue_number(ingress ^ 1, priority));
+      if (tables.is_host_port(ingress)) continue;
+      const auto waiting = graph.find(FabricTables::queue_number(ingress ^ 1, priority));
       if (waiting != graph.end()) waiting->second.successors.push_back(queue);
     }
   }

@@ -1,4 +1,4 @@
-// The parts that a virtual fabric is made of: its ports and its switches.
+// The rows of a fabric's tables: its ports, its switches, and what they count.
 #pragma once
 
 #include <array>
@@ -136,7 +136,9 @@ struct alignas(64) FabricHost {
   Time input_free = Time::long_ago();  ///< of the line from the host
   PacketList line;                     ///< to the host; frame.arrival: last bit there
   uint64_t rx_frames = 0, rx_bytes = 0, tx_frames = 0, tx_bytes = 0;
+  uint64_t station = UINT64_MAX;  ///< the last known one that it sent from, as FrameHeaders::source
 };
+static_assert(sizeof(FabricHost) == 64);
 
 /// What is seldom needed of a port.
 struct FabricPortDetails {
@@ -153,6 +155,8 @@ struct Flowlet {
 
 /// What every frame needs stands in front.
 struct alignas(64) FabricSwitch {
+  static constexpr uint32_t kHeaderBytes = 64;  ///< what a cut-through switch has read when it decides
+
   FabricSwitch(const FabricSwitchOptions& with, uint64_t random_seed, uint64_t seed_of_hash)
       : buffer(with.buffer),
         hash_seed(seed_of_hash),

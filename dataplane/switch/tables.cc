@@ -1,0 +1,100 @@
+#include "dataplane/switch/tables.h"
+
+#include <algorithm>
+
+#include "base/message.h"
+#include "fabric/ecmp_hash.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kFlowlets = 4096;  // a switch, as in CONGA's 64 Ki for 64 k flows a leaf, scaled down
+
+/// From when a port or a host begins to send until the switch at the other end has to do with it, at least: the
+/// shortest that can be sent is as long as a pause, and a cut-through switch reads no less of a longer one.
+Duration shortest_reach(const Topology& topology, std::span<const FabricSwitchOptions> devices) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t p = 0; p < topology.ports(); ++p) {
+    const Line& line = topology.line_of(p);
+    const FabricSwitchOptions& device = devices[devices.size() == 1 ? 0 : topology.switch_of(p).value];
+    shortest = std::min(shortest, line.latency + device.latency + LineTimes(line.rate).of(kPauseFrameBytes));
+  }
+  return shortest;
+}
+
+/// From when a switch begins to send to a host until that has received it, at least.
+Duration shortest_reach_of_hosts(const Topology& topology) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t h = 0; h < topology.hosts.size(); ++h) {
+    const Line& line = topology.line_of(topology.host_port(h));
+    shortest = std::min(shortest, line.latency + LineTimes(line.rate).of(kPauseFrameBytes));
+  }
+  return shortest;
+}
+
+Duration shortest_frame(const Topology& topology) {
+  Duration shortest = milliseconds(1);
+  for (uint32_t h = 0; h < topology.hosts.size(); ++h)
+    shortest = std::min(shortest, LineTimes(topology.line_of(topology.host_port(h)).rate).of(kPauseFrameBytes));
+  return shortest;
+}
+
+/// Of a line that is like it and known, or it becomes known.
+uint32_t number_of_line(std::vector<FabricLine>& lines, const FabricLine& line) {
+  const auto known = std::ranges::find_if(lines, [&](const FabricLine& other) { return line.is_like(other); });
+  const auto number = static_cast<uint32_t>(known - lines.begin());
+  if (known == lines.end()) lines.push_back(line);
+  return number;
+}
+
+}  // namespace
+
+FabricTables::FabricTables(const Topology& fabric, std::span<FramePort* const> host_ports,
+                           std::span<const FabricSwitchOptions> devices, const FabricOptions& options)
+    : topology(fabric),
+      first_host_port(topology.host_port(0)),
+      port_count(topology.ports()),
+      reach(shortest_reach(topology, devices)),
+      reach_of_hosts(shortest_reach_of_hosts(topology)),
+      shortest_frame_of_hosts(shortest_frame(topology)),
+      ingresses(size_t{port_count} * kPriorities),
+      egresses(ingresses.size()),
+      details(port_count),
+      packets(options.frames) {
+  switches.reserve(topology.switches.size());
+  for (uint32_t s = 0; s < topology.switches.size(); ++s) {
+    const uint64_t seed = mix64(options.seed + s * 0x9E3779B97F4A7C15u);
+    FabricSwitch& device = switches.emplace_back(devices[devices.size() == 1 ? 0 : s], seed,
+                                                 switch_hash_seed(options.seed, s, options.balancing.seed_per_switch));
+    if (options.balancing.spreading == Spreading::kFlowlet) device.flowlets.resize(kFlowlets);
+    if (options.series) device.plain = false;
+  }
+  ports.reserve(port_count);
+  for (uint32_t p = 0; p < port_count; ++p) {
+    const Line& cable = topology.line_of(p);
+    const uint32_t device = topology.switch_of(p).value;
+    FabricLine line{LineTimes(cable.rate), cable.latency, Duration(), false};
+    if (is_host_port(p)) {
+      hosts.push_back({.port = host_ports[hosts.size()], .line = {}});
+    } else {
+      const FabricSwitchOptions& next = switches[topology.switch_of(p ^ 1).value].options;
+      line.next_latency = next.latency;
+      line.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
+    }
+    ports.emplace_back(device, number_of_line(lines, line), is_host_port(p));
+    switches[device].ports.push_back(p);
+  }
+}
+
+void FabricTables::release(uint32_t handle) noexcept {
+  // Frames of one host's port are good for every other's.
+  hosts.back().port->release({&packets.frame(handle), 1});
+  packets.give_back(handle);
+}
+
+void FabricTables::drop(uint32_t handle, FabricDrop reason, uint32_t port) noexcept {
+  release(handle);
+  ++counters_of(port).drops[static_cast<size_t>(reason)];
+}
+
+}  // namespace rankwire
