@@ -4,12 +4,28 @@
 
 namespace rankwire {
 
-/// Doubles the interval until a row is free; false when that does not help.
+/// How many rows would be left, however long the interval became: what is before time 0 and what is behind it are never
+/// in one.
+uint32_t FabricSeries::rows_at_least() noexcept {
+  std::ranges::fill(latest_, 0);
+  uint32_t rows = 0;
+  for (const FabricSample& row : rows_) {
+    const uint32_t side = row.at > Time() ? 2 : 1;
+    uint32_t& sides = latest_[row.port * kPriorities + row.priority];
+    rows += (sides & side) == 0;
+    sides |= side;
+  }
+  return rows;
+}
+
+/// Doubles the interval until a row is free; false when that does not help, since of no queue two rows could be one.
 bool FabricSeries::coarsen() noexcept {
-  constexpr int kMostDoublings = 16;
+  if (is_full_) return false;
   const std::lock_guard lock(coarsening_);
   ++generation_;
-  for (int i = 0; i < kMostDoublings && rows_.size() == capacity_; ++i) {
+  while (rows_.size() == capacity_) {
+    is_full_ = rows_at_least() == capacity_;
+    if (is_full_) break;
     interval_ = interval_ * 2;
     std::fill(latest_.begin(), latest_.end(), UINT32_MAX);
     uint32_t kept = 0;

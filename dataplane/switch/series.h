@@ -122,6 +122,7 @@ class FabricSeries {
   SeriesPart read(SeriesCursor& cursor, std::span<FabricSample> out) const noexcept;
 
  private:
+  uint32_t rows_at_least() noexcept;
   bool coarsen() noexcept;
 
   uint32_t capacity_;
@@ -135,6 +136,7 @@ class FabricSeries {
   std::atomic<size_t> told_ = 0;   ///< rows that another thread may read
   mutable std::mutex coarsening_;  ///< held while rows that were told change, and while they are read
   uint32_t generation_ = 0;        ///< times that they have changed
+  bool is_full_ = false;           ///< for good: no longer interval makes room
 };
 
 }  // namespace rankwire

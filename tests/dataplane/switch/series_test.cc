@@ -61,6 +61,37 @@ TEST(FabricSeries, CountsPausesBothWays) {
   EXPECT_EQ(series.rows()[1].at, Time(20));
 }
 
+/// Of three queues two have a row each when there are but two: no interval is so long that the third has one as well.
+TEST(FabricSeries, LosesRowsOfMoreQueuesThanItHasRows) {
+  FabricSeries series({.interval = Duration(10), .rows = 2}, kPriorities);
+  for (int64_t at = 0; at < 1000; at += 10) {
+    for (uint32_t queue = 0; queue < 3; ++queue) series.touch(queue, Time(at));
+    series.sample([](uint32_t) { return std::pair(Bytes(1), false); });
+  }
+  EXPECT_EQ(series.interval(), Duration(10));
+  EXPECT_EQ(series.rows().size(), 2u);
+  EXPECT_EQ(series.lost(), 298u);
+}
+
+/// Before time 0 a fabric is at work as well, while next hops are resolved.
+TEST(FabricSeries, DoesNotPutTogetherWhatIsBeforeTimeZeroAndBehindIt) {
+  FabricSeries series({.interval = Duration(10), .rows = 2}, kPriorities);
+  const auto sample = [&] { series.sample([](uint32_t) { return std::pair(Bytes(1), false); }); };
+  for (int64_t at = -100; at < 2000; at += 10) {
+    if (series.due(Time(at))) sample();
+    series.touch(3, Time(at));
+  }
+  sample();
+  // One row on either side of 0 when a third is asked for. From then on the interval stays, and what comes is lost.
+  ASSERT_EQ(series.rows().size(), 2u);
+  EXPECT_EQ(series.rows()[0].at, Time());
+  EXPECT_EQ(series.rows()[1].at, Time() + series.interval());
+  // One in each of the three intervals of 640 ps that end behind the second row's, and one before the interval was that
+  // long.
+  EXPECT_EQ(series.interval(), Duration(640));
+  EXPECT_EQ(series.lost(), 4u);
+}
+
 /// A reader has the rows in parts, and all again when an interval has been doubled meanwhile.
 TEST(FabricSeries, IsReadInPartsAndAgainAfterDoubling) {
   FabricSeries series({.interval = Duration(10), .rows = 8}, kPriorities);
