@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <memory>
-#include <utility>
 
 #include "base/record.h"
 #include "dataplane/ports/memory_port.h"
