@@ -216,6 +216,10 @@ class Transport {
   virtual size_t post(Time now, std::span<const Message> messages) noexcept = 0;
   /// Makes progress (sends, receives, runs timers) and reports up to `events.size()` events.
   virtual size_t poll(Time now, std::span<Event> events) noexcept = 0;
+  /// The two halves of `poll`, for a loop in real time that posts between them what follows from the events, so that it
+  /// leaves in the same turn. A transport without halves does all in the first.
+  virtual size_t receive(Time now, std::span<Event> events) noexcept { return poll(now, events); }
+  virtual void send_due([[maybe_unused]] Time now) noexcept {}
   /// When `poll` next has something to do if nobody posts: not after `now` when it has something to do at once.
   virtual Time next_event() const noexcept = 0;
   /// In virtual time, when nothing outside the transport happens before `limit` but what its ports know already: makes

@@ -55,9 +55,19 @@ size_t ImpairmentTransport::post(Time now, std::span<const Message> messages) no
 
 size_t ImpairmentTransport::poll(Time now, std::span<Event> events) noexcept {
   const size_t n = inner_->poll(now, events);
-  for (const Event& event : events.first(n))
-    if (event.at_source) impairments_.flows().ended(event.connection, event.index);
+  follow(events.first(n));
   return n;
+}
+
+size_t ImpairmentTransport::receive(Time now, std::span<Event> events) noexcept {
+  const size_t n = inner_->receive(now, events);
+  follow(events.first(n));
+  return n;
+}
+
+void ImpairmentTransport::follow(std::span<const Event> events) noexcept {
+  for (const Event& event : events)
+    if (event.at_source) impairments_.flows().ended(event.connection, event.index);
 }
 
 }  // namespace rankwire

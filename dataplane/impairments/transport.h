@@ -25,6 +25,8 @@ class ImpairmentTransport final : public Transport {
   std::vector<ConnectFailure> not_ready() const override { return inner_->not_ready(); }
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
+  size_t receive(Time now, std::span<Event> events) noexcept override;
+  void send_due(Time now) noexcept override { inner_->send_due(now); }
   Time next_event() const noexcept override { return inner_->next_event(); }
   uint64_t activity() const noexcept override { return inner_->activity(); }
   TransportCounters counters() const override;
@@ -36,6 +38,8 @@ class ImpairmentTransport final : public Transport {
   void close() noexcept override { inner_->close(); }
 
  private:
+  void follow(std::span<const Event> events) noexcept;
+
   Impairments& impairments_;
   std::vector<std::unique_ptr<ImpairmentPort>> ports_;  // in the order of the bindings
   std::unique_ptr<Transport> inner_;

@@ -4,25 +4,19 @@
 
 namespace rankwire {
 
-void LaneLoop::turn(Time now) noexcept {
+void LaneLoop::receive(Time now) noexcept {
   standstills_.look(now);
   now_ = now;
   requests_.place_waiting(now);
   if (watch_.on()) {
-    poll_due(now);
+    receive_due(now);
   } else {
-    poll_all(now);
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
   }
-  if (resolves_) links_.follow(now);
-}
-
-void LaneLoop::poll_all(Time now) noexcept {
-  for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
   expiry_.expire(now);
-  for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
 }
 
-void LaneLoop::poll_due(Time now) noexcept {
+void LaneLoop::receive_due(Time now) noexcept {
   watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
   watch_.agenda().begin(now, [&](uint32_t lane) { receiver_.receive(lane, now); });
   while (watch_.reports().next() <= now) {
@@ -31,13 +25,20 @@ void LaneLoop::poll_due(Time now) noexcept {
     watch_.reports().wake_at(lane, next);
     if (next <= now) break;  // the application must make room first
   }
-  expiry_.expire(now);
-  watch_.agenda().take(
-      [&](uint32_t lane) {
-        transmitter_.transmit(lane, now);
-        return next_event_of(lane);
-      },
-      [](uint32_t, size_t) {});
+}
+
+void LaneLoop::transmit(Time now) noexcept {
+  if (watch_.on()) {
+    watch_.agenda().take(
+        [&](uint32_t lane) {
+          transmitter_.transmit(lane, now);
+          return next_event_of(lane);
+        },
+        [](uint32_t, size_t) {});
+  } else {
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
+  }
+  if (resolves_) links_.follow(now);
 }
 
 bool LaneLoop::has_to_report() const noexcept {

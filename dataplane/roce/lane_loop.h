@@ -21,8 +21,8 @@
 namespace rankwire {
 
 /// In a turn lanes receive, deadlines that have passed take effect, and lanes transmit: all of them, or, where bells
-/// tell, those that have something to do. Knows when there is something to do next. All that it is made from is
-/// borrowed; `paced` is null without congestion control. One thread.
+/// tell, those that have something to do. The application may post between the two halves of a turn. Knows when there is
+/// something to do next. All that it is made from is borrowed; `paced` is null without congestion control. One thread.
 class alignas(64) LaneLoop {
  public:
   LaneLoop(const RoceOptions& options, LoopWatch& standstills, Lanes& lanes, LaneWatch& watch,
@@ -45,7 +45,14 @@ class alignas(64) LaneLoop {
         transmitter_(transmitter) {}
 
   /// A turn at `now`, which never decreases.
-  void turn(Time now) noexcept;
+  void turn(Time now) noexcept {
+    receive(now);
+    transmit(now);
+  }
+  /// Its first half: lanes receive, and deadlines pass.
+  void receive(Time now) noexcept;
+  /// Its second half.
+  void transmit(Time now) noexcept;
   /// Something was posted at `now`.
   void note_post(Time now) noexcept { now_ = now; }
   /// All turns up to `now` are done.
@@ -64,8 +71,7 @@ class alignas(64) LaneLoop {
   Time next_event_of(uint32_t lane) const noexcept;
 
  private:
-  void poll_all(Time now) noexcept;
-  void poll_due(Time now) noexcept;
+  void receive_due(Time now) noexcept;
 
   const bool resolves_;
   const uint32_t lane_count_;

@@ -51,8 +51,21 @@ size_t RoceTransport::post(Time now, std::span<const Message> messages) noexcept
 }
 
 size_t RoceTransport::poll(Time now, std::span<Event> events) noexcept {
+  parts_->loop.turn(now);
+  return report(now, events);
+}
+
+size_t RoceTransport::receive(Time now, std::span<Event> events) noexcept {
+  parts_->loop.receive(now);
+  return report(now, events);
+}
+
+void RoceTransport::send_due(Time now) noexcept {
+  parts_->loop.transmit(now);
+}
+
+size_t RoceTransport::report(Time now, std::span<Event> events) noexcept {
   RoceParts& parts = *parts_;
-  parts.loop.turn(now);
   parts.accounts.forget_events();
   const size_t delivered = parts.deliveries.take(events);
   const size_t reported = delivered + parts.reports.take(events.subspan(delivered), now);

@@ -44,6 +44,8 @@ class RoceTransport final : public Transport {
   std::vector<ConnectFailure> not_ready() const override;
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
+  size_t receive(Time now, std::span<Event> events) noexcept override;
+  void send_due(Time now) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< with bells; without, nothing
   uint64_t activity() const noexcept override;
@@ -59,6 +61,8 @@ class RoceTransport final : public Transport {
   size_t queue_pair_bytes() const noexcept;
 
  private:
+  size_t report(Time now, std::span<Event> events) noexcept;
+
   const RoceOptions options_;
   const std::vector<PortBinding> bindings_;
   Doorbells* const bells_;

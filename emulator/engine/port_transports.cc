@@ -110,14 +110,28 @@ size_t PortTransports::post(Time now, std::span<const Message> messages) noexcep
 }
 
 // In turns first: one that has more to report than there is room cannot silence the others.
-size_t PortTransports::poll(Time now, std::span<Event> events) noexcept {
+template <class Poll>
+size_t PortTransports::poll_parts(std::span<Event> events, Poll poll) noexcept {
   size_t reported = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const size_t part = (first_ + i) % parts_.size();
-    if (!is_connecting(part)) reported += parts_[part].transport->poll(now, events.subspan(reported));
+    if (!is_connecting(part)) reported += poll(*parts_[part].transport, events.subspan(reported));
   }
   first_ = (first_ + 1) % parts_.size();
   return reported;
+}
+
+size_t PortTransports::poll(Time now, std::span<Event> events) noexcept {
+  return poll_parts(events, [now](Transport& part, std::span<Event> room) { return part.poll(now, room); });
+}
+
+size_t PortTransports::receive(Time now, std::span<Event> events) noexcept {
+  return poll_parts(events, [now](Transport& part, std::span<Event> room) { return part.receive(now, room); });
+}
+
+void PortTransports::send_due(Time now) noexcept {
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (!is_connecting(i)) parts_[i].transport->send_due(now);
 }
 
 Time PortTransports::next_event() const noexcept {

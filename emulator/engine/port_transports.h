@@ -43,6 +43,8 @@ class PortTransports final : public Transport {
   std::vector<ConnectFailure> not_ready() const override;
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
+  size_t receive(Time now, std::span<Event> events) noexcept override;
+  void send_due(Time now) noexcept override;
   Time next_event() const noexcept override;
   uint64_t activity() const noexcept override;
   TransportCounters counters() const override;
@@ -76,6 +78,9 @@ class PortTransports final : public Transport {
   };
 
   uint32_t part_of(NicId nic) const;
+  /// Events of all parts: `poll(transport, room)` tells how many one has.
+  template <class Poll>
+  size_t poll_parts(std::span<Event> events, Poll poll) noexcept;
   bool is_connecting(size_t part) const noexcept { return connects_[part] && !connects_[part]->done(); }
 
   std::vector<Part> parts_;

@@ -17,8 +17,8 @@ constexpr size_t kReportedWaits = 64;
 constexpr Duration kAhead = milliseconds(1);
 
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
-/// `instant` all that the transport has to report at this time happens at once; otherwise the engine reacts to a batch
-/// at a time, since more may come for as long as one listens.
+/// `instant` all that the transport has to report at this time happens at once. Otherwise the engine reacts to a batch
+/// at a time, since more may come for as long as one listens, and what it posts leaves in the same turn.
 bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, std::span<Event> events, Time now,
           bool instant) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
@@ -34,13 +34,14 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
   while (more) {
     size_t handled = 0;
     do {
-      const size_t n = transport.poll(now, events);
+      const size_t n = instant ? transport.poll(now, events) : transport.receive(now, events);
       engine.handle(now, events.first(n));
       handled += n;
       more = n == events.size();
     } while (more && instant);
     if (handled > 0) react();
   }
+  if (!instant) transport.send_due(now);
   return moved || done() != before;
 }
 

@@ -52,6 +52,16 @@ size_t SplitTransport::poll(Time now, std::span<Event> events) noexcept {
   return n + local_->poll(now, events.subspan(n));
 }
 
+size_t SplitTransport::receive(Time now, std::span<Event> events) noexcept {
+  const size_t n = wire_->receive(now, events);
+  return n + local_->receive(now, events.subspan(n));
+}
+
+void SplitTransport::send_due(Time now) noexcept {
+  wire_->send_due(now);
+  local_->send_due(now);
+}
+
 Time SplitTransport::run_ahead(Time limit) noexcept {
   const Time local = local_->next_event();
   return std::min(local, wire_->run_ahead(std::min(limit, local)));

@@ -19,6 +19,8 @@ class SplitTransport final : public Transport {
   std::vector<ConnectFailure> not_ready() const override;  ///< of the wire, as what follows but `flows_of`
   size_t post(Time now, std::span<const Message> messages) noexcept override;
   size_t poll(Time now, std::span<Event> events) noexcept override;
+  size_t receive(Time now, std::span<Event> events) noexcept override;
+  void send_due(Time now) noexcept override;
   Time next_event() const noexcept override;
   Time run_ahead(Time limit) noexcept override;  ///< on the wire, up to the next local event
   uint64_t activity() const noexcept override { return wire_->activity() + local_->activity(); }

@@ -31,7 +31,7 @@ struct Script {
 
   std::vector<EndPoint> connected;
   std::vector<Message> posted;
-  size_t polls = 0, closes = 0;
+  size_t polls = 0, transmits = 0, closes = 0;
 };
 
 class ScriptedTransport final : public Transport {
@@ -57,6 +57,7 @@ class ScriptedTransport final : public Transport {
     for (Event& event : events.first(n)) event.index = script_.name == "left" ? 1 : 2;
     return n;
   }
+  void send_due(Time) noexcept override { ++script_.transmits; }
   Time next_event() const noexcept override { return script_.next; }
   uint64_t activity() const noexcept override { return script_.polls; }
   TransportCounters counters() const override { return script_.counters; }
@@ -172,6 +173,17 @@ TEST_F(PortTransportsTest, EventsOfAllFollowEachOther) {
   EXPECT_EQ(transport->activity(), 2u);
 }
 
+TEST_F(PortTransportsTest, AllTakeTheHalvesOfATurn) {
+  left_.events_a_poll = 2, right_.events_a_poll = 3;
+  const auto transport = prepared();
+  std::array<Event, 8> events;
+  EXPECT_EQ(transport->receive(Time(), events), 5u);
+  EXPECT_EQ(left_.transmits + right_.transmits, 0u);
+  transport->send_due(Time());
+  EXPECT_EQ(left_.transmits, 1u);
+  EXPECT_EQ(right_.transmits, 1u);
+}
+
 TEST_F(PortTransportsTest, TheNextEventIsTheEarliest) {
   left_.next = Time(30), right_.next = Time(20);
   EXPECT_EQ(prepared()->next_event(), Time(20));
@@ -276,6 +288,8 @@ TEST_F(PortTransportsTest, OthersAreAtWorkWhileALongConnectLasts) {
   EXPECT_EQ(left_.connected.size(), 1u);
   std::array<Event, 8> events;
   transport->poll(Time(), events);
+  transport->send_due(Time());
+  EXPECT_EQ(right_.transmits, 0u);
   EXPECT_FALSE(transport->ready());
   EXPECT_EQ(left_.polls, 1u);
   EXPECT_EQ(right_.polls, 0u) << "nobody touches a transport that is connecting";

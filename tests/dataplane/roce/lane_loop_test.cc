@@ -41,6 +41,21 @@ TEST_F(LaneLoopTest, ATurnReceivesAndThenTransmits) {
   EXPECT_EQ(take_sent().size(), 1u);
 }
 
+// What is posted between the halves of a turn leaves in it, behind the acknowledgement of what was received.
+TEST_F(LaneLoopTest, TheApplicationMayPostBetweenTheHalvesOfATurn) {
+  LaneLoop& loop = make().loop;
+  post(1000);
+  loop.turn(Time());
+  loop.receive(Time() + nanoseconds(100));
+  EXPECT_EQ(parts_->counters.totals.data_packets_rx, 1u);
+  EXPECT_EQ(parts_->counters.packets_tx(), 1u) << "no acknowledgement yet";
+  take_delivered();
+  post(1000);
+  loop.transmit(Time() + nanoseconds(100));
+  EXPECT_EQ(parts_->counters.totals.data_packets_tx, 2u);
+  EXPECT_EQ(parts_->counters.packets_tx(), 3u);
+}
+
 // A time-out, of 4.096 us x 2^14, sends again in its own turn.
 TEST_F(LaneLoopTest, ATurnActsOnDeadlinesBeforeItTransmits) {
   LaneLoop& loop = make().loop;
