@@ -11,9 +11,11 @@ namespace rankwire {
 /// The schedule is the time at which the line is free again. While a port has frames to send it advances by each
 /// frame's line time and nothing else, so lateness of the loop is made good by frames in quick succession; but by no
 /// more than `catch_up`: what is beyond slips for good and is counted. A port that had nothing to send starts afresh.
+/// A frame may start up to `lead` before its slot.
 class Pacer {
  public:
-  Pacer(Bandwidth rate, Duration catch_up) : catch_up_(catch_up), line_times_(rate) {}
+  Pacer(Bandwidth rate, Duration catch_up, Duration lead = Duration())
+      : catch_up_(catch_up), lead_(lead), line_times_(rate) {}
 
   /// Frames are waiting that were not waiting when the port was last looked at.
   void resume(Time now) noexcept {
@@ -29,12 +31,13 @@ class Pacer {
     schedule_ = now - catch_up_;
   }
 
-  bool due(Time now) const noexcept { return schedule_ <= now; }
+  bool due(Time now) const noexcept { return next_due() <= now; }
   /// How many frames that take `each` on the line, at most `limit` (> 0), may start by now one behind the other.
   uint32_t slots(Time now, Duration each, uint32_t limit) const noexcept {
-    if (schedule_ + each * (limit - 1) <= now) return limit;
+    const Time latest = now + lead_;
+    if (schedule_ + each * (limit - 1) <= latest) return limit;
     uint32_t n = 0;
-    for (Time start = schedule_; n < limit && start <= now; start += each) ++n;
+    for (Time start = schedule_; n < limit && start <= latest; start += each) ++n;
     return n;
   }
   /// `frames` frames that take `each` start in the slots that are due.
@@ -43,14 +46,16 @@ class Pacer {
   /// The time of a frame of `length` bytes without FCS on the line.
   Duration line_time(uint32_t length) noexcept { return line_times_.of(length); }
 
+  /// When the line is free again, and from when on the next frame may start.
   Time schedule() const noexcept { return schedule_; }
+  Time next_due() const noexcept { return schedule_ - lead_; }
   uint64_t stalls() const noexcept { return stalls_; }
   Duration worst_stall() const noexcept { return worst_stall_; }
   Duration slipped() const noexcept { return slipped_; }
 
  private:
   Time schedule_ = Time::long_ago();
-  Duration catch_up_;
+  Duration catch_up_, lead_;
   LineTimes line_times_;
   uint64_t stalls_ = 0;
   Duration worst_stall_, slipped_;

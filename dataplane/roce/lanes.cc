@@ -65,7 +65,7 @@ void Lanes::make_lanes(const RoceOptions& options, const QueuePairs& pairs, uint
   const LaneMarks of_lanes{marks.first(all), marks.subspan(all, all), marks.subspan(size_t{2} * all)};
   for (size_t lane = 0; lane < bindings_.size(); ++lane) {
     const PortBinding& binding = bindings_[lane];
-    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options.catch_up),
+    lanes_.emplace_back(binding.id, *binding.port, Pacer(binding.rate, options.catch_up, options.lead),
                         priorities_of(options, pairs.nics(), binding.id), queue_pairs[lane], of_lanes, handful);
   }
 }

@@ -66,6 +66,7 @@ void check_options(const RoceOptions& options) {
   if (options.resolve_interval <= Duration()) fail_input("resolve_interval is not positive");
   if (options.resolve_deadline <= Duration()) fail_input("resolve_deadline is not positive");
   if (options.catch_up < Duration()) fail_input("catch_up is negative");
+  if (options.lead < Duration()) fail_input("lead is negative");
 }
 
 void check_plan(const RoceOptions& options, std::span<const PortBinding> bindings, const TransportPlan& plan) {

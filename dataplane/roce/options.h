@@ -99,6 +99,9 @@ struct RoceOptions {
   /// How far behind its schedule a port, or a queue pair that congestion control paces, may be and still catch up; >=
   /// 0.
   Duration catch_up = microseconds(100);
+  /// How long before its slot on the line a frame may be given to its port, >= 0: a turn of the loop lasts, and what
+  /// follows in it should not wait for the next one. 0 in virtual time, where turns take none.
+  Duration lead;
   /// A gap between two polls that is longer is the generator's own standstill, not the network's: time-outs that ran
   /// out in it start again, unless every turn of the loop is that slow. max() in virtual time, where gaps are idle
   /// time.

@@ -8,6 +8,7 @@ namespace rankwire {
 bool TransmitLane::begin(Time now) noexcept {
   if (!flush(now)) return false;
   handed_ = 0;
+  at_once_ = std::clamp(std::exchange(sent_, 0), std::min(kFew, handful_), handful_);
   if (is_idle(now)) {
     was_busy_ = false;
   } else if (was_busy_) {
@@ -43,7 +44,8 @@ bool TransmitLane::refill(Time now) noexcept {
     handed_ = handful_;
   }
   if (staged_end_ == spare_end_) {
-    const std::span room(&frames_[spare_end_], std::min<size_t>(handful_, frames_.size() - spare_end_));
+    const std::span room(&frames_[spare_end_], std::min<size_t>(at_once_, frames_.size() - spare_end_));
+    at_once_ = std::min(2 * at_once_, handful_);
     spare_end_ += static_cast<uint32_t>(port_->reserve(room));
   }
   usable_end_ = std::min(spare_end_, staged_begin_ + handful_);
@@ -77,6 +79,7 @@ bool TransmitLane::flush(Time now) noexcept {
       pacer_.start(line_time - line_time_of(waiting.subspan(taken)), 1);
     }
     staged_begin_ += static_cast<uint32_t>(taken);
+    sent_ += static_cast<uint32_t>(taken);
     refused_ = staged_begin_ < staged_end_;
     if (refused_) {
       block(now, port_->length(frames_[staged_begin_]));
@@ -124,7 +127,7 @@ Time TransmitLane::wake() const noexcept {
   const bool holds_work = paused_ != 0 && (senders.size() | readers.size() | owed_answers()) != 0;
   const Time later = holds_work ? std::min(control_due(), paused_until_) : control_due();
   const Time due = has_work() ? Time::long_ago() : later;
-  return std::max({due, blocked_until_, pacer_.schedule()});
+  return std::max({due, blocked_until_, pacer_.next_due()});
 }
 
 void TransmitLane::close() noexcept {

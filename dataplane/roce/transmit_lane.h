@@ -181,6 +181,10 @@ class alignas(64) TransmitLane {
   Time blocked_until_ = Time::long_ago();
   uint32_t handful_;     // frames that are handed to the port at once
   uint32_t handed_ = 0;  // frames of this burst that the port has taken
+  // Buffers are taken from the port as many at a time as the burst before had frames: what is in hand leaves the
+  // caches.
+  static constexpr uint32_t kFew = 4;
+  uint32_t at_once_ = kFew, sent_ = 0;  // how many that is, at least; frames of this burst so far
   // frames_[staged_begin_ .. staged_end_) are complete and not yet taken by the port, those up to spare_end_ are
   // allocated and empty. Those up to usable_end_ fit into this handful.
   uint32_t staged_begin_ = 0, staged_end_ = 0, usable_end_ = 0, spare_end_ = 0;

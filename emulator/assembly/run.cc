@@ -41,6 +41,9 @@ void require_ports(const RunConfig& config, const char* what) {
     fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
 }
 
+/// What a turn of the loop takes in which messages are answered, about.
+constexpr Duration kBusyTurn = microseconds(2);
+
 std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire) {
   return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup)));
 }
@@ -51,6 +54,7 @@ std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, 
                                           Impairments* impairments, const std::atomic<bool>& interrupted) {
   RoceOptions options = roce_options(setup);
   options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
+  options.lead = kBusyTurn;
   const std::span<const VerbsPort> rdma = testbed.verbs_ports();
   if (rdma.empty()) return make_roce_transport(options, testbed, impairments);
   verbs = make_verbs_api();

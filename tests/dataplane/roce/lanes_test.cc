@@ -80,5 +80,45 @@ TEST_F(LanesTest, ABurstIsTwoHandfuls) {
   lane.close();
 }
 
+// Of the pool's 64 one is sent and three are in hand. A burst of 16 takes 4 and 8 and 16 of them, and the next one,
+// which is as long, begins with 16: 12 in hand, and 16 more.
+TEST_F(LanesTest, TakesAsManyBuffersAtATimeAsItSends) {
+  std::array<uint8_t, 2> marks{};
+  const std::span<uint8_t> all(marks);
+  TransmitLane lane(PortId(0), *link_.first, Pacer(kQueueRate, milliseconds(1), milliseconds(1)), {}, 1,
+                    {all.first(1), all.subspan(1), {}}, 32);
+  lane.senders.push(0);
+  Time now;
+  const auto send = [&](uint32_t frames) {
+    now += microseconds(10);
+    lane.begin(now);
+    for (uint32_t left = frames; left > 0;) {
+      const auto n = static_cast<uint32_t>(lane.next_frames(now, 60, left).size());
+      ASSERT_GT(n, 0u);
+      lane.stage(n, {.header_length = 60});
+      left -= n;
+    }
+    lane.finish(now);
+    // What arrives at the other end goes back into the pool.
+    std::array<Frame, 16> received;
+    ASSERT_EQ(link_.second->receive(now, received), frames);
+    link_.second->release(std::span(received).first(frames));
+  };
+  const auto in_hand = [&] {
+    std::array<FrameBuffer, 64> rest;
+    const size_t n = link_.first->reserve(rest);
+    link_.first->cancel(std::span(rest).first(n));
+    return 64 - n;
+  };
+  send(1);
+  EXPECT_EQ(in_hand(), 3u);
+  send(16);
+  EXPECT_EQ(in_hand(), 3u + 4 + 8 + 16 - 16);
+  send(16);
+  EXPECT_EQ(in_hand(), 15u + 16 - 16);
+  lane.close();
+  EXPECT_EQ(in_hand(), 0u);
+}
+
 }  // namespace
 }  // namespace rankwire
