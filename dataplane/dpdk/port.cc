@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -28,29 +29,38 @@ namespace {
 
 constexpr size_t kMbufBurst = 32;
 
-/// Two rings and their ends: net_ring borrows them.
-struct RingPair {
-  rte_ring* a_to_b = nullptr;
-  rte_ring* b_to_a = nullptr;
-  RingPair() = default;
-  RingPair(const RingPair&) = delete;
-  RingPair& operator=(const RingPair&) = delete;
-  ~RingPair() {
-    ::rte_ring_free(a_to_b);
-    ::rte_ring_free(b_to_a);
-  }
+/// One direction of a ring link, which net_ring borrows.
+struct alignas(64) RingLine {
+  RingLine() = default;
+  RingLine(const RingLine&) = delete;
+  RingLine& operator=(const RingLine&) = delete;
+  ~RingLine() { ::rte_ring_free(ring); }
+
+  rte_ring* ring = nullptr;
+  std::atomic<Time> sent;  ///< when frames were last given to it: one store a burst
+};
+struct RingLines {
+  RingLine a_to_b, b_to_a;
+};
+
+/// What an end of a ring link has beside its device. Empty: it is not one.
+struct RingEnd {
+  std::shared_ptr<RingLines> lines;
+  const RingLine* in = nullptr;
+  RingLine* out = nullptr;
+  Doorbell bell;  ///< for the far end
 };
 
 class DpdkPort final : public FramePort {
  public:
   /// The device has been started.
   DpdkPort(std::shared_ptr<const DpdkDevice> device, uint16_t queue, rte_mempool* pool, uint32_t frame_capacity,
-           const std::string& name, std::shared_ptr<RingPair> rings)
+           const std::string& name, RingEnd end = {})
       : id_(device->id()),
         queue_(queue),
         frame_capacity_(frame_capacity),
         pool_(pool),
-        rings_(std::move(rings)),
+        ring_(std::move(end)),
         device_(std::move(device)),
         stamps_(ReceiveStamps::of_device(id_)) {
     counters_.name = name;
@@ -73,7 +83,8 @@ class DpdkPort final : public FramePort {
     return done;
   }
 
-  size_t transmit(Time, std::span<const Frame> frames) noexcept override {
+  size_t transmit(Time now, std::span<const Frame> frames) noexcept override {
+    note_sending(now);
     std::array<rte_mbuf*, kMbufBurst> mbufs;
     size_t sent = 0;
     while (sent < frames.size()) {
@@ -113,9 +124,11 @@ class DpdkPort final : public FramePort {
     counters_.tx_bytes += bytes;
   }
 
-  size_t send(Time, std::span<FrameBuffer> buffers) noexcept override {
+  size_t send(Time now, std::span<FrameBuffer> buffers) noexcept override {
     auto** const mbufs = reinterpret_cast<rte_mbuf**>(buffers.data());
+    note_sending(now);
     const size_t sent = ::rte_eth_tx_burst(id_, queue_, mbufs, static_cast<uint16_t>(buffers.size()));
+    if (sent > 0) ring_.bell.ring();
     counters_.tx_frames += sent;
     counters_.tx_refused += buffers.size() - sent;
     return sent;
@@ -141,6 +154,8 @@ class DpdkPort final : public FramePort {
     const size_t wanted = std::min(kMbufBurst, frames.size());
     if (stamps_) stamps_->read_clock(now);
     const size_t n = ::rte_eth_rx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(wanted));
+    if (n == 0) return 0;
+    const Time arrival = ring_.in != nullptr ? ring_.in->sent.load(std::memory_order_relaxed) : now;
     size_t kept = 0;
     for (rte_mbuf* mbuf : std::span(mbufs).first(n)) {
       if (mbuf->nb_segs != 1) {
@@ -151,7 +166,7 @@ class DpdkPort final : public FramePort {
       Frame& frame = frames[kept++];
       make_empty(mbuf, frame);
       frame.head = rte_pktmbuf_mtod(mbuf, uint8_t*);
-      frame.arrival = stamps_ ? stamps_->arrival(*mbuf, now) : now;
+      frame.arrival = stamps_ ? stamps_->arrival(*mbuf, now) : arrival;
       frame.head_length = mbuf->data_len;
       counters_.rx_bytes += mbuf->data_len;
     }
@@ -177,7 +192,9 @@ class DpdkPort final : public FramePort {
     if (n > 0) ::rte_mempool_put_bulk(pool, mbufs.data(), n);
   }
 
-  Time next_event() const noexcept override { return Time::never(); }
+  Time next_event() const noexcept override {
+    return ring_.in != nullptr && ::rte_ring_empty(ring_.in->ring) == 0 ? Time::long_ago() : Time::never();
+  }
 
   Capabilities capabilities() const noexcept override {
     return {.frame_capacity = frame_capacity_,
@@ -213,10 +230,15 @@ class DpdkPort final : public FramePort {
     return n;
   }
 
+  void note_sending(Time now) noexcept {
+    if (ring_.out != nullptr) ring_.out->sent.store(now, std::memory_order_relaxed);
+  }
+
   size_t give(std::span<rte_mbuf*> mbufs) noexcept {
     uint64_t bytes = 0;
     for (const rte_mbuf* mbuf : mbufs) bytes += mbuf->pkt_len;
     const size_t taken = ::rte_eth_tx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(mbufs.size()));
+    if (taken > 0) ring_.bell.ring();
     for (const rte_mbuf* refused : mbufs.subspan(taken)) bytes -= refused->pkt_len;
     counters_.tx_frames += taken;
     counters_.tx_bytes += bytes;
@@ -226,7 +248,7 @@ class DpdkPort final : public FramePort {
   const uint16_t id_, queue_;
   const uint32_t frame_capacity_;
   rte_mempool* const pool_;
-  const std::shared_ptr<RingPair> rings_;  // outlives the device
+  const RingEnd ring_;  // outlives the device
   const std::shared_ptr<const DpdkDevice> device_;
   std::optional<ReceiveStamps> stamps_;
   const PatternInPlace pattern_;
@@ -333,14 +355,14 @@ rte_ring* make_ring(DpdkEnvironment& environment, uint32_t queue_frames) {
 }
 
 std::unique_ptr<FramePort> make_ring_port(const DpdkEnvironment& environment, const std::string& name,
-                                          rte_mempool* pool, rte_ring* receive, rte_ring* transmit,
-                                          std::shared_ptr<RingPair> rings) {
+                                          rte_mempool* pool, RingEnd end) {
+  rte_ring *receive = end.in->ring, *transmit = end.out->ring;
   const int id = ::rte_eth_from_rings(name.c_str(), &receive, 1, &transmit, 1, 0);
   if (id < 0)
     fail_run("ring port {} cannot be created ({}): {}", name, ::rte_strerror(rte_errno), environment.log_tail());
   const auto device = std::make_shared<DpdkDevice>(static_cast<uint16_t>(id));
   start(device->id(), {&pool, 1}, environment, name, {});
-  return std::make_unique<DpdkPort>(device, 0, pool, kSmallestCapacity, name, std::move(rings));
+  return std::make_unique<DpdkPort>(device, 0, pool, kSmallestCapacity, name, std::move(end));
 }
 
 }  // namespace
@@ -366,7 +388,7 @@ std::vector<std::unique_ptr<FramePort>> open_dpdk_queues(DpdkEnvironment& enviro
     // Frames to send never come from a pool that the device writes to: what stands in them stays.
     rte_mempool* pool = make_pool(environment, options.frames, capacity, socket);
     const std::string name = options.queues == 1 ? device : fmt::format("{} queue {}", device, q);
-    ports.push_back(std::make_unique<DpdkPort>(opened, q, pool, capacity, name, nullptr));
+    ports.push_back(std::make_unique<DpdkPort>(opened, q, pool, capacity, name));
   }
   return ports;
 }
@@ -378,13 +400,15 @@ std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const st
 
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
                                                                                  const std::string& name,
-                                                                                 const RingLinkOptions& options) {
-  auto rings = std::make_shared<RingPair>();
-  rings->a_to_b = make_ring(environment, options.queue_frames);
-  rings->b_to_a = make_ring(environment, options.queue_frames);
+                                                                                 const RingLinkOptions& options,
+                                                                                 Doorbell bell, Doorbell answer) {
+  auto lines = std::make_shared<RingLines>();
+  RingLine &there = lines->a_to_b, &back = lines->b_to_a;
+  there.ring = make_ring(environment, options.queue_frames);
+  back.ring = make_ring(environment, options.queue_frames);
   rte_mempool* pool = make_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
-  auto a = make_ring_port(environment, name + ".a", pool, rings->b_to_a, rings->a_to_b, rings);
-  auto b = make_ring_port(environment, name + ".b", pool, rings->a_to_b, rings->b_to_a, rings);
+  auto a = make_ring_port(environment, name + ".a", pool, {lines, &back, &there, bell});
+  auto b = make_ring_port(environment, name + ".b", pool, {lines, &there, &back, answer});
   return {std::move(a), std::move(b)};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "dataplane/dpdk/environment.h"
+#include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/frame_port.h"
 
 namespace rankwire {
@@ -58,10 +59,14 @@ struct RingLinkOptions {
 };
 
 /// Two net_ring ports: what one end transmits the other receives. Each end may be used by a thread of its own. `name`
-/// is at most 16 characters and unique; the ends' counters are called `name`.a and `name`.b. Throws Error(kRun) when
-/// the environment's memory does not suffice.
+/// is at most 16 characters and unique; the ends' counters are called `name`.a and `name`.b. `bell` rings after the
+/// first end has sent, `answer` after the second; `next_event` of an end is long_ago() while frames wait for it. A
+/// frame arrives when its sender last sent before it is taken, so that a turn of the loop between the two is no time on
+/// the line. Throws Error(kRun) when the environment's memory does not suffice.
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
                                                                                  const std::string& name,
-                                                                                 const RingLinkOptions& options);
+                                                                                 const RingLinkOptions& options,
+                                                                                 Doorbell bell = {},
+                                                                                 Doorbell answer = {});
 
 }  // namespace rankwire

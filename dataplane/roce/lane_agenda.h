@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -18,6 +19,7 @@ class LaneAgenda {
  public:
   explicit LaneAgenda(uint32_t lanes)
       : marks_(lanes / kBlock + 1),
+        of_block_(std::min(lanes, kBlock)),
         times_(marks_.size() * kBlock, Time::never()),
         earliest_(marks_.size(), Time::never()) {
     taken_.reserve(lanes);
@@ -38,7 +40,7 @@ class LaneAgenda {
     if (at <= earliest) {
       earliest = at;
     } else if (before == earliest) {
-      earliest = *std::min_element(&times_[lane / kBlock * kBlock], &times_[lane / kBlock * kBlock] + kBlock);
+      earliest = *std::ranges::min_element(times_of(lane / kBlock));
     }
   }
 
@@ -48,8 +50,8 @@ class LaneAgenda {
   void begin(Time now, Begin begin) noexcept {
     for (uint32_t block = 0; block < marks_.size(); ++block) {
       if (earliest_[block] > now) continue;
-      const Time* const times = &times_[block * kBlock];
-      for (uint32_t i = 0; i < kBlock; ++i) marks_[block] |= uint64_t{times[i] <= now} << i;
+      const std::span<const Time> times = times_of(block);
+      for (uint32_t i = 0; i < times.size(); ++i) marks_[block] |= uint64_t{times[i] <= now} << i;
     }
     list_marked();
     for (const uint32_t lane : taken_) begin(lane);
@@ -83,14 +85,15 @@ class LaneAgenda {
   /// Whose that is. Only when there is one.
   uint32_t first() const noexcept {
     const auto block = static_cast<size_t>(std::ranges::min_element(earliest_) - earliest_.begin());
-    const Time* const times = &times_[block * kBlock];
+    const std::span<const Time> times = times_of(static_cast<uint32_t>(block));
     return static_cast<uint32_t>(block * kBlock) +
-           static_cast<uint32_t>(std::find(times, times + kBlock, earliest_[block]) - times);
+           static_cast<uint32_t>(std::ranges::find(times, earliest_[block]) - times.begin());
   }
 
  private:
   static constexpr uint32_t kBlock = 64;
 
+  std::span<const Time> times_of(uint32_t block) const noexcept { return {&times_[block * kBlock], of_block_}; }
   void unmark(uint32_t lane) noexcept { marks_[lane / kBlock] &= ~(uint64_t{1} << lane % kBlock); }
   void list_marked() noexcept {
     taken_.clear();
@@ -98,6 +101,7 @@ class LaneAgenda {
   }
 
   std::vector<uint64_t> marks_;  ///< a bit a lane
+  const uint32_t of_block_;      ///< lanes of a block: fewer than kBlock where there are no more
   std::vector<Time> times_;      ///< by lane
   std::vector<Time> earliest_;   ///< by block of lanes
   std::vector<uint32_t> taken_;

@@ -327,6 +327,7 @@ class FabricAgenda {
   /// Of what is not in the open window.
   void find_waiting() noexcept {
     waiting_ = far_.empty() ? Time::never() : far_.front().at;
+    if (size_ == count_ + far_.size()) return;
     constexpr uint32_t kWords = kSlots / 64;
     const uint32_t first = place_of(current_);
     for (uint32_t word = 0; word <= kWords; ++word) {

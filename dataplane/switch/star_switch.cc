@@ -23,6 +23,7 @@ std::unique_ptr<VirtualFabric> make_star_switch(std::span<const SwitchPort> port
   fabric.seed = options.seed;
   fabric.series = options.series;
   fabric.observer = options.observer;
+  fabric.bells = options.bells;
   return std::make_unique<VirtualFabric>(star(lines), hosts, std::span(&device, 1), fabric);
 }
 

@@ -27,6 +27,7 @@ struct SwitchOptions {
   size_t addresses = 65536;            ///< stations that the switch can learn; beyond them it floods
   std::optional<SeriesOptions> series;
   FabricObserver* observer = nullptr;  ///< see FabricOptions
+  Doorbells* bells = nullptr;          ///< the same
 };
 
 /// One queue a port: no priorities and no flow control, but PAUSE is obeyed. Marking is by instantaneous queue length

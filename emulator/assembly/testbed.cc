@@ -81,9 +81,14 @@ class EmbeddedTestbed final : public Testbed {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
     testbed->environment_.emplace(
         DpdkOptions{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments});
-    for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
+    const auto ports = static_cast<uint32_t>(setup.config.ports.size());
+    const BellUse bell_use = setup.config.embedded_switch.own_core ? BellUse::kManyThreads : BellUse::kOneThread;
+    testbed->bells_.emplace(ports, bell_use);
+    testbed->arrivals_.emplace(ports, bell_use);
+    for (uint32_t p = 0; p < ports; ++p) {
       const RingLinkOptions options{.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))};
-      testbed->add_link(make_ring_link(*testbed->environment_, setup.config.ports[p].name, options));
+      testbed->add_link(make_ring_link(*testbed->environment_, setup.config.ports[p].name, options,
+                                       {&*testbed->bells_, p}, {&*testbed->arrivals_, p}));
     }
     testbed->make_switch();
     return testbed;
@@ -167,6 +172,7 @@ class EmbeddedTestbed final : public Testbed {
       }
       SwitchOptions options = switch_options(setup_);
       options.observer = capture_ ? &*capture_ : nullptr;
+      options.bells = bells_ ? &*bells_ : nullptr;
       switch_ = make_star_switch(ports, options);
     }
     devices_ = {switch_.get()};
@@ -176,8 +182,8 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<FramePool> pool_;
   std::optional<DpdkEnvironment> environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
-  std::optional<Doorbells> bells_;     // of memory links, for a fabric
-  std::optional<Doorbells> arrivals_;  // of the same links, for the transport, in one thread
+  std::optional<Doorbells> bells_;     // of the links, for the switch
+  std::optional<Doorbells> arrivals_;  // of the same links, for the transport
   std::optional<FabricCapture> capture_;
   std::optional<CaptureFile> capture_file_;
   std::optional<LiveFabric> live_;

@@ -28,6 +28,7 @@ namespace {
 
 using ::testing::AllOf;
 using testing::Dpdk;
+using ::testing::ElementsAre;
 using testing::enter_namespace_with_veth_pair;
 using testing::filled;
 using ::testing::HasSubstr;
@@ -81,7 +82,7 @@ TEST_F(Dpdk, RingLinkCarriesAFrameWithABorrowedPayload) {
 
   std::array<Frame, 4> received;
   ASSERT_EQ(b->receive(Time(77), received), 1u);
-  EXPECT_EQ(received[0].arrival, Time(77));
+  EXPECT_EQ(received[0].arrival, Time(1)) << "when it was sent, whenever it is taken";
   ASSERT_EQ(received[0].head_length, 54 + 4096 + 4);
   EXPECT_EQ(received[0].payload_length, 0u);
   EXPECT_EQ(std::memcmp(received[0].head + 54, payload.data(), 4096), 0);
@@ -93,6 +94,32 @@ TEST_F(Dpdk, RingLinkCarriesAFrameWithABorrowedPayload) {
   EXPECT_EQ(a->counters().tx_bytes, 4154u);
   EXPECT_EQ(b->counters().rx_frames, 1u);
   EXPECT_EQ(b->counters().rx_bytes, 4154u);
+}
+
+TEST_F(Dpdk, RingLinkRingsTheBellOfItsFarEnd) {
+  Doorbells bells(2), answers(2);
+  auto [a, b] = make_ring_link(environment(), "bell", small_link(), {&bells, 1}, {&answers, 0});
+  const auto rung = [](Doorbells& of) {
+    std::vector<uint32_t> ports;
+    of.answer_all([&](uint32_t port) { ports.push_back(port); });
+    return ports;
+  };
+  EXPECT_THAT(rung(bells), IsEmpty());
+  Frame frame = filled(*a, 9, 54);
+  ASSERT_EQ(a->transmit(Time(1), {&frame, 1}), 1u);
+  EXPECT_THAT(rung(bells), ElementsAre(1));
+  EXPECT_THAT(rung(answers), IsEmpty());
+  EXPECT_EQ(b->next_event(), Time::long_ago());
+  EXPECT_EQ(a->next_event(), Time::never());
+  // What is received is sent back.
+  ASSERT_EQ(b->receive(Time(2), {&frame, 1}), 1u);
+  EXPECT_EQ(b->next_event(), Time::never());
+  ASSERT_EQ(b->transmit(Time(3), {&frame, 1}), 1u);
+  EXPECT_THAT(rung(answers), ElementsAre(0));
+  ASSERT_EQ(a->receive(Time(4), {&frame, 1}), 1u);
+  EXPECT_EQ(frame.arrival, Time(3));
+  a->release({&frame, 1});
+  EXPECT_THAT(rung(bells), IsEmpty());
 }
 
 TEST_F(Dpdk, PatternIsWholeWhateverItsBufferHeldBefore) {
