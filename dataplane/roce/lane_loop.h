@@ -21,8 +21,9 @@
 namespace rankwire {
 
 /// In a turn lanes receive, deadlines that have passed take effect, and lanes transmit: all of them, or, where bells
-/// tell, those that have something to do. The application may post between the two halves of a turn. Knows when there is
-/// something to do next. All that it is made from is borrowed; `paced` is null without congestion control. One thread.
+/// tell, those that have something to do. The application may post between the two halves of a turn. Knows when there
+/// is something to do next. All that it is made from is borrowed; `paced` is null without congestion control. One
+/// thread.
 class alignas(64) LaneLoop {
  public:
   LaneLoop(const RoceOptions& options, LoopWatch& standstills, Lanes& lanes, LaneWatch& watch,
