@@ -45,6 +45,7 @@ class FramePort {
     bool payload_by_reference = false;  ///< `transmit` and `send` take frames with a borrowed payload as they are;
                                         ///< otherwise `transmit` copies it, and the pattern stands in the buffers
     bool hardware_time = false;         ///< `arrival` is a hardware stamp
+    bool looks_ahead = false;           ///< `waiting` tells what has been sent here
 
     uint32_t place_offset = 0;  ///< of the payload's place in a FrameBuffer
 

@@ -128,6 +128,7 @@ class alignas(64) MemoryPort final : public FramePort {
     return {.frame_capacity = pool_.frame_capacity(),
             .payload_by_reference = true,
             .hardware_time = false,
+            .looks_ahead = kOneThread,
             .place_offset = kHeaderRoom};
   }
 

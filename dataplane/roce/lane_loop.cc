@@ -19,7 +19,7 @@ void LaneLoop::receive(Time now) noexcept {
 void LaneLoop::receive_due(Time now) noexcept {
   watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
   watch_.agenda().begin(now, [&](uint32_t lane) { receiver_.receive(lane, now); });
-  while (watch_.reports().next() <= now) {
+  while (watch_.foresees() && watch_.reports().next() <= now) {
     const uint32_t lane = watch_.reports().first();
     const Time next = forecast_.next_report_of(lane);
     watch_.reports().wake_at(lane, next);

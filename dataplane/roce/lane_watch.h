@@ -11,34 +11,37 @@
 #include "base/units.h"
 #include "dataplane/ports/doorbells.h"
 #include "dataplane/ports/fetch.h"
+#include "dataplane/roce/far_end.h"
 #include "dataplane/roce/lane_agenda.h"
 #include "dataplane/roce/options.h"
 
 namespace rankwire {
 
-/// Two agendas of the lanes whose ports ring bells: when each has something to do, and before when nothing comes of it
-/// that the application must hear of. Without bells (null) it is off, every lane is looked at in every turn of the
-/// loop, and nothing but `on` and `mark` may be called. Lanes are numbered as the bells and bindings are, both
-/// borrowed. Its transport's own, in that thread. No allocation after construction.
+/// Two agendas of the lanes whose ports ring bells: when each has something to do, and, where ports look ahead, before
+/// when nothing comes of it that the application must hear of. Without bells (null) it is off, every lane is looked at
+/// in every turn of the loop, and nothing but `on`, `foresees` and `mark` may be called. Lanes are numbered as the
+/// bells and bindings are, both borrowed. Its transport's own, in that thread. No allocation after construction.
 class LaneWatch {
  public:
   LaneWatch(Doorbells* bells, std::span<const PortBinding> bindings) : bells_(bells), bindings_(bindings) {
     if (bells == nullptr) return;
     const auto lanes = static_cast<uint32_t>(bindings.size());
     agenda_.emplace(lanes);
-    reports_.emplace(lanes);
+    if (far_end_of(bells, bindings) == FarEnd::kVirtual) reports_.emplace(lanes);
     heard_.reserve(lanes);
     for (uint32_t lane = 0; lane < lanes; ++lane) mark(lane);
   }
 
   bool on() const noexcept { return agenda_.has_value(); }
+  /// Whether there is the second agenda.
+  bool foresees() const noexcept { return reports_.has_value(); }
   /// Something has changed for the lane.
   void mark(uint32_t lane) noexcept {
     if (agenda_) agenda_->mark(lane);
   }
 
-  /// Looks where a bell has rung: there the lane has something to do when its port has, and to report at
-  /// `next_report(lane)` or later.
+  /// Looks where a bell has rung: there the lane has something to do when its port has, and, as far as that can be
+  /// foreseen, to report at `next_report(lane)` or later.
   template <class NextReport>
   void hear(NextReport next_report) noexcept {
     bells_->answer_all([this](uint32_t lane) { heard_.push_back(lane); });
@@ -47,7 +50,7 @@ class LaneWatch {
       fetch_behind(i, count, [this](size_t k) { return bindings_[heard_[k]].port; });
       const uint32_t lane = heard_[i];
       agenda_->wake_by(lane, bindings_[lane].port->next_event());
-      reports_->wake_at(lane, next_report(lane));
+      if (reports_) reports_->wake_at(lane, next_report(lane));
     }
     heard_.clear();
   }
@@ -63,7 +66,7 @@ class LaneWatch {
   }
 
   LaneAgenda& agenda() noexcept { return *agenda_; }
-  /// Nothing is reported of what a lane's port holds before the time that stands there.
+  /// Nothing is reported of what a lane's port holds before the time that stands there. Only where that is foreseen.
   LaneAgenda& reports() noexcept { return *reports_; }
 
  private:

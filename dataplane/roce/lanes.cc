@@ -42,19 +42,19 @@ uint32_t count_next_hops(const RoceOptions& options, const QueuePairs& pairs, Po
 
 }  // namespace
 
-uint32_t handful_of(uint32_t mtu, size_t lanes) {
-  constexpr uint64_t kTurnBytes = 512 * 1024;
+uint32_t handful_of(uint32_t mtu, size_t lanes, FarEnd far_end) {
+  if (far_end == FarEnd::kVirtual) return TransmitLane::kHandful;
+  const uint64_t turn_bytes = (far_end == FarEnd::kSwitch ? 128 : 512) * uint64_t{1024};
   constexpr uint64_t kFewest = 16;
-  const uint64_t frames = kTurnBytes / std::max<uint64_t>(1, uint64_t{mtu} * lanes);
+  const uint64_t frames = turn_bytes / std::max<uint64_t>(1, uint64_t{mtu} * lanes);
   return static_cast<uint32_t>(std::clamp<uint64_t>(frames / 2, kFewest, TransmitLane::kHandful));
 }
 
-Lanes::Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells)
+Lanes::Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, FarEnd far_end)
     : bindings_(bindings) {
-  // In virtual time a turn sends what is due and no more.
-  make_lanes(options, pairs, has_bells ? TransmitLane::kHandful : handful_of(options.mtu, bindings.size()));
-  // In virtual time, where many ports may be, nobody else is there to ask.
-  make_ports(options, pairs, has_bells && options.neighbours == NeighbourMode::kStatic);
+  make_lanes(options, pairs, handful_of(options.mtu, bindings.size(), far_end));
+  // In virtual time nobody else is there to ask.
+  make_ports(options, pairs, far_end == FarEnd::kVirtual && options.neighbours == NeighbourMode::kStatic);
 }
 
 void Lanes::make_lanes(const RoceOptions& options, const QueuePairs& pairs, uint32_t handful) {

@@ -9,6 +9,7 @@
 
 #include "base/large_memory.h"
 #include "base/transport.h"
+#include "dataplane/roce/far_end.h"
 #include "dataplane/roce/options.h"
 #include "dataplane/roce/port.h"
 #include "dataplane/roce/queue_pairs.h"
@@ -17,18 +18,20 @@
 namespace rankwire {
 
 /// Frames that each of so many lanes hands to its port at once where they are sent as fast as the loop turns, 16 ..
-/// TransmitLane::kHandful: two handfuls of every lane are half a MiB of payload of `mtu` bytes a frame at most, if more
-/// than the fewest, so that they stay in the second cache of a core until their receiver has read them.
-uint32_t handful_of(uint32_t mtu, size_t lanes);
+/// TransmitLane::kHandful: two handfuls of every lane have half a MiB of payload of `mtu` bytes a frame at most, if
+/// more than the fewest, so that they stay in the second cache of a core until their receiver has read them. With a
+/// switch in between it is an eighth of a MiB: what is sent waits there for a turn, and at the receiver's port for
+/// another.
+uint32_t handful_of(uint32_t mtu, size_t lanes, FarEnd far_end);
 
 /// A lane is one queue of a port, and a binding is what the transport was told of it: both have the same places. Ports
 /// stand in the order in which the bindings name them first. Neither changes in number, so references stay valid. No
 /// allocation after construction; its transport's own, in that thread.
 class Lanes {
  public:
-  /// `bindings` is borrowed. `has_bells`: of thousands of lanes only those with something to do have turns. Throws
+  /// `bindings` is borrowed. In virtual time there may be thousands, and a turn sends what is due and no more. Throws
   /// Error(kInput) when two NICs of a port have the same address.
-  Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, bool has_bells);
+  Lanes(const RoceOptions& options, std::span<const PortBinding> bindings, const QueuePairs& pairs, FarEnd far_end);
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 

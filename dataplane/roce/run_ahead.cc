@@ -51,7 +51,7 @@ namespace rankwire {
 }
 
 Time RunAhead::run(Time limit) noexcept {
-  if (!watch_.on()) return loop_.next_event();
+  if (!watch_.foresees()) return loop_.next_event();
   for (;;) {
     watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
     const Time next = loop_.next_event();

@@ -147,7 +147,7 @@ class FabricAgenda {
   /// The event that is `n` <= kMostBehind places behind the next one of those that were there when the window was
   /// opened; beyond their end a kWake of port 0.
   const FabricEvent& behind(uint32_t n) const noexcept { return batch_[position_ + n]; }
-  static constexpr uint32_t kMostBehind = 32;
+  static constexpr uint32_t kMostBehind = 24;
 
  private:
   static constexpr int64_t kSlots = 2048;   // at hand, a power of two

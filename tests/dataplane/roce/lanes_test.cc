@@ -27,7 +27,7 @@ class LanesTest : public ::testing::Test {
 
 TEST_F(LanesTest, QueuesOfAPortShareIt) {
   const QueuePairs pairs(options_, plan_, bindings_, 0);
-  Lanes lanes(options_, bindings_, pairs, false);
+  Lanes lanes(options_, bindings_, pairs, FarEnd::kDevice);
   ASSERT_EQ(lanes.size(), 3u);
   ASSERT_EQ(lanes.ports(), 2u);
   EXPECT_EQ(lanes.port_index(1), 0u);
@@ -40,7 +40,7 @@ TEST_F(LanesTest, QueuesOfAPortShareIt) {
 
 TEST_F(LanesTest, APauseOfDataIsTheLanes) {
   const QueuePairs pairs(options_, plan_, bindings_, 0);
-  Lanes lanes(options_, bindings_, pairs, false);
+  Lanes lanes(options_, bindings_, pairs, FarEnd::kDevice);
   // DSCP 26 is priority 3. 100 quanta of 512 bits at the 200 Gbit/s of both queues are 256 ns.
   lanes.port(0).pauses.receive(priority_pause(priority_bit(3), 100), Time());
   const Time later = Time() + microseconds(1);
@@ -51,12 +51,18 @@ TEST_F(LanesTest, APauseOfDataIsTheLanes) {
 
 // 512 KiB over the bytes of a frame of every lane, halved, within 16 .. 64.
 TEST(Handful, KeepsATurnOfAllLanesWithinHalfAMiB) {
-  EXPECT_EQ(handful_of(1024, 1), 64u);  // 256 before the limit
-  EXPECT_EQ(handful_of(1024, 4), 64u);
-  EXPECT_EQ(handful_of(4096, 1), 64u);
-  EXPECT_EQ(handful_of(4096, 3), 21u);  // 524288 / 12288 = 42
-  EXPECT_EQ(handful_of(4096, 4), 16u);
-  EXPECT_EQ(handful_of(4096, 64), 16u);  // 1 before the limit
+  EXPECT_EQ(handful_of(1024, 1, FarEnd::kDevice), 64u);  // 256 before the limit
+  EXPECT_EQ(handful_of(1024, 4, FarEnd::kDevice), 64u);
+  EXPECT_EQ(handful_of(4096, 1, FarEnd::kDevice), 64u);
+  EXPECT_EQ(handful_of(4096, 3, FarEnd::kDevice), 21u);  // 524288 / 12288 = 42
+  EXPECT_EQ(handful_of(4096, 4, FarEnd::kDevice), 16u);
+  EXPECT_EQ(handful_of(4096, 64, FarEnd::kDevice), 16u);  // 1 before the limit
+  // 128 KiB with a switch in between.
+  EXPECT_EQ(handful_of(1024, 1, FarEnd::kSwitch), 64u);
+  EXPECT_EQ(handful_of(1024, 3, FarEnd::kSwitch), 21u);  // 131072 / 3072 = 42
+  EXPECT_EQ(handful_of(1024, 4, FarEnd::kSwitch), 16u);
+  EXPECT_EQ(handful_of(4096, 1, FarEnd::kSwitch), 16u);
+  EXPECT_EQ(handful_of(4096, 4, FarEnd::kVirtual), 64u) << "what is due, and no more";
 }
 
 // A burst is two handfuls, whatever the schedule would allow: 1 us is 148 slots of 84 bytes at 100 Gbit/s.
