@@ -82,8 +82,7 @@ std::string steps_of_an_exchange(Clock& clock) {
   builder.send(1, 0, 0, 1000, {builder.receive(1, 0, 0, 1000)});
   builder.receive(0, 1, 0, 1000);
   const Workload workload = builder.build();
-  const Placement placement =
-      place_ranks(2, {.hosts = 2, .ports = 2, .addresses = {.first = Ipv4Address{0xC6120001}}});
+  const Placement placement = place_ranks(2, {.hosts = 2, .ports = 2, .addresses = {.first = Ipv4Address{0xC6120001}}});
   const Plan plan = make_plan(workload, placement, {.chunk = Bytes(1 << 20)}, 1);
   NoRows rows;
   Engine engine(workload, plan, {}, rows);
