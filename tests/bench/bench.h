@@ -60,6 +60,7 @@ void fabric_hops(Dpdk& dpdk);
 void kineto_gigabyte(Dpdk& dpdk);
 void kineto_reading(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);
+void run_chain(Dpdk& dpdk);
 void run_embedded(Dpdk& dpdk);
 void simulate_large(Dpdk& dpdk);
 void simulate_small(Dpdk& dpdk);

@@ -21,6 +21,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"kineto", kineto_reading},
     Benchmark{"kineto_gigabyte", kineto_gigabyte, true},
     Benchmark{"pacing", pacing_precision},
+    Benchmark{"run_chain", run_chain},
     Benchmark{"run_embedded", run_embedded},
     Benchmark{"simulate_large", simulate_large},
     Benchmark{"simulate_small", simulate_small},
