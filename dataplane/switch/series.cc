@@ -18,33 +18,39 @@ uint32_t FabricSeries::rows_at_least() noexcept {
   return rows;
 }
 
-/// Doubles the interval until a row is free; false when that does not help, since of no queue two rows could be one.
+/// Puts rows together, and doubles the interval, until a row is free; false when that does not help, since of no queue
+/// two rows could be one.
 bool FabricSeries::coarsen() noexcept {
   if (is_full_) return false;
   const std::lock_guard lock(coarsening_);
   ++generation_;
-  while (rows_.size() == capacity_) {
+  // To begin with those that are in one interval already: rows that have been written since it was doubled.
+  for (put_together(); rows_.size() == capacity_; put_together()) {
     is_full_ = rows_at_least() == capacity_;
     if (is_full_) break;
     interval_ = interval_ * 2;
-    std::fill(latest_.begin(), latest_.end(), UINT32_MAX);
-    uint32_t kept = 0;
-    for (const FabricSample& row : rows_) {
-      FabricSample moved = row;
-      moved.at = end_of_interval(row.at - Duration(1));
-      uint32_t& latest = latest_[row.port * kPriorities + row.priority];
-      if (latest != UINT32_MAX && rows_[latest].at == moved.at) {
-        moved.events += rows_[latest].events;
-        rows_[latest] = moved;
-      } else {
-        latest = kept;
-        rows_[kept++] = moved;
-      }
-    }
-    rows_.resize(kept);
   }
   told_.store(rows_.size(), std::memory_order_release);
-  return rows_.size() < capacity_;
+  return !is_full_;
+}
+
+/// Of rows of a queue that are in one interval the last stays, with the counts of all.
+void FabricSeries::put_together() noexcept {
+  std::ranges::fill(latest_, UINT32_MAX);
+  uint32_t kept = 0;
+  for (const FabricSample& row : rows_) {
+    FabricSample moved = row;
+    moved.at = end_of_interval(row.at - Duration(1));
+    uint32_t& latest = latest_[row.port * kPriorities + row.priority];
+    if (latest != UINT32_MAX && rows_[latest].at == moved.at) {
+      moved.events += rows_[latest].events;
+      rows_[latest] = moved;
+    } else {
+      latest = kept;
+      rows_[kept++] = moved;
+    }
+  }
+  rows_.resize(kept);
 }
 
 SeriesPart FabricSeries::read(SeriesCursor& cursor, std::span<FabricSample> out) const noexcept {

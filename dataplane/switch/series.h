@@ -124,6 +124,7 @@ class FabricSeries {
  private:
   uint32_t rows_at_least() noexcept;
   bool coarsen() noexcept;
+  void put_together() noexcept;
 
   uint32_t capacity_;
   Duration interval_;

@@ -96,6 +96,11 @@ void add_testbed(Testbed& testbed, RunResult& result, RunRecorder& recorder, Run
   for (PortSettingRow& setting : testbed.settings()) end.port_settings.push_back(std::move(setting));
   for (PortCounters& port : testbed.finish()) end.ports.push_back(std::move(port));
   end.queue_samples = testbed.queue_samples();
+  if (end.queue_samples && end.queue_samples->lost > 0)
+    recorder.warning(fmt::format(
+        "{} samples of queues are not in the record, which has no row for them: raise record.fabric_rows, to two for "
+        "each queue at least",
+        end.queue_samples->lost));
   end.storms = testbed.storms();
   if (const uint64_t lost = testbed.storms_lost(); lost > 0)
     recorder.warning(fmt::format("{} more pause storms began than the {} in the record", lost, end.storms.size()));

@@ -81,6 +81,14 @@ class Fabric(RankwireTest):
         self.assertEqual(doubled // INTERVAL_PS & (doubled // INTERVAL_PS - 1), 0)
         self.assertEqual(sum(int(row["marks"]) for row in run.rows("queues")), sum(int(row["marked"]) for row in self.switch_ports(run).values()))
 
+    def test_a_row_for_every_queue_is_missed(self):
+        run = self.call("simulate", CONFIG, "--twin", "--set", "record.fabric_rows=2")
+        queues = run.summary["queues"]
+        self.assertEqual(queues["rows"], 2)
+        self.assertGreater(queues["rows_lost"], 0)
+        self.assertLess(queues["interval_ps"], run.summary["emulated"]["completion_time_ps"] * 2)
+        self.assertTrue([text for text in run.summary["warnings"] if "raise record.fabric_rows" in text], run.summary["warnings"])
+
     def test_it_is_off_unless_asked_for(self):
         run = self.call("simulate", CONFIG, "--twin", "--set", "record.fabric_interval=none")
         self.assertIsNone(run.summary["queues"])

@@ -73,6 +73,22 @@ TEST(FabricSeries, LosesRowsOfMoreQueuesThanItHasRows) {
   EXPECT_EQ(series.lost(), 298u);
 }
 
+/// Four queues that all are active in every interval need four rows an interval. With five rows the interval becomes as
+/// long as the time so far, at most twice as long, however many queues ask for a row of it.
+TEST(FabricSeries, DoublesTheIntervalOnceForAllQueuesOfASample) {
+  FabricSeries series({.interval = Duration(10), .rows = 5}, kPriorities);
+  const auto sample = [&] { series.sample([](uint32_t) { return std::pair(Bytes(1), false); }); };
+  for (int64_t at = 0; at < 10'000; at += 10) {
+    if (series.due(Time(at))) sample();
+    for (uint32_t queue = 0; queue < 4; ++queue) series.touch(queue, Time(at));
+  }
+  sample();
+  EXPECT_LE(series.interval(), Duration(20'000));
+  EXPECT_GE(series.rows().size(), 4u);
+  EXPECT_EQ(series.lost(), 0u);
+  EXPECT_LE(series.rows().back().at, Time(20'000 + 10'000));
+}
+
 /// Before time 0 a fabric is at work as well, while next hops are resolved.
 TEST(FabricSeries, DoesNotPutTogetherWhatIsBeforeTimeZeroAndBehindIt) {
   FabricSeries series({.interval = Duration(10), .rows = 2}, kPriorities);
@@ -82,14 +98,14 @@ TEST(FabricSeries, DoesNotPutTogetherWhatIsBeforeTimeZeroAndBehindIt) {
     series.touch(3, Time(at));
   }
   sample();
-  // One row on either side of 0 when a third is asked for. From then on the interval stays, and what comes is lost.
+  // The 100 ps before 0 are in one interval once that is 160 ps long, 10 ps doubled four times. Then there is one row
+  // on either side of 0, no longer interval makes room for a third, and what comes in the twelve from 160 ps on is
+  // lost.
   ASSERT_EQ(series.rows().size(), 2u);
+  EXPECT_EQ(series.interval(), Duration(160));
   EXPECT_EQ(series.rows()[0].at, Time());
-  EXPECT_EQ(series.rows()[1].at, Time() + series.interval());
-  // One in each of the three intervals of 640 ps that end behind the second row's, and one before the interval was that
-  // long.
-  EXPECT_EQ(series.interval(), Duration(640));
-  EXPECT_EQ(series.lost(), 4u);
+  EXPECT_EQ(series.rows()[1].at, Time(160));
+  EXPECT_EQ(series.lost(), 12u);
 }
 
 /// A reader has the rows in parts, and all again when an interval has been doubled meanwhile.
