@@ -24,9 +24,10 @@ class Latencies {
   /// Whether the next message is one of those that are measured.
   bool take_turn() noexcept { return turn_++ % kOneWayStride == 0; }
   /// The last packet of a message was sent last at `last_tx` and arrived at `arrival`. Not counted when it left later
-  /// than it arrived: then the copy that arrived was sent before the last one, and when is not known.
+  /// than it arrived: then the copy that arrived was sent before the last one, and when is not known; nor when none was
+  /// sent, long_ago().
   void add_one_way(uint32_t port, Time last_tx, Time arrival) noexcept {
-    if (last_tx <= arrival) one_ways_[port].add(arrival - last_tx);
+    if (last_tx != Time::long_ago() && last_tx <= arrival) one_ways_[port].add(arrival - last_tx);
   }
 
   /// Adds the port's two histograms, which are borrowed, under its name in the plan.

@@ -131,7 +131,8 @@ void MessageReceiver::on_control(uint32_t queue_pair, const ParsedPacket& packet
   deliveries_.deliver(queue_pair, index, end_reception(queue_pair, arrival), 0);
 }
 
-// From the last packet of the message, which is among the oldest that the other end has not finished.
+// From the last packet of the message, which is among the oldest that the other end has not finished. Of one whose
+// packets were sent again nobody knows which copy has arrived.
 void MessageReceiver::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t index, Time arrival) noexcept {
   const uint32_t peer = tables_.ends[queue_pair].peer;
   if (peer == QueuePairs::kNone || !latencies_.take_turn()) return;
@@ -140,7 +141,9 @@ void MessageReceiver::measure_one_way(uint32_t queue_pair, Verb verb, uint32_t i
   for (uint32_t i = 0; i < kOneWayReach && slot != OutboundMessage::kNone;
        ++i, slot = outbound_.pool.messages[slot].next) {
     const OutboundMessage& message = outbound_.pool.messages[slot];
-    if (message.index == index && message.verb == verb) return latencies_.add_one_way(port, message.last_tx, arrival);
+    if (message.index != index || message.verb != verb) continue;
+    if (message.retransmissions == 0) latencies_.add_one_way(port, message.last_tx, arrival);
+    return;
   }
 }
 

@@ -35,6 +35,15 @@ TEST(Latencies, ACopyThatWasSentBeforeTheLastIsNotCounted) {
   EXPECT_EQ(read[1].histogram->max(), Duration());
 }
 
+// A part of a message that is read may be empty: then there is no response with data.
+TEST(Latencies, WhatWasNeverSentIsNotCounted) {
+  Latencies latencies(1);
+  latencies.add_one_way(0, Time::long_ago(), Time() + microseconds(4));
+  std::vector<PortLatency> read;
+  latencies.append_to(read, 0, PortId(0));
+  EXPECT_EQ(read[1].histogram->count(), 0u);
+}
+
 TEST(Latencies, OneMessageOfAStrideIsMeasured) {
   Latencies latencies(1);
   uint32_t measured = 0;
