@@ -48,7 +48,8 @@ struct RingEnd {
   std::shared_ptr<RingLines> lines;
   const RingLine* in = nullptr;
   RingLine* out = nullptr;
-  Doorbell bell;  ///< for the far end
+  Doorbell bell;           ///< for the far end
+  bool one_thread = true;  ///< has both ends
 };
 
 class DpdkPort final : public FramePort {
@@ -155,7 +156,7 @@ class DpdkPort final : public FramePort {
     if (stamps_) stamps_->read_clock(now);
     const size_t n = ::rte_eth_rx_burst(id_, queue_, mbufs.data(), static_cast<uint16_t>(wanted));
     if (n == 0) return 0;
-    const Time arrival = ring_.in != nullptr ? ring_.in->sent.load(std::memory_order_relaxed) : now;
+    const Time arrival = ring_.in != nullptr && ring_.one_thread ? ring_.in->sent.load(std::memory_order_relaxed) : now;
     size_t kept = 0;
     for (rte_mbuf* mbuf : std::span(mbufs).first(n)) {
       if (mbuf->nb_segs != 1) {
@@ -407,8 +408,8 @@ std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link
   there.ring = make_ring(environment, options.queue_frames);
   back.ring = make_ring(environment, options.queue_frames);
   rte_mempool* pool = make_pool(environment, options.frames, kSmallestCapacity, SOCKET_ID_ANY);
-  auto a = make_ring_port(environment, name + ".a", pool, {lines, &back, &there, bell});
-  auto b = make_ring_port(environment, name + ".b", pool, {lines, &there, &back, answer});
+  auto a = make_ring_port(environment, name + ".a", pool, {lines, &back, &there, bell, options.one_thread});
+  auto b = make_ring_port(environment, name + ".b", pool, {lines, &there, &back, answer, options.one_thread});
   return {std::move(a), std::move(b)};
 }
 

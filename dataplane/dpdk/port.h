@@ -56,13 +56,16 @@ std::unique_ptr<FramePort> open_dpdk_port(DpdkEnvironment& environment, const st
 struct RingLinkOptions {
   uint32_t queue_frames = 4096;  ///< capacity of each direction, rounded up to a power of two
   uint32_t frames = 8191;        ///< size of the pool that both ends share
+  /// One thread has both ends: a frame arrives when its sender last sent before it is taken, so that a turn of the loop
+  /// between the two is no time on the line. Otherwise that might be before a time that the receiver has done with, and
+  /// it arrives when it is taken.
+  bool one_thread = true;
 };
 
 /// Two net_ring ports: what one end transmits the other receives. Each end may be used by a thread of its own. `name`
 /// is at most 16 characters and unique; the ends' counters are called `name`.a and `name`.b. `bell` rings after the
-/// first end has sent, `answer` after the second; `next_event` of an end is long_ago() while frames wait for it. A
-/// frame arrives when its sender last sent before it is taken, so that a turn of the loop between the two is no time on
-/// the line. Throws Error(kRun) when the environment's memory does not suffice.
+/// first end has sent, `answer` after the second; `next_event` of an end is long_ago() while frames wait for it. Throws
+/// Error(kRun) when the environment's memory does not suffice.
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
                                                                                  const std::string& name,
                                                                                  const RingLinkOptions& options,

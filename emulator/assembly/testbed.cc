@@ -82,11 +82,13 @@ class EmbeddedTestbed final : public Testbed {
     testbed->environment_.emplace(
         DpdkOptions{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments});
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-    const BellUse bell_use = setup.config.embedded_switch.own_core ? BellUse::kManyThreads : BellUse::kOneThread;
+    const bool one_thread = !setup.config.embedded_switch.own_core;
+    const BellUse bell_use = one_thread ? BellUse::kOneThread : BellUse::kManyThreads;
     testbed->bells_.emplace(ports, bell_use);
     testbed->arrivals_.emplace(ports, bell_use);
     for (uint32_t p = 0; p < ports; ++p) {
-      const RingLinkOptions options{.queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p))};
+      const RingLinkOptions options{
+          .queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p)), .one_thread = one_thread};
       testbed->add_link(make_ring_link(*testbed->environment_, setup.config.ports[p].name, options,
                                        {&*testbed->bells_, p}, {&*testbed->arrivals_, p}));
     }

@@ -96,6 +96,17 @@ TEST_F(Dpdk, RingLinkCarriesAFrameWithABorrowedPayload) {
   EXPECT_EQ(b->counters().rx_bytes, 4154u);
 }
 
+TEST_F(Dpdk, AFrameOfAnotherThreadArrivesWhenItIsTaken) {
+  RingLinkOptions options = small_link();
+  options.one_thread = false;
+  auto [a, b] = make_ring_link(environment(), "threads", options);
+  Frame frame = filled(*a, 9, 54);
+  ASSERT_EQ(a->transmit(Time(1), {&frame, 1}), 1u);
+  ASSERT_EQ(b->receive(Time(77), {&frame, 1}), 1u);
+  EXPECT_EQ(frame.arrival, Time(77));
+  b->release({&frame, 1});
+}
+
 TEST_F(Dpdk, RingLinkRingsTheBellOfItsFarEnd) {
   Doorbells bells(2), answers(2);
   auto [a, b] = make_ring_link(environment(), "bell", small_link(), {&bells, 1}, {&answers, 0});
