@@ -32,7 +32,7 @@ class RoceTransport final : public Transport {
  public:
   /// `bells`: rung, by place in `ports`, whenever one of these ports has received something, or been given something to
   /// hold back, no later than in the turn of the loop in which it arrives; borrowed. Then only ports with something to
-  /// do are looked at, which virtual time with many needs; each has one queue. Null: every poll looks at all.
+  /// do are looked at (see FarEnd); each has one queue. Null: every poll looks at all.
   RoceTransport(const RoceOptions& options, std::vector<PortBinding> ports, Doorbells* bells = nullptr);
   ~RoceTransport() override;
   RoceTransport(const RoceTransport&) = delete;
