@@ -65,7 +65,7 @@ std::string ConnectionDescriber::describe_sender(uint32_t queue_pair, Time now) 
   const Requester& requester = pairs_.requesters[queue_pair];
   std::string retries = fmt::format("{}/{}", requester.retries(), options_.profile.retry_count);
   if (requester.not_ready_retries() > 0) retries += fmt::format(", not ready {}", requester.not_ready_retries());
-  return fmt::format("source QP {:#x} psn {:#x} unacked {} window {} retries {} {}", QueuePairs::kFirst + queue_pair,
+  return fmt::format("source QP {:#x} psn {:#x} unacked {} window {} retries {} {}", pairs_.number_of(queue_pair),
                      requester.next_psn(), requester.in_flight(), reliable_.window, retries,
                      describe_wait(queue_pair, now) + describe_control(queue_pair));
 }
@@ -74,7 +74,7 @@ std::string ConnectionDescriber::describe_receiver(uint32_t queue_pair, Time now
   const Responder& responder = pairs_.responders[queue_pair];
   const QueuePairEnd& end = pairs_.ends[queue_pair];
   std::string text =
-      fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered", QueuePairs::kFirst + queue_pair,
+      fmt::format("destination QP {:#x} expects psn {:#x}, {} messages delivered", pairs_.number_of(queue_pair),
                   responder.expected_psn(), pairs_.inboxes[queue_pair].delivered);
   if (responder.receives() == 0) text += ", no receive posted";
   if (end.link == LinkState::kUnconnected) return text + ", not connected";

@@ -25,7 +25,7 @@ inline uint32_t bth_offset_of(const uint8_t* head) noexcept {
   const uint32_t bth_offset = bth_offset_of(frame.head);
   if (frame.head_length < bth_offset + sizeof(Bth)) return QueuePairs::kNone;
   const Bth& bth = *reinterpret_cast<const Bth*>(frame.head + bth_offset);
-  const uint32_t i = bth.destination_qp.value() - QueuePairs::kFirst;
+  const uint32_t i = tables.index_of(bth.destination_qp.value());
   if (i >= tables.size) return QueuePairs::kNone;
   __builtin_prefetch(&tables.templates[i]);
   __builtin_prefetch(tables.templates[i].header_end() - 1);

@@ -156,7 +156,7 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     counters_.count_reject(packet.reject);
     return false;
   }
-  const uint32_t queue_pair = packet.destination_qp - QueuePairs::kFirst;
+  const uint32_t queue_pair = tables_.index_of(packet.destination_qp);
   const bool known = queue_pair < tables_.size;
   const bool addressed = known && is_addressed_to(tables_.templates[queue_pair], packet);
   const bool intact = addressed && is_mirrored(tables_.templates[queue_pair], packet)

@@ -45,16 +45,22 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
       responder_options_(rankwire::responder_options(options.profile, options.mtu)),
       nics_(plan.nics),
       offers_(offers) {
+  const auto all = [](NicId) { return true; };
   const auto here = [&](NicId nic) { return !lanes_of(bindings, nics_[nic.value].port).empty(); };
+  const size_t in_all = count_queue_pairs(plan, options_.queue_pairs, all);
+  if (in_all > kQueuePairMask - QueuePairNumbers::kFirst)
+    fail_input("{} queue pairs do not fit into 24-bit numbers", in_all);
   const size_t queue_pairs = count_queue_pairs(plan, options_.queue_pairs, here);
-  if (queue_pairs > kQueuePairMask - kFirst) fail_input("{} queue pairs do not fit into 24-bit numbers", queue_pairs);
-  ends.resize(queue_pairs);
+  ends.reserve(queue_pairs);
+  numbers_.reserve(queue_pairs);
   connections.resize(plan.connections.size());
-  const std::vector<QueuePairNumbers> numbers = number_queue_pairs(plan, options_.queue_pairs, here);
-  for (const Side side : {Side::kSource, Side::kDestination})
-    for (const Connection& connection : plan.connections)
-      place_ends(connection, numbers[connection.id.value], side, bindings);
+  const std::vector<QueuePairNumbers> numbers = number_queue_pairs(plan, options_.queue_pairs, all);
+  for (const Connection& connection : plan.connections)
+    place_ends(connection, numbers[connection.id.value].source, Side::kSource, bindings);
+  for (const Connection& connection : plan.connections)
+    place_ends(connection, numbers[connection.id.value].destination, Side::kDestination, bindings);
   for (const Connection& connection : plan.connections) share_ends(connection, connections, ends, options_.queue_pairs);
+  if (queue_pairs < in_all) index_numbers(in_all);
   requesters.resize(queue_pairs);
   responders.resize(queue_pairs);
   templates.resize(queue_pairs);
@@ -62,7 +68,7 @@ QueuePairs::QueuePairs(const RoceOptions& options, const TransportPlan& plan, st
   share_read_resources();
 }
 
-void QueuePairs::place_ends(const Connection& connection, const QueuePairNumbers& numbers, Side side,
+void QueuePairs::place_ends(const Connection& connection, uint32_t number, Side side,
                             std::span<const PortBinding> bindings) {
   const bool at_source = side == Side::kSource;
   ConnectionEnds& placed = connections[connection.id.value];
@@ -70,20 +76,26 @@ void QueuePairs::place_ends(const Connection& connection, const QueuePairNumbers
   placed.source_nic = connection.source_nic;
   placed.destination_nic = connection.destination_nic;
   placed.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
-  const uint32_t number = at_source ? numbers.source : numbers.destination;
   if (number == QueuePairNumbers::kNone || connection.reverse_of.valid()) return;
   const NicId nic = at_source ? connection.source_nic : connection.destination_nic;
   const std::vector<uint32_t> lanes = lanes_of(bindings, nics_[nic.value].port);
-  const uint32_t first = number - kFirst;
+  if (lanes.empty()) return;
+  const uint32_t first = size();
   (at_source ? placed.source : placed.destination) = first;
   for (uint32_t member = 0; member < options_.queue_pairs; ++member) {
-    QueuePairEnd& end = ends[first + member];
+    QueuePairEnd& end = ends.emplace_back();
     end.connection = connection.id;
     (at_source ? end.outbound : end.inbound) = connection.id;
     end.member = static_cast<uint16_t>(member);
     end.at_source = at_source;
     end.lane = static_cast<uint16_t>(lanes[(first + member) % lanes.size()]);
+    numbers_.push_back(number + member);
   }
+}
+
+void QueuePairs::index_numbers(size_t numbers) {
+  indexes_.assign(numbers, size());
+  for (uint32_t i = 0; i < size(); ++i) indexes_[numbers_[i] - QueuePairNumbers::kFirst] = i;
 }
 
 void QueuePairs::share_read_resources() {
@@ -129,7 +141,7 @@ EndPoint QueuePairs::end_point(uint32_t queue_pair) const {
       .at_source = end.at_source,
       .mac = nic.mac,
       .ip = nic.ip,
-      .queue_pair = kFirst + queue_pair,
+      .queue_pair = numbers_[queue_pair],
       .psn = draw_psn(options_.seed, end.connection, end.member, end.at_source),
       .rkey = draw(options_.seed, end.connection, end.member, end.at_source ? Draw::kSourceKey : Draw::kDestinationKey),
       .address = kRegionBase};
@@ -168,7 +180,7 @@ std::string QueuePairs::connect(uint32_t queue_pair, const EndPoint* peer, const
     remote_slots[queue_pair] = {.bytes = peer->slot_bytes, .count = peer->slots};
   }
   end.peer = local_peer(end, *peer);
-  PacketPath path = path_between(local, *peer);
+  PacketPath path = path_between(local, *peer, nic_of(end).vlan);
   templates[queue_pair] = pattern_icrc.make_template(path);
   std::swap(path.source_ip, path.destination_ip);
   path.destination_qp = local.queue_pair;
@@ -187,16 +199,16 @@ std::string QueuePairs::connect(uint32_t queue_pair, const EndPoint* peer, const
 uint32_t QueuePairs::local_peer(const QueuePairEnd& end, const EndPoint& peer) const {
   const ConnectionEnds& of = connections[end.connection.value];
   const uint32_t first = end.at_source ? of.destination : of.source;
-  return first != kNone && kFirst + first + end.member == peer.queue_pair ? first + end.member : kNone;
+  return first != kNone && numbers_[first + end.member] == peer.queue_pair ? first + end.member : kNone;
 }
 
-PacketPath QueuePairs::path_between(const EndPoint& local, const EndPoint& peer) const {
+PacketPath QueuePairs::path_between(const EndPoint& local, const EndPoint& peer, std::optional<uint16_t> vlan) const {
   const bool linux_port = options_.source_port != SourcePortPolicy::kFixed;
   return {.source_mac = local.mac,
           .destination_mac = options_.neighbours == NeighbourMode::kStatic ? peer.mac : MacAddress{},
           .source_ip = local.ip,
           .destination_ip = peer.ip,
-          .vlan = nic_of(ends[local.queue_pair - kFirst]).vlan,
+          .vlan = vlan,
           .source_port = linux_port ? linux_source_port(local.queue_pair, peer.queue_pair) : options_.fixed_source_port,
           .destination_qp = peer.queue_pair,
           .time_to_live = options_.profile.hop_limit,
@@ -206,8 +218,8 @@ PacketPath QueuePairs::path_between(const EndPoint& local, const EndPoint& peer)
 
 size_t QueuePairs::bytes() const noexcept {
   constexpr size_t kEach = sizeof(Requester) + sizeof(Responder) + sizeof(HeaderTemplate) + sizeof(QueuePairEnd) +
-                           sizeof(QueuePairInbox) + sizeof(uint32_t);
-  return ends.size() * kEach + read_resources_.size() * sizeof(ReadResource);
+                           sizeof(QueuePairInbox) + 2 * sizeof(uint32_t);
+  return ends.size() * kEach + indexes_.size() * sizeof(uint32_t) + read_resources_.size() * sizeof(ReadResource);
 }
 
 }  // namespace rankwire

@@ -25,8 +25,20 @@ constexpr uint64_t kOfferStride = uint64_t{1} << 32;
 /// The bindings, by place, of a port.
 std::vector<uint32_t> lanes_of(std::span<const PortBinding> bindings, PortId port);
 
+/// `indexes`: by number, from the first on; empty: the same. `none` for numbers that there are not.
+inline uint32_t index_among(std::span<const uint32_t> indexes, uint32_t none, uint32_t number) noexcept {
+  const uint32_t i = number - QueuePairNumbers::kFirst;
+  if (indexes.empty()) [[likely]]
+    return i;
+  return i < indexes.size() ? indexes[i] : none;
+}
+
 /// Where the tables of queue pairs stand: for those that look at them for every packet, without asking where each time.
 struct QueuePairTables {
+  /// Which queue pair has the number; one not below `size` when none has.
+  uint32_t index_of(uint32_t number) const noexcept { return index_among(indexes, size, number); }
+
+  std::span<const uint32_t> indexes;
   Requester* requesters;
   Responder* responders;
   HeaderTemplate* templates;
@@ -42,12 +54,12 @@ struct QueuePairTables {
 /// pointers into the tables stay valid. No allocation after `connect`. Its transport's own, in that thread.
 class QueuePairs {
  public:
-  static constexpr uint32_t kFirst = QueuePairNumbers::kFirst;
   static constexpr uint32_t kNone = QueuePairEnd::kNone;
 
-  /// Those of the plan's Path::kWire connections whose NICs stand behind `bindings`; `options` is borrowed. The queue
-  /// pairs of a port take its lanes in turns. `offers`: messages that may be offered to be read at a time. Throws
-  /// Error(kInput) when they are more than there are numbers.
+  /// Those of the plan's Path::kWire connections whose NICs stand behind `bindings`; `options` is borrowed. Their
+  /// numbers are those that they would have if all NICs did, whoever has the others. The queue pairs of a port take its
+  /// lanes in turns. `offers`: messages that may be offered to be read at a time. Throws Error(kInput) when they are
+  /// more than there are numbers.
   QueuePairs(const RoceOptions& options, const TransportPlan& plan, std::span<const PortBinding> bindings,
              size_t offers);
   QueuePairs(const QueuePairs&) = delete;
@@ -55,7 +67,7 @@ class QueuePairs {
 
   std::vector<ConnectionEnds> connections;  ///< by connection
 
-  // By queue pair: i has the number kFirst + i.
+  // By queue pair.
   std::vector<Requester> requesters;
   std::vector<Responder> responders;
   std::vector<HeaderTemplate> templates;
@@ -65,8 +77,11 @@ class QueuePairs {
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(ends.size()); }
   QueuePairTables tables() noexcept {
-    return {requesters.data(), responders.data(), templates.data(), ends.data(), inboxes.data(), size()};
+    return {indexes_, requesters.data(), responders.data(), templates.data(), ends.data(), inboxes.data(), size()};
   }
+  uint32_t number_of(uint32_t queue_pair) const noexcept { return numbers_[queue_pair]; }
+  /// As QueuePairTables.
+  uint32_t index_of(uint32_t number) const noexcept { return index_among(indexes_, size(), number); }
   std::span<const Nic> nics() const noexcept { return nics_; }
   const ResponderOptions& responder_options() const noexcept { return responder_options_; }
   /// Whether each message of the connection travels in parts, one on each of its queue pairs.
@@ -103,17 +118,19 @@ class QueuePairs {
   size_t bytes() const noexcept;
 
  private:
-  void place_ends(const Connection& connection, const QueuePairNumbers& numbers, Side side,
-                  std::span<const PortBinding> bindings);
+  void place_ends(const Connection& connection, uint32_t number, Side side, std::span<const PortBinding> bindings);
+  void index_numbers(size_t numbers);
   void share_read_resources();
   uint64_t region_bytes(const QueuePairEnd& end) const;
   uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
-  PacketPath path_between(const EndPoint& local, const EndPoint& peer) const;
+  PacketPath path_between(const EndPoint& local, const EndPoint& peer, std::optional<uint16_t> vlan) const;
 
   const RoceOptions& options_;
   const ResponderOptions responder_options_;
   const std::vector<Nic> nics_;
   const size_t offers_;
+  std::vector<uint32_t> numbers_;             // by queue pair
+  std::vector<uint32_t> indexes_;             // QueuePairTables::indexes
   std::vector<ReadResource> read_resources_;  // profile.max_responder_reads for each that may be read from
   std::vector<uint32_t> first_resource_;      // by queue pair
 };

@@ -21,7 +21,7 @@ bool ReportForecast::may_report(const Frame& frame) const noexcept {
     case Opcode::kCongestionNotification:
       return false;
     case Opcode::kAcknowledge: {
-      const uint32_t i = bth.destination_qp.value() - QueuePairs::kFirst;
+      const uint32_t i = pairs_.index_of(bth.destination_qp.value());
       const auto syndrome = frame.head[bth_offset + sizeof(Bth)];
       return frame.head_length < bth_offset + sizeof(Bth) + sizeof(Aeth) || i >= pairs_.size() ||
              (syndrome & kSyndromeTypeMask) != kSyndromeTypeAck ||

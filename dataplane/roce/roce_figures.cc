@@ -39,7 +39,7 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         const uint32_t source = ends.source + member;
         const QueuePairEnd& end = pairs_.ends[source];
         const QueuePairCounters& counters = counters_.of[source];
-        flow.source_qp = QueuePairs::kFirst + source;
+        flow.source_qp = pairs_.number_of(source);
         flow.destination_qp = pairs_.peer_number(source);
         flow.messages = end.messages;
         flow.bytes = end.bytes;
@@ -54,7 +54,7 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
       if (ends.destination != QueuePairs::kNone) {
         const uint32_t destination = ends.destination + member;
         flow.source_qp = pairs_.peer_number(destination);
-        flow.destination_qp = QueuePairs::kFirst + destination;
+        flow.destination_qp = pairs_.number_of(destination);
         flow.marks = counters_.of[destination].marks;
         if (pairs_.ends[destination].connection == flow.connection) flow.destination_end = counters_.rdma(destination);
       }

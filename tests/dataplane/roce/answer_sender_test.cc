@@ -26,7 +26,7 @@ class AnswerSenderTest : public PartsTest {
   std::vector<std::pair<uint32_t, Opcode>> sent() {
     std::vector<std::pair<uint32_t, Opcode>> sent;
     for (const ParsedPacket& packet : take_packets(0))
-      sent.push_back({packet.destination_qp - QueuePairs::kFirst, packet.opcode});
+      sent.push_back({packet.destination_qp - QueuePairNumbers::kFirst, packet.opcode});
     return sent;
   }
 };
@@ -44,7 +44,7 @@ TEST_F(AnswerSenderTest, AReplySaysWhatHasArrivedByThen) {
   const std::vector<ParsedPacket> packets = take_packets(0);
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(packets[0].opcode, Opcode::kAcknowledge);
-  EXPECT_EQ(packets[0].destination_qp, QueuePairs::kFirst + source());
+  EXPECT_EQ(packets[0].destination_qp, QueuePairNumbers::kFirst + source());
   EXPECT_EQ(packets[0].psn, psn_add(first, 1));
   EXPECT_EQ(packets[0].msn, 2u);
   EXPECT_EQ(packets[0].syndrome, static_cast<uint8_t>(Syndrome::kAck));
@@ -62,8 +62,8 @@ TEST_F(AnswerSenderTest, WhatWasDecidedBeforeGoesFirst) {
   });
   const std::vector<ParsedPacket> packets = take_packets(0);
   ASSERT_EQ(packets.size(), 2u);
-  EXPECT_EQ(packets[0].destination_qp, QueuePairs::kFirst + source(1));
-  EXPECT_EQ(packets[1].destination_qp, QueuePairs::kFirst + source(0));
+  EXPECT_EQ(packets[0].destination_qp, QueuePairNumbers::kFirst + source(1));
+  EXPECT_EQ(packets[1].destination_qp, QueuePairNumbers::kFirst + source(0));
   EXPECT_EQ(parts_->counters.totals.naks_tx, 1u);
 }
 

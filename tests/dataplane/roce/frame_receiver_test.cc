@@ -113,7 +113,7 @@ TEST_F(FrameReceiverTest, ANumberThatNobodyHasIsCounted) {
   change_frames(1, [this](Frame& frame) {
     ParsedPacket packet = parse(frame);
     reinterpret_cast<Bth*>(frame.head + packet.bth_offset)->destination_qp =
-        Be24(QueuePairs::kFirst + parts_->pairs.size());
+        Be24(QueuePairNumbers::kFirst + parts_->pairs.size());
     frame.tail_length = 0;
     seal(frame);
   });

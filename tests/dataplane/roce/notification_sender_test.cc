@@ -42,7 +42,7 @@ TEST_F(NotificationSenderTest, AMarkIsAnsweredByOneCnp) {
   const std::vector<ParsedPacket> packets = take_packets(0);
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(packets[0].opcode, Opcode::kCongestionNotification);
-  EXPECT_EQ(packets[0].destination_qp, QueuePairs::kFirst + source());
+  EXPECT_EQ(packets[0].destination_qp, QueuePairNumbers::kFirst + source());
   const auto& ip = *reinterpret_cast<const Ipv4Header*>(packets[0].head + packets[0].ip_offset);
   EXPECT_EQ(ip.time_to_live, 17);
   EXPECT_EQ(parts_->counters.notified[destination()].sent, 1u);

@@ -51,6 +51,25 @@ TEST_F(QueuePairsTest, SourcesComeFirstAndTakeTheQueuesInTurns) {
   EXPECT_EQ(pairs.count_by_lane(3), (std::vector<uint32_t>{4, 4, 8}));
 }
 
+TEST_F(QueuePairsTest, NumbersAreTheSameWhoeverHasTheOtherNics) {
+  const QueuePairs all(options_, plan_, bindings_, 0);
+  const QueuePairs right(options_, plan_, std::span(bindings_).last(1), 0);
+  // NIC 1 has the sources of connections 2 and 3, and the destinations of 0 and 1, which come behind four sources.
+  ASSERT_EQ(right.size(), 4u);
+  const uint32_t of_all[] = {2, 3, 4, 5};
+  for (uint32_t i = 0; i < 4; ++i) {
+    const uint32_t number = QueuePairNumbers::kFirst + of_all[i];
+    EXPECT_EQ(right.number_of(i), number);
+    EXPECT_EQ(right.index_of(number), i);
+    EXPECT_EQ(right.end_point(i).queue_pair, number);
+    EXPECT_EQ(all.end_point(of_all[i]).queue_pair, number);
+    EXPECT_EQ(all.index_of(number), of_all[i]);
+  }
+  for (const uint32_t elsewhere :
+       {0u, QueuePairNumbers::kFirst, QueuePairNumbers::kFirst + 6, QueuePairNumbers::kFirst + 8, 0xFFFFFFu})
+    EXPECT_GE(right.index_of(elsewhere), right.size()) << elsewhere;
+}
+
 TEST_F(QueuePairsTest, OnlyDataIsSplit) {
   options_.queue_pairs = 2;
   const QueuePairs pairs(options_, plan_, bindings_, 0);
@@ -73,7 +92,7 @@ TEST_F(QueuePairsTest, ConnectedEndsKnowEachOther) {
   EXPECT_EQ(pairs.connect(0, peers[0], pattern_icrc), "");
   EXPECT_EQ(pairs.ends[0].link, LinkState::kOpen);
   EXPECT_EQ(pairs.ends[0].peer, 4u);
-  EXPECT_EQ(pairs.peer_number(0), QueuePairs::kFirst + 4);
+  EXPECT_EQ(pairs.peer_number(0), QueuePairNumbers::kFirst + 4);
   EXPECT_EQ(pairs.requesters[0].next_psn(), source.psn);
   EXPECT_EQ(pairs.responders[0].expected_psn(), destination.psn);
 }

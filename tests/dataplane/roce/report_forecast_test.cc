@@ -20,7 +20,7 @@ class ReportForecastTest : public PartsTest {
     reinterpret_cast<EthernetHeader*>(bytes.data())->ether_type = Be16(kEtherTypeIpv4);
     Bth& bth = *reinterpret_cast<Bth*>(&bytes[kBth]);
     bth.opcode = opcode;
-    bth.destination_qp = Be24(QueuePairs::kFirst + queue_pair);
+    bth.destination_qp = Be24(QueuePairNumbers::kFirst + queue_pair);
     bth.psn = Be24(psn);
     bytes[kBth + sizeof(Bth)] = syndrome;
     Frame frame;

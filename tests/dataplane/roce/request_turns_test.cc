@@ -30,7 +30,7 @@ class RequestTurnsTest : public PartsTest, public ::testing::WithParamInterface<
   std::string senders() {
     std::string senders;
     for (const ParsedPacket& packet : take_packets(1))
-      senders += packet.destination_qp == QueuePairs::kFirst + destination(0) ? 'A' : 'B';
+      senders += packet.destination_qp == QueuePairNumbers::kFirst + destination(0) ? 'A' : 'B';
     return senders;
   }
 };

@@ -119,8 +119,9 @@ std::set<uint16_t> source_ports(const RoceOptions& options, uint32_t messages) {
 
 TEST(RoceWire, SourcePortsFollowTheirPolicy) {
   RoceOptions options = small_options();
-  // Queue pairs 0x10 and 0x11, a's first and b's second: 0x110 = 272, and 272 >> 14 is 0.
-  EXPECT_EQ(source_ports(options, 4), std::set<uint16_t>{0xC000 | 272});
+  // Queue pairs 0x10 and 0x12, the first source and, behind two sources, the first destination: 0x120 = 288, and
+  // 288 >> 14 is 0.
+  EXPECT_EQ(source_ports(options, 4), std::set<uint16_t>{0xC000 | 288});
   options.source_port = SourcePortPolicy::kFixed;
   options.fixed_source_port = 0xD00D;
   EXPECT_EQ(source_ports(options, 4), std::set<uint16_t>{0xD00D});
