@@ -49,12 +49,15 @@ class SpscRing {
     return n;
   }
 
-  /// The oldest item, or null when there is none. Consumer only; valid until `pop`.
+  /// The oldest item, or null when there is none. Consumer only; valid until `pop` or `drop`.
   const T* front() noexcept {
     const size_t head = head_.load(std::memory_order_relaxed);
     if (cached_tail_ == head) cached_tail_ = tail_.load(std::memory_order_acquire);
     return cached_tail_ == head ? nullptr : &items_[head & mask_];
   }
+
+  /// Removes the oldest item, which `front` has shown. Consumer only.
+  void drop() noexcept { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
   /// A moment's view from either side.
   size_t size() const noexcept { return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire); }

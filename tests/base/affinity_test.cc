@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "base/error.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
@@ -26,10 +31,10 @@ TEST(PinnedThread, IsRefusedACpuThatThereIsNot) {
   EXPECT_THROW(PinnedThread(CPU_SETSIZE - 1), Error);
 }
 
-TEST(AvoidedCpu, IsLeftToOthersWhereThereIsAnother) {
+TEST(AvoidedCpus, AreLeftToOthersWhereThereIsAnother) {
   const std::vector<uint32_t> before = allowed_cpus();
   {
-    const AvoidedCpu avoided(before.front());
+    const AvoidedCpus avoided(std::vector<uint32_t>{before.front()});
     if (before.size() > 1) {
       EXPECT_EQ(allowed_cpus(), std::vector<uint32_t>(before.begin() + 1, before.end()));
       const PinnedThread pinned(before.front());
@@ -39,6 +44,18 @@ TEST(AvoidedCpu, IsLeftToOthersWhereThereIsAnother) {
     }
   }
   EXPECT_EQ(allowed_cpus(), before);
+}
+
+// Two cores with two hardware threads each, numbered as Linux numbers them, and a CPU of which nothing is known.
+TEST(OneOfEachCore, IsTheFirstOfThoseThatShareIt) {
+  const testing::TemporaryFolder sysfs;
+  for (uint32_t cpu = 0; cpu < 4; ++cpu) {
+    const std::filesystem::path folder = sysfs / "devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "thread_siblings_list") << cpu % 2 << ',' << cpu % 2 + 2 << '\n';
+  }
+  EXPECT_THAT(one_of_each_core(std::vector<uint32_t>{0, 1, 2, 3, 9}, sysfs.path()), ElementsAre(0, 1, 9));
+  EXPECT_THAT(one_of_each_core(std::vector<uint32_t>{2, 3}, sysfs.path()), ElementsAre(2, 3));
 }
 
 }  // namespace

@@ -34,6 +34,21 @@ TEST(SpscRing, TakesWhatFitsAndGivesItBackInOrder) {
   EXPECT_EQ(ring.pop(out), 0u);
 }
 
+TEST(SpscRing, WhatIsInFrontCanBeLeftOrDropped) {
+  SpscRing<int> ring(2);
+  ring.push(std::array{7, 8});
+  ASSERT_NE(ring.front(), nullptr);
+  EXPECT_EQ(*ring.front(), 7) << "as often as one looks";
+  EXPECT_EQ(*ring.front(), 7);
+  ring.drop();
+  EXPECT_EQ(*ring.front(), 8);
+  EXPECT_EQ(ring.push(std::array{9}), 1u) << "what was dropped has left room";
+  ring.drop();
+  EXPECT_EQ(*ring.front(), 9);
+  ring.drop();
+  EXPECT_EQ(ring.front(), nullptr);
+}
+
 TEST(SpscRing, CarriesEverythingBetweenTwoThreadsInOrder) {
   constexpr uint64_t kItems = 200'000;
   SpscRing<uint64_t> ring(64);
