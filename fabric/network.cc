@@ -176,12 +176,13 @@ Route local_route(const Connection& connection, uint32_t first_local) {
           .framing = {}};
 }
 
-Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency) {
+Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency,
+                      const std::function<bool(ConnectionId)>& wanted) {
   Network network;
   network.connections.emplace();
   add_local_links(network, plan.ranks, bandwidth, latency);
   for (const Connection& c : plan.connections) {
-    if (c.path != Path::kLocal) continue;
+    if (c.path != Path::kLocal || (wanted && !wanted(c.id))) continue;
     network.routes.push_back(local_route(c, 0));
     network.connections->push_back(c.id);
   }

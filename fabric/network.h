@@ -1,6 +1,7 @@
 // The network between the ranks as plain data: links, the route of every connection, and what framing costs. No time.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -109,8 +110,9 @@ Framing framing_of(const Nic& nic, Framing framing);
 void add_local_links(Network& network, uint32_t ranks, Bandwidth bandwidth, Duration latency);
 /// A local connection's route over links that begin at `first_local`.
 Route local_route(const Connection& connection, uint32_t first_local);
-/// The local interconnect alone, with routes for the plan's local connections.
-Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency);
+/// The local interconnect alone, with routes for the plan's local connections, or those of them that are `wanted`.
+Network local_network(const TransportPlan& plan, Bandwidth bandwidth, Duration latency,
+                      const std::function<bool(ConnectionId)>& wanted = nullptr);
 
 /// Links: an up and a down link a port, then the local ones.
 Network star_network(const StarOptions& options, const TransportPlan& plan);

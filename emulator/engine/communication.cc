@@ -5,10 +5,11 @@
 namespace rankwire {
 
 Communication::Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options,
-                             TimerQueue& timers, RecordSink& sink)
+                             const Shard& shard, TimerQueue& timers, RecordSink& sink)
     : plan_(plan),
       on_failure_(options.on_failure),
       payload_keys_(options.payload_keys),
+      shard_(shard),
       sink_(sink),
       locator_(workload, plan),
       arrivals_(plan),
@@ -64,16 +65,25 @@ void Communication::on_received(const Event& event) noexcept {
 }
 
 void Communication::on_failed(const Event& event, Time now) noexcept {
-  ++counters_.failed;
-  failures_.keep(event);
-  if (!event.at_source) return;
   const MessagePlace place = locator_.place_of(event);
-  record(event, place, event.sent.posted, Time::never());
-  add_causes(event, place);
-  if (on_failure_ == OnFailure::kStop) return;
-  end_send(place, now);
+  if (shard_.has(event.at_source ? place.connection.source : place.connection.destination)) {
+    ++counters_.failed;
+    failures_.keep(event);
+  }
+  if (event.at_source) give_up(event, place, now);
+}
+
+void Communication::give_up(const Event& event, const MessagePlace& place, Time now) noexcept {
+  const bool goes_on = on_failure_ == OnFailure::kContinue;
+  if (shard_.has(place.connection.source)) {
+    record(event, place, event.sent.posted, Time::never());
+    add_causes(event, place);
+    if (goes_on) end_send(place, now);
+  }
   // The receiver may never hear of the message: it must not wait for it either.
-  if (arrivals_.abandon(event.connection, place.index, place.iteration)) end_receive(place, now);
+  if (goes_on && shard_.has(place.connection.destination) &&
+      arrivals_.abandon(event.connection, place.index, place.iteration))
+    end_receive(place, now);
 }
 
 void Communication::end_send(const MessagePlace& place, Time at) noexcept {

@@ -18,6 +18,7 @@
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
 #include "emulator/engine/running_operations.h"
+#include "emulator/engine/shard.h"
 #include "emulator/engine/tie_watch.h"
 #include "emulator/workload/workload.h"
 
@@ -43,6 +44,12 @@ struct CommunicationCounters {
   uint64_t duplicated = 0;      ///< delivered more than once
   uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
   Bytes bytes_delivered;        ///< payload of data messages
+
+  CommunicationCounters& operator+=(const CommunicationCounters& other) {
+    posted += other.posted, sent += other.sent, delivered += other.delivered, failed += other.failed;
+    duplicated += other.duplicated, payload_errors += other.payload_errors, bytes_delivered += other.bytes_delivered;
+    return *this;
+  }
 };
 
 /// Composed of parts: RunningOperations has what starts and what is sent; of an event MessageLocator says whose message
@@ -50,9 +57,9 @@ struct CommunicationCounters {
 /// told of a run. Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
 class Communication {
  public:
-  /// Workload, plan, timers and sink outlive it. Reduces in progress are entered into `timers`.
-  Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options, TimerQueue& timers,
-                RecordSink& sink);
+  /// All but the options outlive it. Reduces in progress are entered into `timers`.
+  Communication(const Workload& workload, const Plan& plan, const CommunicationOptions& options, const Shard& shard,
+                TimerQueue& timers, RecordSink& sink);
   Communication(const Communication&) = delete;
   Communication& operator=(const Communication&) = delete;
 
@@ -61,6 +68,7 @@ class Communication {
     operations_.start(rank, node, iteration, now);
   }
   void reduced(uint32_t slot, uint32_t step, Time at) noexcept { operations_.complete(slot, step, at); }
+  /// Of a message that its source gives up both shards are to hear, that of the source and that of the destination.
   void handle(Time now, const Event& event) noexcept;
 
   /// Messages to be posted, oldest first.
@@ -98,6 +106,7 @@ class Communication {
   void on_sent(const Event& event) noexcept;
   void on_received(const Event& event) noexcept;
   void on_failed(const Event& event, Time now) noexcept;
+  void give_up(const Event& event, const MessagePlace& place, Time now) noexcept;
   void end_send(const MessagePlace& place, Time at) noexcept;
   void end_receive(const MessagePlace& place, Time at) noexcept;
   void compare_payload(const Event& event, const MessagePlace& place) noexcept;
@@ -107,6 +116,7 @@ class Communication {
   const Plan& plan_;
   const OnFailure on_failure_;
   const PayloadKeys payload_keys_;
+  const Shard& shard_;
   RecordSink& sink_;
   MessageLocator locator_;
   MessageArrivals arrivals_;

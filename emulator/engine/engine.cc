@@ -14,37 +14,48 @@ Time bounded_end(Time start, Duration takes) {
   return takes < kLatest - start ? start + takes : kLatest;
 }
 
+uint32_t ranks_in(const Workload& workload, const Shard& shard) {
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < workload.ranks.size(); ++r) count += shard.has(RankId(r));
+  return count;
+}
+
 }  // namespace
 
 Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& options, RecordSink& sink)
     : workload_(workload),
       options_(options),
       sink_(sink),
-      communication_(workload, plan, options.messages, timers_, sink),
+      communication_(workload, plan, options.messages, options_.shard, timers_, sink),
+      place_(workload.ranks.size()),
       touched_(workload.ranks.size()),
-      gate_(static_cast<uint32_t>(workload.ranks.size()), options.iterations) {
+      gate_(ranks_in(workload, options.shard), options.iterations, options.shard.iterations(), options.shard.number()) {
   if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
-  size_t timers = workload.ranks.size() * (size_t{options.compute} + options.host);
-  for (const uint32_t steps : plan.slot_steps) timers += steps;
-  timers_.reserve(timers);
-  ranks_.reserve(workload.ranks.size());
+  ranks_.reserve(ranks_in(workload, options.shard));
   for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
+    if (!options.shard.has(RankId(r))) continue;
     const RankTrace& trace = workload.ranks[r];
     std::unique_ptr<NodeSource> source = make_source(workload, RankId(r));
     const size_t expected = source->expected_at_once();
-    ranks_.push_back({.source = std::move(source),
+    place_[r] = static_cast<uint32_t>(ranks_.size());
+    ranks_.push_back({.id = RankId(r),
+                      .source = std::move(source),
                       .places = NodePlaces(options.compute, options.host, expected),
                       .collectives = CollectiveOrder(trace, trace.aggregates ? 0 : options.communication)});
     touch(RankId(r));
   }
+  size_t timers = ranks_.size() * (size_t{options.compute} + options.host);
+  for (const uint32_t steps : plan.slot_steps) timers += steps;
+  timers_.reserve(timers);
 }
 
 void Engine::touch(RankId id) noexcept {
-  if (!ranks_[id.value].finished) touched_.push(id);
+  if (!at(id).finished) touched_.push(id);
 }
 
 void Engine::advance(Time now) noexcept {
   communication_.begin_round();
+  if (gate_.has_others() && gate_.look()) begin_iterations();
   settle(now);  // what messages have made ready
   // What follows a compute starts when that ended, not when a late loop noticed, or lateness adds up along a chain.
   while (timers_.next() <= now) {
@@ -57,7 +68,7 @@ void Engine::advance(Time now) noexcept {
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
-  const NodePlaces::Running ended = ranks_[timer.owner].places.leave(timer.place);
+  const NodePlaces::Running ended = at(RankId(timer.owner)).places.leave(timer.place);
   complete(RankId(timer.owner), ended.node, ended.start, timer.at);
 }
 
@@ -76,12 +87,12 @@ void Engine::visit(RankId id, Time now) noexcept {
   start_timed(id, PlaceKind::kHost, now);
   start_collectives(id, now);
   collect_finished();
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   if (!rank.finished && !rank.awaits_iteration && rank.source->finished()) end_iteration(id);
 }
 
 void Engine::take_ready(RankId id, Time now) noexcept {
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   for (uint32_t n = rank.source->next(); n != NodeSource::kNone; n = rank.source->next()) {
     const Node& node = rank.source->lookup(n);
     switch (node.kind) {
@@ -108,7 +119,7 @@ void Engine::take_ready(RankId id, Time now) noexcept {
 }
 
 void Engine::start_timed(RankId id, PlaceKind kind, Time now) noexcept {
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   for (uint32_t n = rank.places.next(kind); n != NodePlaces::kNone; n = rank.places.next(kind)) {
     const Time end = end_of(id, n, now);
     if (end == now) {
@@ -121,7 +132,7 @@ void Engine::start_timed(RankId id, PlaceKind kind, Time now) noexcept {
 }
 
 Time Engine::end_of(RankId id, uint32_t n, Time start) noexcept {
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   const Node& node = rank.source->lookup(n);
   const Time end = bounded_end(start, node.duration);
   rank.times.add(node.timed_by, end - start);
@@ -132,7 +143,7 @@ Time Engine::end_of(RankId id, uint32_t n, Time start) noexcept {
 }
 
 void Engine::start_collectives(RankId id, Time now) noexcept {
-  CollectiveOrder& collectives = ranks_[id.value].collectives;
+  CollectiveOrder& collectives = at(id).collectives;
   for (uint32_t n = collectives.begin(); n != CollectiveOrder::kNone; n = collectives.begin()) {
     start_communication(id, n, now);
     collect_finished();
@@ -140,7 +151,7 @@ void Engine::start_collectives(RankId id, Time now) noexcept {
 }
 
 void Engine::start_communication(RankId id, uint32_t node, Time now) noexcept {
-  const uint32_t iteration = ranks_[id.value].iteration;
+  const uint32_t iteration = at(id).iteration;
   if (timed_) {
     timed_->start(id, node, iteration, now);
   } else {
@@ -157,14 +168,14 @@ void Engine::collect_finished() noexcept {
 }
 
 void Engine::end_operation(const FinishedOperation& operation) noexcept {
-  Rank& rank = ranks_[operation.rank.value];
+  Rank& rank = at(operation.rank);
   rank.collectives.end(operation.node);
   communication_.record_causes(operation, rank.source->place(operation.node), rank.iteration);
   complete(operation.rank, operation.node, operation.start, operation.end);
 }
 
 void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   rank.last_end = std::max(rank.last_end, end);
   const uint32_t place = rank.source->place(node);
   rank.source->complete(node);
@@ -175,22 +186,25 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 }
 
 void Engine::end_iteration(RankId id) noexcept {
-  Rank& rank = ranks_[id.value];
+  Rank& rank = at(id);
   if (!timed_) communication_.end_iteration(id, rank.iteration);
-  const bool last = gate_.end(rank.iteration++);
+  const bool others_may = gate_.end(rank.iteration++);
   rank.finished = rank.iteration == options_.iterations;
   rank.awaits_iteration = !rank.finished;
-  begin_iteration(id);
-  for (uint32_t r = 0; last && r < ranks_.size(); ++r) begin_iteration(RankId(r));
+  begin_iteration(rank);
+  if (others_may) begin_iterations();
 }
 
-void Engine::begin_iteration(RankId id) noexcept {
-  Rank& rank = ranks_[id.value];
+void Engine::begin_iteration(Rank& rank) noexcept {
   if (!rank.awaits_iteration || !gate_.open(rank.iteration)) return;
   rank.awaits_iteration = false;
   rank.source->reset();
   rank.collectives.reset();
-  touch(id);
+  touch(rank.id);
+}
+
+void Engine::begin_iterations() noexcept {
+  for (Rank& rank : ranks_) begin_iteration(rank);
 }
 
 void Engine::handle(Time now, std::span<const Event> events) noexcept {
@@ -206,8 +220,8 @@ std::string Engine::failure_text() const {
 }
 
 std::vector<Duration> Engine::rank_times() const {
-  std::vector<Duration> times;
-  for (const Rank& rank : ranks_) times.push_back(rank.last_end - Time());
+  std::vector<Duration> times(place_.size());
+  for (const Rank& rank : ranks_) times[rank.id.value] = rank.last_end - Time();
   return times;
 }
 
@@ -227,20 +241,21 @@ std::string Engine::describe_waiting(const Waiting& w) const {
 
 std::vector<std::string> Engine::idle_reasons() const {
   std::vector<std::string> lines;
-  for (uint32_t r = 0; r < ranks_.size(); ++r) {
-    const std::vector<Node>& nodes = workload_.ranks[r].nodes;
-    for (const auto [node, behind] : ranks_[r].collectives.held_back()) {
+  for (const Rank& rank : ranks_) {
+    const std::vector<Node>& nodes = workload_.ranks[rank.id.value].nodes;
+    for (const auto [node, behind] : rank.collectives.held_back()) {
       const std::string why =
           behind == CollectiveOrder::kNone
               ? "concurrency.communication is reached"
               : fmt::format("'{}' of the same group comes first and is not ready", nodes[behind].name);
-      lines.push_back(fmt::format("rank {} holds '{}' (node {}) back: {}", r, nodes[node].name, nodes[node].id, why));
+      lines.push_back(
+          fmt::format("rank {} holds '{}' (node {}) back: {}", rank.id.value, nodes[node].name, nodes[node].id, why));
     }
   }
-  for (uint32_t r = 0; r < ranks_.size(); ++r) {
-    if (!ranks_[r].awaits_iteration) continue;
-    lines.push_back(fmt::format("rank {} waits to begin iteration {}: not all ranks have ended iteration {}", r,
-                                ranks_[r].iteration, gate_.ended_by_all()));
+  for (const Rank& rank : ranks_) {
+    if (!rank.awaits_iteration) continue;
+    lines.push_back(fmt::format("rank {} waits to begin iteration {}: not all ranks have ended iteration {}",
+                                rank.id.value, rank.iteration, gate_.ended_by_all()));
   }
   return lines;
 }

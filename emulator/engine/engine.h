@@ -22,6 +22,7 @@
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/shard.h"
 #include "emulator/engine/timed_operations.h"
 #include "emulator/workload/node_source.h"
 #include "emulator/workload/workload.h"
@@ -37,10 +38,12 @@ struct EngineOptions {
   CommunicationOptions messages;
   /// Not null: operations take these times and send nothing; the plan is empty. Outlives the engine.
   const CommunicationTimes* times = nullptr;
+  Shard shard;  ///< the ranks that this engine has
 };
 
-/// One shard: all ranks of one worker, used by its thread alone. After construction nothing allocates and nothing
-/// throws; traces that stay in their files are read on, and take memory for that.
+/// One shard: all ranks of one worker, used by its thread alone. What others send to its ranks, and what becomes of
+/// messages that its ranks send, it is told by events alone. After construction nothing allocates and nothing throws;
+/// traces that stay in their files are read on, and take memory for that.
 ///
 /// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
 /// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
@@ -63,6 +66,7 @@ class Engine {
 
   /// The end of the earliest compute or reduce in progress.
   Time next_event() const noexcept { return timers_.next(); }
+  /// All ranks of the shard have finished.
   bool finished() const noexcept { return gate_.finished(); }
   /// A message failed, and the run is to end with it, or a trace cannot be read on.
   bool must_stop() const noexcept {
@@ -75,10 +79,10 @@ class Engine {
   /// Any thread may ask.
   uint64_t nodes_completed() const noexcept { return nodes_completed_.load(std::memory_order_relaxed); }
   const Communication& communication() const noexcept { return communication_; }
-  /// By rank: the end of its last node so far.
+  /// By rank of the run: the end of its last node so far; 0 for ranks of other shards.
   std::vector<Duration> rank_times() const;
-  /// Of the nodes of a rank that have begun.
-  const ComputeTimes& compute_times(RankId rank) const noexcept { return ranks_[rank.value].times; }
+  /// Of the nodes of a rank of the shard that have begun.
+  const ComputeTimes& compute_times(RankId rank) const noexcept { return ranks_[place_[rank.value]].times; }
   /// What keeps ranks from going on, a line each, at most `most`: messages awaited (with the transport's own words from
   /// `describe`), collectives not yet begun by a member, and ranks that wait for the iteration to end.
   template <class Describe>
@@ -86,6 +90,7 @@ class Engine {
 
  private:
   struct Rank {
+    RankId id;
     std::unique_ptr<NodeSource> source;
     NodePlaces places;
     CollectiveOrder collectives;
@@ -95,6 +100,7 @@ class Engine {
     ComputeTimes times;
   };
 
+  Rank& at(RankId rank) noexcept { return ranks_[place_[rank.value]]; }
   void touch(RankId rank) noexcept;
   void expire(const TimerQueue::Timer& timer) noexcept;
   void settle(Time now) noexcept;
@@ -106,7 +112,8 @@ class Engine {
   void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
   void collect_finished() noexcept;
   void end_iteration(RankId rank) noexcept;
-  void begin_iteration(RankId rank) noexcept;
+  void begin_iteration(Rank& rank) noexcept;
+  void begin_iterations() noexcept;
   void start_communication(RankId rank, uint32_t node, Time now) noexcept;
   void end_operation(const FinishedOperation& operation) noexcept;
   std::string describe_waiting(const Waiting& waiting) const;
@@ -118,7 +125,8 @@ class Engine {
   TimerQueue timers_;
   Communication communication_;
   std::optional<TimedOperations> timed_;  // instead of communication_
-  std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_;               // of the shard, ascending
+  std::vector<uint32_t> place_;           // by rank of the run: where in ranks_; meaningless for those of other shards
   RankQueue touched_;
   IterationGate gate_;
   bool cannot_read_ = false;

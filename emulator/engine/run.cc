@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
+#include <utility>
 
+#include "base/error.h"
 #include "base/run_ahead.h"
 #include "emulator/engine/watchdog.h"
 
@@ -57,6 +60,86 @@ Time next_event(std::span<Device* const> devices, Transport& transport, Time lim
   return next;
 }
 
+/// The loop of one worker.
+class Loop {
+ public:
+  Loop(const Worker& worker, std::span<Device* const> devices, uint32_t number, RunTeam& team,
+       WorkerTime& time) noexcept
+      : engine_(*worker.engine),
+        transport_(*worker.transport),
+        devices_(devices),
+        number_(number),
+        team_(team),
+        time_(time) {}
+
+  /// Until all workers have finished, or one of them has ended the run.
+  void run(Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
+    Time now = clock.now();
+    const Time deadline = Time() + options.deadline;
+    Watchdog watchdog(engine_, transport_, options.stall_timeout, now);
+    bool moved = false;  // at the time `now`, which several turns may share
+    while (!all_finished() && !team_.ended()) {
+      // First, since connections of which the set-up was interrupted would fail.
+      if (interrupted.load(std::memory_order_relaxed)) {
+        team_.end(Verdict::kInterrupted, "stopped by a signal");
+        break;
+      }
+      moved |= turn(engine_, transport_, devices_, events_, now, !clock.runs_by_itself());
+      if (engine_.must_stop()) {
+        team_.end(Verdict::kFailed, engine_.failure_text());
+        break;
+      }
+      if (all_finished()) break;
+
+      const uint64_t before_ahead = transport_.activity();
+      const Time next = next_event(devices_, transport_, engine_.next_event(), now, clock);
+      moved |= transport_.activity() != before_ahead;
+      if (!goes_on(watchdog, now, next, deadline, clock)) break;
+      clock.idle_until(std::min(next, deadline));
+      const Time before = std::exchange(now, clock.now());
+      if (now == before) continue;
+      if (clock.runs_by_itself()) time_.turns.add(now - before);
+      if (std::exchange(moved, false)) time_.busy += now - before;
+    }
+    time_.total = now - Time();
+  }
+
+ private:
+  bool all_finished() noexcept {
+    if (!engine_.finished()) return false;
+    if (!std::exchange(told_, true)) team_.finish(number_);
+    return team_.finished();
+  }
+
+  /// Ends the run when nothing moves any more or time is up, and returns whether it goes on.
+  bool goes_on(Watchdog& watchdog, Time now, Time next, Time deadline, const Clock& clock) {
+    if (next == Time::never() && !clock.runs_by_itself()) {
+      team_.end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
+      return false;
+    }
+    const bool stands_still = watchdog.stands_still(now);
+    team_.note_progress(number_, watchdog.last_progress());
+    if (stands_still && now - team_.last_progress() > watchdog.timeout()) {
+      team_.end(Verdict::kStalled, fmt::format("no progress for {:g} s", (now - team_.last_progress()).ps / 1e12));
+      return false;
+    }
+    if (now >= deadline) {
+      team_.end(Verdict::kFailed, fmt::format("deadline of {:g} s passed", (deadline - Time()).ps / 1e12));
+      return false;
+    }
+    return true;
+  }
+
+  Engine& engine_;
+  Transport& transport_;
+  const std::span<Device* const> devices_;
+  const uint32_t number_;
+  RunTeam& team_;
+  WorkerTime& time_;
+  std::array<Event, 64> events_;
+  bool told_ = false;  // the team, that all ranks have finished
+};
+
 }  // namespace
 
 const char* to_string(Verdict verdict) {
@@ -88,46 +171,77 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
   return transport.not_ready();
 }
 
+Crew::Crew(std::vector<Worker> workers)
+    : workers_(std::move(workers)),
+      team_(static_cast<uint32_t>(workers_.size())),
+      times_(workers_.size()),
+      errors_(workers_.size()) {
+  try {
+    for (uint32_t i = 1; i < workers_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    const size_t missing = threads_.size() + 1;
+    leave();
+    fail_run("no thread for worker {} of {}: {}", missing, workers_.size(), error.what());
+  }
+  while (entered_.load(std::memory_order_acquire) < threads_.size()) std::this_thread::yield();
+  for (const std::exception_ptr& error : errors_) {
+    if (!error) continue;
+    leave();
+    std::rethrow_exception(error);
+  }
+}
+
+Crew::~Crew() {
+  leave();
+}
+
+void Crew::leave() noexcept {
+  order_.store(Order::kLeave, std::memory_order_release);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Crew::work(uint32_t number) noexcept {
+  std::shared_ptr<void> entered;
+  try {
+    if (workers_[number].enter) entered = workers_[number].enter();
+  } catch (...) {
+    errors_[number] = std::current_exception();
+  }
+  entered_.fetch_add(1, std::memory_order_release);
+  Order order = Order::kWait;
+  while ((order = order_.load(std::memory_order_acquire)) == Order::kWait) std::this_thread::yield();
+  if (order == Order::kRun)
+    Loop(workers_[number], {}, number, team_, times_[number]).run(*told_.clock, told_.options, *told_.interrupted);
+}
+
+RunResult Crew::run(std::span<Device* const> devices, const std::function<std::string(ConnectionId)>& describe,
+                    Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
+  const Worker& first = workers_.front();
+  std::shared_ptr<void> entered;
+  if (first.enter) entered = first.enter();
+  told_ = {&clock, options, &interrupted};
+  order_.store(Order::kRun, std::memory_order_release);
+  Loop(first, devices, 0, team_, times_.front()).run(clock, options, interrupted);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  entered.reset();
+  RunResult result{.verdict = team_.verdict(), .reason = team_.reason(), .waiting = {}, .total = {}, .workers = {}};
+  for (const WorkerTime& time : times_) result.total = std::max(result.total, time.total);
+  result.workers = std::move(times_);
+  for (const Worker& worker : workers_) {
+    if (result.verdict == Verdict::kOk || result.waiting.size() >= kReportedWaits) break;
+    for (std::string& line : worker.engine->stall_report(kReportedWaits - result.waiting.size(), describe))
+      result.waiting.push_back(std::move(line));
+  }
+  return result;
+}
+
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted) {
-  RunResult result;
-  std::array<Event, 64> events;
-  Time now = clock.now();
-  const Time deadline = Time() + options.deadline;
-  Watchdog watchdog(engine, transport, options.stall_timeout, now);
-  bool moved = false;  // at the time `now`, which several turns may share
-  const auto end = [&](Verdict verdict, std::string reason) {
-    result.verdict = verdict, result.reason = std::move(reason), result.total = now - Time();
-    result.waiting = engine.stall_report(kReportedWaits, [&](ConnectionId c) { return transport.describe(c); });
-    return result;
-  };
-  while (!engine.finished()) {
-    // First, since connections of which the set-up was interrupted would fail.
-    if (interrupted.load(std::memory_order_relaxed)) return end(Verdict::kInterrupted, "stopped by a signal");
-    moved |= turn(engine, transport, devices, events, now, !clock.runs_by_itself());
-    if (engine.must_stop()) return end(Verdict::kFailed, engine.failure_text());
-    if (engine.finished()) break;
-
-    const uint64_t before_ahead = transport.activity();
-    const Time next = next_event(devices, transport, engine.next_event(), now, clock);
-    moved |= transport.activity() != before_ahead;
-    if (next == Time::never() && !clock.runs_by_itself()) {
-      return end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
-    }
-    if (watchdog.stands_still(now)) {
-      return end(Verdict::kStalled, fmt::format("no progress for {:g} s", watchdog.since_progress(now).ps / 1e12));
-    }
-    if (now >= deadline) {
-      return end(Verdict::kFailed, fmt::format("deadline of {:g} s passed", options.deadline.ps / 1e12));
-    }
-    clock.idle_until(std::min(next, deadline));
-    const Time before = std::exchange(now, clock.now());
-    if (now == before) continue;
-    if (clock.runs_by_itself()) result.turns.add(now - before);
-    if (std::exchange(moved, false)) result.busy += now - before;
-  }
-  result.total = now - Time();
-  return result;
+  Crew crew({{.engine = &engine, .transport = &transport}});
+  return crew.run(
+      devices, [&](ConnectionId connection) { return transport.describe(connection); }, clock, options, interrupted);
 }
 
 }  // namespace rankwire

@@ -1,9 +1,14 @@
-// The one loop that emulated, twin and reference runs share.
+// The one loop that emulated, twin and reference runs share, and the threads that run it.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -11,6 +16,7 @@
 #include "base/histogram.h"
 #include "base/transport.h"
 #include "emulator/engine/engine.h"
+#include "emulator/engine/team.h"
 
 namespace rankwire {
 
@@ -19,16 +25,18 @@ struct RunOptions {
   Duration stall_timeout = seconds(5);  ///< without any progress while nothing computes
 };
 
-enum class Verdict : uint8_t { kOk, kFailed, kStalled, kInterrupted };
-
-const char* to_string(Verdict verdict);
+/// How one worker spent a run.
+struct WorkerTime {
+  Duration busy, total;  ///< run time in which a turn of the loop did something, and all of it
+  Histogram turns;       ///< how long turns of the loop took, in real time; in virtual time empty
+};
 
 struct RunResult {
   Verdict verdict = Verdict::kOk;
   std::string reason;                ///< empty when ok
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
-  Duration busy, total;              ///< run time in which a turn of the loop did something, and all of it
-  Histogram turns;                   ///< how long turns of the loop took, in real time; in virtual time empty
+  Duration total;                    ///< run time
+  std::vector<WorkerTime> workers;
 };
 
 /// Polls the connected transport until every connection is ready or has failed, `deadline` has passed, or `interrupted`
@@ -37,8 +45,55 @@ struct RunResult {
 std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
                                       Duration deadline, const std::atomic<bool>& interrupted);
 
-/// Drives the engine over the transport until every rank has finished, something failed, nothing moves any more, the
-/// deadline has passed, or `interrupted` becomes true (set by a signal handler). `devices` share the loop's core.
+/// What one thread drives: a shard of the ranks, and the transport that takes their messages. Borrowed.
+struct Worker {
+  Engine* engine = nullptr;
+  Transport* transport = nullptr;
+  /// Called in the worker's thread before the run; what it returns is destroyed there after the run. May throw Error.
+  std::function<std::shared_ptr<void>()> enter = nullptr;
+};
+
+/// The threads of a run's workers: that of the first is the caller's, which enters with `run`; the others are made, and
+/// wait for that. With several workers time is real.
+class Crew {
+ public:
+  /// Returns when those have entered. Throws what an `enter` has thrown, and Error(kRun) when there are no threads.
+  explicit Crew(std::vector<Worker> workers);
+  /// Ends threads that have never run.
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  /// Each worker drives its engine over its transport until all ranks of all workers have finished, something failed,
+  /// nothing moves any more, the deadline has passed, or `interrupted` becomes true (set by a signal handler). Once.
+  /// `devices` share the first worker's core. `describe` is asked, when no worker runs any more, for the state of a
+  /// connection. Throws what the first worker's `enter` throws.
+  RunResult run(std::span<Device* const> devices, const std::function<std::string(ConnectionId)>& describe,
+                Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted);
+
+ private:
+  enum class Order : uint8_t { kWait, kRun, kLeave };
+  /// What `run` was told.
+  struct Told {
+    Clock* clock = nullptr;
+    RunOptions options;
+    const std::atomic<bool>* interrupted = nullptr;
+  };
+
+  void work(uint32_t number) noexcept;
+  void leave() noexcept;
+
+  const std::vector<Worker> workers_;
+  RunTeam team_;
+  std::vector<WorkerTime> times_;
+  std::vector<std::exception_ptr> errors_;  // of `enter`, by worker
+  std::atomic<uint32_t> entered_{0};
+  std::atomic<Order> order_{Order::kWait};
+  Told told_;
+  std::vector<std::thread> threads_;
+};
+
+/// A run with one worker, whose core `devices` share.
 RunResult run(Engine& engine, Transport& transport, std::span<Device* const> devices, Clock& clock,
               const RunOptions& options, const std::atomic<bool>& interrupted);
 

@@ -7,9 +7,9 @@
 
 namespace rankwire {
 
-/// A run stands still when for longer than `timeout` nothing has computed, no node and no message has been completed,
-/// and nothing has arrived. A long message that is on its way is progress; frames that are sent and never arrive are
-/// not. Used by the run loop's thread alone; engine and transport outlive it.
+/// A worker stands still when for longer than `timeout` nothing has computed, no node and no message has been
+/// completed, and nothing has arrived. A long message that is on its way is progress; frames that are sent and never
+/// arrive are not. Used by the worker's thread alone; engine and transport outlive it.
 class Watchdog {
  public:
   Watchdog(const Engine& engine, const Transport& transport, Duration timeout, Time now)
@@ -27,7 +27,8 @@ class Watchdog {
     if (now - last_look_ > Duration(timeout_.ps / 8)) look(now);
     return now - last_progress_ > timeout_;
   }
-  Duration since_progress(Time now) const noexcept { return now - last_progress_; }
+  Time last_progress() const noexcept { return last_progress_; }
+  Duration timeout() const noexcept { return timeout_; }
 
  private:
   void look(Time now) noexcept {

@@ -1,9 +1,13 @@
-// Several kinds of ports in one run, each with a transport of its own.
+// Several transports as one.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,25 +21,29 @@ enum class ConnectTime : uint8_t {
   kLong,  ///< it may block for seconds, in which the other transports must answer their neighbours
 };
 
-/// Routes each message by the port that its source's NIC stands behind, and puts together what the transports at its
-/// two ends know of a connection. Each transport knows the whole plan, and has the ends of NICs behind its own ports.
-/// Owns them. One thread; a `connect` that takes long runs on a thread of its own until it returns, and that transport
-/// is left alone meanwhile: `poll` moves the others, `ready` is false, and `not_ready` waits for it.
+/// Gives each message to the transport of its source, and puts together what the transports at its two ends know of a
+/// connection. Each transport knows the whole plan, and has the ends of NICs behind its own ports. Owns them. One
+/// thread; a `connect` that takes long runs on a thread of its own until it returns, and that transport is left alone
+/// meanwhile: `poll` moves the others, `ready` is false, and `not_ready` waits for it.
 ///
-/// Errors: prepare throws kInput for a NIC behind a port that no transport has. What a long `connect` throws,
-/// `not_ready` throws.
-class PortTransports final : public Transport {
+/// Errors: what a long `connect` throws, `not_ready` throws.
+class TransportGroup final : public Transport {
  public:
   struct Part {
     std::unique_ptr<Transport> transport;
-    std::vector<PortId> ports;
     ConnectTime connect = ConnectTime::kShort;
   };
+  /// The parts that have a connection's ends.
+  struct Route {
+    uint32_t source = 0, destination = 0;
+  };
+  /// Of every connection, in order. Called by `prepare`.
+  using Routing = std::function<std::vector<Route>(const TransportPlan&)>;
 
-  explicit PortTransports(std::vector<Part> parts);
-  ~PortTransports() override;
-  PortTransports(const PortTransports&) = delete;
-  PortTransports& operator=(const PortTransports&) = delete;
+  TransportGroup(std::vector<Part> parts, Routing routing);
+  ~TransportGroup() override;
+  TransportGroup(const TransportGroup&) = delete;
+  TransportGroup& operator=(const TransportGroup&) = delete;
 
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
   std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override;
@@ -72,12 +80,6 @@ class PortTransports final : public Transport {
     std::atomic<bool> done_{false};
     std::thread thread_;
   };
-  /// The parts that have a connection's ends.
-  struct Route {
-    uint32_t source = 0, destination = 0;
-  };
-
-  uint32_t part_of(NicId nic) const;
   /// Events of all parts: `poll(transport, room)` tells how many one has.
   template <class Poll>
   size_t poll_parts(std::span<Event> events, Poll poll) noexcept;
@@ -85,9 +87,13 @@ class PortTransports final : public Transport {
 
   std::vector<Part> parts_;
   std::vector<std::unique_ptr<LongConnect>> connects_;  // by part; null: its connect is short
-  TransportPlan plan_;
+  const Routing routing_;
   std::vector<Route> routes_;  // by connection
   size_t first_ = 0;           // the part that is polled first
 };
+
+/// Each connection's ends are with the part whose ports, given by part, its NICs stand behind. Throws Error(kInput),
+/// when it is called, for a NIC behind a port that no part has.
+TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports);
 
 }  // namespace rankwire

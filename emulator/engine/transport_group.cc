@@ -1,4 +1,4 @@
-#include "emulator/engine/port_transports.h"
+#include "emulator/engine/transport_group.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace rankwire {
 
-PortTransports::LongConnect::LongConnect(Transport& transport, std::vector<EndPoint> remote)
+TransportGroup::LongConnect::LongConnect(Transport& transport, std::vector<EndPoint> remote)
     : thread_([this, &transport, ends = std::move(remote)] {
         try {
           failures_ = transport.connect(ends);
@@ -18,34 +18,25 @@ PortTransports::LongConnect::LongConnect(Transport& transport, std::vector<EndPo
         done_.store(true, std::memory_order_release);
       }) {}
 
-void PortTransports::LongConnect::wait() noexcept {
+void TransportGroup::LongConnect::wait() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
-const std::vector<ConnectFailure>& PortTransports::LongConnect::failures() {
+const std::vector<ConnectFailure>& TransportGroup::LongConnect::failures() {
   wait();
   if (error_) std::rethrow_exception(error_);
   return failures_;
 }
 
-PortTransports::PortTransports(std::vector<Part> parts) : parts_(std::move(parts)), connects_(parts_.size()) {}
+TransportGroup::TransportGroup(std::vector<Part> parts, Routing routing)
+    : parts_(std::move(parts)), connects_(parts_.size()), routing_(std::move(routing)) {}
 
-PortTransports::~PortTransports() {
+TransportGroup::~TransportGroup() {
   close();
 }
 
-uint32_t PortTransports::part_of(NicId nic) const {
-  const PortId port = plan_.nics[nic.value].port;
-  for (uint32_t i = 0; i < parts_.size(); ++i) {
-    if (std::ranges::find(parts_[i].ports, port) != parts_[i].ports.end()) return i;
-  }
-  fail_input("NIC {} stands behind port {}, which no transport has", nic.value, port.value);
-}
-
-std::vector<EndPoint> PortTransports::prepare(const TransportPlan& plan) {
-  plan_ = plan;
-  routes_.clear();
-  for (const Connection& c : plan.connections) routes_.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+std::vector<EndPoint> TransportGroup::prepare(const TransportPlan& plan) {
+  routes_ = routing_(plan);
   std::vector<EndPoint> ends;
   for (const Part& part : parts_) {
     for (EndPoint& end : part.transport->prepare(plan)) ends.push_back(end);
@@ -53,7 +44,7 @@ std::vector<EndPoint> PortTransports::prepare(const TransportPlan& plan) {
   return ends;
 }
 
-std::vector<ConnectFailure> PortTransports::connect(std::span<const EndPoint> remote) {
+std::vector<ConnectFailure> TransportGroup::connect(std::span<const EndPoint> remote) {
   std::vector<ConnectFailure> failures;
   for (const Part& part : parts_) {
     if (part.connect == ConnectTime::kLong) continue;
@@ -67,14 +58,14 @@ std::vector<ConnectFailure> PortTransports::connect(std::span<const EndPoint> re
   return failures;
 }
 
-bool PortTransports::ready() const noexcept {
+bool TransportGroup::ready() const noexcept {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (is_connecting(i) || !parts_[i].transport->ready()) return false;
   }
   return true;
 }
 
-std::vector<ConnectFailure> PortTransports::not_ready() const {
+std::vector<ConnectFailure> TransportGroup::not_ready() const {
   std::vector<ConnectFailure> failures;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (connects_[i]) std::ranges::copy(connects_[i]->failures(), std::back_inserter(failures));
@@ -97,7 +88,7 @@ std::vector<ConnectFailure> PortTransports::not_ready() const {
   return by_connection;
 }
 
-size_t PortTransports::post(Time now, std::span<const Message> messages) noexcept {
+size_t TransportGroup::post(Time now, std::span<const Message> messages) noexcept {
   size_t taken = 0;
   while (taken < messages.size()) {
     const uint32_t part = routes_[messages[taken].connection.value].source;
@@ -111,7 +102,7 @@ size_t PortTransports::post(Time now, std::span<const Message> messages) noexcep
 
 // In turns first: one that has more to report than there is room cannot silence the others.
 template <class Poll>
-size_t PortTransports::poll_parts(std::span<Event> events, Poll poll) noexcept {
+size_t TransportGroup::poll_parts(std::span<Event> events, Poll poll) noexcept {
   size_t reported = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const size_t part = (first_ + i) % parts_.size();
@@ -121,20 +112,20 @@ size_t PortTransports::poll_parts(std::span<Event> events, Poll poll) noexcept {
   return reported;
 }
 
-size_t PortTransports::poll(Time now, std::span<Event> events) noexcept {
+size_t TransportGroup::poll(Time now, std::span<Event> events) noexcept {
   return poll_parts(events, [now](Transport& part, std::span<Event> room) { return part.poll(now, room); });
 }
 
-size_t PortTransports::receive(Time now, std::span<Event> events) noexcept {
+size_t TransportGroup::receive(Time now, std::span<Event> events) noexcept {
   return poll_parts(events, [now](Transport& part, std::span<Event> room) { return part.receive(now, room); });
 }
 
-void PortTransports::send_due(Time now) noexcept {
+void TransportGroup::send_due(Time now) noexcept {
   for (size_t i = 0; i < parts_.size(); ++i)
     if (!is_connecting(i)) parts_[i].transport->send_due(now);
 }
 
-Time PortTransports::next_event() const noexcept {
+Time TransportGroup::next_event() const noexcept {
   Time next = Time::never();
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (!is_connecting(i)) next = std::min(next, parts_[i].transport->next_event());
@@ -142,7 +133,7 @@ Time PortTransports::next_event() const noexcept {
   return next;
 }
 
-uint64_t PortTransports::activity() const noexcept {
+uint64_t TransportGroup::activity() const noexcept {
   uint64_t activity = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (!is_connecting(i)) activity += parts_[i].transport->activity();
@@ -150,14 +141,14 @@ uint64_t PortTransports::activity() const noexcept {
   return activity;
 }
 
-TransportCounters PortTransports::counters() const {
+TransportCounters TransportGroup::counters() const {
   TransportCounters sum;
   for (const Part& part : parts_) sum += part.transport->counters();
   return sum;
 }
 
 // Of a queue pair the source's transport knows everything but what the destination counts: marks, and its own end.
-std::vector<FlowCounters> PortTransports::flows_of(ConnectionRange range) const {
+std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const {
   std::vector<FlowCounters> flows;
   const auto take = [&](size_t i, auto has) {
     for (const FlowCounters& flow : parts_[i].transport->flows_of(range)) {
@@ -183,14 +174,14 @@ std::vector<FlowCounters> PortTransports::flows_of(ConnectionRange range) const 
   return flows;
 }
 
-std::vector<PortCounters> PortTransports::ports() const {
+std::vector<PortCounters> TransportGroup::ports() const {
   std::vector<PortCounters> ports;
   for (const Part& part : parts_) std::ranges::copy(part.transport->ports(), std::back_inserter(ports));
   std::ranges::stable_sort(ports, {}, [](const PortCounters& port) { return port.port.value; });
   return ports;
 }
 
-std::vector<NamedCounter> PortTransports::details() const {
+std::vector<NamedCounter> TransportGroup::details() const {
   std::vector<NamedCounter> details;
   for (const Part& part : parts_) {
     for (const NamedCounter& counter : part.transport->details()) {
@@ -205,24 +196,41 @@ std::vector<NamedCounter> PortTransports::details() const {
   return details;
 }
 
-std::vector<PortLatency> PortTransports::latencies() const {
+std::vector<PortLatency> TransportGroup::latencies() const {
   std::vector<PortLatency> latencies;
   for (const Part& part : parts_) std::ranges::copy(part.transport->latencies(), std::back_inserter(latencies));
   return latencies;
 }
 
-std::string PortTransports::describe(ConnectionId connection) const {
+std::string TransportGroup::describe(ConnectionId connection) const {
   const Route& route = routes_[connection.value];
   std::string text = parts_[route.source].transport->describe(connection);
   if (route.destination != route.source) text += "; " + parts_[route.destination].transport->describe(connection);
   return text;
 }
 
-void PortTransports::close() noexcept {
+void TransportGroup::close() noexcept {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (connects_[i]) connects_[i]->wait();
     parts_[i].transport->close();
   }
+}
+
+TransportGroup::Routing route_by_ports(std::vector<std::vector<PortId>> ports) {
+  return [by_part = std::move(ports)](const TransportPlan& plan) {
+    const auto part_of = [&](NicId nic) {
+      const PortId port = plan.nics[nic.value].port;
+      const auto has = [port](const std::vector<PortId>& part) { return std::ranges::find(part, port) != part.end(); };
+      const auto part = std::ranges::find_if(by_part, has);
+      if (part == by_part.end())
+        fail_input("NIC {} stands behind port {}, which no transport has", nic.value, port.value);
+      return static_cast<uint32_t>(part - by_part.begin());
+    };
+    std::vector<TransportGroup::Route> routes;
+    routes.reserve(plan.connections.size());
+    for (const Connection& c : plan.connections) routes.push_back({part_of(c.source_nic), part_of(c.destination_nic)});
+    return routes;
+  };
 }
 
 }  // namespace rankwire

@@ -1,4 +1,4 @@
-#include "emulator/engine/port_transports.h"
+#include "emulator/engine/transport_group.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,9 +75,9 @@ class ScriptedTransport final : public Transport {
 
 /// NIC 0 stands behind port 0, NIC 1 behind port 1, NIC 2 behind port 2. `left` has ports 0 and 2, `right` port 1.
 /// Connections: 0 and 1 between NICs 0 and 1, there and back; 2 from NIC 0 to NIC 2.
-class PortTransportsTest : public ::testing::Test {
+class TransportGroupTest : public ::testing::Test {
  protected:
-  PortTransportsTest() {
+  TransportGroupTest() {
     left_.name = "left", right_.name = "right";
     for (uint32_t i = 0; i < 3; ++i) plan_.nics.push_back({.id = NicId(i), .port = PortId(i)});
     for (const auto& [from, to] : {std::pair(0u, 1u), std::pair(1u, 0u), std::pair(0u, 2u)}) {
@@ -87,13 +87,13 @@ class PortTransportsTest : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<PortTransports> make(ConnectTime right = ConnectTime::kShort) {
-    std::vector<PortTransports::Part> parts(2);
-    parts[0] = {std::make_unique<ScriptedTransport>(left_), {PortId(0), PortId(2)}, ConnectTime::kShort};
-    parts[1] = {std::make_unique<ScriptedTransport>(right_), {PortId(1)}, right};
-    return std::make_unique<PortTransports>(std::move(parts));
+  std::unique_ptr<TransportGroup> make(ConnectTime right = ConnectTime::kShort) {
+    std::vector<TransportGroup::Part> parts(2);
+    parts[0] = {std::make_unique<ScriptedTransport>(left_), ConnectTime::kShort};
+    parts[1] = {std::make_unique<ScriptedTransport>(right_), right};
+    return std::make_unique<TransportGroup>(std::move(parts), route_by_ports({{PortId(0), PortId(2)}, {PortId(1)}}));
   }
-  std::unique_ptr<PortTransports> prepared(ConnectTime right = ConnectTime::kShort) {
+  std::unique_ptr<TransportGroup> prepared(ConnectTime right = ConnectTime::kShort) {
     auto transport = make(right);
     transport->prepare(plan_);
     return transport;
@@ -109,7 +109,7 @@ class PortTransportsTest : public ::testing::Test {
   Script left_, right_;
 };
 
-TEST_F(PortTransportsTest, EveryTransportGetsTheEndsOfAll) {
+TEST_F(TransportGroupTest, EveryTransportGetsTheEndsOfAll) {
   left_.ends = {end(0, true), end(1, false), end(2, true), end(2, false)};
   right_.ends = {end(0, false), end(1, true)};
   const auto transport = make();
@@ -121,7 +121,7 @@ TEST_F(PortTransportsTest, EveryTransportGetsTheEndsOfAll) {
   EXPECT_TRUE(transport->ready());
 }
 
-TEST_F(PortTransportsTest, ANicBehindNobodysPortIsAnError) {
+TEST_F(TransportGroupTest, ANicBehindNobodysPortIsAnError) {
   plan_.nics[1].port = PortId(7);
   const auto transport = make();
   try {
@@ -133,7 +133,7 @@ TEST_F(PortTransportsTest, ANicBehindNobodysPortIsAnError) {
   }
 }
 
-TEST_F(PortTransportsTest, AMessageGoesToTheTransportOfItsSource) {
+TEST_F(TransportGroupTest, AMessageGoesToTheTransportOfItsSource) {
   const auto transport = prepared();
   const std::array messages = {message(0, 0), message(2, 1), message(1, 2), message(0, 3)};
   EXPECT_EQ(transport->post(Time(), messages), 4u);
@@ -145,7 +145,7 @@ TEST_F(PortTransportsTest, AMessageGoesToTheTransportOfItsSource) {
 }
 
 // What is taken is a prefix: nothing behind a message that was refused may be posted.
-TEST_F(PortTransportsTest, PostingEndsWithTheFirstMessageThatIsRefused) {
+TEST_F(TransportGroupTest, PostingEndsWithTheFirstMessageThatIsRefused) {
   right_.takes = 1;
   const auto transport = prepared();
   const std::array messages = {message(0, 0), message(1, 1), message(1, 2), message(0, 3)};
@@ -153,7 +153,7 @@ TEST_F(PortTransportsTest, PostingEndsWithTheFirstMessageThatIsRefused) {
   EXPECT_EQ(left_.posted.size(), 1u);
 }
 
-TEST_F(PortTransportsTest, ABusyTransportDoesNotSilenceTheOther) {
+TEST_F(TransportGroupTest, ABusyTransportDoesNotSilenceTheOther) {
   left_.events_a_poll = right_.events_a_poll = 100;
   const auto transport = prepared();
   std::array<Event, 8> events;
@@ -165,7 +165,7 @@ TEST_F(PortTransportsTest, ABusyTransportDoesNotSilenceTheOther) {
   EXPECT_EQ(right_.polls, 2u);
 }
 
-TEST_F(PortTransportsTest, EventsOfAllFollowEachOther) {
+TEST_F(TransportGroupTest, EventsOfAllFollowEachOther) {
   left_.events_a_poll = 2, right_.events_a_poll = 3;
   const auto transport = prepared();
   std::array<Event, 8> events;
@@ -173,7 +173,7 @@ TEST_F(PortTransportsTest, EventsOfAllFollowEachOther) {
   EXPECT_EQ(transport->activity(), 2u);
 }
 
-TEST_F(PortTransportsTest, AllTakeTheHalvesOfATurn) {
+TEST_F(TransportGroupTest, AllTakeTheHalvesOfATurn) {
   left_.events_a_poll = 2, right_.events_a_poll = 3;
   const auto transport = prepared();
   std::array<Event, 8> events;
@@ -184,12 +184,12 @@ TEST_F(PortTransportsTest, AllTakeTheHalvesOfATurn) {
   EXPECT_EQ(right_.transmits, 1u);
 }
 
-TEST_F(PortTransportsTest, TheNextEventIsTheEarliest) {
+TEST_F(TransportGroupTest, TheNextEventIsTheEarliest) {
   left_.next = Time(30), right_.next = Time(20);
   EXPECT_EQ(prepared()->next_event(), Time(20));
 }
 
-TEST_F(PortTransportsTest, CountersAddUpAndTheWorstPortIsTheWorst) {
+TEST_F(TransportGroupTest, CountersAddUpAndTheWorstPortIsTheWorst) {
   left_.counters.packets_tx = 3, right_.counters.packets_tx = 4;
   left_.counters.stalls = 1, right_.counters.stalls = 5;
   left_.counters.worst_stall = Duration(70), right_.counters.worst_stall = Duration(9);
@@ -204,7 +204,7 @@ TEST_F(PortTransportsTest, CountersAddUpAndTheWorstPortIsTheWorst) {
 }
 
 // Each transport lists every connection, with zeros for those of others.
-TEST_F(PortTransportsTest, AFlowIsOneRowOfWhatBothEndsKnow) {
+TEST_F(TransportGroupTest, AFlowIsOneRowOfWhatBothEndsKnow) {
   const auto flow = [](uint32_t connection, uint64_t messages, uint64_t marks, uint32_t source, uint32_t destination) {
     return FlowCounters{.connection = ConnectionId(connection),
                         .source_qp = source,
@@ -232,7 +232,7 @@ TEST_F(PortTransportsTest, AFlowIsOneRowOfWhatBothEndsKnow) {
   EXPECT_EQ(flows[2].marks, 2u);
 }
 
-TEST_F(PortTransportsTest, PortsStandInTheirOrderAndDetailsOfOneNameAddUp) {
+TEST_F(TransportGroupTest, PortsStandInTheirOrderAndDetailsOfOneNameAddUp) {
   left_.ports = {{.port = PortId(0)}, {.port = PortId(2)}};
   right_.ports = {{.port = PortId(1)}};
   left_.details = {{"refused", 2}, {"stale_acks", 1}};
@@ -246,14 +246,14 @@ TEST_F(PortTransportsTest, PortsStandInTheirOrderAndDetailsOfOneNameAddUp) {
   EXPECT_THAT(details, ElementsAre("refused5", "stale_acks1", "doorbells9"));
 }
 
-TEST_F(PortTransportsTest, DescribesBothEnds) {
+TEST_F(TransportGroupTest, DescribesBothEnds) {
   const auto transport = prepared();
   EXPECT_EQ(transport->describe(ConnectionId(0)), "left of 0; right of 0");
   EXPECT_EQ(transport->describe(ConnectionId(1)), "right of 1; left of 1");
   EXPECT_EQ(transport->describe(ConnectionId(2)), "left of 2");
 }
 
-TEST_F(PortTransportsTest, AConnectionThatFailsAtBothEndsIsNamedOnce) {
+TEST_F(TransportGroupTest, AConnectionThatFailsAtBothEndsIsNamedOnce) {
   left_.not_ready = {{ConnectionId(0), "no answer"}, {ConnectionId(2), "away"}};
   right_.not_ready = {{ConnectionId(0), "refused"}};
   const auto failures = prepared()->not_ready();
@@ -264,7 +264,7 @@ TEST_F(PortTransportsTest, AConnectionThatFailsAtBothEndsIsNamedOnce) {
 }
 
 // A transport whose `connect` lasts gives its list twice: as what `connect` returned, and as what is not ready.
-TEST_F(PortTransportsTest, AReasonThatALongConnectGivesTwiceIsNamedOnce) {
+TEST_F(TransportGroupTest, AReasonThatALongConnectGivesTwiceIsNamedOnce) {
   left_.not_ready = {{ConnectionId(0), "no answer"}};
   right_.connect_failures = {{ConnectionId(0), "refused"}, {ConnectionId(1), "refused"}};
   right_.not_ready = {{ConnectionId(0), "refused"}, {ConnectionId(1), "refused"}};
@@ -279,7 +279,7 @@ TEST_F(PortTransportsTest, AReasonThatALongConnectGivesTwiceIsNamedOnce) {
 }
 
 // The kernel asks for the address of a NIC that the other transport emulates, and only `poll` can answer.
-TEST_F(PortTransportsTest, OthersAreAtWorkWhileALongConnectLasts) {
+TEST_F(TransportGroupTest, OthersAreAtWorkWhileALongConnectLasts) {
   std::promise<void> answered;
   right_.connect_until = answered.get_future().share();
   right_.connect_failures = {{ConnectionId(1), "refused"}};
@@ -302,7 +302,7 @@ TEST_F(PortTransportsTest, OthersAreAtWorkWhileALongConnectLasts) {
   EXPECT_EQ(right_.polls, 1u);
 }
 
-TEST_F(PortTransportsTest, WhatALongConnectThrowsIsThrownToItsCaller) {
+TEST_F(TransportGroupTest, WhatALongConnectThrowsIsThrownToItsCaller) {
   right_.connect_error = "mlx5_1: no more queue pairs";
   const auto transport = prepared(ConnectTime::kLong);
   transport->connect({});
@@ -315,7 +315,7 @@ TEST_F(PortTransportsTest, WhatALongConnectThrowsIsThrownToItsCaller) {
   }
 }
 
-TEST_F(PortTransportsTest, ClosingWaitsForALongConnect) {
+TEST_F(TransportGroupTest, ClosingWaitsForALongConnect) {
   std::promise<void> answered;
   right_.connect_until = answered.get_future().share();
   auto transport = prepared(ConnectTime::kLong);
