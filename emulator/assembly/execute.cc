@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/affinity.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/verbs_ports.h"
+#include "emulator/assembly/worker_engines.h"
 #include "emulator/simulator/astra_simulation.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/symmetry/folded_run.h"
@@ -91,6 +95,37 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
   return result;
 }
 
+/// What a worker's thread has while it runs.
+struct WorkerStay {
+  std::shared_ptr<void> of_testbed;
+  std::optional<PinnedThread> pinned;
+};
+
+RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngines& engines,
+                      const RunControl& control) {
+  Testbed* const testbed = execution.testbed;
+  const Workers* const told = execution.workers;
+  const auto enter = [&](uint32_t worker) -> std::shared_ptr<void> {
+    auto stay = std::make_shared<WorkerStay>();
+    if (worker > 0) stay->of_testbed = testbed->enter_thread();
+    if (!told->cpus.empty()) stay->pinned.emplace(told->cpus[worker]);
+    return stay;
+  };
+  std::vector<Worker> workers;
+  for (uint32_t i = 0; i < engines.count(); ++i) {
+    Worker& worker = workers.emplace_back(&engines.of_worker(i), &execution.transport);
+    if (told != nullptr && told->several()) worker.transport = told->transports[i];
+    if (told != nullptr) worker.enter = [&enter, i] { return enter(i); };
+  }
+  Crew crew(std::move(workers));
+  execution.clock.start();
+  if (testbed != nullptr) testbed->start(execution.clock);
+  const std::span<Device* const> devices = testbed != nullptr ? testbed->devices() : std::span<Device* const>();
+  return crew.run(
+      devices, [&](ConnectionId connection) { return execution.transport.describe(connection); }, execution.clock,
+      run_options(setup.config), control.interrupted);
+}
+
 /// What stands behind the transport, which is closed.
 void add_testbed(Testbed& testbed, RunResult& result, RunRecorder& recorder, RunEnd& end) {
   for (PortSettingRow& setting : testbed.settings()) end.port_settings.push_back(std::move(setting));
@@ -111,10 +146,13 @@ void add_testbed(Testbed& testbed, RunResult& result, RunRecorder& recorder, Run
 }  // namespace
 
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control) {
+  const Workers* const workers = execution.workers;
+  const WorkerShares* const shares = workers != nullptr && workers->several() ? &workers->shares : nullptr;
   RecordSink& sink = recorder.begin({.fidelity = execution.fidelity,
                                      .clock = execution.clock_name,
                                      .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                                      .seed = setup.config.seed,
+                                     .shards = shares != nullptr ? shares->workers() : 1,
                                      .model = execution.model});
   if (execution.quotient != nullptr && !sink.wants_messages()) {
     if (const auto result = execute_folded(setup, *execution.quotient, sink, recorder, control)) return *result;
@@ -124,31 +162,22 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   const HardwareReading before = read_hardware(verbs_ports);
   EngineOptions options = engine_options(setup.config);
   options.variation = setup.variation.get();
-  Engine engine(setup.workload, setup.plan, options, sink);
+  WorkerEngines engines(setup, options, shares, recorder);
   connect(setup, execution, control.interrupted);
   const auto watched = control.watched(to_string(execution.fidelity), operations(setup, setup.workload),
-                                       [&] { return engine.nodes_completed(); });
+                                       [&] { return engines.nodes_completed(); });
   const RunRecorder::Following following(recorder, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
-  execution.clock.start();
-  if (execution.testbed != nullptr) execution.testbed->start(execution.clock);
-  const std::span<Device* const> devices =
-      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
-  // Threads inherit the CPUs of who makes them, and those of the recorder, of progress and of the switch are made by
-  // now.
-  std::optional<PinnedThread> pinned;
-  if (setup.config.run.cpu && execution.clock.runs_by_itself()) pinned.emplace(*setup.config.run.cpu);
-  RunResult result =
-      run(engine, execution.transport, devices, execution.clock, run_options(setup.config), control.interrupted);
-  pinned.reset();
+  RunResult result = run_workers(setup, execution, engines, control);
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, recorder);
-  RunEnd end = run_end(setup, result,
-                       {.per_rank = engine.rank_times(),
-                        .compute_times = [&](RankId rank) -> const ComputeTimes& { return engine.compute_times(rank); },
-                        .messages = engine.communication().counters(),
-                        .transport = &execution.transport,
-                        .communication = &engine.communication(),
-                        .impairments = execution.impairments});
+  RunEnd end =
+      run_end(setup, result,
+              {.per_rank = engines.rank_times(),
+               .compute_times = [&](RankId rank) -> const ComputeTimes& { return engines.compute_times(rank); },
+               .messages = engines.messages(),
+               .transport = &execution.transport,
+               .communications = engines.communications(),
+               .impairments = execution.impairments});
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);

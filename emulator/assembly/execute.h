@@ -1,12 +1,16 @@
 // One run of a set-up, of any kind, recorded. All close the run in the record whatever its verdict.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "base/clock.h"
 #include "base/transport.h"
 #include "dataplane/impairments/impairments.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/testbed.h"
+#include "emulator/assembly/workers.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
@@ -14,16 +18,26 @@
 
 namespace rankwire {
 
+/// The workers of a run in real time.
+struct Workers {
+  const WorkerShares& shares;
+  std::span<Transport* const> transports;  ///< one each; none where there is one worker
+  std::span<const uint32_t> cpus;          ///< on which their threads stay, one each; none: on any
+
+  bool several() const { return !transports.empty(); }
+};
+
 struct Execution {
   Fidelity fidelity = Fidelity::kEmulated;
   const char* clock_name = "real";  ///< "real" or "virtual", as the record says it
   Clock& clock;
-  Transport& transport;
+  Transport& transport;                      ///< of all workers together
   Testbed* testbed;                          ///< behind the transport; null when there is none
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
   const Quotient* quotient = nullptr;
-  const char* model = "";  ///< of one of `simulation.fidelity`: its name in the record
+  const Workers* workers = nullptr;  ///< of a run in real time; null: there is one
+  const char* model = "";            ///< of one of `simulation.fidelity`: its name in the record
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)

@@ -45,7 +45,7 @@ std::unique_ptr<Impairments> make_impairments(const Setup& setup) {
 }
 
 std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, Testbed& testbed, Impairments* impairments) {
-  if (impairments == nullptr) return std::make_unique<RoceTransport>(options, testbed.ports(), testbed.arrivals());
+  if (impairments == nullptr) return std::make_unique<RoceTransport>(options, testbed.ports(), testbed.arrivals(0));
   // Frames that an impairment delays arrive without a bell.
   return std::make_unique<ImpairmentTransport>(options, testbed.ports(), *impairments);
 }

@@ -58,9 +58,9 @@ std::vector<FlowHashes> flow_hashes(const Setup& setup) {
   return hashes;
 }
 
-Network interconnect(const Setup& setup) {
+Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>& wanted) {
   const HostsConfig& hosts = setup.config.hosts;
-  return local_network(setup.plan.transport, hosts.local_bandwidth, hosts.local_latency);
+  return local_network(setup.plan.transport, hosts.local_bandwidth, hosts.local_latency, wanted);
 }
 
 Network reference_network(const Setup& setup) {

@@ -1,6 +1,7 @@
 // What the reference model believes of the network.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "emulator/assembly/setup.h"
@@ -12,8 +13,9 @@ namespace rankwire {
 /// with the paths that their hashes choose for the queue pairs of a RoceTransport that has all ports.
 Network reference_network(const Setup& setup);
 
-/// The modelled interconnect alone: what carries the connections that an emulated run or a twin has no wire for.
-Network interconnect(const Setup& setup);
+/// The modelled interconnect alone: what carries the connections that an emulated run or a twin has no wire for, or
+/// those of them that are `wanted`.
+Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>& wanted = nullptr);
 
 /// By connection, for the switches of the key `fabric`, which is set: what they tell its queue pairs apart by. Empty
 /// where a message or a packet, not a queue pair, decides about the path.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -16,8 +17,11 @@
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
 #include "emulator/assembly/verbs_ports.h"
-#include "emulator/engine/port_transports.h"
+#include "emulator/assembly/workers.h"
 #include "emulator/engine/split_transport.h"
+#include "emulator/engine/transport_group.h"
+#include "emulator/engine/worker_exchange.h"
+#include "emulator/engine/worker_transport.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/workload/node_stream.h"
 
@@ -44,33 +48,82 @@ void require_ports(const RunConfig& config, const char* what) {
 /// What a turn of the loop takes in which messages are answered, about.
 constexpr Duration kBusyTurn = microseconds(2);
 
-std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire) {
-  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup)));
+std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire,
+                                      const std::function<bool(ConnectionId)>& wanted = nullptr) {
+  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup, wanted)));
 }
 
-/// RoCEv2 on real ports. `verbs` is made where RDMA devices are among them, and outlives the transport, as
-/// `impairments` do, which a run with RDMA devices does not have.
-std::unique_ptr<Transport> wire_transport(const Setup& setup, Testbed& testbed, std::unique_ptr<VerbsApi>& verbs,
-                                          Impairments* impairments, const std::atomic<bool>& interrupted) {
+/// Options of RoCEv2 in real time.
+RoceOptions real_time_options(const Setup& setup) {
   RoceOptions options = roce_options(setup);
   options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
   options.lead = kBusyTurn;
-  const std::span<const VerbsPort> rdma = testbed.verbs_ports();
-  if (rdma.empty()) return make_roce_transport(options, testbed, impairments);
-  verbs = make_verbs_api();
-  VerbsOptions told = verbs_options(setup);
-  told.interrupted = &interrupted;
-  auto devices = std::make_unique<VerbsTransport>(told, *verbs, std::vector<VerbsPort>(rdma.begin(), rdma.end()));
-  const std::vector<PortBinding> frames = testbed.ports();
-  if (frames.empty()) return devices;
-  std::vector<PortTransports::Part> parts(2);
-  for (const PortBinding& binding : frames) parts[0].ports.push_back(binding.id);
-  for (const VerbsPort& port : rdma) parts[1].ports.push_back(port.id);
-  parts[0].transport = std::make_unique<RoceTransport>(options, frames);
-  parts[1].transport = std::move(devices);
-  parts[1].connect = ConnectTime::kLong;
-  return std::make_unique<PortTransports>(std::move(parts));
+  return options;
 }
+
+/// What a worker's wire is made of. All outlive the transport.
+struct WireParts {
+  const Setup& setup;
+  Testbed& testbed;
+  const WorkerShares& shares;
+  Impairments* impairments;  ///< null with RDMA devices or several workers
+  const std::atomic<bool>& interrupted;
+  std::vector<std::unique_ptr<VerbsApi>> verbs;  ///< one for each transport of RDMA devices
+
+  std::unique_ptr<Transport> devices(std::vector<VerbsPort> ports) {
+    VerbsOptions options = verbs_options(setup);
+    options.interrupted = &interrupted;
+    return std::make_unique<VerbsTransport>(options, *verbs.emplace_back(make_verbs_api()), std::move(ports));
+  }
+};
+
+/// RoCEv2 on the ports of a worker.
+TransportGroup::Part wire_transport(WireParts& parts, uint32_t worker) {
+  const RoceOptions options = real_time_options(parts.setup);
+  if (parts.impairments != nullptr)
+    return {make_roce_transport(options, parts.testbed, parts.impairments), ConnectTime::kShort};
+  const auto is_others = [&](const auto& port) { return parts.shares.of_port(port.id) != worker; };
+  std::vector<VerbsPort> rdma(parts.testbed.verbs_ports().begin(), parts.testbed.verbs_ports().end());
+  std::erase_if(rdma, is_others);
+  std::vector<PortBinding> frames = parts.testbed.ports();
+  std::erase_if(frames, is_others);
+  if (frames.empty()) return {parts.devices(std::move(rdma)), ConnectTime::kLong};
+  std::vector<std::vector<PortId>> ports(2);
+  for (const PortBinding& binding : frames) ports[0].push_back(binding.id);
+  for (const VerbsPort& port : rdma) ports[1].push_back(port.id);
+  auto roce = std::make_unique<RoceTransport>(options, std::move(frames), parts.testbed.arrivals(worker));
+  if (rdma.empty()) return {std::move(roce), ConnectTime::kShort};
+  std::vector<TransportGroup::Part> both(2);
+  both[0].transport = std::move(roce);
+  both[1] = {parts.devices(std::move(rdma)), ConnectTime::kLong};
+  return {std::make_unique<TransportGroup>(std::move(both), route_by_ports(std::move(ports))), ConnectTime::kShort};
+}
+
+/// The transports of several workers, and what they meet by. `parts` outlive them.
+class WorkerTransports {
+ public:
+  explicit WorkerTransports(WireParts& parts) : exchange_(parts.shares.workers()) {
+    const WorkerShares& shares = parts.shares;
+    std::vector<TransportGroup::Part> group;
+    for (uint32_t worker = 0; worker < shares.workers(); ++worker) {
+      TransportGroup::Part wire = wire_transport(parts, worker);
+      const auto is_own = [&](ConnectionId connection) { return shares.route(connection).sender == worker; };
+      auto own = std::make_unique<WorkerTransport>(with_local(parts.setup, std::move(wire.transport), is_own), worker,
+                                                   shares.routes(), exchange_);
+      each_.push_back(own.get());
+      group.push_back({std::move(own), wire.connect});
+    }
+    all_.emplace(std::move(group), shares.routing());
+  }
+
+  Transport& all() { return *all_; }
+  std::span<Transport* const> each() const { return each_; }
+
+ private:
+  WorkerExchange exchange_;
+  std::vector<Transport*> each_;
+  std::optional<TransportGroup> all_;
+};
 
 }  // namespace
 
@@ -98,7 +151,13 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   const RunConfig& config = resolved.config;
   prepare(setup_, config, folder_.path());
   folder_.clear();
-  if (kind_ == RunKind::kEmulated && config.run.cpu) avoided_.emplace(*config.run.cpu);
+  if (kind_ == RunKind::kEmulated) {
+    require_cpus(config);
+    const std::vector<uint32_t> cores = one_of_each_core(allowed_cpus());
+    threads_ = worker_threads(config, cores);
+    if (auto finding = core_finding(config, threads_, cores.size())) setup_.warnings.push_back(std::move(*finding));
+    if (!threads_.cpus.empty()) avoided_.emplace(threads_.cpus);
+  }
   recorder_.emplace(folder_.path(),
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
@@ -172,16 +231,31 @@ void PreparedRun::complete_capture(Testbed& testbed, const char* file) {
 CompletedRun PreparedRun::emulate(const RunControl& control) {
   RealClock clock;
   const size_t warnings = setup_.warnings.size();
-  const std::unique_ptr<Testbed> testbed = make_testbed(setup_);
+  const WorkerShares shares(setup_, threads_.count);
+  const std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares);
   testbed->capture_to(folder() / "capture.pcapng");
   take_warnings(warnings);
   for (size_t i = warnings; i < setup_.warnings.size(); ++i) control.warned(setup_.warnings[i]);
-  std::unique_ptr<VerbsApi> verbs;
   if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
-  const std::unique_ptr<Transport> transport =
-      with_local(setup_, wire_transport(setup_, *testbed, verbs, impairments.get(), control.interrupted));
-  RunResult result = execute(setup_, {Fidelity::kEmulated, "real", clock, *transport, testbed.get(), impairments.get()},
+  WireParts parts{setup_, *testbed, shares, impairments.get(), control.interrupted, {}};
+  std::unique_ptr<Transport> alone;
+  std::optional<WorkerTransports> several;
+  Workers workers{.shares = shares, .transports = {}, .cpus = threads_.cpus};
+  if (shares.workers() == 1) {
+    alone = with_local(setup_, wire_transport(parts, 0).transport);
+  } else {
+    several.emplace(parts);
+    workers.transports = several->each();
+  }
+  RunResult result = execute(setup_,
+                             {.fidelity = Fidelity::kEmulated,
+                              .clock_name = "real",
+                              .clock = clock,
+                              .transport = several ? several->all() : *alone,
+                              .testbed = testbed.get(),
+                              .impairments = impairments.get(),
+                              .workers = &workers},
                              *recorder_, control);
   complete_capture(*testbed, "capture.pcapng");
   return {Fidelity::kEmulated, "", std::move(result)};

@@ -18,6 +18,7 @@
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/assembly/workers.h"
 #include "emulator/input/config.h"
 #include "emulator/record/recorder.h"
 
@@ -94,7 +95,8 @@ class PreparedRun {
   const RunKind kind_;
   RunFolder folder_;
   Setup setup_;
-  std::optional<AvoidedCpu> avoided_;    ///< `run.cpu`, by all threads but the loop's while it runs
+  WorkerThreads threads_;                ///< of the emulated run
+  std::optional<AvoidedCpus> avoided_;   ///< those of the workers, by all other threads
   std::optional<RunRecorder> recorder_;  ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };

@@ -40,14 +40,18 @@ std::vector<DetailRow> detail_rows(const Transport& transport) {
   return rows;
 }
 
-std::vector<FailureRow> failure_rows(const Setup& setup, const Communication& messages, const Transport& transport) {
+/// Some of each worker's.
+std::vector<FailureRow> failure_rows(const Setup& setup, std::span<const Communication* const> communications,
+                                     const Transport& transport) {
   std::vector<FailureRow> rows;
-  for (const Event& event : messages.failures()) {
-    rows.push_back({.connection = setup.plan.transport.connections[event.connection.value],
-                    .operation = messages.operation_name(event),
-                    .message = messages.message_text(event),
-                    .reason = to_string(event.failure),
-                    .state = transport.describe(event.connection)});
+  for (const Communication* messages : communications) {
+    for (const Event& event : messages->failures()) {
+      rows.push_back({.connection = setup.plan.transport.connections[event.connection.value],
+                      .operation = messages->operation_name(event),
+                      .message = messages->message_text(event),
+                      .reason = to_string(event.failure),
+                      .state = transport.describe(event.connection)});
+    }
   }
   return rows;
 }
@@ -83,6 +87,17 @@ void add_transport(const Setup& setup, const Transport& transport, RunEnd& end) 
   end.ports = transport.ports();
   end.latencies = latency_rows(transport.latencies(), end.ports);
   for (PortCounters& port : end.ports) port.name = setup.config.ports[port.port.value].name;
+}
+
+/// Turns of all workers count alike.
+void add_workers(std::span<const WorkerTime> workers, RunEnd& end) {
+  Histogram turns;
+  for (const WorkerTime& worker : workers) {
+    if (worker.total > Duration(0))
+      end.core_busy.push_back(static_cast<double>(worker.busy.ps) / static_cast<double>(worker.total.ps));
+    turns.merge(worker.turns);
+  }
+  turns.for_each_bucket([&end](const Histogram::Bucket& bucket) { end.turns.push_back(bucket); });
 }
 
 /// The engine sees every message, local ones included, and compares what the payload claims with what the plan says.
@@ -121,15 +136,13 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   RunEnd end;
   end.per_rank = std::move(outcome.per_rank);
   for (const Duration time : end.per_rank) end.completion = std::max(end.completion, time);
-  if (result.total > Duration(0))
-    end.core_busy = {static_cast<double>(result.busy.ps) / static_cast<double>(result.total.ps)};
-  result.turns.for_each_bucket([&end](const Histogram::Bucket& bucket) { end.turns.push_back(bucket); });
+  add_workers(result.workers, end);
   if (outcome.planned) add_plan(setup, end);
   if (outcome.compute_times) add_compute_times(setup, outcome.compute_times, end);
   if (outcome.transport != nullptr) add_transport(setup, *outcome.transport, end);
-  if (outcome.communication != nullptr) {
-    end.failures = failure_rows(setup, *outcome.communication, *outcome.transport);
-    end.impairments = impairment_rows(outcome.impairments, setup.plan, *outcome.communication);
+  if (!outcome.communications.empty()) {
+    end.failures = failure_rows(setup, outcome.communications, *outcome.transport);
+    end.impairments = impairment_rows(outcome.impairments, setup.plan, *outcome.communications.front());
     end.impairment_rules = impairment_rule_rows(outcome.impairments);
   }
   add_messages(outcome.messages, end);

@@ -22,9 +22,9 @@ struct RunOutcome {
   std::function<const ComputeTimes&(RankId)> compute_times = nullptr;
   bool planned = true;  ///< the messages of the set-up's plan are what is carried, or stood for
   CommunicationCounters messages = {};
-  const Transport* transport = nullptr;          ///< not closed yet
-  const Communication* communication = nullptr;  ///< over `transport`
-  const Impairments* impairments = nullptr;      ///< of its ports
+  const Transport* transport = nullptr;                   ///< not closed yet
+  std::vector<const Communication*> communications = {};  ///< over `transport`, by worker
+  const Impairments* impairments = nullptr;               ///< of its ports
 };
 
 /// A result that is ok but broke a promise on the way (messages lost, repeated, failed or wrong) becomes one that

@@ -1,15 +1,14 @@
 #include "emulator/assembly/testbed.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "base/affinity.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
 #include "dataplane/ports/memory_port.h"
@@ -67,30 +66,36 @@ class EmbeddedTestbed final : public Testbed {
     testbed->pool_.emplace(frames_of_ports(setup), memory_frame_bytes(setup, use), use);
     const BellUse bell_use = use == PoolUse::kOneThread ? BellUse::kOneThread : BellUse::kManyThreads;
     if (setup.config.fabric) testbed->bells_.emplace(ports, bell_use);
-    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace(ports, bell_use);
+    if (use == PoolUse::kOneThread) testbed->arrivals_.emplace_back(ports, bell_use);
     for (uint32_t p = 0; p < ports; ++p) {
       const Doorbell bell{testbed->bells_ ? &*testbed->bells_ : nullptr, p};
-      const Doorbell answer{testbed->arrivals(), p};
+      const Doorbell answer{testbed->arrivals(0), p};
       testbed->add_link(make_memory_link(*testbed->pool_, kQueueFrames, setup.config.ports[p].name, bell, answer));
     }
     testbed->make_switch();
     return testbed;
   }
 
-  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup) {
+  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
     testbed->environment_.emplace(
         DpdkOptions{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments});
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
-    const bool one_thread = !setup.config.embedded_switch.own_core;
+    const bool one_thread = !setup.config.embedded_switch.own_core && shares.workers() == 1;
     const BellUse bell_use = one_thread ? BellUse::kOneThread : BellUse::kManyThreads;
     testbed->bells_.emplace(ports, bell_use);
-    testbed->arrivals_.emplace(ports, bell_use);
+    std::vector<uint32_t> places;
+    for (uint32_t worker = 0; worker < shares.workers(); ++worker) {
+      const uint32_t of_worker = shares.ports_of(worker);
+      testbed->arrivals_.emplace_back(of_worker, bell_use);
+      for (uint32_t place = 0; place < of_worker; ++place) places.push_back(place);
+    }
     for (uint32_t p = 0; p < ports; ++p) {
       const RingLinkOptions options{
           .queue_frames = kQueueFrames, .frames = frames_of_port(setup, PortId(p)), .one_thread = one_thread};
       testbed->add_link(make_ring_link(*testbed->environment_, setup.config.ports[p].name, options,
-                                       {&*testbed->bells_, p}, {&*testbed->arrivals_, p}));
+                                       {&*testbed->bells_, p},
+                                       {&testbed->arrivals_[shares.of_port(PortId(p))], places[p]}));
     }
     testbed->make_switch();
     return testbed;
@@ -107,13 +112,14 @@ class EmbeddedTestbed final : public Testbed {
     }
     return bindings;
   }
-  Doorbells* arrivals() override { return arrivals_ ? &*arrivals_ : nullptr; }
+  Doorbells* arrivals(uint32_t worker) override { return arrivals_.empty() ? nullptr : &arrivals_[worker]; }
   std::span<Device* const> devices() override { return devices_; }
   void start(Clock& clock) override {
     if (!own_thread_) return;
     devices_.clear();
     thread_.emplace(*switch_, clock, environment_.has_value());
   }
+  std::shared_ptr<void> enter_thread() override { return environment_ ? std::make_shared<DpdkThread>() : nullptr; }
 
   std::vector<PortCounters> finish() override {
     thread_.reset();
@@ -184,8 +190,8 @@ class EmbeddedTestbed final : public Testbed {
   std::optional<FramePool> pool_;
   std::optional<DpdkEnvironment> environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
-  std::optional<Doorbells> bells_;     // of the links, for the switch
-  std::optional<Doorbells> arrivals_;  // of the same links, for the transport
+  std::optional<Doorbells> bells_;  // of the links, for the switch
+  std::deque<Doorbells> arrivals_;  // of the same links, by worker, for its transport; none: nobody rings
   std::optional<FabricCapture> capture_;
   std::optional<CaptureFile> capture_file_;
   std::optional<LiveFabric> live_;
@@ -240,6 +246,7 @@ class DeviceTestbed final : public Testbed {
   std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
   std::span<Device* const> devices() override { return {}; }
   void start(Clock&) override {}
+  std::shared_ptr<void> enter_thread() override { return environment_ ? std::make_shared<DpdkThread>() : nullptr; }
   std::vector<PortCounters> finish() override { return {}; }
 
  private:
@@ -269,16 +276,6 @@ void warn_of_unheeded_records(Setup& setup) {
 
 }  // namespace
 
-void require_cpu(const RunConfig& config) {
-  if (!config.run.cpu) return;
-  try {
-    const PinnedThread tried(*config.run.cpu);
-  } catch (const Error&) {
-    fail_input("run.cpu: {} is not a CPU that this process may use, such as {}", *config.run.cpu,
-               fmt::join(allowed_cpus(), ", "));
-  }
-}
-
 /// In virtual time thousands of frames are on the way, and payloads go by reference, but for those that are compared at
 /// the other end or that an impairment may change.
 uint32_t memory_frame_bytes(const Setup& setup, PoolUse use) {
@@ -292,8 +289,7 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
 }
 
-std::unique_ptr<Testbed> make_testbed(Setup& setup) {
-  require_cpu(setup.config);
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares) {
   require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
@@ -306,7 +302,7 @@ std::unique_ptr<Testbed> make_testbed(Setup& setup) {
     return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports));
   }
   std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
-                                                 ? EmbeddedTestbed::on_rings(setup)
+                                                 ? EmbeddedTestbed::on_rings(setup, shares)
                                                  : EmbeddedTestbed::in_memory(setup, PoolUse::kManyThreads);
   if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
   return testbed;

@@ -15,6 +15,7 @@
 #include "dataplane/roce/transport.h"
 #include "dataplane/verbs/options.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/assembly/workers.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/run_record.h"
 
@@ -26,8 +27,8 @@ class Testbed {
   virtual ~Testbed() = default;
   /// Those that carry frames, by PortId; each for one transport.
   virtual std::vector<PortBinding> ports() = 0;
-  /// Rung for those, by place, when something arrives at them; null when nobody rings.
-  virtual Doorbells* arrivals() { return nullptr; }
+  /// Rung for those of a worker, by place among them, when something arrives at them; null when nobody rings.
+  virtual Doorbells* arrivals([[maybe_unused]] uint32_t worker) { return nullptr; }
   /// Those that are RDMA devices.
   virtual std::span<const VerbsPort> verbs_ports() { return {}; }
   /// How DPDK devices are set for the run, in port order.
@@ -36,6 +37,9 @@ class Testbed {
   virtual std::span<Device* const> devices() = 0;
   /// The run begins: starts the switch's thread, if it is to have one. `clock` outlives the testbed.
   virtual void start(Clock& clock) = 0;
+  /// Called by each thread that is to use the ports but the one that made them: what it returns lives as long as it
+  /// does so. Throws Error(kRun).
+  virtual std::shared_ptr<void> enter_thread() { return nullptr; }
   /// Ends the switch's thread, if it has one, and returns what each of its ports counted, named "switch.PORT", or in a
   /// fabric "SWITCH.NEIGHBOUR". Empty for real devices.
   virtual std::vector<PortCounters> finish() = 0;
@@ -56,17 +60,14 @@ class Testbed {
   virtual std::string diagnosis() const { return {}; }
 };
 
-/// Throws Error(kInput) when `run.cpu` is not a CPU that this process may use.
-void require_cpu(const RunConfig& config);
-
 /// Bytes of a frame of ports in memory.
 uint32_t memory_frame_bytes(const Setup& setup, PoolUse use);
 
 /// All ports in memory on the embedded switch, driven by the loop: what virtual time needs.
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 
-/// The ports that the configuration names, for real time; gives the NICs behind RDMA devices these devices' addresses.
-/// Throws Error naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(Setup& setup);
+/// The ports that the configuration names, for real time and these workers; gives the NICs behind RDMA devices these
+/// devices' addresses. Throws Error naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares);
 
 }  // namespace rankwire

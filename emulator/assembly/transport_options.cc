@@ -138,8 +138,8 @@ Framing framing_of(const TransportConfig& transport) {
 
 uint32_t default_timeout(const Setup& setup) {
   // A switch in the loop stands still only when the loop does, which it notices. One in a thread of its own may wait
-  // for a core without anybody noticing.
-  constexpr uint32_t kSwitchInLoop = 8, kSwitchInThread = 12, kForeignDevice = 14;
+  // for a core without anybody noticing, and of several workers each may.
+  constexpr uint32_t kSwitchInLoop = 8, kSwitchInThread = 12, kSeveralWorkers = 14, kForeignDevice = 14;
   const RunConfig& config = setup.config;
   std::vector<Bytes> queued(config.ports.size());
   const Framing framing = framing_of(config.transport);
@@ -156,6 +156,7 @@ uint32_t default_timeout(const Setup& setup) {
     longest = std::max(longest, serialization_time(most, std::min(config.ports[p].rate, slowest)));
   }
   uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
+                      : config.workers.several()        ? kSeveralWorkers
                       : config.embedded_switch.own_core ? kSwitchInThread
                                                         : kSwitchInLoop;
   while (exponent < 31 && ack_timeout(exponent) < longest * 2) ++exponent;

@@ -9,10 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/affinity.h"
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
-#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/workers.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/embedding_report.h"
 #include "emulator/cli/interrupt.h"
@@ -181,7 +182,12 @@ int check_configuration(const RunRequest& request) {
   if (interrupted) fail_run("stopped by a signal");
   const nlohmann::ordered_json memory = memory_json(setup);
   for (const std::string& warning : setup.warnings) log_warning(warning);
-  require_cpu(setup.config);
+  require_cpus(setup.config);
+  const std::vector<uint32_t> cores = one_of_each_core(allowed_cpus());
+  if (!setup.config.ports.empty()) {
+    const WorkerThreads threads = worker_threads(setup.config, cores);
+    if (const auto finding = core_finding(setup.config, threads, cores.size())) log_warning(*finding);
+  }
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);

@@ -292,6 +292,18 @@ struct RunLimits {
   std::optional<uint32_t> cpu;          ///< that the loop's thread runs on alone, in real time; absent: any
 };
 
+/// Threads over which a run in real time is spread.
+struct WorkersConfig {
+  std::optional<uint32_t> count = 1;  ///< 1 .. kMostWorkers; absent: as many as there are cores for, or `cores`
+  std::vector<uint32_t> cores;        ///< CPUs that they run on, one each; empty: chosen by the run
+
+  /// Whether there is more than one, whatever the machine is like.
+  bool several() const { return cores.size() > 1 || count.value_or(1) > 1; }
+
+  bool operator==(const WorkersConfig&) const = default;
+};
+constexpr uint32_t kMostWorkers = 64;
+
 struct DpdkConfig {
   Bytes memory = Bytes(512 << 20);
   std::vector<std::string> eal_arguments;
@@ -315,6 +327,7 @@ struct RunConfig {
   std::vector<ImpairmentConfig> impairments;
   SimulationConfig simulation;
   RunLimits run;
+  WorkersConfig workers;
   MessageRecording messages = MessageRecording::kSampled;  ///< key `record.messages`
   bool record_causes = false;                              ///< key `record.causes`
   std::optional<Duration> fabric_interval;                 ///< key `record.fabric_interval`; absent: no samples

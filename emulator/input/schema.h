@@ -341,6 +341,10 @@ void describe_run(Visitor& visit, RunConfig& config) {
     keys.field("on_failure", config.run.continue_on_failure, Choice<bool>{{{"stop", false}, {"continue", true}}});
     keys.field("cpu", config.run.cpu, Or{"any", Integer<uint32_t>{0, 1023}});
   });
+  visit.section("workers", [&](auto& keys) {
+    keys.field("count", config.workers.count, Or{"auto", Integer<uint32_t>{1, kMostWorkers}});
+    keys.list("cores", config.workers.cores, Integer<uint32_t>{0, 1023});
+  });
   visit.section("record", [&](auto& keys) {
     keys.field("messages", config.messages,
                Choice<MessageRecording>{{{"none", MessageRecording::kNone},

@@ -1,7 +1,7 @@
 // The whole stack in virtual time: engine, RoCEv2, ports, switch, local interconnect.
 #include <gtest/gtest.h>
 
-#include "emulator/engine/port_transports.h"
+#include "emulator/engine/transport_group.h"
 #include "tests/assembly/twin_run.h"
 #include "tests/counting_new.h"
 
@@ -10,16 +10,17 @@ namespace {
 
 /// Every second port has the other transport, which connects on a thread of its own.
 std::unique_ptr<Transport> two_transports(const Setup& setup, const std::vector<PortBinding>& ports) {
-  std::vector<PortTransports::Part> parts(2);
+  std::vector<TransportGroup::Part> parts(2);
+  std::vector<std::vector<PortId>> of_parts(2);
   for (uint32_t i = 0; i < 2; ++i) {
     std::vector<PortBinding> own;
     for (const PortBinding& binding : ports) {
-      if (binding.id.value % 2 == i) own.push_back(binding), parts[i].ports.push_back(binding.id);
+      if (binding.id.value % 2 == i) own.push_back(binding), of_parts[i].push_back(binding.id);
     }
     parts[i].transport = std::make_unique<RoceTransport>(roce_options(setup), own);
   }
   parts[1].connect = ConnectTime::kLong;
-  return std::make_unique<PortTransports>(std::move(parts));
+  return std::make_unique<TransportGroup>(std::move(parts), route_by_ports(std::move(of_parts)));
 }
 
 /// Runs to the end and returns what the loop allocated.

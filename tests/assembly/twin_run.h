@@ -11,6 +11,7 @@
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
+#include "emulator/engine/run.h"
 #include "emulator/engine/split_transport.h"
 #include "emulator/simulator/network_model.h"
 #include "tests/assembly/tiny_run.h"
@@ -42,12 +43,15 @@ class TwinRun {
     EXPECT_TRUE(transport_->connect(transport_->prepare(setup_.plan.transport)).empty());
     EXPECT_TRUE(transport_->not_ready().empty());
     engine_ = std::make_unique<Engine>(setup_.workload, setup_.plan, engine_options(config), sink_);
+    crew_ = std::make_unique<Crew>(std::vector<Worker>{{engine_.get(), transport_.get()}});
   }
 
   RunResult run() {
     VirtualClock clock;
     const std::atomic<bool> go_on{false};
-    return rankwire::run(*engine_, *transport_, testbed_->devices(), clock, run_options(setup_.config), go_on);
+    return crew_->run(
+        testbed_->devices(), [this](ConnectionId connection) { return transport_->describe(connection); }, clock,
+        run_options(setup_.config), go_on);
   }
 
   const Setup& setup() const { return setup_; }
@@ -62,6 +66,7 @@ class TwinRun {
   std::unique_ptr<SplitTransport> transport_;
   NoRecord sink_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Crew> crew_;
 };
 
 /// A small transformer on four memory ports.

@@ -1,0 +1,48 @@
+#include "emulator/assembly/worker_engines.h"
+
+#include <algorithm>
+
+namespace rankwire {
+
+WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
+                             RunRecorder& recorder)
+    : shares_(shares), iterations_(shares != nullptr ? shares->workers() : 1) {
+  for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
+    EngineOptions of_worker = options;
+    if (shares != nullptr) of_worker.shard = Shard(shares->ranks(worker), worker, iterations_);
+    engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_worker, recorder.sink(worker)));
+  }
+}
+
+uint64_t WorkerEngines::nodes_completed() const noexcept {
+  uint64_t completed = 0;
+  for (const auto& engine : engines_) completed += engine->nodes_completed();
+  return completed;
+}
+
+std::vector<Duration> WorkerEngines::rank_times() const {
+  std::vector<Duration> times = engines_.front()->rank_times();
+  for (const auto& engine : engines_) {
+    const std::vector<Duration> of_shard = engine->rank_times();
+    for (size_t rank = 0; rank < times.size(); ++rank) times[rank] = std::max(times[rank], of_shard[rank]);
+  }
+  return times;
+}
+
+const ComputeTimes& WorkerEngines::compute_times(RankId rank) const {
+  return engines_[shares_ != nullptr ? shares_->of_rank(rank) : 0]->compute_times(rank);
+}
+
+CommunicationCounters WorkerEngines::messages() const {
+  CommunicationCounters sum;
+  for (const auto& engine : engines_) sum += engine->communication().counters();
+  return sum;
+}
+
+std::vector<const Communication*> WorkerEngines::communications() const {
+  std::vector<const Communication*> communications;
+  for (const auto& engine : engines_) communications.push_back(&engine->communication());
+  return communications;
+}
+
+}  // namespace rankwire

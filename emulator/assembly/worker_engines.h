@@ -1,0 +1,42 @@
+// The engines of a run, one a worker, seen as one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/assembly/workers.h"
+#include "emulator/engine/engine.h"
+#include "emulator/engine/shard.h"
+#include "emulator/record/recorder.h"
+
+namespace rankwire {
+
+/// Each engine belongs to its worker's thread while the run goes on; what is asked of all of them is asked before or
+/// after, but for `nodes_completed`.
+class WorkerEngines {
+ public:
+  /// One engine for each worker of `shares`, or one for all ranks when that is null. Their rows go to the recorder's
+  /// sinks of their numbers, in the run that is open. All outlive this.
+  WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares, RunRecorder& recorder);
+
+  uint32_t count() const { return static_cast<uint32_t>(engines_.size()); }
+  Engine& of_worker(uint32_t worker) { return *engines_[worker]; }
+  /// Any thread may ask.
+  uint64_t nodes_completed() const noexcept;
+
+  std::vector<Duration> rank_times() const;
+  const ComputeTimes& compute_times(RankId rank) const;
+  CommunicationCounters messages() const;
+  /// By worker.
+  std::vector<const Communication*> communications() const;
+
+ private:
+  const WorkerShares* const shares_;
+  SharedIterations iterations_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,63 @@
+// How a run in real time is spread over threads: who has which ports, ranks and connections.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/transport.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/engine/transport_group.h"
+#include "emulator/engine/worker_exchange.h"
+
+namespace rankwire {
+
+/// Threads that a run of the configuration in real time has, and the CPUs that they stay on: one each, or none.
+struct WorkerThreads {
+  uint32_t count = 1;
+  std::vector<uint32_t> cpus;
+};
+/// `cores`: a CPU of each core that this process may use, ascending (one_of_each_core). With `workers.count: auto` and
+/// ports of devices there are as many workers as cores but two, which the recorder and the system have, but no more
+/// than ports; with the embedded switch one. Several workers whose CPUs are not named have the last cores, one each, as
+/// long as one core is left.
+WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> cores);
+
+/// A warning when more threads poll without a break than there are cores, or nothing.
+std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores);
+
+/// Throws Error(kInput) when `run.cpu`, or one of `workers.cores`, is not a CPU that this process may use.
+void require_cpus(const RunConfig& config);
+
+/// The ports are shared out in their order, as evenly as goes. A rank is with the port of its NIC. Local traffic is
+/// with the worker of the lowest rank of all that talk to each other locally, directly or by others: they share links.
+class WorkerShares {
+ public:
+  /// 1 <= `workers` <= the set-up's ports.
+  WorkerShares(const Setup& setup, uint32_t workers);
+
+  uint32_t workers() const { return static_cast<uint32_t>(ranks_.size()); }
+  /// Those of a worker follow each other.
+  uint32_t ports_of(uint32_t worker) const {
+    return static_cast<uint32_t>(std::ranges::count(of_port_, static_cast<uint16_t>(worker)));
+  }
+  uint32_t of_port(PortId port) const { return of_port_[port.value]; }
+  uint32_t of_rank(RankId rank) const { return of_rank_[rank.value]; }
+  const WorkerRoute& route(ConnectionId connection) const { return routes_[connection.value]; }
+  /// By connection.
+  const std::vector<WorkerRoute>& routes() const { return routes_; }
+  /// By rank: whether the worker has it.
+  const std::vector<bool>& ranks(uint32_t worker) const { return ranks_[worker]; }
+  /// For a TransportGroup of the workers' transports.
+  TransportGroup::Routing routing() const;
+
+ private:
+  std::vector<uint16_t> of_port_, of_rank_;
+  std::vector<std::vector<bool>> ranks_;
+  std::vector<WorkerRoute> routes_;
+};
+
+}  // namespace rankwire

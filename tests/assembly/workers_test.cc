@@ -1,0 +1,172 @@
+#include "emulator/assembly/workers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/assembly/tiny_run.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TemporaryFolder;
+
+RunConfig with_device_ports(uint32_t ports) {
+  RunConfig config;
+  for (uint32_t p = 0; p < ports; ++p) {
+    PortConfig& port = config.ports.emplace_back();
+    port.name = "p" + std::to_string(p);
+    port.device = "net_null" + std::to_string(p);
+  }
+  return config;
+}
+
+constexpr std::array<uint32_t, 8> kEightCores = {0, 1, 2, 3, 4, 5, 6, 7};
+constexpr std::array<uint32_t, 4> kFourCores = {0, 1, 2, 3};
+
+TEST(WorkerThreads, AreOneUnlessMoreAreAskedFor) {
+  const WorkerThreads threads = worker_threads(with_device_ports(4), kFourCores);
+  EXPECT_EQ(threads.count, 1u);
+  EXPECT_THAT(threads.cpus, IsEmpty());
+}
+
+TEST(WorkerThreads, OfAutoLeaveTwoCoresAndHaveAPortEach) {
+  RunConfig config = with_device_ports(8);
+  config.workers.count.reset();
+  EXPECT_EQ(worker_threads(config, kEightCores).count, 6u) << "8 cores";
+  EXPECT_EQ(worker_threads(config, kFourCores).count, 2u) << "4 cores";
+  EXPECT_EQ(worker_threads(config, std::span(kFourCores).first(1)).count, 1u) << "1 core";
+  config.ports.resize(3);
+  EXPECT_EQ(worker_threads(config, kEightCores).count, 3u) << "3 ports";
+  config.ports.front().device = "ring";
+  EXPECT_EQ(worker_threads(config, kEightCores).count, 1u) << "one worker drives the embedded switch for all";
+}
+
+TEST(WorkerThreads, StayOnTheLastCoresWhereOneIsLeft) {
+  RunConfig config = with_device_ports(8);
+  config.workers.count = 3;
+  EXPECT_THAT(worker_threads(config, kFourCores).cpus, ElementsAre(1, 2, 3));
+  config.workers.count = 4;
+  EXPECT_THAT(worker_threads(config, kFourCores).cpus, IsEmpty()) << "none would be left for others";
+}
+
+TEST(WorkerThreads, ThatAreMoreThanCoresAreDoubtful) {
+  RunConfig config = with_device_ports(4);
+  EXPECT_FALSE(core_finding(config, {2, {}}, 2)) << "a core each";
+  EXPECT_EQ(core_finding(config, {3, {}}, 2),
+            "3 threads poll without a break (3 workers), and this process may use 2 cores: they will wait for each "
+            "other");
+  config.embedded_switch.own_core = true;
+  EXPECT_FALSE(core_finding(config, {2, {}}, 2)) << "of an embedded switch that there is not";
+  config.ports.front().device = "ring";
+  EXPECT_THAT(core_finding(config, {2, {}}, 2).value(),
+              HasSubstr("3 threads poll without a break (2 workers and the switch)"));
+  EXPECT_FALSE(core_finding(config, {1, {}}, 2));
+}
+
+TEST(WorkerThreads, StayWhereTheyAreTold) {
+  RunConfig config = with_device_ports(8);
+  config.workers.cores = {5, 1};
+  EXPECT_EQ(worker_threads(config, kFourCores).count, 2u);
+  EXPECT_THAT(worker_threads(config, kFourCores).cpus, ElementsAre(5, 1));
+  config.workers.cores = {1023};
+  try {
+    require_cpus(config);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_THAT(error.what(), HasSubstr("workers.cores: 1023 is not a CPU that this process may use, such as "));
+  }
+}
+
+TEST(WorkerThreads, OfOneLoopStayOnItsCpu) {
+  RunConfig config = with_device_ports(2);
+  config.run.cpu = 6;
+  EXPECT_THAT(worker_threads(config, kFourCores).cpus, ElementsAre(6));
+}
+
+/// Ten ranks on five hosts with a port each: host h has the ranks 2h and 2h + 1, a tensor-parallel pair.
+class WorkerSharesTest : public ::testing::Test {
+ protected:
+  WorkerSharesTest() {
+    RunConfig config = tiny_run(2, 5);
+    config.ports = memory_ports(5);
+    config.hosts = {.count = 5, .npus = 2};
+    config.mapping.policy = MappingPolicy::kBlock;
+    prepare(setup_, config, folder_.path());
+  }
+  const TemporaryFolder folder_;
+  rankwire::Setup setup_;
+};
+
+TEST_F(WorkerSharesTest, PortsGoInTheirOrderAsEvenlyAsTheyCan) {
+  const WorkerShares shares(setup_, 2);
+  std::vector<uint32_t> of_port;
+  for (uint32_t p = 0; p < 5; ++p) of_port.push_back(shares.of_port(PortId(p)));
+  // Port p of P is worker floor(p x W / P)'s: 0, 0.4, 0.8, 1.2, 1.6.
+  EXPECT_THAT(of_port, ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_EQ(shares.ports_of(0), 3u);
+  EXPECT_EQ(shares.ports_of(1), 2u);
+}
+
+TEST_F(WorkerSharesTest, EveryRankIsWithItsPort) {
+  for (uint32_t workers = 1; workers <= 5; ++workers) {
+    const WorkerShares shares(setup_, workers);
+    for (uint32_t rank = 0; rank < 10; ++rank) {
+      const PortId port = setup_.placement.nics[setup_.placement.nic[rank].value].port;
+      EXPECT_EQ(shares.of_rank(RankId(rank)), shares.of_port(port));
+      for (uint32_t worker = 0; worker < workers; ++worker)
+        EXPECT_EQ(shares.ranks(worker)[rank], shares.of_rank(RankId(rank)) == worker);
+    }
+  }
+}
+
+TEST_F(WorkerSharesTest, AConnectionIsSentByTheWorkerOfItsPort) {
+  const WorkerShares shares(setup_, 3);
+  bool crosses = false, local = false;
+  for (const Connection& c : setup_.plan.transport.connections) {
+    const WorkerRoute& route = shares.route(c.id);
+    EXPECT_EQ(route.source, shares.of_rank(c.source));
+    EXPECT_EQ(route.destination, shares.of_rank(c.destination));
+    EXPECT_EQ(route.sender, route.source) << "each rank has one NIC, whose port is its worker's";
+    EXPECT_EQ(route.receiver, route.destination);
+    crosses |= route.sender != route.receiver;
+    local |= c.path == Path::kLocal;
+  }
+  EXPECT_TRUE(crosses);
+  EXPECT_TRUE(local);
+}
+
+// Two ports of one host are different workers': all its local traffic shares links, which one of them has. Four ranks
+// of a ring are on each host, by turns behind its ports.
+TEST(WorkerShares, LocalTrafficOfAHostIsOneWorkers) {
+  const TemporaryFolder folder;
+  RunConfig config = tiny_run(4, 2);
+  config.hosts = {.count = 2, .npus = 4, .nics = 2};
+  config.ports = memory_ports(4);
+  config.mapping.policy = MappingPolicy::kBlock;
+  rankwire::Setup setup;
+  prepare(setup, config, folder.path());
+  const WorkerShares shares(setup, 4);
+  bool others = false;
+  for (const Connection& c : setup.plan.transport.connections) {
+    if (c.path != Path::kLocal) continue;
+    const WorkerRoute& route = shares.route(c.id);
+    const bool first_host = shares.of_rank(c.source) < 2;
+    EXPECT_EQ(route.sender, first_host ? 0 : 2) << "the lowest rank of the host is on its first port";
+    EXPECT_EQ(route.receiver, route.sender);
+    others |= route.sender != route.source;
+  }
+  EXPECT_TRUE(others);
+}
+
+}  // namespace
+}  // namespace rankwire
