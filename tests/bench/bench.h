@@ -62,6 +62,7 @@ void kineto_reading(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);
 void run_chain(Dpdk& dpdk);
 void run_embedded(Dpdk& dpdk);
+void run_spread(Dpdk& dpdk);
 void simulate_large(Dpdk& dpdk);
 void simulate_small(Dpdk& dpdk);
 void simulate_transformer(Dpdk& dpdk);
@@ -72,5 +73,6 @@ void transport_tx(Dpdk& dpdk);
 void transport_loop(Dpdk& dpdk);
 void twin_permutation(Dpdk& dpdk);
 void twin_permutation_small(Dpdk& dpdk);
+void workers(Dpdk& dpdk);
 
 }  // namespace rankwire::bench

@@ -23,6 +23,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"pacing", pacing_precision},
     Benchmark{"run_chain", run_chain},
     Benchmark{"run_embedded", run_embedded},
+    Benchmark{"run_spread", run_spread},
     Benchmark{"simulate_large", simulate_large},
     Benchmark{"simulate_small", simulate_small},
     Benchmark{"simulate_transformer", simulate_transformer},
@@ -33,6 +34,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"transport_tx", transport_tx},
     Benchmark{"twin_k16", twin_permutation},
     Benchmark{"twin_k8", twin_permutation_small},
+    Benchmark{"workers", workers},
 };
 
 int run(std::string_view filter) {

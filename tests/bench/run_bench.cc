@@ -35,6 +35,7 @@ constexpr uint32_t kConnections = 64;
 struct Variant {
   uint32_t mtu;
   std::string_view core;
+  uint32_t workers = 1;
 };
 
 /// A training step whose groups all cross the switch, with nothing to compute, on ports faster than any core.
@@ -58,9 +59,10 @@ hosts: {{count: 4, npus: 2, nics: 1}}
 ports: {{count: 4, device: ring, rate: 400Gbps}}
 switch: {{latency: 1us, link_latency: 100ns, buffer: 64MiB, core: {}}}
 transport: {{mtu: {}B}}
+workers: {{count: {}}}
 run: {{deadline: 60s}}
 )",
-                     variant.core, variant.mtu);
+                     variant.core, variant.mtu, variant.workers);
 }
 
 /// Runs a configuration, and returns the run's folder.
@@ -174,7 +176,27 @@ void print_run(FramePort& near, FramePort& far, const TemporaryFolder& folder, c
   std::fflush(stdout);
 }
 
+void print_workers(const TemporaryFolder& folder, uint32_t mtu) {
+  std::vector<double> one, two, ratios;
+  for (int i = 0; i < kRuns; ++i) {
+    one.push_back(run_rate(folder, {mtu, "shared", 1}));
+    two.push_back(run_rate(folder, {mtu, "shared", 2}));
+    ratios.push_back(two.back() / one.back());
+  }
+  const auto [least, most] = std::ranges::minmax(ratios);
+  std::printf(
+      "run_spread  MTU %4u, the embedded switch on the first worker: %5.2f M data packets/s with one worker, %5.2f M/s "
+      "with two; ratio %.2f (%.2f .. %.2f)\n",
+      mtu, median(one) / 1e6, median(two) / 1e6, median(ratios), least, most);
+  std::fflush(stdout);
+}
+
 }  // namespace
+
+void run_spread(Dpdk&) {
+  const TemporaryFolder folder;
+  for (const uint32_t mtu : {1024u, 4096u}) print_workers(folder, mtu);
+}
 
 void run_chain(Dpdk&) {
   const TemporaryFolder folder;

@@ -8,6 +8,9 @@
 #include <array>
 #include <cstdio>
 #include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -24,14 +27,6 @@
 
 namespace rankwire::bench {
 namespace {
-
-struct Load {
-  uint32_t mtu = 1024;
-  uint32_t connections = 4096;
-  uint32_t turn = 16;  ///< packets that a queue pair sends in a row
-  ReceiveCheck check = ReceiveCheck::kWholeFrame;
-  uint32_t lead = 1;  ///< bursts sent before the receiver looks
-};
 
 constexpr uint32_t kMessagesEach = 2;
 constexpr Bytes kMessage(64 << 10);
@@ -163,29 +158,47 @@ void connect(RoceTransport& transport, std::span<const EndPoint> remote) {
 
 /// Calls `work` for about `kRunTime` and returns the data packets that the stream has sent, a second.
 template <class Work>
-double packets_a_second(Stream& stream, Work work) {
+double packets_a_second(StreamEnd& source, Work work) {
   // Reading the counters costs as much as a few packets.
   constexpr int kTurns = 64;
   return rate_of([&] {
     for (int i = 0; i < kTurns; ++i) work();
-    return stream.sent();
+    return source.sent();
   });
 }
 
+class StreamIntoNothing final : public StreamEnd {
+ public:
+  StreamIntoNothing(FramePort& port, const Load& load)
+      : plan_(make_plan(load.connections)),
+        port_(port, load.mtu, kFirstRemoteQueuePair, answer_paths(plan_, stream_options(load))),
+        transport_(stream_options(load), {{PortId(0), &port_, kUnlimited}}),
+        stream_(transport_, load.connections) {
+    transport_.prepare(plan_);
+    connect(transport_, remote_ends(plan_));
+    stream_.start(clock_.now());
+  }
+  void turn() noexcept override { stream_.poll(clock_.now()); }
+  uint64_t sent() noexcept override { return stream_.sent(); }
+  void expect_clean() const override {
+    bench::expect_clean(transport_);
+    if (port_.wrong() > 0 || port_.checked() == 0)
+      fail_run("of {} frames read back {} were wrong", port_.checked(), port_.wrong());
+  }
+
+ private:
+  const TransportPlan plan_;
+  AcknowledgingPort port_;
+  RoceTransport transport_;
+  RealClock clock_;
+  Stream stream_;
+};
+
 /// On one core, into a port that drops them.
 double transmit_rate(FramePort& port, const Load& load) {
-  const TransportPlan plan = make_plan(load.connections);
-  AcknowledgingPort acknowledging(port, load.mtu, kFirstRemoteQueuePair, answer_paths(plan, stream_options(load)));
-  RoceTransport transport(stream_options(load), {{PortId(0), &acknowledging, kUnlimited}});
-  transport.prepare(plan);
-  connect(transport, remote_ends(plan));
-  RealClock clock;
-  Stream stream(transport, load.connections);
-  stream.start(clock.now());
-  const double rate = packets_a_second(stream, [&] { stream.poll(clock.now()); });
-  expect_clean(transport);
-  if (acknowledging.wrong() > 0 || acknowledging.checked() == 0)
-    fail_run("of {} frames read back {} were wrong", acknowledging.checked(), acknowledging.wrong());
+  const auto stream = stream_into_nothing(port, load);
+  const double rate = packets_a_second(*stream, [&] { stream->turn(); });
+  stream->expect_clean();
   return rate;
 }
 
@@ -195,28 +208,43 @@ void drain(FramePort& port) {
   while (const size_t n = port.receive(Time(), frames)) port.release({frames.data(), n});
 }
 
-/// When one core does everything: requests, their check and answers at the other end of a link, completions, and the
-/// next messages.
+class LoopSource final : public StreamEnd {
+ public:
+  LoopSource(std::unique_ptr<RoceTransport> transport, uint32_t connections)
+      : transport_(std::move(transport)), stream_(*transport_, connections) {
+    stream_.start(clock_.now());
+  }
+  void turn() noexcept override { stream_.poll(clock_.now()); }
+  uint64_t sent() noexcept override { return stream_.sent(); }
+  void expect_clean() const override { bench::expect_clean(*transport_); }
+
+ private:
+  const std::unique_ptr<RoceTransport> transport_;
+  RealClock clock_;
+  Stream stream_;
+};
+
+class LoopDestination final : public StreamEnd {
+ public:
+  explicit LoopDestination(std::unique_ptr<RoceTransport> transport) : transport_(std::move(transport)) {}
+  void turn() noexcept override { transport_->poll(clock_.now(), events_); }
+  uint64_t sent() noexcept override { return 0; }
+  void expect_clean() const override { bench::expect_clean(*transport_); }
+
+ private:
+  const std::unique_ptr<RoceTransport> transport_;
+  RealClock clock_;
+  std::array<Event, 64> events_;
+};
+
 double loop_rate(FramePort& near, FramePort& far, const Load& load) {
-  drain(near);
-  drain(far);
-  const TransportPlan plan = make_plan(load.connections);
-  RoceTransport source(stream_options(load), {{PortId(0), &near, kUnlimited}});
-  RoceTransport destination(stream_options(load), {{PortId(1), &far, kUnlimited}});
-  std::vector<EndPoint> ends = source.prepare(plan);
-  std::ranges::copy(destination.prepare(plan), std::back_inserter(ends));
-  connect(source, ends);
-  connect(destination, ends);
-  RealClock clock;
-  Stream stream(source, load.connections);
-  stream.start(clock.now());
-  std::array<Event, 64> events;
-  const double rate = packets_a_second(stream, [&] {
-    for (uint32_t i = 0; i < load.lead; ++i) stream.poll(clock.now());
-    for (uint32_t i = 0; i < load.lead; ++i) destination.poll(clock.now(), events);
+  const Loop loop(near, far, load);
+  const double rate = packets_a_second(*loop.source, [&] {
+    for (uint32_t i = 0; i < load.lead; ++i) loop.source->turn();
+    for (uint32_t i = 0; i < load.lead; ++i) loop.destination->turn();
   });
-  expect_clean(source);
-  expect_clean(destination);
+  loop.source->expect_clean();
+  loop.destination->expect_clean();
   return rate;
 }
 
@@ -274,6 +302,25 @@ void print_loop(FramePort& near, FramePort& far, const Load& load) {
 }
 
 }  // namespace
+
+std::unique_ptr<StreamEnd> stream_into_nothing(FramePort& port, const Load& load) {
+  return std::make_unique<StreamIntoNothing>(port, load);
+}
+
+Loop::Loop(FramePort& near, FramePort& far, const Load& load) {
+  drain(near);
+  drain(far);
+  const TransportPlan plan = make_plan(load.connections);
+  const std::vector<PortBinding> left{{PortId(0), &near, kUnlimited}}, right{{PortId(1), &far, kUnlimited}};
+  auto of_source = std::make_unique<RoceTransport>(stream_options(load), left);
+  auto of_destination = std::make_unique<RoceTransport>(stream_options(load), right);
+  std::vector<EndPoint> ends = of_source->prepare(plan);
+  std::ranges::copy(of_destination->prepare(plan), std::back_inserter(ends));
+  connect(*of_source, ends);
+  connect(*of_destination, ends);
+  source = std::make_unique<LoopSource>(std::move(of_source), load.connections);
+  destination = std::make_unique<LoopDestination>(std::move(of_destination));
+}
 
 double transport_loop_rate(FramePort& near, FramePort& far, uint32_t mtu, uint32_t connections) {
   return loop_rate(near, far, {.mtu = mtu, .connections = connections});
