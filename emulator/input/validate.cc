@@ -362,6 +362,10 @@ void check_workers(const Source& source) {
     source.fail(key, "{} workers, but {} ports: each worker has one at least", count, source.config.ports.size());
   if (count == 1 && cores.empty()) return;
   if (source.config.run.cpu) source.fail("run.cpu", "contradicts 'workers', of which 'cores' names the CPUs");
+  if (count > 1 && source.config.transport.verb == VerbName::kRead && source.config.run.continue_on_failure)
+    source.fail("run.on_failure",
+                "'continue' with 'verb: read' needs one worker: the source of a message would wait for a READ that has "
+                "failed at another");
   if (count > 1 && !source.config.impairments.empty())
     source.fail(key, "impairments are counted over all ports, which one worker must have: leave it at 1");
 }

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
   app.add_option("--first", first, "first seed");
   app.add_option("--seeds", seeds, "how many seeds")->check(CLI::PositiveNumber);
   app.add_option("--faults", most_faults, "end after so many seeds have failed")->check(CLI::PositiveNumber);
+  uint32_t workers = 1;
+  app.add_option("--workers", workers, "among which the hosts are dealt out")->check(CLI::Range(1, 8));
   bool transitions = false;
   app.add_flag("--transitions", transitions, "print which transitions were made, and fail when one never was");
   app.footer("Example: fault_campaign --first 17 --seeds 1");
@@ -51,7 +53,7 @@ int main(int argc, char** argv) {
   for (uint64_t seed = first; seed < first + seeds && faults < most_faults; ++seed, ++ran) {
     watch_seed(seed);
     const FaultCase fault = make_fault_case(seed);
-    const FaultVerdict verdict = run(fault);
+    const FaultVerdict verdict = run(fault, workers);
     sum.messages += verdict.messages;
     sum.delivered += verdict.delivered;
     sum.failed += verdict.failed;
@@ -61,7 +63,8 @@ int main(int argc, char** argv) {
     fmt::print("{}\n", describe(fault));
     if (verdict.fault.empty()) continue;
     ++faults;
-    fmt::print("  {}\n  again: {} --first {} --seeds 1\n", verdict.fault, argv[0], seed);
+    fmt::print("  {}\n  again: {} --first {} --seeds 1{}\n", verdict.fault, argv[0], seed,
+               workers > 1 ? fmt::format(" --workers {}", workers) : "");
   }
   const bool covered = !transitions || print_coverage();
   fmt::print("{} seeds, {} with failed queue pairs, {} faults; {} messages, {} delivered, {} failed", ran,

@@ -13,6 +13,7 @@
 #include "dataplane/roce/transport.h"
 #include "dataplane/switch/virtual_fabric.h"
 #include "dataplane/wire/opcode_name.h"
+#include "emulator/engine/worker_transport.h"
 #include "tests/campaign/sightings.h"
 #include "tests/campaign/transitions.h"
 
@@ -58,9 +59,47 @@ struct Fate {
   bool over() const { return sent + failed_here > 0; }
 };
 
+/// What a worker has of the case's transports. They outlive it, and others prepare, connect and close them.
+class OwnTransports final : public Transport {
+ public:
+  OwnTransports(std::vector<Transport*> transports, std::map<NicId, Transport*> of_nic, const TransportPlan& plan)
+      : transports_(std::move(transports)), of_nic_(std::move(of_nic)), plan_(plan) {}
+
+  std::vector<EndPoint> prepare(const TransportPlan&) override { return {}; }
+  std::vector<ConnectFailure> connect(std::span<const EndPoint>) override { return {}; }
+  size_t post(Time now, std::span<const Message> messages) noexcept override {
+    size_t posted = 0;
+    for (const Message& message : messages)
+      posted += of_nic_.at(plan_.connections[message.connection.value].source_nic)->post(now, {&message, 1});
+    return posted;
+  }
+  size_t poll(Time now, std::span<Event> events) noexcept override {
+    size_t n = 0;
+    for (Transport* transport : transports_) n += transport->poll(now, events.subspan(n));
+    return n;
+  }
+  Time next_event() const noexcept override { return Time::never(); }
+  uint64_t activity() const noexcept override {
+    uint64_t sum = 0;
+    for (const Transport* transport : transports_) sum += transport->activity();
+    return sum;
+  }
+  TransportCounters counters() const override { return {}; }
+  std::vector<FlowCounters> flows_of(ConnectionRange) const override { return {}; }
+  std::vector<PortCounters> ports() const override { return {}; }
+  std::string describe(ConnectionId) const override { return {}; }
+  void close() noexcept override {}
+
+ private:
+  const std::vector<Transport*> transports_;
+  const std::map<NicId, Transport*> of_nic_;
+  const TransportPlan& plan_;
+};
+
 class Lab {
  public:
-  explicit Lab(const FaultCase& fault) : case_(fault), pool_(kFrames) {
+  /// With several workers a case that has one transport has one a worker.
+  Lab(const FaultCase& fault, uint32_t workers) : case_(fault), pool_(kFrames), exchange_(workers) {
     std::vector<FramePort*> ends;
     std::vector<PortBinding> bindings;
     for (size_t host = 0; host < fault.rates.size(); ++host) {
@@ -74,11 +113,8 @@ class Lab {
       bindings.push_back({PortId(static_cast<uint32_t>(host)), ports_.back().get(), fault.rates[host]});
       stations_.push_back({fault.plan.nics[host].mac, static_cast<uint32_t>(host)});
     }
-    if (fault.transports.size() == 1)
-      transports_.push_back(std::make_unique<RoceTransport>(fault.transports[0], bindings));
-    else
-      for (size_t host = 0; host < bindings.size(); ++host)
-        transports_.push_back(std::make_unique<RoceTransport>(fault.transports[host], std::vector{bindings[host]}));
+    make_transports(bindings, workers);
+    if (workers > 1) make_workers(workers);
     FabricOptions options = fault.fabric;
     options.stations = stations_;
     fabric_ = std::make_unique<VirtualFabric>(fault.topology, ends, std::span(&fault.device, 1), options);
@@ -133,7 +169,40 @@ class Lab {
     });
   }
 
-  RoceTransport& transport_of(NicId nic) const { return *transports_[transports_.size() == 1 ? 0 : nic.value]; }
+  void make_transports(const std::vector<PortBinding>& bindings, uint32_t workers) {
+    const bool apart = case_.transports.size() > 1;
+    transport_of_.resize(bindings.size());
+    for (uint32_t first = 0; first < (apart ? bindings.size() : workers); ++first) {
+      std::vector<PortBinding> ports;
+      for (size_t host = first; host < bindings.size(); host += apart ? bindings.size() : workers)
+        ports.push_back(bindings[host]);
+      if (ports.empty()) continue;
+      transports_.push_back(std::make_unique<RoceTransport>(case_.transports[apart ? first : 0], ports));
+      for (const PortBinding& port : ports) transport_of_[port.id.value] = transports_.back().get();
+    }
+  }
+
+  // Of W workers, i has every W-th host from i on. The ranks are with the next worker, so that all that is posted and
+  // reported goes from one to another.
+  void make_workers(uint32_t workers) {
+    const auto of_host = [&](NicId nic) { return static_cast<uint16_t>(nic.value % workers); };
+    const auto of_rank = [&](NicId nic) { return static_cast<uint16_t>((nic.value + 1) % workers); };
+    for (const Connection& c : case_.plan.connections)
+      routes_.push_back(
+          {of_host(c.source_nic), of_host(c.destination_nic), of_rank(c.source_nic), of_rank(c.destination_nic)});
+    for (uint32_t worker = 0; worker < workers; ++worker) {
+      std::vector<Transport*> own;
+      std::map<NicId, Transport*> of_nic;
+      for (uint32_t host = worker; host < transport_of_.size(); host += workers) {
+        of_nic[NicId(host)] = transport_of_[host];
+        if (std::ranges::find(own, transport_of_[host]) == own.end()) own.push_back(transport_of_[host]);
+      }
+      workers_.push_back(std::make_unique<WorkerTransport>(
+          std::make_unique<OwnTransports>(std::move(own), std::move(of_nic), case_.plan), worker, routes_, exchange_));
+    }
+  }
+
+  RoceTransport& transport_of(NicId nic) const { return *transport_of_[nic.value]; }
 
   // Before the run, so that next hops are known or unreachable by time 0.
   std::string connect() {
@@ -171,17 +240,47 @@ class Lab {
     fates_[{message.connection.value, message.index}].message = message;
     last_change_ = now_;
     const NicId nic = case_.plan.connections[message.connection.value].source_nic;
-    if (transport_of(nic).post(now_, {&message, 1}) != 1) trouble_ = "a message was refused";
+    Transport& transport = workers_.empty() ? static_cast<Transport&>(transport_of(nic))
+                                            : *workers_[routes_[message.connection.value].source];
+    if (transport.post(now_, {&message, 1}) != 1) trouble_ = "a message was refused";
   }
 
   void turn() {
     fabric_->step(now_);
-    for (const auto& transport : transports_) {
-      Event events[16];
-      for (size_t n; (n = transport->poll(now_, events)) > 0;)
-        for (const Event& event : std::span(events).first(n)) hear(event);
+    if (workers_.empty()) {
+      for (const auto& transport : transports_) listen(*transport, [](const Event&) { return true; });
+    }
+    // What one hands over another takes, and what is reported of it goes back.
+    for (uint64_t before = UINT64_MAX; before != activity_of_workers();) {
+      before = activity_of_workers();
+      for (uint32_t worker = 0; worker < workers_.size(); ++worker)
+        listen(*workers_[worker], [&](const Event& event) { return is_about(event, worker); });
     }
     fabric_->step(now_);
+  }
+
+  uint64_t activity_of_workers() const {
+    uint64_t sum = 0;
+    for (const auto& worker : workers_) sum += worker->activity();
+    return sum;
+  }
+
+  template <class Counts>
+  void listen(Transport& transport, Counts counts) {
+    Event events[16];
+    for (size_t n; (n = transport.poll(now_, events)) > 0;)
+      for (const Event& event : std::span(events).first(n))
+        if (counts(event)) hear(event);
+  }
+
+  // Whether the event is about a rank of the worker: of a message that is given up both ends' workers hear.
+  bool is_about(const Event& event, uint32_t worker) {
+    const WorkerRoute& route = routes_[event.connection.value];
+    if ((event.at_source ? route.source : route.destination) == worker) return true;
+    const bool given_up = event.kind == EventKind::kFailed && event.at_source;
+    if (!given_up || route.destination != worker) trouble_ = "an event went to a worker that it is not about";
+    sightings().note("given up at its source, heard at its destination");
+    return false;
   }
 
   void hear(const Event& event) {
@@ -321,6 +420,10 @@ class Lab {
   std::vector<FabricStation> stations_;
   std::unique_ptr<VirtualFabric> fabric_;
   std::vector<std::unique_ptr<RoceTransport>> transports_;
+  std::vector<RoceTransport*> transport_of_;  // by host
+  std::vector<WorkerRoute> routes_;           // with several workers, by connection, as what follows
+  WorkerExchange exchange_;
+  std::vector<std::unique_ptr<WorkerTransport>> workers_;
   std::map<MessageKey, Fate> fates_;
   std::string trouble_;
   Time now_, last_change_ = Time::long_ago();
@@ -329,11 +432,13 @@ class Lab {
 
 }  // namespace
 
-FaultVerdict run(const FaultCase& fault) {
+FaultVerdict run(const FaultCase& fault, uint32_t workers) {
+  // Nobody tells the source of a message whose READ has failed elsewhere.
+  if (fault.transports[0].verb == DataVerb::kRead) workers = 1;
   transitions_of<Requester>().begin(fault.seed);
   transitions_of<Responder>().begin(fault.seed);
   sightings().begin(fault.seed);
-  Lab lab(fault);
+  Lab lab(fault, workers);
   std::string trouble = lab.run();
   FaultVerdict verdict = lab.verdict();
   verdict.fault = std::move(trouble);

@@ -16,6 +16,8 @@ struct FaultVerdict {
   TransportCounters counters;  ///< of all hosts
 };
 
-FaultVerdict run(const FaultCase& fault);
+/// `workers`: among which the hosts are dealt out; each message is posted at one and sent by another when there are
+/// several. Messages that their destination reads have one worker.
+FaultVerdict run(const FaultCase& fault, uint32_t workers = 1);
 
 }  // namespace rankwire::testing

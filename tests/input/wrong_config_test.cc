@@ -552,6 +552,8 @@ const Mistake kMistakes[] = {
     {"CoresOfNoMachine", "GOODworkers: {cores: [1024]}", ":3: workers.cores[0]: 1024 is outside 0 .. 1023"},
     {"ACpuBesideWorkers", "GOODrun: {cpu: 1}\nworkers: {count: 2}\n",
      ":3: run.cpu: contradicts 'workers', of which 'cores' names the CPUs"},
+    {"WorkersThatWaitForReads", "GOODworkers: {count: 2}\ntransport: {verb: read}\nrun:\n  on_failure: continue\n",
+     ":6: run.on_failure: 'continue' with 'verb: read' needs one worker"},
     {"ImpairedWorkers", "GOODworkers: {count: 2}\nimpairments:\n  - {action: drop, every: 10}\n",
      ":3: workers.count: impairments are counted over all ports, which one worker must have: leave it at 1"},
     {"NestedDut", "GOODdut: {buffers: {shared: 1MiB}}", ":3: dut.buffers: must be a single value"},
