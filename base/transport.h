@@ -173,6 +173,9 @@ struct PortCounters {
   Duration arrival_error;      ///< with hardware stamps, the error of their conversion to the run's clock; otherwise
                                ///< how late an arrival can have been noticed, at the median of the intervals between
                                ///< two looks at the port
+  Duration slipped;            ///< line time lost for good, because catching up is bounded
+  /// Which drives the port, where there are several.
+  std::optional<uint32_t> worker;
 };
 
 /// A counter that only one kind of transport has.

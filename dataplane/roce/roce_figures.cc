@@ -84,6 +84,7 @@ void RoceFigures::add_to(std::span<PortCounters> ports, Time now) const {
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     PortCounters& counters = ports[lane];
     const RocePort& port = lanes_.port_of(lane);
+    counters.slipped = lanes_.all()[lane].pacer().slipped();
     if (!counters.hardware_time) counters.arrival_error = standstills_.intervals().quantile(0.5);
     if (port.first_lane != lane) continue;
     port.add_pauses(counters, now);

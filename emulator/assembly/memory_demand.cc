@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "base/affinity.h"
 #include "base/record.h"
 #include "dataplane/ports/memory_port.h"
 #include "dataplane/protocol/message_pool.h"
@@ -19,6 +20,8 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
+#include "emulator/assembly/workers.h"
+#include "emulator/engine/worker_exchange.h"
 #include "emulator/input/fabric_topology.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/recorder.h"
@@ -86,15 +89,22 @@ Counts::Counts(const Setup& setup) {
   in_flight = plan.messages_in_flight;
 }
 
-Bytes engine_memory(const Setup& setup, const Counts& counts) {
+/// Each worker looks things up in the whole plan; nodes are somebody's.
+Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers = 1) {
   // By connection the places to look at first and the list of incoming ones; by message whether it has arrived, in two
   // iterations; by step its bit and, where it waits for several, their number; a slot with its state.
   constexpr uint64_t kOfConnection = 3 * sizeof(uint32_t), kOfMessage = 2, kOfStep = 2, kOfSlot = 96;
-  uint64_t bytes = kProgram + counts.connections * kOfConnection + setup.plan.messages_per_iteration * kOfMessage +
-                   counts.steps * kOfStep + counts.slots * kOfSlot + counts.nodes * kOperation;
-  bytes += counts.in_flight * sizeof(Message);
-  if (setup.config.record_causes) bytes += counts.edges * sizeof(TimeByCause);
-  return bytes_of(bytes);
+  uint64_t of_plan = counts.connections * kOfConnection + setup.plan.messages_per_iteration * kOfMessage +
+                     counts.steps * kOfStep + counts.slots * kOfSlot + counts.in_flight * sizeof(Message);
+  if (setup.config.record_causes) of_plan += counts.edges * sizeof(TimeByCause);
+  return bytes_of(kProgram + counts.nodes * kOperation + workers * of_plan + WorkerExchange::bytes(workers));
+}
+
+/// Bytes of the rows of one worker on their way to the record.
+uint64_t rows_memory(const RunConfig& config) {
+  return RecorderOptions().ring *
+         (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
+          (config.record_causes ? sizeof(CauseRecord) : 0));
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.
@@ -102,9 +112,7 @@ Bytes record_memory(const Setup& setup, const Counts& counts) {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
   const uint64_t flows = counts.connections * config.transport.queue_pairs;
-  const uint64_t row = sizeof(OperationRecord) + (messages ? sizeof(MessageRecord) : 0) +
-                       (config.record_causes ? sizeof(CauseRecord) : 0);
-  uint64_t bytes = kDatabase + RecorderOptions().ring * row;
+  uint64_t bytes = kDatabase + rows_memory(config);
   bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
   if (!messages) return bytes_of(bytes);
   const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
@@ -197,9 +205,11 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const bool frames = std::ranges::any_of(config.ports, [](const PortConfig& port) { return !port.is_rdma_device(); });
   if (rdma) memory.connections += verbs_memory(setup, counts);
   if (frames) memory.connections += connection_memory(setup, counts, memory.frames);
-  memory.engine = engine_memory(setup, counts);
+  const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
+  memory.engine = engine_memory(setup, counts, workers);
   memory.model = interconnect_memory(counts);
-  memory.record = record_memory(setup, counts);
+  memory.record =
+      bytes_of(static_cast<uint64_t>(record_memory(setup, counts).count) + (workers - 1) * rows_memory(config));
   return memory;
 }
 

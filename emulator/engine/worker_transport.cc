@@ -30,6 +30,12 @@ size_t WorkerTransport::post(Time now, std::span<const Message> messages) noexce
   return posted;
 }
 
+std::vector<PortCounters> WorkerTransport::ports() const {
+  std::vector<PortCounters> ports = own_->ports();
+  for (PortCounters& port : ports) port.worker = worker_;
+  return ports;
+}
+
 size_t WorkerTransport::hand_over(uint32_t to, Time now, std::span<const Message> messages) noexcept {
   return exchange_.posts(worker_, to).push_made(messages.size(), [&](size_t i, WorkerExchange::Post& place) {
     place = {messages[i], now};

@@ -151,6 +151,19 @@ void RunReader::read_pauses(const RecordedRun& run, std::vector<PortCounters>& p
   }
 }
 
+void RunReader::read_drivers(const RecordedRun& run, std::vector<PortCounters>& ports) const {
+  if (!has_table("port_drivers")) return;
+  Statement rows = database_.prepare("SELECT port, name, worker, slipped_ps FROM port_drivers WHERE run=?");
+  rows.bind(run.run);
+  while (rows.step()) {
+    for (PortCounters& port : ports) {
+      if (port.port != PortId(small(rows, 0)) || port.name != rows.text_view(1)) continue;
+      if (const auto worker = rows.optional_integer(2)) port.worker = static_cast<uint32_t>(*worker);
+      port.slipped = duration(rows, 3);
+    }
+  }
+}
+
 std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
   Statement rows = database_.prepare(
       "SELECT port, name, tx_frames, tx_bytes, rx_frames, rx_bytes, tx_refused, rx_missed, dropped, marked, "
@@ -173,6 +186,7 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
   }
   read_pauses(run, ports);
   read_rdma(run, ports);
+  read_drivers(run, ports);
   return ports;
 }
 

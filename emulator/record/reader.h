@@ -156,6 +156,7 @@ class RunReader {
   Statement prepare_causes() const;
   void read_rdma(const RecordedRun& run, std::vector<PortCounters>& ports) const;
   void read_pauses(const RecordedRun& run, std::vector<PortCounters>& ports) const;
+  void read_drivers(const RecordedRun& run, std::vector<PortCounters>& ports) const;
   /// A query over `operations` whose first two parameters are the runs of both sides.
   Statement over_both_sides(std::string_view sql) const;
 

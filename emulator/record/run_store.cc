@@ -292,6 +292,14 @@ void RunStore::ports(uint32_t run, std::span<const PortCounters> ports) {
         .execute();
   }
   port_pauses(run, ports);
+  port_drivers(run, ports);
+}
+
+void RunStore::port_drivers(uint32_t run, std::span<const PortCounters> ports) {
+  Statement insert = database_.prepare("INSERT OR IGNORE INTO port_drivers VALUES(?,?,?,?,?)");
+  for (const PortCounters& p : ports) {
+    if (p.worker || p.slipped > Duration(0)) insert.bind(run, p.port.value, p.name, p.worker, p.slipped).execute();
+  }
 }
 
 void RunStore::port_pauses(uint32_t run, std::span<const PortCounters> ports) {

@@ -51,6 +51,7 @@ class RunStore {
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);
+  void port_drivers(uint32_t run, std::span<const PortCounters> ports);
   void port_rdma(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
   void compute(uint32_t run, const RunEnd& end);

@@ -79,6 +79,9 @@ CREATE TABLE port_pauses(
   pause_rx INTEGER NOT NULL, paused_0_ps INTEGER NOT NULL, paused_1_ps INTEGER NOT NULL, paused_2_ps INTEGER NOT NULL,
   paused_3_ps INTEGER NOT NULL, paused_4_ps INTEGER NOT NULL, paused_5_ps INTEGER NOT NULL,
   paused_6_ps INTEGER NOT NULL, paused_7_ps INTEGER NOT NULL, PRIMARY KEY(run, port, name)) WITHOUT ROWID;
+CREATE TABLE port_drivers(
+  run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, worker INTEGER, slipped_ps INTEGER NOT NULL,
+  PRIMARY KEY(run, port, name)) WITHOUT ROWID;
 CREATE TABLE failures(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL,
   operation TEXT NOT NULL, message TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL);

@@ -1,6 +1,9 @@
 #include "emulator/report/assessment.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "emulator/report/format.h"
 #include "emulator/report/loop_turns.h"
@@ -41,6 +44,17 @@ void judge_turns(const RecordedRun& emulated, const RecordedRun* reference, std:
   }
 }
 
+/// "port p3", or with several workers "port p3 (worker 1)".
+std::string port_name(const PortCounters& port) {
+  return fmt::format("port {}{}", port.name, port.worker ? fmt::format(" (worker {})", *port.worker) : "");
+}
+
+/// The one that lost most line time.
+std::string slowest_port(std::span<const PortCounters> ports) {
+  const auto slowest = std::ranges::max_element(ports, {}, &PortCounters::slipped);
+  return slowest != ports.end() && slowest->slipped > Duration(0) ? port_name(*slowest) : "a port";
+}
+
 }  // namespace
 
 std::string reason_code(const RunReader& record, const RecordedRun& run) {
@@ -71,20 +85,21 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
   if (run == nullptr || !run->ended) return assessment;
   const TransportCounters& counters = run->end.counters;
   std::vector<std::string>& reasons = assessment.reasons;
-  const auto judge = [&](const char* who, Duration lost, const char* what) {
+  const std::vector<PortCounters> ports = record.ports(*run);
+  const auto judge = [&](const std::string& who, Duration lost, const char* what) {
     if (lost.ps <= run->end.completion.ps / 100) return;
     reasons.push_back(fmt::format("{} lost {} of {} for good, more than 1 % of the completion time {}", who,
                                   readable(lost), what, readable(run->end.completion)));
   };
-  judge("a port", counters.slipped, "line time");
+  judge(slowest_port(ports), counters.slipped, "line time");
   judge("a queue pair that congestion control paces", counters.pacing_slipped, "its schedule");
   if (counters.post_refused != 0) {
     reasons.push_back(fmt::format("{} messages were refused by a full message pool", counters.post_refused));
   }
-  for (const PortCounters& port : record.ports(*run)) {
+  for (const PortCounters& port : ports) {
     if (port.rx_missed == 0) continue;
     reasons.push_back(
-        fmt::format("port {} missed {} frames because nobody took them in time", port.name, port.rx_missed));
+        fmt::format("{} missed {} frames because nobody took them in time", port_name(port), port.rx_missed));
   }
   judge_turns(*run, record.reference(), reasons);
   if (!reasons.empty()) assessment.fidelity = "generator_limited";

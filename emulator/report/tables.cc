@@ -177,7 +177,7 @@ std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> f
       "fidelity,port,name,tx_frames,tx_bytes,rx_frames,rx_bytes,tx_refused,rx_missed,dropped,marked,hardware_time,"
       "arrival_error_ps,pause_tx,pause_rx,paused_0_ps,paused_1_ps,paused_2_ps,paused_3_ps,paused_4_ps,paused_5_ps,"
       "paused_6_ps,paused_7_ps";
-  csv += fmt::format(",rx_icrc_encapsulated{}{}\n", rdma_columns(), cause_columns());
+  csv += fmt::format(",rx_icrc_encapsulated{}{},worker,slipped_ps\n", rdma_columns(), cause_columns());
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     std::map<PortId, TimeByCause> causes = causes_of_ports(flows[r].ranks(), record.rank_nics(run));
@@ -189,7 +189,8 @@ std::string ports_csv(const RunReader& record, std::span<const FlowStatistics> f
       // Once a port, in the row of its first queue.
       const auto of_port = causes.extract(p.port);
       csv += fmt::format(",{}", p.rx_icrc_encapsulated) + rdma_fields(p.rdma) +
-             cause_fields(of_port ? std::optional(of_port.mapped()) : std::nullopt) + '\n';
+             cause_fields(of_port ? std::optional(of_port.mapped()) : std::nullopt) +
+             fmt::format(",{},{}\n", p.worker ? fmt::to_string(*p.worker) : "", p.slipped.ps);
     }
   }
   return csv;

@@ -99,7 +99,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                   .rdma = {30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40},
                   .rx_icrc_encapsulated = 41,
                   .hardware_time = true,
-                  .arrival_error = Duration(7)}};
+                  .arrival_error = Duration(7),
+                  .slipped = Duration(42),
+                  .worker = 3}};
     RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
     MessageId id;
     id.group = MessageId::kPointToPoint;
@@ -125,9 +127,9 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
             "out_of_buffer,packet_seq_err,implied_nak_seq_err,local_ack_timeout_err,rnr_nak_retry_err,"
             "np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,window_ps,"
             "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,"
-            "acknowledgement_ps\n"
+            "acknowledgement_ps,worker,slipped_ps\n"
             "emulated,0,net_ring0,1,2,3,4,0,0,5,6,1,7,8,9,20,21,22,23,24,25,26,27,41,30,31,32,33,34,35,36,37,38,39,40"
-            ",,,,,,,,\n");
+            ",,,,,,,,,3,42\n");
 }
 
 TEST_F(ReportFiles, TheTimelineIsConsistent) {

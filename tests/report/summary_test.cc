@@ -163,6 +163,22 @@ TEST(Fidelity, IsLimitedByFramesThatTheGeneratorMissedOrMessagesThatItRefused) {
   EXPECT_THAT(summary_table(record), HasSubstr("generator_limited"));
 }
 
+TEST(Fidelity, NamesThePortThatLostMostAndItsWorker) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.ports = {{.port = PortId(0), .name = "p0", .slipped = microseconds(2), .worker = 0},
+                 {.port = PortId(1), .name = "p1", .slipped = microseconds(3), .worker = 1},
+                 {.port = PortId(2), .name = "p2", .rx_missed = 4, .worker = 1}};
+    end.counters.slipped = microseconds(3);
+    testing::record_emulated(recorder, end);
+  }
+  const RunReader record(folder.path());
+  EXPECT_THAT(assess_fidelity(record).reasons, ElementsAre(HasSubstr("port p1 (worker 1) lost 3 us of line time"),
+                                                           HasSubstr("port p2 (worker 1) missed 4 frames")));
+}
+
 /// One message a run, from 0 to `end`.
 void record_message(RunRecorder& recorder, const RunStart& start, Duration end, const RunEnd& run_end) {
   RecordSink& sink = recorder.begin(start);

@@ -49,6 +49,10 @@ TEST_F(RoceFiguresTest, TheWorstLaneCounts) {
   EXPECT_EQ(counters.stalls, 1u);
   EXPECT_EQ(counters.worst_stall, microseconds(150));
   EXPECT_EQ(counters.slipped, microseconds(50));
+  std::array<PortCounters, 2> ports;
+  parts_->figures.add_to(ports, Time());
+  EXPECT_EQ(ports[0].slipped, microseconds(50)) << "its port is named";
+  EXPECT_EQ(ports[1].slipped, Duration(0));
 }
 
 TEST_F(RoceFiguresTest, AFlowHasWhatItsEndsHaveCounted) {
