@@ -127,6 +127,8 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   small.capture.reset();
   small.run = {.deadline = time, .stall_timeout = time, .cpu = config.run.cpu};
   small.ports.resize(ports);
+  if (small.workers.cores.size() > ports) small.workers.cores.resize(ports);
+  if (small.workers.count) small.workers.count = std::min(*small.workers.count, ports);
   take_away_hindrances(small);
   raise_rates(small);
   return small;

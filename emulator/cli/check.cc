@@ -19,6 +19,7 @@
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/memory_table.h"
 #include "emulator/cli/traffic_split.h"
+#include "emulator/cli/worker_table.h"
 
 namespace rankwire {
 namespace {
@@ -111,6 +112,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
   return {{"config", nlohmann::ordered_json::parse(resolved_json(setup.config))},
           {"ranks", ranks},
           {"ports", ports},
+          {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
           {"groups", group_traffic_json(groups)},
           {"iterations", setup.config.workload.iterations},
           {"messages_per_iteration", setup.plan.messages_per_iteration},
@@ -163,6 +165,7 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
                p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
                p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
   }
+  print_workers(j["workers"]);
   if (!j["groups"].empty()) print_groups(j["groups"], advice);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
     fmt::print("\n{} of the messages clear others to be sent", control);

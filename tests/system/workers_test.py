@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from rankwire import FAILED, USAGE, RankwireTest, rankwire, start, transformer
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, start, transformer
 
 
 class Workers(RankwireTest):
@@ -114,6 +114,17 @@ class Workers(RankwireTest):
             refused = rankwire(verb, self.configuration(config))
             self.assertEqual(refused.returncode, USAGE, refused.stderr)
             self.assertIn("workers.cores: 1023 is not a CPU that this process may use", refused.stderr)
+
+    def test_check_says_who_has_what(self):
+        check = rankwire("check", self.configuration(self.config(2)), "--json")
+        self.assertEqual(check.returncode, OK, check.stderr)
+        workers = json.loads(check.stdout)["workers"]
+        self.assertEqual([worker["ports"] for worker in workers], [["p0", "p1"], ["p2", "p3"]])
+        self.assertEqual([worker["ranks"] for worker in workers], [4, 4])
+        # The hosts' ports are one worker's each, and so is all that their ranks send.
+        self.assertEqual([worker["handed_over_per_iteration"] for worker in workers], [0, 0])
+        table = rankwire("check", self.configuration(self.config(4)))
+        self.assertRegex(table.stdout, r"worker +cpu +ranks +QPs +handed over +ports\n0 +any +2 ")
 
     def test_cores_that_there_are(self):
         cores = sorted(os.sched_getaffinity(0))[:2]
