@@ -142,20 +142,6 @@ class Loop {
 
 }  // namespace
 
-const char* to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kOk:
-      return "ok";
-    case Verdict::kFailed:
-      return "failed";
-    case Verdict::kStalled:
-      return "stalled";
-    case Verdict::kInterrupted:
-      return "interrupted";
-  }
-  return "unknown";
-}
-
 std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
                                       Duration deadline, const std::atomic<bool>& interrupted) {
   std::array<Event, 64> events;

@@ -25,8 +25,8 @@ struct RunOptions {
   Duration stall_timeout = seconds(5);  ///< without any progress while nothing computes
 };
 
-/// How one worker spent a run.
-struct WorkerTime {
+/// How one worker spent a run. Its thread's alone while that goes on.
+struct alignas(64) WorkerTime {
   Duration busy, total;  ///< run time in which a turn of the loop did something, and all of it
   Histogram turns;       ///< how long turns of the loop took, in real time; in virtual time empty
 };

@@ -51,8 +51,9 @@ class Bridge(BridgeTest):
             (warning,) = [warning for warning in run.summary["warnings"] if f"record.{key}" in warning]
             self.assertIn("embedded switch", warning)
 
-    def test_mtu_4096(self):
-        self.run_over_bridge(self.configuration_of(4096), 4096)
+    def test_mtu_4096_and_two_workers(self):
+        run = self.run_over_bridge(self.configuration_of(4096) | {"workers": {"count": 2}}, 4096)
+        self.assertEqual([row["worker"] for row in run.rows("ports", fidelity="emulated")], ["0", "0", "1", "1"])
 
     def test_configuration_for_af_packet(self):
         self.run_over_bridge(SOURCE / "configs/af_packet.yaml", 1024)
