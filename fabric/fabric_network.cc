@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "fabric/ecmp_hash.h"
@@ -96,7 +97,12 @@ class Paths {
 /// Follows the schedule of the cables.
 class Rerouting {
  public:
-  Rerouting(size_t cables, const FabricNetworkOptions& options) : options_(options), up_(cables, 1), routed_(up_) {}
+  Rerouting(const Topology& topology, const FabricNetworkOptions& options)
+      : options_(options),
+        cables_(topology.cables.size()),
+        hosts_(topology.hosts.size()),
+        up_(cables_ + hosts_, 1),
+        routed_(up_) {}
 
   /// Calls `changed(at)` whenever cables, or the routes, have changed; `paths` is as of then.
   template <class Changed>
@@ -111,22 +117,26 @@ class Rerouting {
           options_.schedule, [&](const CableEvent& earlier) { return earlier.at + options_.convergence == at; });
       if (follows && routed_ != up_) {
         routed_ = up_;
-        paths.use_cables(routed_);
+        paths.use_cables(std::span(routed_).first(cables_));
       }
       changed(at);
     }
   }
   /// Whether no cable among them is down.
   bool passes(const std::vector<LinkUse>& links) const {
-    return std::ranges::all_of(links, [&](const LinkUse& use) {
-      const uint32_t port = use.link.value;
-      return port >= 2 * up_.size() || up_[port / 2] != 0;
-    });
+    return std::ranges::all_of(links, [&](const LinkUse& use) { return up_[cable_of(use.link)] != 0; });
   }
 
  private:
+  // Both directions of the cables, then down to each host, and up from each.
+  size_t cable_of(LinkId link) const {
+    const size_t between = 2 * cables_;
+    return link.value < between ? link.value / 2 : cables_ + (link.value - between) % hosts_;
+  }
+
   const FabricNetworkOptions& options_;
-  std::vector<uint8_t> up_, routed_;  // by cable
+  const size_t cables_, hosts_;       // between switches, and those to hosts
+  std::vector<uint8_t> up_, routed_;  // by CableEvent::cable
 };
 
 /// What the schedule of the cables does to the connections. `links_of`: by the paths as they are.
@@ -136,7 +146,7 @@ void add_reroutes(const Topology& topology, const FabricNetworkOptions& options,
   if (options.schedule.empty()) return;
   std::vector<std::vector<LinkUse>> now;  // by connection
   for (const Route& route : network.routes) now.push_back(route.links);
-  Rerouting rerouting(topology.cables.size(), options);
+  Rerouting rerouting(topology, options);
   rerouting.run(paths, [&](Time at) {
     for (const Connection& c : plan.connections) {
       if (c.path == Path::kLocal) continue;

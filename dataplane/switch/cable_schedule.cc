@@ -4,8 +4,8 @@
 
 namespace rankwire {
 
-CableSchedule::CableSchedule(const FabricOptions& options, size_t cables)
-    : schedule_(options.schedule), convergence_(options.convergence), in_use_(cables, 1) {
+CableSchedule::CableSchedule(const FabricOptions& options, size_t cables, size_t hosts)
+    : schedule_(options.schedule), convergence_(options.convergence), cables_(cables), in_use_(cables + hosts, 1) {
   find_next();
 }
 
@@ -13,6 +13,12 @@ void CableSchedule::find_next() noexcept {
   next_ = Time::never();
   if (changes_ < schedule_.size()) next_ = schedule_[changes_].at;
   if (reroutes_ < changes_) next_ = std::min(next_, schedule_[reroutes_].at + convergence_);
+}
+
+bool CableSchedule::cuts_host() const noexcept {
+  return std::any_of(schedule_.begin() + changes_, schedule_.end(), [this](const CableEvent& event) {
+    return event.cable >= cables_ && event.state == CableState::kDown;
+  });
 }
 
 std::optional<CableEvent> CableSchedule::take() noexcept {

@@ -54,7 +54,8 @@ void check_fabric(const Topology& topology, size_t hosts, std::span<const Fabric
   }
   Time last;
   for (const CableEvent& event : options.schedule) {
-    if (event.cable >= topology.cables.size()) fail_input("there is no cable {} to change", event.cable);
+    if (event.cable >= topology.cables.size() + topology.hosts.size())
+      fail_input("there is no cable {} to change", event.cable);
     if (event.at < last) fail_input("changes of cables are not in the order of time");
     last = event.at;
   }

@@ -20,10 +20,9 @@ void FabricForwarder::arrive(uint32_t number, uint32_t handle, Time now) noexcep
   FabricPort& port = tables_.ports[number];
   FabricSwitch& device = tables_.switches[port.device];
   FabricPacket& packet = tables_.packets[handle];
+  if (!port.up || (port.was_down && tables_.details[number].down_at + tables_.line_of(port).latency >= packet.arrival))
+    return tables_.drop(handle, FabricDrop::kCableDown, number);
   if (!port.is_host) {
-    if (!port.up ||
-        (port.was_down && tables_.details[number].down_at + tables_.line_of(port).latency >= packet.arrival))
-      return tables_.drop(handle, FabricDrop::kCableDown, number);
     FabricIngress& in = tables_.ingress(number, packet.priority);
     ++in.frames;
     in.bytes += packet.length;

@@ -135,6 +135,21 @@ void FabricHosts::keep_for_host(uint32_t number, uint32_t handle) noexcept {
   if (first) await_delivery(number);
 }
 
+// What the host's port has refused has arrived.
+void FabricHosts::cut(uint32_t number, Time now) noexcept {
+  PacketList& line = tables_.host_of(number).line;
+  PacketList arrived;
+  while (!line.empty()) {
+    const uint32_t handle = tables_.packets.remove_front(line);
+    if (tables_.packets[handle].arrival <= now) {
+      tables_.packets.append(arrived, handle);
+    } else {
+      tables_.drop(handle, FabricDrop::kCableDown, number);
+    }
+  }
+  line = arrived;
+}
+
 void FabricHosts::await_delivery(uint32_t number) noexcept {
   deliveries_.push(tables_.packets[tables_.host_of(number).line.head].arrival, FabricEventKind::kDeliver, number);
 }
@@ -151,7 +166,7 @@ void FabricHosts::hand_out(Time now) noexcept {
 
 void FabricHosts::begin_ahead(Time limit) noexcept {
   first_ahead_ = std::min(limit, next_outside());
-  is_ahead_ = true;
+  is_ahead_ = !cut_expected_;
 }
 
 /// Memory is fetched first for the frame and the link, then for what the link names.

@@ -37,13 +37,18 @@ class FabricHosts {
     first_ahead_ = std::min(first_ahead_, whole);
     ahead_.push_back({port, handle});
   }
+  /// The host's cable goes down: what is on the line to it is lost.
+  void cut(uint32_t port, Time now) noexcept;
+  /// A host's cable will go down: as long as that is so, nothing is given to hosts ahead of its time.
+  void expect_cut(bool expected) noexcept { cut_expected_ = expected; }
+
   /// When the first frame that waits for its time is at its host; not one that was refused.
   Time next_delivery() const noexcept { return deliveries_.next(); }
   /// Gives hosts what has arrived by `now`, and what they refused.
   void hand_out(Time now) noexcept;
 
-  /// From now on what is put on lines is kept apart. `limit`: when something happens outside first, as far as the
-  /// caller knows.
+  /// From now on what is put on lines is kept apart, if it may be. `limit`: when something happens outside first, as
+  /// far as the caller knows.
   void begin_ahead(Time limit) noexcept;
   /// When hosts notice something first, of what is known, or do something.
   Time first_outside() const noexcept { return std::min(first_ahead_, deliveries_.next()); }
@@ -75,7 +80,8 @@ class FabricHosts {
   std::vector<AheadFrame> ahead_;     ///< that hosts are about to get
   std::vector<uint32_t> ringing_;     ///< hosts whose bells have rung
   Time first_ahead_ = Time::never();  ///< when something happens outside first
-  IndexQueue due_, refused_;          ///< hosts' ports with frames to be handed out: now, and again
+  bool cut_expected_ = false;
+  IndexQueue due_, refused_;  ///< hosts' ports with frames to be handed out: now, and again
   uint64_t handled_ = 0;
 };
 

@@ -32,7 +32,7 @@ FabricParts::FabricParts(const Topology& topology, std::span<FramePort* const> h
       series(options.series ? std::make_unique<FabricSeries>(*options.series, topology.ports() * kPriorities)
                             : nullptr),
       agenda(switches_of_ports(topology), tables.reach, event_capacity(topology, options)),
-      cables(options, topology.cables.size()),
+      cables(options, topology.cables.size(), topology.hosts.size()),
       reader(tables, options),
       pauses(tables, agenda, storms, series.get()),
       admission(tables, pauses, series.get()),

@@ -51,7 +51,9 @@ std::unique_ptr<FabricParts> make_parts(const Topology& topology, std::span<Fram
 
 VirtualFabric::VirtualFabric(const Topology& topology, std::span<FramePort* const> hosts,
                              std::span<const FabricSwitchOptions> devices, const FabricOptions& options)
-    : parts_(make_parts(topology, hosts, devices, options)) {}
+    : parts_(make_parts(topology, hosts, devices, options)) {
+  parts_->hosts.expect_cut(parts_->cables.cuts_host());
+}
 
 VirtualFabric::~VirtualFabric() = default;
 
@@ -123,11 +125,22 @@ bool VirtualFabric::handle_window(Time limit) noexcept {
   return true;
 }
 
+void VirtualFabric::change_cable(const CableEvent& change) noexcept {
+  const bool up = change.state == CableState::kUp;
+  const uint32_t cables = parts_->tables.first_host_port / 2;
+  if (change.cable < cables) {
+    for (const uint32_t port : {2 * change.cable, 2 * change.cable + 1}) parts_->outputs.change(port, up, change.at);
+    return;
+  }
+  const uint32_t port = parts_->tables.first_host_port + (change.cable - cables);
+  parts_->outputs.change(port, up, change.at);
+  if (!up) parts_->hosts.cut(port, change.at);
+  parts_->hosts.expect_cut(parts_->cables.cuts_host());
+}
+
 void VirtualFabric::change_next() noexcept {
-  const Time now = parts_->cables.next();
   if (const std::optional<CableEvent> change = parts_->cables.take()) {
-    for (const uint32_t port : {2 * change->cable, 2 * change->cable + 1})
-      parts_->outputs.change(port, change->state == CableState::kUp, now);
+    change_cable(*change);
   } else {
     parts_->forwarder.follow(parts_->cables.in_use());
   }

@@ -89,6 +89,7 @@ class VirtualFabric final : public Device {
 
   bool handle_window(Time limit) noexcept;
   void change_next() noexcept;
+  void change_cable(const CableEvent& change) noexcept;
   void catch_up(Time now) noexcept;
   void sample(Time now) noexcept;
   uint64_t handled() const noexcept;

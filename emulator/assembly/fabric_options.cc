@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "dataplane/switch/presets.h"
 #include "emulator/assembly/live_fabric.h"
@@ -103,6 +106,24 @@ LoadBalancingOptions balancing_options(const FabricBalancingConfig& config) {
   return options;
 }
 
+struct DownTime {
+  Time down, up;
+};
+
+/// A cable that several failures name is down while any of them lasts.
+std::vector<DownTime> joined(std::vector<DownTime> times) {
+  std::ranges::sort(times, {}, &DownTime::down);
+  std::vector<DownTime> apart;
+  for (const DownTime& time : times) {
+    if (!apart.empty() && time.down <= apart.back().up) {
+      apart.back().up = std::max(apart.back().up, time.up);
+    } else {
+      apart.push_back(time);
+    }
+  }
+  return apart;
+}
+
 std::vector<std::string> port_names(const RunConfig& config) {
   std::vector<std::string> names;
   for (const PortConfig& port : config.ports) names.push_back(port.name);
@@ -111,12 +132,23 @@ std::vector<std::string> port_names(const RunConfig& config) {
 
 }  // namespace
 
-std::vector<CableEvent> cable_schedule(const FabricConfig& fabric, const Topology& topology) {
+std::vector<CableEvent> cable_schedule(const RunConfig& config, const Topology& topology) {
+  std::map<uint32_t, std::vector<DownTime>> by_cable;
+  for (const FabricFailureConfig& failure : config.fabric->failures) {
+    for (const uint32_t cable : failing_cables(config, topology, failure)) {
+      for (uint32_t i = 0; i < failure.times; ++i) {
+        const Duration later = failure.period.value_or(Duration()) * i;
+        by_cable[cable].push_back(
+            {Time() + failure.down + later, failure.up ? Time() + *failure.up + later : Time::never()});
+      }
+    }
+  }
   std::vector<CableEvent> events;
-  for (const FabricFailureConfig& failure : fabric.failures) {
-    const uint32_t cable = failing_cable(topology, failure);
-    events.push_back({Time() + failure.down, cable, CableState::kDown});
-    if (failure.up) events.push_back({Time() + *failure.up, cable, CableState::kUp});
+  for (auto& [cable, times] : by_cable) {
+    for (const DownTime& time : joined(std::move(times))) {
+      events.push_back({time.down, cable, CableState::kDown});
+      if (time.up != Time::never()) events.push_back({time.up, cable, CableState::kUp});
+    }
   }
   std::ranges::stable_sort(events, {}, &CableEvent::at);
   return events;
@@ -137,7 +169,7 @@ FabricPlan fabric_plan(const Setup& setup) {
     plan.devices.push_back(switch_options(config, preset_port(plan.topology, SwitchId(s))));
   }
   plan.options.balancing = balancing_options(config.fabric->balancing);
-  plan.options.schedule = cable_schedule(*config.fabric, plan.topology);
+  plan.options.schedule = cable_schedule(config, plan.topology);
   plan.options.convergence = config.fabric->convergence;
   plan.options.seed = config.seed;
   plan.options.series = series_options(config);

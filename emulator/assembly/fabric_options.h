@@ -37,7 +37,7 @@ std::optional<SeriesOptions> series_options(const RunConfig& config);
 std::optional<QueueSampling> queue_sampling(const VirtualFabric& fabric, const RunConfig& config);
 
 /// When the cables of `fabric.failures` fail and come back, in the order of time.
-std::vector<CableEvent> cable_schedule(const FabricConfig& fabric, const Topology& topology);
+std::vector<CableEvent> cable_schedule(const RunConfig& config, const Topology& topology);
 
 /// What the fabric's watchdogs did.
 std::vector<StormRow> storm_rows(const VirtualFabric& fabric, const RunConfig& config);

@@ -75,7 +75,7 @@ Network reference_network(const Setup& setup) {
                                  .framing = framing,
                                  .local_bandwidth = config.hosts.local_bandwidth,
                                  .local_latency = config.hosts.local_latency,
-                                 .schedule = cable_schedule(*config.fabric, topology),
+                                 .schedule = cable_schedule(config, topology),
                                  .convergence = config.fabric->convergence};
     for (const PortConfig& port : config.ports) options.hosts.push_back(port.name);
     for (uint32_t s = 0; s < topology.switches.size(); ++s)

@@ -86,10 +86,13 @@ struct FabricBalancingConfig {
 };
 
 struct FabricFailureConfig {
-  std::string a, b;            ///< names of switches
-  uint32_t cable = 0;          ///< which of those between the two
-  Duration down;               ///< run time
-  std::optional<Duration> up;  ///< absent: never
+  std::string a;                   ///< name of a switch or of a port
+  std::optional<std::string> b;    ///< of another switch; absent: the port's cable, or all of the switch
+  uint32_t cable = 0;              ///< which of those between the two
+  Duration down;                   ///< run time
+  std::optional<Duration> up;      ///< absent: never
+  std::optional<Duration> period;  ///< from one time that it goes down to the next; absent: it does so once
+  uint32_t times = 1;              ///< that it goes down, with `period`
 };
 
 struct FabricConfig {

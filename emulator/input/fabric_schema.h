@@ -154,10 +154,12 @@ void describe_fabric(Visitor& visit, FabricConfig& fabric) {
   });
   visit.items("failures", fabric.failures, [](auto& keys, FabricFailureConfig& failure) {
     keys.field("a", failure.a, Text{});
-    keys.field("b", failure.b, Text{});
+    keys.field("b", failure.b, Or{"none", Text{}});
     keys.field("cable", failure.cable, Integer<uint32_t>{0, 63});
     keys.field("down", failure.down, Interval{Duration(), seconds(1'000'000)});
     keys.field("up", failure.up, Or{"never", Interval{Duration(), seconds(1'000'000)}});
+    keys.field("period", failure.period, Or{"none", Interval{nanoseconds(1), seconds(1'000'000)}});
+    keys.field("times", failure.times, Integer<uint32_t>{1, 100'000});
   });
   visit.field("convergence", fabric.convergence, Interval{Duration(), seconds(1'000)});
 }

@@ -18,6 +18,18 @@ SwitchId switch_named(const Topology& topology, const std::string& name) {
   return SwitchId(static_cast<uint32_t>(found - topology.switches.begin()));
 }
 
+uint32_t cable_between(const Topology& topology, const FabricFailureConfig& failure) {
+  const SwitchId a = switch_named(topology, failure.a), b = switch_named(topology, *failure.b);
+  uint32_t before = 0;
+  for (uint32_t c = 0; c < topology.cables.size(); ++c) {
+    const Cable& cable = topology.cables[c];
+    const bool between = (cable.a == a && cable.b == b) || (cable.a == b && cable.b == a);
+    if (between && before++ == failure.cable) return c;
+  }
+  fail_input("'{}' and '{}' are joined by {} cables, and there is no cable {}", failure.a, *failure.b, before,
+             failure.cable);
+}
+
 Topology graph(const RunConfig& config, const Line& cable, const std::vector<Line>& lines) {
   const FabricConfig& fabric = *config.fabric;
   Topology topology;
@@ -189,16 +201,21 @@ std::vector<Bandwidth> fabric_port_rates(const RunConfig& config) {
   return rates;
 }
 
-uint32_t failing_cable(const Topology& topology, const FabricFailureConfig& failure) {
-  const SwitchId a = switch_named(topology, failure.a), b = switch_named(topology, failure.b);
-  uint32_t before = 0;
-  for (uint32_t c = 0; c < topology.cables.size(); ++c) {
-    const Cable& cable = topology.cables[c];
-    const bool between = (cable.a == a && cable.b == b) || (cable.a == b && cable.b == a);
-    if (between && before++ == failure.cable) return c;
-  }
-  fail_input("'{}' and '{}' are joined by {} cables, and there is no cable {}", failure.a, failure.b, before,
-             failure.cable);
+std::vector<uint32_t> failing_cables(const RunConfig& config, const Topology& topology,
+                                     const FabricFailureConfig& failure) {
+  const auto cables = static_cast<uint32_t>(topology.cables.size());
+  if (failure.b) return {cable_between(topology, failure)};
+  if (const auto port = std::ranges::find(config.ports, failure.a, &PortConfig::name); port != config.ports.end())
+    return {cables + static_cast<uint32_t>(port - config.ports.begin())};
+  if (std::ranges::find(topology.switches, failure.a) == topology.switches.end())
+    fail_input("'{}' is the name of neither a port nor a switch", failure.a);
+  const SwitchId at = switch_named(topology, failure.a);
+  std::vector<uint32_t> all;
+  for (uint32_t c = 0; c < cables; ++c)
+    if (topology.cables[c].a == at || topology.cables[c].b == at) all.push_back(c);
+  for (uint32_t h = 0; h < topology.hosts.size(); ++h)
+    if (topology.hosts[h].at == at) all.push_back(cables + h);
+  return all;
 }
 
 }  // namespace rankwire

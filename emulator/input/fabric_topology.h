@@ -17,7 +17,9 @@ Topology fabric_topology(const RunConfig& config);
 /// itself. Empty where the fabric's rates follow from those of the ports. Throws as above.
 std::vector<Bandwidth> fabric_port_rates(const RunConfig& config);
 
-/// The number of the cable that `failure` names. Throws Error(kInput), without the place, when there is none.
-uint32_t failing_cable(const Topology& topology, const FabricFailureConfig& failure);
+/// The cables that `failure` names, as CableEvent numbers them. `config` has the ports' names. Throws Error(kInput),
+/// without the place, when there are none.
+std::vector<uint32_t> failing_cables(const RunConfig& config, const Topology& topology,
+                                     const FabricFailureConfig& failure);
 
 }  // namespace rankwire

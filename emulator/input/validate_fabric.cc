@@ -100,13 +100,18 @@ void check_devices(const FabricConfig& fabric, const Tree& root) {
   }
 }
 
-void check_failures(const FabricConfig& fabric, const Topology& topology, const Tree& root) {
-  for (size_t i = 0; i < fabric.failures.size(); ++i) {
-    const FabricFailureConfig& failure = fabric.failures[i];
+void check_failures(const RunConfig& config, const Topology& topology, const Tree& root) {
+  const std::vector<FabricFailureConfig>& failures = config.fabric->failures;
+  for (size_t i = 0; i < failures.size(); ++i) {
+    const FabricFailureConfig& failure = failures[i];
     const std::string key = fmt::format("fabric.failures[{}]", i);
     if (failure.up && *failure.up <= failure.down) fail_key(root, key + ".up", "is not after {}.down", key);
+    if (failure.times > 1 && !failure.period) fail_key(root, key + ".times", "needs '{}.period'", key);
+    if (failure.period && (!failure.up || *failure.period <= *failure.up - failure.down))
+      fail_key(root, key + ".period", "is not longer than it is down, from {}.down to {}.up", key, key);
+    if (!failure.b && failure.cable != 0) fail_key(root, key + ".cable", "needs '{}.b'", key);
     try {
-      failing_cable(topology, failure);
+      failing_cables(config, topology, failure);
     } catch (const Error& error) {
       fail_key(root, key, "{}", error.what());
     }
@@ -136,7 +141,7 @@ void validate_fabric(const RunConfig& config, const Tree& root) {
     fail_key(root, "switch.ecn_threshold", "is for the switch without 'fabric'; see fabric.ecn");
   check_shape(*config.fabric, root);
   check_devices(*config.fabric, root);
-  check_failures(*config.fabric, topology_of(config, root), root);
+  check_failures(config, topology_of(config, root), root);
 }
 
 }  // namespace rankwire

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -160,6 +161,35 @@ TEST_F(LeafSpineNetwork, FlowsLeaveACableThatFailsWhenRoutesFollow) {
                                                                 {15'000'000, {"leaf0." + other, other + ".leaf1"}},
                                                                 {55'000'000, {"leaf0." + spine, spine + ".leaf1"}}};
   EXPECT_EQ(ways_of(network), (Ways{{1, expected}, {2, expected}}));
+}
+
+// Behind the cables between switches are those of the hosts: what goes to or comes from host 1 waits, and at 50 us it
+// goes on the way that it had, whenever routes follow.
+TEST_F(LeafSpineNetwork, WhatIsBehindAHostsCableWaitsForIt) {
+  FabricNetworkOptions options = options_;
+  const auto cable = static_cast<uint32_t>(topology_.cables.size()) + 1;
+  options.schedule = {{Time() + microseconds(10), cable, CableState::kDown},
+                      {Time() + microseconds(50), cable, CableState::kUp}};
+  options.convergence = microseconds(5);
+  const Network network =
+      fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), FlowHashes{7}));
+  size_t waiting = 0;
+  for (const Connection& c : plan_.connections) {
+    std::vector<Reroute> turns;
+    std::ranges::copy_if(network.reroutes, std::back_inserter(turns),
+                         [&](const Reroute& turn) { return turn.connection == c.id.value; });
+    const bool of_host = c.path == Path::kWire && (plan_.nics[c.source_nic.value].port == PortId(1) ||
+                                                   plan_.nics[c.destination_nic.value].port == PortId(1));
+    ASSERT_EQ(turns.size(), of_host ? 2u : 0u) << c.id.value;
+    waiting += of_host;
+    if (!of_host) continue;
+    EXPECT_EQ(turns[0].at, Time() + microseconds(10));
+    EXPECT_TRUE(turns[0].links.empty());
+    EXPECT_EQ(turns[1].at, Time() + microseconds(50));
+    EXPECT_EQ(turns[1].links, network.routes[c.id.value].links);
+  }
+  EXPECT_GT(waiting, 0u);
+  EXPECT_LT(waiting, plan_.connections.size());
 }
 
 // Both uplinks of a leaf are down from 10 us on: nothing finds a way, also when routes follow, but within the leaf.

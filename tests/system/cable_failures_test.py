@@ -48,13 +48,13 @@ class CableFailures(RankwireTest):
         self.assert_delivered(run)
         return tuple(run.summary[side]["completion_time_ps"] for side in ("emulated", "reference"))
 
-    def compare(self, fabric, failures, out):
+    def compare(self, fabric, failures, out, cuts=None):
         """How much longer the reference takes than without the failures; the twin must be a little slower than it."""
         _, undisturbed = self.times(self.simulate(fabric, [], out + ".whole", "--twin"))
         twin, reference = self.times(self.simulate(fabric, failures, out, "--twin"))
         print(f"{out}: whole {undisturbed / MS:.3f} ms, reference {reference / MS:.3f} ms, twin {twin / MS:.3f} ms")
         self.assertGreaterEqual(twin, reference)
-        self.assertLessEqual(twin - reference, len(failures) * SLACK)
+        self.assertLessEqual(twin - reference, (cuts or len(failures)) * SLACK)
         return reference - undisturbed
 
     def test_flows_share_what_is_left(self):
@@ -74,6 +74,29 @@ class CableFailures(RankwireTest):
         longer = self.compare(line, [{"a": "s0", "b": "s1", "down": "5ms", "up": "15ms"}], "flap")
         # Down for 10 ms, and 100 us until routes follow.
         self.assertAlmostEqual(longer / MS, 10.1, delta=0.01)
+
+    def test_a_host_whose_cable_fails_waits_for_it(self):
+        longer = self.compare({"topology": "star"}, [{"a": "p2", "down": "5ms", "up": "15ms"}], "host")
+        # Its routes are the same all the time.
+        self.assertAlmostEqual(longer / MS, 10, delta=0.01)
+
+    def test_a_cable_that_flaps_stops_traffic_each_time(self):
+        flap = {"a": "p2", "down": "2ms", "up": "3ms", "period": "4ms", "times": 3}
+        longer = self.compare({"topology": "star"}, [flap], "flaps", cuts=3)
+        self.assertAlmostEqual(longer / MS, 3, delta=0.01)
+
+    def test_a_switch_that_fails_takes_all_its_cables_along(self):
+        four = {"topology": "leaf_spine", "leaves": 2, "spines": 4}
+        failures = [{"a": f"spine{s}", "down": f"{4 + 2 * s}ms"} for s in range(3)]
+        longer = self.compare(four, failures, "spines")
+        # As when the cables of one leaf to these spines fail.
+        self.assertEqual(longer, self.compare(four, [failure | {"b": "leaf0"} for failure in failures], "cables"))
+        self.assertGreater(longer, 3 * MS)
+
+    def test_failures_of_one_cable_add_up(self):
+        overlapping = [{"a": "p2", "down": "2ms", "up": "8ms"}, {"a": "p2", "down": "5ms", "up": "12ms"}]
+        longer = self.compare({"topology": "star"}, overlapping, "overlap")
+        self.assertAlmostEqual(longer / MS, 10, delta=0.01)
 
     def test_a_cable_that_stays_down_ends_the_run_with_the_reason(self):
         line = {

@@ -16,7 +16,7 @@ CableSchedule schedule_of(std::vector<CableEvent> events, Duration convergence) 
   FabricOptions options;
   options.schedule = std::move(events);
   options.convergence = convergence;
-  return CableSchedule(options, 3);
+  return CableSchedule(options, 3, 2);
 }
 
 TEST(CableSchedule, WithoutChangesNothingIsNext) {
@@ -54,6 +54,18 @@ TEST(CableSchedule, AChangeComesBeforeRoutesOfTheSameTime) {
   EXPECT_FALSE(cables.take().has_value());
   EXPECT_EQ(cables.next(), at_microsecond(20));
   EXPECT_FALSE(cables.take().has_value());
+}
+
+// Cables 3 and 4 are those of two hosts, of which routes know nothing.
+TEST(CableSchedule, HostsAreCutOffUntilTheLastOfThemHasBeen) {
+  CableSchedule cables = schedule_of(
+      {{at_microsecond(10), 4, CableState::kDown}, {at_microsecond(20), 4, CableState::kUp}, {at_microsecond(30), 1}},
+      microseconds(1));
+  EXPECT_TRUE(cables.cuts_host());
+  EXPECT_EQ(cables.in_use().size(), 3u);
+  EXPECT_EQ(cables.take()->cable, 4u);
+  EXPECT_FALSE(cables.cuts_host()) << "what follows is no host's, or comes back";
+  EXPECT_FALSE(schedule_of({{at_microsecond(10), 2, CableState::kDown}}, Duration()).cuts_host());
 }
 
 TEST(CableSchedule, WithoutConvergenceRoutesFollowAtOnce) {

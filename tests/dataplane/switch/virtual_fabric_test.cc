@@ -223,6 +223,33 @@ TEST(VirtualFabric, RoutesAroundACableThatFails) {
   EXPECT_NEAR(static_cast<double>(bench.port(0).tx_frames), 50 + 25, 2);
 }
 
+/// Two leaves and a spine, so cables 0 and 1, and then those of the hosts. That of `host` is down from 100 to 300 us.
+std::unique_ptr<FabricBench> with_host_cut_off(uint32_t host) {
+  const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2));
+  FabricOptions options;
+  options.schedule = {{Time() + microseconds(100), 2 + host, CableState::kDown},
+                      {Time() + microseconds(300), 2 + host, CableState::kUp}};
+  options.convergence = microseconds(50);
+  auto bench = std::make_unique<FabricBench>(topology, std::vector{FabricSwitchOptions()}, options);
+  for (int i = 0; i < 400; ++i) bench->send({.from = 0, .to = 1, .length = 100}, Time() + microseconds(i));
+  bench->run();
+  return bench;
+}
+
+// A frame a microsecond: 200 are lost, and some may be on the way when the cable fails.
+TEST(VirtualFabric, WhatIsForAHostThatIsCutOffIsLost) {
+  const auto bench = with_host_cut_off(1);
+  EXPECT_NEAR(static_cast<double>(bench->drops(FabricDrop::kCableDown)), 200, 5);
+  EXPECT_EQ(bench->drops(), bench->drops(FabricDrop::kCableDown));
+  EXPECT_EQ(bench->received(1).size(), 400 - bench->drops());
+}
+
+TEST(VirtualFabric, WhatAHostSendsThatIsCutOffIsLost) {
+  const auto bench = with_host_cut_off(0);
+  EXPECT_NEAR(static_cast<double>(bench->drops(FabricDrop::kCableDown)), 200, 1);
+  EXPECT_EQ(bench->received(1).size(), 400 - bench->drops());
+}
+
 TEST(VirtualFabric, WithoutAPathFramesAreLost) {
   const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
