@@ -87,7 +87,7 @@ class FabricAgenda {
   uint32_t size() const noexcept { return size_; }
 
   /// Only when there is room. Events may be pushed for a time that is past.
-  void push(Time at, FabricEventKind kind, uint32_t port, uint32_t argument = 0) noexcept {
+  [[gnu::always_inline]] void push(Time at, FabricEventKind kind, uint32_t port, uint32_t argument = 0) noexcept {
     assert(size_ < capacity_);
     ++size_;
     const FabricEvent event{at, port, kind, argument};
@@ -209,7 +209,7 @@ class FabricAgenda {
 
   bool has_own() const noexcept { return own_begin_ < own_end_; }
   /// They come nearly in their order, and few at a time.
-  void push_own(FabricEvent event) noexcept {
+  [[gnu::noinline]] void push_own(FabricEvent event) noexcept {
     if (!has_own()) {
       own_begin_ = own_end_ = 0;
     } else if (own_end_ == capacity_) {
