@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -67,6 +68,7 @@ void QueuePairs::place_ends(const Connection& connection, const QueuePairNumbers
   const bool at_source = side == Side::kSource;
   ConnectionEnds& placed = connections[connection.id.value];
   placed.control = connection.control;
+  placed.job = connection.job;
   placed.source_nic = connection.source_nic;
   placed.destination_nic = connection.destination_nic;
   placed.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
@@ -190,18 +192,26 @@ uint32_t QueuePairs::local_peer(const QueuePairEnd& end, const EndPoint& peer) c
   return first != kNone && kFirst + first + end.member == peer.queue_pair ? first + end.member : kNone;
 }
 
+Markings QueuePairs::markings_of(JobId job) const {
+  Markings markings = options_.markings;
+  const auto own = std::ranges::find(options_.job_markings, job, &JobMarking::job);
+  if (own != options_.job_markings.end()) markings.data = own->data;
+  return markings;
+}
+
 PacketPath QueuePairs::path_between(const EndPoint& local, const EndPoint& peer) const {
   const bool linux_port = options_.source_port != SourcePortPolicy::kFixed;
+  const QueuePairEnd& end = ends[local.queue_pair - kFirst];
   return {.source_mac = local.mac,
           .destination_mac = options_.neighbours == NeighbourMode::kStatic ? peer.mac : MacAddress{},
           .source_ip = local.ip,
           .destination_ip = peer.ip,
-          .vlan = nic_of(ends[local.queue_pair - kFirst]).vlan,
+          .vlan = nic_of(end).vlan,
           .source_port = linux_port ? linux_source_port(local.queue_pair, peer.queue_pair) : options_.fixed_source_port,
           .destination_qp = peer.queue_pair,
           .time_to_live = options_.profile.hop_limit,
           .migration = options_.profile.migration,
-          .markings = options_.markings};
+          .markings = markings_of(connections[end.connection.value].job)};
 }
 
 size_t QueuePairs::bytes() const noexcept {

@@ -108,6 +108,7 @@ class QueuePairs {
   void share_read_resources();
   uint64_t region_bytes(const QueuePairEnd& end) const;
   uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
+  Markings markings_of(JobId job) const;
   PacketPath path_between(const EndPoint& local, const EndPoint& peer) const;
 
   const RoceOptions& options_;

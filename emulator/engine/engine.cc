@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/workload/jobs.h"
+
 namespace rankwire {
 namespace {
 
@@ -22,9 +24,9 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
       sink_(sink),
       communication_(workload, plan, options.messages, timers_, sink),
       touched_(workload.ranks.size()),
-      gate_(static_cast<uint32_t>(workload.ranks.size()), options.iterations) {
+      gates_(workload, options.iterations, options.only, timers_) {
   if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
-  size_t timers = workload.ranks.size() * (size_t{options.compute} + options.host);
+  size_t timers = workload.ranks.size() * (size_t{options.compute} + options.host) + workload.jobs.size();
   for (const uint32_t steps : plan.slot_steps) timers += steps;
   timers_.reserve(timers);
   ranks_.reserve(workload.ranks.size());
@@ -35,8 +37,8 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
     ranks_.push_back({.source = std::move(source),
                       .places = NodePlaces(options.compute, options.host, expected),
                       .collectives = CollectiveOrder(trace, trace.aggregates ? 0 : options.communication)});
-    touch(RankId(r));
   }
+  for (const RankId rank : gates_.first_ranks()) touch(rank);
 }
 
 void Engine::touch(RankId id) noexcept {
@@ -56,6 +58,10 @@ void Engine::advance(Time now) noexcept {
 
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
+  if (timer.kind == TimerQueue::Kind::kJob) {
+    for (const RankId rank : gates_.begin(timer.owner, timer.at)) touch(rank);
+    return;
+  }
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
   const NodePlaces::Running ended = ranks_[timer.owner].places.leave(timer.place);
   complete(RankId(timer.owner), ended.node, ended.start, timer.at);
@@ -177,16 +183,16 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 void Engine::end_iteration(RankId id) noexcept {
   Rank& rank = ranks_[id.value];
   if (!timed_) communication_.end_iteration(id, rank.iteration);
-  const bool last = gate_.end(rank.iteration++);
-  rank.finished = rank.iteration == options_.iterations;
+  const std::span<const RankId> free = gates_.end(id, rank.iteration++, rank.last_end);
+  rank.finished = gates_.past_last(id, rank.iteration);
   rank.awaits_iteration = !rank.finished;
   begin_iteration(id);
-  for (uint32_t r = 0; last && r < ranks_.size(); ++r) begin_iteration(RankId(r));
+  for (const RankId other : free) begin_iteration(other);
 }
 
 void Engine::begin_iteration(RankId id) noexcept {
   Rank& rank = ranks_[id.value];
-  if (!rank.awaits_iteration || !gate_.open(rank.iteration)) return;
+  if (!rank.awaits_iteration || !gates_.open(id, rank.iteration)) return;
   rank.awaits_iteration = false;
   rank.source->reset();
   rank.collectives.reset();
@@ -214,15 +220,15 @@ std::vector<Duration> Engine::rank_times() const {
 std::string Engine::describe_waiting(const Waiting& w) const {
   const Node& node = workload_.ranks[w.rank.value].nodes[w.node];
   const bool sends = w.kind == StepKind::kSend;
-  const uint64_t peer = sends ? w.message.destination : w.message.source;
+  const RankId peer(static_cast<uint32_t>(sends ? w.message.destination : w.message.source));
   const std::string what =
       node.kind == NodeKind::kCollective
           ? fmt::format("{} of group '{}'", to_string(node.collective), workload_.groups[node.group.value].name)
           : std::string(to_string(node.kind));
-  return fmt::format("rank {} in '{}' (node {}, {}, iteration {}) waits for rank {} {} {}step {} slice {}",
-                     w.rank.value, node.name, node.id, what, w.iteration, peer, sends ? "to acknowledge" : "to send",
-                     w.message.control ? "the clear-to-send of " : "", static_cast<uint64_t>(w.message.step),
-                     static_cast<uint64_t>(w.message.slice));
+  return fmt::format("{} in '{}' (node {}, {}, iteration {}) waits for {} {} {}step {} slice {}",
+                     rank_text(workload_, w.rank), node.name, node.id, what, w.iteration, rank_text(workload_, peer),
+                     sends ? "to acknowledge" : "to send", w.message.control ? "the clear-to-send of " : "",
+                     static_cast<uint64_t>(w.message.step), static_cast<uint64_t>(w.message.slice));
 }
 
 std::vector<std::string> Engine::idle_reasons() const {
@@ -234,14 +240,16 @@ std::vector<std::string> Engine::idle_reasons() const {
           behind == CollectiveOrder::kNone
               ? "concurrency.communication is reached"
               : fmt::format("'{}' of the same group comes first and is not ready", nodes[behind].name);
-      lines.push_back(fmt::format("rank {} holds '{}' (node {}) back: {}", r, nodes[node].name, nodes[node].id, why));
+      lines.push_back(fmt::format("{} holds '{}' (node {}) back: {}", rank_text(workload_, RankId(r)), nodes[node].name,
+                                  nodes[node].id, why));
     }
   }
   for (uint32_t r = 0; r < ranks_.size(); ++r) {
     if (!ranks_[r].awaits_iteration) continue;
-    lines.push_back(fmt::format("rank {} waits to begin iteration {}: not all ranks have ended iteration {}", r,
-                                ranks_[r].iteration, gate_.ended_by_all()));
+    lines.push_back(fmt::format("{} waits to begin iteration {}: not all ranks have ended iteration {}",
+                                rank_text(workload_, RankId(r)), ranks_[r].iteration, gates_.ended_by_all(RankId(r))));
   }
+  for (std::string& line : gates_.idle_reasons()) lines.push_back(std::move(line));
   return lines;
 }
 

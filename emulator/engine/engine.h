@@ -17,7 +17,7 @@
 #include "emulator/engine/communication.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/compute_times.h"
-#include "emulator/engine/iteration_gate.h"
+#include "emulator/engine/job_gates.h"
 #include "emulator/engine/node_places.h"
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
@@ -29,7 +29,7 @@
 namespace rankwire {
 
 struct EngineOptions {
-  uint32_t iterations = 1;     ///< 1 .. MessageId::kMaxIterations
+  uint32_t iterations = 1;     ///< 1 .. MessageId::kMaxIterations; of a workload without `jobs`
   uint32_t compute = 1;        ///< compute and memory nodes that a rank runs at once, > 0
   uint32_t host = 1;           ///< host nodes that a rank runs at once, > 0
   uint32_t communication = 0;  ///< collectives that a rank runs at once; 0: one a group and no other limit
@@ -37,6 +37,7 @@ struct EngineOptions {
   CommunicationOptions messages;
   /// Not null: operations take these times and send nothing; the plan is empty. Outlives the engine.
   const CommunicationTimes* times = nullptr;
+  std::optional<OnlyJob> only;  ///< the other jobs do nothing
 };
 
 /// One shard: all ranks of one worker, used by its thread alone. After construction nothing allocates and nothing
@@ -44,9 +45,9 @@ struct EngineOptions {
 ///
 /// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
 /// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
-/// iteration when it has ended the one before and all ranks have ended the one before that.
+/// iteration when it has ended the one before and all ranks of its job have ended the one before that.
 ///
-/// Composed of parts: of each rank a NodeSource, NodePlaces and a CollectiveOrder; of all ranks IterationGate, and
+/// Composed of parts: of each rank a NodeSource, NodePlaces and a CollectiveOrder; of all ranks JobGates, and
 /// Communication or TimedOperations. None of them knows another.
 class Engine {
  public:
@@ -61,9 +62,9 @@ class Engine {
   /// What the transport reported; `advance` then starts what follows.
   void handle(Time now, std::span<const Event> events) noexcept;
 
-  /// The end of the earliest compute or reduce in progress.
+  /// The end of the earliest compute or reduce in progress, or the beginning of a job before that.
   Time next_event() const noexcept { return timers_.next(); }
-  bool finished() const noexcept { return gate_.finished(); }
+  bool finished() const noexcept { return gates_.finished(); }
   /// A message failed, and the run is to end with it, or a trace cannot be read on.
   bool must_stop() const noexcept {
     return cannot_read_ || (communication_.failed() && options_.messages.on_failure == OnFailure::kStop);
@@ -77,6 +78,8 @@ class Engine {
   const Communication& communication() const noexcept { return communication_; }
   /// By rank: the end of its last node so far.
   std::vector<Duration> rank_times() const;
+  /// By job.
+  std::vector<JobSpan> job_spans() const { return gates_.spans(); }
   /// Of the nodes of a rank that have begun.
   const ComputeTimes& compute_times(RankId rank) const noexcept { return ranks_[rank.value].times; }
   /// What keeps ranks from going on, a line each, at most `most`: messages awaited (with the transport's own words from
@@ -120,7 +123,7 @@ class Engine {
   std::optional<TimedOperations> timed_;  // instead of communication_
   std::vector<Rank> ranks_;
   RankQueue touched_;
-  IterationGate gate_;
+  JobGates gates_;
   bool cannot_read_ = false;
   std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
   uint64_t messages_handled_ = 0;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/histogram.h"
+#include "base/record.h"
 #include "base/transport.h"
 #include "emulator/engine/engine.h"
 
@@ -27,6 +28,7 @@ struct RunResult {
   Verdict verdict = Verdict::kOk;
   std::string reason;                ///< empty when ok
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
+  std::vector<JobSpan> jobs;         ///< by JobId; left to whoever has the engine
   Duration busy, total;              ///< run time in which a turn of the loop did something, and all of it
   Histogram turns;                   ///< how long turns of the loop took, in real time; in virtual time empty
 };
