@@ -20,18 +20,18 @@ namespace rankwire {
 struct MessageId {
   static constexpr uint64_t kPointToPoint = 0xFFFF;
   static constexpr uint64_t kMaxGroups = 0xFFFF;  ///< groups are 0..kMaxGroups-1
-  static constexpr uint64_t kMaxSequence = 1 << 24;
+  static constexpr uint64_t kMaxSequence = 1 << 22;
   static constexpr uint64_t kMaxIterations = 1 << 14;
-  static constexpr uint64_t kMaxJobs = 1 << 5;
+  static constexpr uint64_t kMaxJobs = 1 << 7;
   static constexpr uint64_t kMaxChannels = 1 << 5;
   static constexpr uint64_t kMaxRanks = 1 << 17;
   static constexpr uint64_t kMaxSteps = 1 << 16;
   static constexpr uint64_t kMaxSlices = 1 << 13;
 
   uint64_t group : 16 = 0;
-  uint64_t sequence : 24 = 0;
+  uint64_t sequence : 22 = 0;
   uint64_t iteration : 14 = 0;
-  uint64_t job : 5 = 0;
+  uint64_t job : 7 = 0;
   uint64_t channel : 5 = 0;
   uint64_t source : 17 = 0;       ///< rank
   uint64_t destination : 17 = 0;  ///< rank

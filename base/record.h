@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -44,6 +45,15 @@ struct CauseRecord {
   TimeByCause causes;
 };
 static_assert(std::is_trivially_copyable_v<CauseRecord> && sizeof(CauseRecord) == 80);
+
+/// When a job was at work: from the time at which its ranks might start to the end of the last node of its last rank.
+/// Without a beginning it was not, without an end it did not come to it.
+struct JobSpan {
+  std::optional<Time> begin, end;
+
+  /// Job completion time, JCT.
+  std::optional<Duration> completion() const { return begin && end ? std::optional(*end - *begin) : std::nullopt; }
+};
 
 /// Takes rows on the hot path. Never blocks: what it cannot take it counts.
 class RecordSink {

@@ -63,6 +63,7 @@ void check_options(const RoceOptions& options) {
   for (const Marking& marking :
        {options.markings.data, options.markings.ack, options.markings.nak, options.markings.cnp})
     check_marking(marking);
+  for (const JobMarking& own : options.job_markings) check_marking(own.data);
   if (options.resolve_interval <= Duration()) fail_input("resolve_interval is not positive");
   if (options.resolve_deadline <= Duration()) fail_input("resolve_deadline is not positive");
   if (options.catch_up < Duration()) fail_input("catch_up is negative");

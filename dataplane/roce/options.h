@@ -52,6 +52,13 @@ struct CongestionException {
   CongestionOptions options;
 };
 
+/// How the data packets of one job are marked instead of RoceOptions::markings. Ports obey pauses by the priority of
+/// those alone.
+struct JobMarking {
+  JobId job;
+  Marking data;
+};
+
 /// Whether FlowCounters::causes are kept: 96 bytes a queue pair, and every packet takes a longer way.
 enum class CauseRecording : uint8_t { kOff, kOn };
 
@@ -83,6 +90,7 @@ struct RoceOptions {
   std::vector<CongestionException> congestion_exceptions;  ///< the first that is a connection's holds for it
 
   Markings markings{kDefaultMarking, kDefaultMarking, kDefaultMarking, kDefaultMarking};
+  std::vector<JobMarking> job_markings;  ///< a job once at most
   /// By which the switches that the ports are cabled to tell priorities, and so the NICs, which must obey their pauses;
   /// absent: by the tag of tagged frames and DSCP / 8 of others.
   std::optional<ClassOptions> classes;

@@ -47,6 +47,7 @@ struct ConnectionEnds {
   uint32_t source = QueuePairEnd::kNone;       ///< they send its messages
   uint32_t destination = QueuePairEnd::kNone;  ///< they receive them
   NicId source_nic, destination_nic;
+  JobId job;
   uint32_t largest_message : 31 = 0;  ///< bytes
   bool control : 1 = false;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -73,6 +74,7 @@ void QueuePairs::place_ends(const Connection& connection, uint32_t number, Side 
   const bool at_source = side == Side::kSource;
   ConnectionEnds& placed = connections[connection.id.value];
   placed.control = connection.control;
+  placed.job = connection.job;
   placed.source_nic = connection.source_nic;
   placed.destination_nic = connection.destination_nic;
   placed.largest_message = static_cast<uint32_t>(connection.largest_message.count) & INT32_MAX;
@@ -180,7 +182,7 @@ std::string QueuePairs::connect(uint32_t queue_pair, const EndPoint* peer, const
     remote_slots[queue_pair] = {.bytes = peer->slot_bytes, .count = peer->slots};
   }
   end.peer = local_peer(end, *peer);
-  PacketPath path = path_between(local, *peer, nic_of(end).vlan);
+  PacketPath path = path_between(end, local, *peer);
   templates[queue_pair] = pattern_icrc.make_template(path);
   std::swap(path.source_ip, path.destination_ip);
   path.destination_qp = local.queue_pair;
@@ -202,18 +204,25 @@ uint32_t QueuePairs::local_peer(const QueuePairEnd& end, const EndPoint& peer) c
   return first != kNone && numbers_[first + end.member] == peer.queue_pair ? first + end.member : kNone;
 }
 
-PacketPath QueuePairs::path_between(const EndPoint& local, const EndPoint& peer, std::optional<uint16_t> vlan) const {
+Markings QueuePairs::markings_of(JobId job) const {
+  Markings markings = options_.markings;
+  const auto own = std::ranges::find(options_.job_markings, job, &JobMarking::job);
+  if (own != options_.job_markings.end()) markings.data = own->data;
+  return markings;
+}
+
+PacketPath QueuePairs::path_between(const QueuePairEnd& end, const EndPoint& local, const EndPoint& peer) const {
   const bool linux_port = options_.source_port != SourcePortPolicy::kFixed;
   return {.source_mac = local.mac,
           .destination_mac = options_.neighbours == NeighbourMode::kStatic ? peer.mac : MacAddress{},
           .source_ip = local.ip,
           .destination_ip = peer.ip,
-          .vlan = vlan,
+          .vlan = nic_of(end).vlan,
           .source_port = linux_port ? linux_source_port(local.queue_pair, peer.queue_pair) : options_.fixed_source_port,
           .destination_qp = peer.queue_pair,
           .time_to_live = options_.profile.hop_limit,
           .migration = options_.profile.migration,
-          .markings = options_.markings};
+          .markings = markings_of(connections[end.connection.value].job)};
 }
 
 size_t QueuePairs::bytes() const noexcept {

@@ -123,7 +123,8 @@ class QueuePairs {
   void share_read_resources();
   uint64_t region_bytes(const QueuePairEnd& end) const;
   uint32_t local_peer(const QueuePairEnd& end, const EndPoint& peer) const;
-  PacketPath path_between(const EndPoint& local, const EndPoint& peer, std::optional<uint16_t> vlan) const;
+  Markings markings_of(JobId job) const;
+  PacketPath path_between(const QueuePairEnd& end, const EndPoint& local, const EndPoint& peer) const;
 
   const RoceOptions& options_;
   const ResponderOptions responder_options_;

@@ -21,7 +21,6 @@ class Formulas {
   Formulas(const Setup& setup, const Network& network)
       : setup_(setup),
         network_(network),
-        schedules_(setup.schedules),
         reducing_(engine_options(setup.config).messages),
         paths_(setup.workload.groups.size()) {
     for (const Connection& connection : setup.plan.transport.connections) {
@@ -72,12 +71,13 @@ class Formulas {
     ScheduleRequest request{.operation = operation_of(node),
                             .members = static_cast<uint32_t>(group.members.size()),
                             .bytes = node.bytes,
-                            .element = setup_.workload.element};
+                            .element = setup_.workload.element_of(group.job)};
     if (const auto blocks = setup_.workload.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     for (const RankId member : group.members) request.hosts.push_back(setup_.placement.ranks[member.value].host);
     request.aggregation = group.aggregation;
     Duration sum;
-    for (const CostPhase& phase : cost_phases(request, schedules_)) {
+    const ScheduleOptions& schedules = *setup_.schedules_of_job[setup_.workload.jobs.empty() ? 0 : group.job.value];
+    for (const CostPhase& phase : cost_phases(request, schedules)) {
       const Duration each = message_time(paths_[node.group.value], phase) + reduce_time(phase);
       sum += each * phase.messages;
     }
@@ -102,7 +102,6 @@ class Formulas {
 
   const Setup& setup_;
   const Network& network_;
-  const ScheduleOptions& schedules_;
   const CommunicationOptions reducing_;
   std::vector<GroupPaths> paths_;                                // by group
   std::map<std::pair<RankId, RankId>, const Route*> transfers_;  // of SENDs, by source and destination

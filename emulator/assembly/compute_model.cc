@@ -192,21 +192,36 @@ class Variation final : public NodeVariation {
   bool varies_ = false;
 };
 
+Scale compute_scale(const Setup& setup, RankId rank) {
+  const RunConfig& config = setup.config;
+  const JobId job = setup.workload.ranks[rank.value].job;
+  return config.jobs.empty() ? config.workload.compute_scale : config.jobs[job.value].workload.compute_scale;
+}
+
 }  // namespace
 
 void apply_compute_model(Setup& setup) {
   const auto model = std::make_shared<ComputeModel>();
   ComputeByRank compute = compute_by_rank(setup);
   Tables tables;
-  for (const ComputeKeys& keys : compute.keys) {
-    model->models.emplace_back(keys, table_of(setup, tables, keys.kernels_file), setup.config.workload.compute_scale);
+  // By the keys and the scale, of which each job has its own.
+  std::map<std::pair<uint32_t, std::pair<int64_t, int64_t>>, uint32_t> known;
+  for (uint32_t rank = 0; rank < compute.of_rank.size(); ++rank) {
+    const uint32_t own = compute.of_rank[rank];
+    const Scale scale = compute_scale(setup, RankId(rank));
+    const auto [entry, is_new] =
+        known.try_emplace({own, {scale.numerator, scale.denominator}}, static_cast<uint32_t>(model->models.size()));
+    if (is_new) {
+      const ComputeKeys& keys = compute.keys[own];
+      model->models.emplace_back(keys, table_of(setup, tables, keys.kernels_file), scale);
+    }
+    model->of_rank.push_back(entry->second);
   }
-  model->of_rank = std::move(compute.of_rank);
   const auto apply = [model](RankId rank, Node& node) { model->models[model->of_rank[rank.value]].apply(rank, node); };
   for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
     for (Node& node : setup.workload.ranks[rank].nodes) apply(RankId(rank), node);
   }
-  if (setup.workload.streaming) setup.workload.streaming->model = apply;
+  for (Streaming& streaming : setup.workload.streaming) streaming.model = apply;
 }
 
 std::unique_ptr<NodeVariation> make_variation(const Setup& setup) {

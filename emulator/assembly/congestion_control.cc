@@ -153,22 +153,26 @@ CongestionOptions congestion_options(const CongestionConfig& control) {
 std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
   const CongestionConfig& control = setup.config.transport.congestion;
   std::vector<CongestionException> exceptions;
-  for (const CongestionExceptionConfig& config : control.exceptions) {
+  for (size_t i = 0; i < control.exceptions.size(); ++i) {
+    const CongestionExceptionConfig& config = control.exceptions[i];
     const auto check = [&](const char* key, const std::string& reason) {
       if (!reason.empty())
-        fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, exceptions.size(), key,
-                   reason);
+        fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, i, key, reason);
     };
     if (config.job) check("job", explain_job(setup, *config.job));
     if (config.group) check("group", explain_group(setup, *config.group));
-    CongestionException& exception = exceptions.emplace_back();
+    CongestionException exception;
     exception.options = congestion_options(control);
     exception.options.algorithm = algorithm_of(config.algorithm);
     exception.options.rate = config.rate.value_or(Bandwidth());
     if (config.job) exception.job = JobId(*config.job);
-    if (!config.group) continue;
-    const auto group = std::ranges::find(setup.workload.groups, *config.group, &Group::name);
-    exception.group = GroupId(static_cast<uint32_t>(group - setup.workload.groups.begin()));
+    if (!config.group) exceptions.push_back(exception);
+    // Jobs may call groups alike, and so may ranks.
+    for (uint32_t g = 0; config.group && g < setup.workload.groups.size(); ++g) {
+      if (setup.workload.groups[g].name != *config.group) continue;
+      exception.group = GroupId(g);
+      exceptions.push_back(exception);
+    }
   }
   return exceptions;
 }

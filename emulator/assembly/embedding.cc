@@ -118,6 +118,7 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   RunConfig small = config;
   const RunConfig defaults;
   small.workload = {.traces = {prefix}, .iterations = kIterations};
+  small.jobs.clear();
   small.compute = defaults.compute;
   small.concurrency = defaults.concurrency;
   small.collectives = {.chunk = config.collectives.chunk};

@@ -46,10 +46,11 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
 uint64_t operations(const Setup& setup, const Workload& workload) {
   uint64_t count = 0;
   for (const RankTrace& trace : workload.ranks) {
-    if (trace.streamed) count += trace.streamed->operations;
-    for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
+    uint64_t of_rank = trace.streamed ? trace.streamed->operations : 0;
+    for (const Node& node : trace.nodes) of_rank += node.kind != NodeKind::kNone;
+    count += of_rank * workload.iterations_of(trace.job, setup.config.workload.iterations);
   }
-  return count * setup.config.workload.iterations;
+  return count;
 }
 
 uint64_t operations(const AstraProgram& program) {
@@ -168,6 +169,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                                        [&] { return engines.nodes_completed(); });
   const RunRecorder::Following following(recorder, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, control);
+  result.jobs = engines.job_spans();
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, recorder);
   RunEnd end =
@@ -208,6 +210,7 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
     const auto watched =
         control.watched(model, operations(setup, setup.workload), [&] { return engine.nodes_completed(); });
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
+    result.jobs = engine.job_spans();
   }
   recorder.end(run_end(setup, result,
                        {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {

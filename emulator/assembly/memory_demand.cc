@@ -50,6 +50,13 @@ Bytes bytes_of(uint64_t count) {
   return Bytes(static_cast<int64_t>(std::min<uint64_t>(count, INT64_MAX)));
 }
 
+/// Of the job with most.
+uint32_t most_iterations(const Setup& setup) {
+  uint32_t most = setup.config.workload.iterations;
+  for (const Job& job : setup.workload.jobs) most = std::max(most, job.iterations);
+  return most;
+}
+
 /// What a plan has, counted once.
 struct Counts {
   explicit Counts(const Setup& setup);
@@ -79,7 +86,7 @@ Counts::Counts(const Setup& setup) {
     largest_message = std::max(largest_message, largest);
   }
   const uint64_t acks = wire_messages + packets / std::max(1u, setup.config.transport.ack_every.value_or(1));
-  packets = (packets + std::min(packets, acks)) * setup.config.workload.iterations;
+  packets = (packets + std::min(packets, acks)) * most_iterations(setup);
   if (!setup.config.ports.empty())
     queue_pair_ends = count_queue_pairs(plan, setup.config.transport.queue_pairs, [](NicId) { return true; });
   for (const RankTrace& rank : setup.workload.ranks) nodes += rank.nodes.size();
@@ -118,7 +125,7 @@ Bytes record_memory(const Setup& setup, const Counts& counts) {
   const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
   const uint64_t of_flow = counts.connections == 0 ? 0
                                                    : (counts.wire_messages + counts.local_messages) *
-                                                         config.workload.iterations / counts.connections;
+                                                         most_iterations(setup) / counts.connections;
   const uint64_t histogram = of_flow > SmallHistogram::kFew ? sizeof(Histogram) : of_flow * sizeof(Duration);
   bytes += known * (histogram + sizeof(MessageFlow) + sizeof(SmallHistogram) + 32);
   bytes += 2 * RecorderOptions().slowest * sizeof(JoinedMessage);

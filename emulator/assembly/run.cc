@@ -12,6 +12,7 @@
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
+#include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
@@ -161,6 +162,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   recorder_.emplace(folder_.path(),
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
+  record_jobs();
   record_nodes();
   take_warnings(0);
 }
@@ -196,6 +198,36 @@ void PreparedRun::record_nodes() {
   recorder_->nodes(rows);
 }
 
+void PreparedRun::record_jobs() {
+  std::vector<JobInfo> rows;
+  for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) {
+    const Job& job = setup_.workload.jobs[j];
+    rows.push_back({.job = JobId(j),
+                    .name = job.name,
+                    .first_rank = job.first_rank,
+                    .ranks = job.ranks,
+                    .iterations = job.iterations,
+                    .after = job.after,
+                    .start = job.start,
+                    .color = setup_.config.jobs[j].color});
+  }
+  recorder_->jobs(rows);
+}
+
+/// What a run of one job says is its time alone, too. Of a run that did not end well there is nothing to compare.
+void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const RunControl& control) {
+  if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return;
+  const SimulationFidelity model = alone_model(setup_.config);
+  const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
+  const CompletedRun& together = same == runs.end() ? runs.front() : *same;
+  if (together.result.jobs.size() > 1 || same == runs.end()) {
+    recorder_->jobs_alone(run_jobs_alone(setup_, model, together.result.jobs, control));
+  } else if (const std::optional<Duration> completion = together.result.jobs.front().completion()) {
+    const JobAlone alone{.job = JobId(0), .model = to_string(model), .completion = *completion};
+    recorder_->jobs_alone({&alone, 1});
+  }
+}
+
 std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (!recorder_) fail_run("{}: this run has been run already", folder().string());
   std::vector<CompletedRun> runs;
@@ -204,6 +236,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
       runs.push_back(run_twin("", "capture.pcapng", control));
     for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
+    record_jobs_alone(runs, control);
   } catch (const Error& error) {
     record_failure(error);
     throw;

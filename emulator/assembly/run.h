@@ -89,6 +89,8 @@ class PreparedRun {
   CompletedRun emulate(const RunControl& control);
   CompletedRun run_twin(const char* model, const char* capture, const RunControl& control);
   CompletedRun run_flow(const RunControl& control);
+  void record_jobs();
+  void record_jobs_alone(std::span<const CompletedRun> runs, const RunControl& control);
   CompletedRun run_model(SimulationFidelity model, const RunControl& control);
   void complete_capture(Testbed& testbed, const char* file);
 

@@ -72,12 +72,11 @@ void add_compute_times(const Setup& setup, const std::function<const ComputeTime
 }
 
 void add_plan(const Setup& setup, RunEnd& end) {
-  const Plan& plan = setup.plan;
-  const int64_t iterations = setup.config.workload.iterations;
-  end.messages = plan.messages_per_iteration * static_cast<uint64_t>(iterations);
-  end.bytes = Bytes((plan.bytes_wire.count + plan.bytes_local.count) * iterations);
-  end.bytes_wire = Bytes(plan.bytes_wire.count * iterations);
-  end.bytes_local = Bytes(plan.bytes_local.count * iterations);
+  const PlannedTraffic traffic = planned_traffic(setup.workload, setup.plan, setup.config.workload.iterations);
+  end.messages = traffic.messages;
+  end.bytes = traffic.wire + traffic.local;
+  end.bytes_wire = traffic.wire;
+  end.bytes_local = traffic.local;
   end.rank_nics = rank_nics(setup);
 }
 
@@ -135,6 +134,7 @@ void judge(RunResult& result, const RunEnd& end) {
 RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   RunEnd end;
   end.per_rank = std::move(outcome.per_rank);
+  if (!setup.workload.jobs.empty()) end.jobs = result.jobs;
   for (const Duration time : end.per_rank) end.completion = std::max(end.completion, time);
   add_workers(result.workers, end);
   if (outcome.planned) add_plan(setup, end);

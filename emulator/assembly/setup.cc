@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "emulator/assembly/aggregators.h"
 #include "emulator/assembly/compute_model.h"
@@ -18,6 +19,9 @@
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
 #include "emulator/input/aggregators.h"
+#include "emulator/input/validate_generate.h"
+#include "emulator/workload/job_placement.h"
+#include "emulator/workload/jobs.h"
 #include "emulator/workload/process_groups.h"
 
 namespace rankwire {
@@ -37,8 +41,8 @@ DependencyPolicy dependency_policy(DependencyChoice choice) {
   return DependencyPolicy::kAuto;
 }
 
-WorkloadOptions workload_options(const RunConfig& config, const std::filesystem::path& folder) {
-  const WorkloadConfig& w = config.workload;
+/// `prefix` is that of the traces where they are generated, which is left to the caller.
+WorkloadOptions workload_options(const WorkloadConfig& w, const std::filesystem::path& prefix) {
   WorkloadOptions options{.traces = w.traces,
                           .groups_file = w.groups_file.value_or(""),
                           .element_size = w.element_size,
@@ -51,15 +55,46 @@ WorkloadOptions workload_options(const RunConfig& config, const std::filesystem:
     if (!w.groups_file) options.groups_file = groups_beside(w.traces);
     return options;
   }
-  const std::filesystem::path traces = folder / "traces";
-  std::filesystem::create_directories(traces);
-  const std::string prefix = (traces / "generated").string();
-  const GeneratedTraces made = generate(*w.generate, prefix);
   // One by one: the prefix may have files of further ranks, from an earlier run with more of them.
-  for (uint32_t rank = 0; rank < made.ranks; ++rank) options.traces.push_back(fmt::format("{}.{}.et", prefix, rank));
-  options.groups_file = prefix + ".json";
+  for (uint64_t rank = 0; rank < generated_ranks(*w.generate); ++rank)
+    options.traces.push_back(fmt::format("{}.{}.et", prefix.string(), rank));
+  options.groups_file = prefix.string() + ".json";
   options.round_to = w.generate->element;
   return options;
+}
+
+void generate_traces(const WorkloadConfig& w, const std::filesystem::path& prefix) {
+  if (!w.generate) return;
+  std::filesystem::create_directories(prefix.parent_path());
+  generate(*w.generate, prefix.string());
+}
+
+/// Jobs that are generated from the same description read the same traces.
+Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
+  std::vector<JobConfig>& jobs = setup.config.jobs;
+  const auto number_of = [&](const std::string& name) {
+    return static_cast<uint32_t>(std::ranges::find(jobs, name, &JobConfig::name) - jobs.begin());
+  };
+  std::vector<JobPart> parts;
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    JobConfig& job = jobs[j];
+    const auto first =
+        std::ranges::find(jobs, job.workload.generate, [](const JobConfig& other) { return other.workload.generate; }) -
+        jobs.begin();
+    const std::filesystem::path prefix = folder / "traces" / fmt::format("job{}", first);
+    if (static_cast<size_t>(first) == j) generate_traces(job.workload, prefix);
+    const WorkloadOptions options = workload_options(job.workload, prefix);
+    if (!job.workload.generate) job.workload.groups_file = options.groups_file;
+    Warnings warnings;
+    JobPart& part = parts.emplace_back();
+    part.workload = load_workload(options, warnings);
+    part.job.name = job.name;
+    part.job.iterations = job.workload.iterations;
+    part.job.start = job.start;
+    if (!job.after.empty()) part.job.after = JobId(number_of(job.after));
+    for (const std::string& warning : warnings) setup.warnings.push_back(fmt::format("job {}: {}", job.name, warning));
+  }
+  return join_jobs(std::move(parts));
 }
 
 PlacementPolicy placement_policy(MappingPolicy policy) {
@@ -79,12 +114,36 @@ PortId port_named(const RunConfig& config, const std::string& name) {
   return PortId(static_cast<uint32_t>(port - config.ports.begin()));
 }
 
-std::vector<Place> explicit_places(const RunConfig& config) {
-  std::vector<Place> places(config.mapping.ranks.size());
-  for (const PlacementEntry& entry : config.mapping.ranks) {
+std::vector<Place> explicit_places(const RunConfig& config, const MappingConfig& mapping) {
+  std::vector<Place> places(mapping.ranks.size());
+  for (const PlacementEntry& entry : mapping.ranks) {
     places[entry.rank] = {entry.host, entry.npu, entry.nic, port_named(config, entry.port)};
   }
   return places;
+}
+
+Placement place_workload(const RunConfig& config, const Workload& workload) {
+  const auto ranks = static_cast<uint32_t>(workload.ranks.size());
+  PlacementOptions options = placement_options(config, ranks);
+  if (config.jobs.empty()) return place_ranks(ranks, options);
+  std::vector<JobPlacement> jobs;
+  for (size_t j = 0; j < config.jobs.size(); ++j) {
+    const JobConfig& job = config.jobs[j];
+    const MappingConfig& mapping = job.mapping ? *job.mapping : config.mapping;
+    jobs.push_back({.label = fmt::format("{}: jobs[{}]", job.place, j),
+                    .ranks = workload.jobs[j].ranks,
+                    .policy = placement_policy(mapping.policy),
+                    .hosts = job.hosts,
+                    .share = job.share,
+                    .places = explicit_places(config, mapping)});
+  }
+  options.places = place_jobs(jobs, options, config.hosts.npus);
+  options.policy = PlacementPolicy::kExplicit;
+  try {
+    return place_ranks(ranks, options);
+  } catch (const Error& error) {
+    fail_input("{}: jobs: {}", config.file, error.what());
+  }
 }
 
 void warn_of_local_traffic(Setup& setup) {
@@ -132,28 +191,31 @@ void read_custom_algorithms(ScheduleOptions& options, const CollectivesConfig& c
 }
 
 /// A description is for groups of one size.
-void warn_of_other_groups(Setup& setup, const ScheduleOptions& options) {
-  if (std::ranges::all_of(options.custom, [](const auto& custom) { return custom == nullptr; })) return;
-  std::array<std::set<size_t>, kCollectiveOperations> others;
+void warn_of_other_groups(Setup& setup) {
+  std::map<std::pair<uint32_t, const CustomAlgorithm*>, std::set<size_t>> others;
+  std::vector<std::pair<uint32_t, const CustomAlgorithm*>> met;  // in the order of ranks and nodes
   for (const RankTrace& trace : setup.workload.ranks) {
+    const ScheduleOptions& options = *setup.schedules_of_job[setup.workload.jobs.empty() ? 0 : trace.job.value];
     for (const Node& node : trace.nodes) {
       if (node.kind != NodeKind::kCollective) continue;
-      const size_t operation = static_cast<size_t>(operation_of(node));
+      const auto operation = static_cast<uint32_t>(operation_of(node));
       const size_t members = setup.workload.groups[node.group.value].members.size();
       const CustomAlgorithm* custom = options.custom[operation].get();
-      if (custom != nullptr && custom->size() != members && members > 1) others[operation].insert(members);
+      if (custom == nullptr || custom->size() == members || members < 2) continue;
+      std::set<size_t>& sizes = others[{operation, custom}];
+      if (sizes.empty()) met.emplace_back(operation, custom);
+      sizes.insert(members);
     }
   }
-  for (uint32_t i = 0; i < kCollectiveOperations; ++i) {
-    if (others[i].empty()) continue;
+  std::ranges::stable_sort(met, {}, &std::pair<uint32_t, const CustomAlgorithm*>::first);
+  for (const auto& key : met) {
     setup.warnings.push_back(fmt::format("{}: {} describes groups of {}; groups of {} take the default",
-                                         to_string(static_cast<Operation>(i)), options.custom[i]->name,
-                                         options.custom[i]->size(), fmt::join(others[i], ", ")));
+                                         to_string(static_cast<Operation>(key.first)), key.second->name,
+                                         key.second->size(), fmt::join(others[key], ", ")));
   }
 }
 
-ScheduleOptions schedule_options(const RunConfig& config) {
-  const CollectivesConfig& collectives = config.collectives;
+ScheduleOptions schedule_options(const RunConfig& config, const CollectivesConfig& collectives) {
   ScheduleOptions options{.ring_order = collectives.ring.order,
                           .ring_direction = collectives.ring.direction,
                           .ring_ranks = collectives.ring.ranks,
@@ -161,9 +223,9 @@ ScheduleOptions schedule_options(const RunConfig& config) {
                           .chunk = collectives.chunk};
   std::ranges::transform(collectives.algorithms, options.algorithms.begin(), &AlgorithmChoice::algorithm);
   read_custom_algorithms(options, collectives);
-  if (config.collectives.profile == CollectivesProfile::kPlain) return options;
+  if (collectives.profile == CollectivesProfile::kPlain) return options;
   const Bandwidth nic = std::ranges::min(config.ports, {}, &PortConfig::rate).rate;
-  const NcclConfig& nccl = config.collectives.nccl;
+  const NcclConfig& nccl = collectives.nccl;
   options.nccl = {.channels = nccl.channels.value_or(nccl_channels(nic)),
                   .p2p_channels = nccl.p2p_channels.value_or(nccl_p2p_channels(nic)),
                   .protocol = nccl_protocol(nccl.protocol),
@@ -173,6 +235,33 @@ ScheduleOptions schedule_options(const RunConfig& config) {
                   .p2p_chunk = nccl.p2p_chunk,
                   .network = nic};
   return options;
+}
+
+/// The run's with what a job has instead.
+CollectivesConfig collectives_of(const RunConfig& config, const JobCollectivesConfig& own) {
+  CollectivesConfig collectives = config.collectives;
+  for (size_t i = 0; i < own.algorithms.size(); ++i)
+    if (own.algorithms[i].algorithm != Algorithm::kAuto) collectives.algorithms[i] = own.algorithms[i];
+  if (own.channels) collectives.channels = *own.channels;
+  if (own.chunk) collectives.chunk = *own.chunk;
+  return collectives;
+}
+
+bool has_own(const JobCollectivesConfig& collectives) {
+  const auto is_chosen = [](const AlgorithmChoice& choice) { return choice.algorithm != Algorithm::kAuto; };
+  return collectives.channels || collectives.chunk || std::ranges::any_of(collectives.algorithms, is_chosen);
+}
+
+void choose_schedules(Setup& setup) {
+  const RunConfig& config = setup.config;
+  setup.schedules = schedule_options(config, config.collectives);
+  setup.schedules_of_job.assign(std::max<size_t>(config.jobs.size(), 1), &setup.schedules);
+  for (size_t j = 0; j < config.jobs.size(); ++j) {
+    const JobCollectivesConfig& own = config.jobs[j].collectives;
+    if (!has_own(own)) continue;
+    setup.own_schedules.push_back(schedule_options(config, collectives_of(config, own)));
+    setup.schedules_of_job[j] = &setup.own_schedules.back();
+  }
 }
 
 AddressPool address_pool(const SubnetConfig& ip, std::optional<uint16_t> vlan, std::optional<IpAddress> gateway) {
@@ -194,16 +283,20 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   setup.config = config;
   apply_profile(setup.config.transport);
   apply_congestion_preset(setup.config);
-  WorkloadOptions options = workload_options(config, folder);
-  if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
   AstraTraits traits;
-  if (config.simulation.is_astra()) {
+  if (config.simulation.is_astra())
     setup.astra.emplace().model = load_astra_model(config.simulation.astra, setup.warnings);
-    traits.observe(options);
+  if (config.jobs.empty()) {
+    const std::filesystem::path prefix = folder / "traces" / "generated";
+    generate_traces(config.workload, prefix);
+    WorkloadOptions options = workload_options(config.workload, prefix);
+    if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
+    if (setup.astra) traits.observe(options);
+    setup.workload = load_workload(options, setup.warnings);
+  } else {
+    setup.workload = load_jobs(setup, folder);
   }
-  setup.workload = load_workload(options, setup.warnings);
-  const uint32_t ranks = static_cast<uint32_t>(setup.workload.ranks.size());
-  if (!config.ports.empty()) setup.placement = place_ranks(ranks, placement_options(config, ranks));
+  if (!config.ports.empty()) setup.placement = place_workload(config, setup.workload);
   apply_compute_model(setup);
   if (setup.astra)
     setup.astra->workload =
@@ -211,11 +304,13 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   if (config.ports.empty()) return;
   add_aggregators(setup);
   setup.variation = make_variation(setup);
-  setup.schedules = schedule_options(config);
-  setup.plan = make_plan(setup.workload, setup.placement, setup.schedules, config.workload.iterations);
+  choose_schedules(setup);
+  setup.plan =
+      make_plan_by_job(setup.workload, setup.placement, setup.schedules_of_job, setup.config.workload.iterations);
   setup.impairments = impairment_rules(setup);
   setup.congestion_exceptions = congestion_exceptions(setup);
-  warn_of_other_groups(setup, setup.schedules);
+  setup.job_markings = job_markings(setup);
+  warn_of_other_groups(setup);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
   warn_of_unheeded_keys(setup);
@@ -235,7 +330,7 @@ PlacementOptions placement_options(const RunConfig& config, uint32_t ranks) {
           .npus = config.hosts.npus.value_or((ranks + hosts - 1) / hosts),
           .nics = nics,
           .ports = ports,
-          .places = explicit_places(config),
+          .places = explicit_places(config, config.mapping),
           .rank_ports = std::move(for_ranks),
           .further = std::move(further),
           .addresses = address_pool(config.addresses.ip, config.addresses.vlan, config.addresses.gateway),
@@ -269,7 +364,7 @@ NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const 
                 .group_size = point_to_point ? 2u : 0u,
                 .bytes = node.bytes,
                 .recorded = node.recorded,
-                .job = JobId(0),
+                .job = workload.ranks[rank.value].job,
                 .sequence = node.sequence,
                 .timed_by = to_string(node.timed_by)};
   if (collective) {

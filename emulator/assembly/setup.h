@@ -1,6 +1,7 @@
 // From a configuration to everything that a run needs, before any device is touched.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -35,9 +36,12 @@ struct Setup {
   Placement placement;
   std::unique_ptr<NodeVariation> variation;  ///< of the times of nodes; null when there is none
   ScheduleOptions schedules;
+  std::deque<ScheduleOptions> own_schedules;             ///< of jobs that do not have those
+  std::vector<const ScheduleOptions*> schedules_of_job;  ///< by JobId: one of the above
   Plan plan;
   std::vector<ImpairmentRule> impairments;
   std::vector<CongestionException> congestion_exceptions;
+  std::vector<JobMarking> job_markings;
   std::optional<AstraReference> astra;
 
   Setup() = default;
@@ -49,7 +53,7 @@ struct Setup {
 /// generated traces are written to `folder`/traces. Throws Error(kInput).
 void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path& folder);
 
-/// Hosts, NPUs and NICs with their defaults filled in.
+/// Hosts, NPUs and NICs with their defaults filled in, and the places of the one workload; those of `jobs` are not.
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);

@@ -1,7 +1,10 @@
 #include "emulator/assembly/transport_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/error.h"
 #include "emulator/assembly/congestion_control.h"
 #include "emulator/assembly/default_value.h"
 #include "emulator/assembly/fabric_options.h"
@@ -169,6 +172,34 @@ Duration regular_timeout(const Setup& setup) {
   return reliable_options(profile, *t.mtu).timeout;
 }
 
+std::vector<JobMarking> job_markings(Setup& setup) {
+  const RunConfig& config = setup.config;
+  const Marking usual = marking(config.transport, config.transport.data);
+  const std::optional<ClassOptions> classes = fabric_classes(config);
+  std::vector<JobMarking> markings;
+  for (uint32_t j = 0; j < config.jobs.size(); ++j) {
+    const JobConfig& job = config.jobs[j];
+    if (!job.marking.dscp && !job.marking.priority) continue;
+    JobMarking& own = markings.emplace_back(JobMarking{.job = JobId(j), .data = usual});
+    if (job.marking.dscp) own.data.dscp = static_cast<uint8_t>(*job.marking.dscp);
+    if (job.marking.priority) own.data.priority = static_cast<uint8_t>(*job.marking.priority);
+    const bool tagged = std::ranges::any_of(setup.placement.nics, [](const Nic& nic) { return nic.vlan.has_value(); });
+    const PrioritySet of_job = priority_of(own.data, tagged, classes), of_all = priority_of(usual, tagged, classes);
+    if (of_job == of_all) continue;
+    if (classes && (classes->lossless & (of_job | of_all)) != 0)
+      fail_input(
+          "{}: jobs[{}].transport: its data has another priority than that of the other jobs, of which "
+          "fabric.lossless has one, and a NIC obeys the pauses of one priority for all its data",
+          job.place, j);
+    if (!config.ports.front().embedded())
+      setup.warnings.push_back(
+          fmt::format("jobs[{}].transport: its data has another priority than that of transport.markings.data, whose "
+                      "pauses alone a NIC obeys, for all its data",
+                      j));
+  }
+  return markings;
+}
+
 RoceOptions roce_options(const Setup& setup) {
   const RunConfig& config = setup.config;
   const TransportConfig& t = config.transport;
@@ -185,6 +216,7 @@ RoceOptions roce_options(const Setup& setup) {
   options.congestion_exceptions = setup.congestion_exceptions;
   options.markings = {
       .data = marking(t, t.data), .ack = marking(t, t.ack), .nak = marking(t, t.nak), .cnp = marking(t, t.cnp)};
+  options.job_markings = setup.job_markings;
   options.classes = fabric_classes(config);
   options.source_port = source_port_policy(t.source_port.rule);
   if (t.source_port.rule == SourcePortConfig::Rule::kFixed) options.fixed_source_port = t.source_port.fixed;

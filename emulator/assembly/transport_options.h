@@ -12,6 +12,10 @@ namespace rankwire {
 /// configuration says them all. AckReq is set at least once a window.
 void apply_profile(TransportConfig& transport);
 
+/// How jobs that say so mark their data. Throws Error(kInput) for a priority that PFC would have to hold back: NICs
+/// obey the pauses of one priority for all their data. Warns where a foreign device may send such.
+std::vector<JobMarking> job_markings(Setup& setup);
+
 /// For virtual time; `run` adds what only real time needs.
 RoceOptions roce_options(const Setup& setup);
 /// The exponent t of the acknowledgement time-out that `transport.timeout: auto` stands for: 8 on embedded ports, 12

@@ -6,7 +6,9 @@ namespace rankwire {
 
 WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
                              RunRecorder& recorder)
-    : shares_(shares), iterations_(shares != nullptr ? shares->workers() : 1) {
+    : shares_(shares) {
+  for (size_t job = 0; shares != nullptr && job < std::max<size_t>(setup.workload.jobs.size(), 1); ++job)
+    iterations_.emplace_back(shares->workers());
   for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
     EngineOptions of_worker = options;
     if (shares != nullptr) of_worker.shard = Shard(shares->ranks(worker), worker, iterations_);
@@ -37,6 +39,18 @@ CommunicationCounters WorkerEngines::messages() const {
   CommunicationCounters sum;
   for (const auto& engine : engines_) sum += engine->communication().counters();
   return sum;
+}
+
+// A worker without ranks of a job may not have come to its beginning.
+std::vector<JobSpan> WorkerEngines::job_spans() const {
+  std::vector<JobSpan> spans = engines_.front()->job_spans();
+  for (const auto& engine : engines_) {
+    const std::vector<JobSpan> of_shard = engine->job_spans();
+    for (size_t job = 0; job < spans.size(); ++job) {
+      if (!spans[job].begin) spans[job].begin = of_shard[job].begin;
+    }
+  }
+  return spans;
 }
 
 std::vector<const Communication*> WorkerEngines::communications() const {

@@ -30,12 +30,14 @@ class WorkerEngines {
   std::vector<Duration> rank_times() const;
   const ComputeTimes& compute_times(RankId rank) const;
   CommunicationCounters messages() const;
+  /// By JobId.
+  std::vector<JobSpan> job_spans() const;
   /// By worker.
   std::vector<const Communication*> communications() const;
 
  private:
   const WorkerShares* const shares_;
-  SharedIterations iterations_;
+  std::vector<SharedIterations> iterations_;  // by job
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 

@@ -81,6 +81,7 @@ nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
   nlohmann::ordered_json json = {
       {"rank", rank},   {"host", place.host}, {"npu", place.npu},         {"nic", place.nic}, {"port", port.name},
       {"mac", nullptr}, {"ip", nullptr},      {"prefix_length", nullptr}, {"vlan", nullptr},  {"gateway", nullptr}};
+  if (!setup.workload.jobs.empty()) json["job"] = setup.workload.jobs[setup.workload.ranks[rank].job.value].name;
   if (port.is_rdma_device()) return json;
   const Nic& nic = setup.placement.nics[setup.placement.nic[rank].value];
   json["mac"] = to_string(nic.mac);
@@ -91,10 +92,31 @@ nlohmann::ordered_json rank_json(const Setup& setup, uint32_t rank) {
   return json;
 }
 
+/// Of a configuration with `jobs`; else null.
+nlohmann::ordered_json checked_jobs(const Setup& setup) {
+  if (setup.workload.jobs.empty()) return nullptr;
+  nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
+  for (const Job& job : setup.workload.jobs)
+    jobs.push_back(
+        {{"name", job.name}, {"first_rank", job.first_rank}, {"ranks", job.ranks}, {"iterations", job.iterations}});
+  return jobs;
+}
+
+/// "2 iteration(s)", "2 iteration(s) of a, 3 of b".
+std::string iterations_text(const nlohmann::ordered_json& j) {
+  if (j["jobs"].is_null()) return fmt::format("{} iteration(s)", j["iterations"].get<uint32_t>());
+  std::string text;
+  for (const auto& job : j["jobs"])
+    text += fmt::format("{}{}{} of {}", text.empty() ? "" : ", ", job["iterations"].get<uint32_t>(),
+                        text.empty() ? " iteration(s)" : "", job["name"].get<std::string>());
+  return text;
+}
+
 nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups,
                                const nlohmann::ordered_json& memory) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
   for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) ranks.push_back(rank_json(setup, r));
+  const bool one_job = setup.workload.jobs.empty();
   const std::vector<PortLoad> loads = port_loads(setup);
   for (size_t p = 0; p < loads.size(); ++p) {
     const PortConfig& port = setup.config.ports[p];
@@ -114,7 +136,8 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"ports", ports},
           {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
           {"groups", group_traffic_json(groups)},
-          {"iterations", setup.config.workload.iterations},
+          {"iterations", one_job ? nlohmann::ordered_json(setup.config.workload.iterations) : nlohmann::ordered_json()},
+          {"jobs", checked_jobs(setup)},
           {"messages_per_iteration", setup.plan.messages_per_iteration},
           {"control_messages_per_iteration", setup.plan.control_messages},
           {"control_bytes_per_iteration", setup.plan.control_bytes.count},
@@ -139,24 +162,24 @@ void print_groups(const nlohmann::ordered_json& groups, const std::string& advic
 
 void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
   if (j["ports"].empty()) {
-    fmt::print("no ports: `rankwire simulate` runs the model alone; {} iteration(s)\n",
-               j["iterations"].get<uint32_t>());
+    fmt::print("no ports: `rankwire simulate` runs the model alone; {}\n", iterations_text(j));
     return;
   }
   fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}\n", "rank", "host", "npu", "nic", "port", "mac", "ip");
   for (const auto& r : j["ranks"]) {
+    const std::string job = r.contains("job") ? " of job " + r["job"].get<std::string>() : "";
     if (r["ip"].is_null()) {
-      fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} of the RDMA device\n", r["rank"].get<uint32_t>(),
+      fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} of the RDMA device{}\n", r["rank"].get<uint32_t>(),
                  r["host"].get<uint32_t>(), r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(),
-                 r["port"].get<std::string>());
+                 r["port"].get<std::string>(), job);
       continue;
     }
     const std::string ip = fmt::format("{}/{}", r["ip"].get<std::string>(), r["prefix_length"].get<uint32_t>());
     const std::string vlan = r["vlan"].is_null() ? "" : fmt::format(" vlan {}", r["vlan"].get<uint16_t>());
     const std::string gateway = r["gateway"].is_null() ? "" : fmt::format(" via {}", r["gateway"].get<std::string>());
-    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}{}{}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
+    fmt::print("{:>6} {:>5} {:>4} {:>4} {:<8} {:<18} {}{}{}{}\n", r["rank"].get<uint32_t>(), r["host"].get<uint32_t>(),
                r["npu"].get<uint32_t>(), r["nic"].get<uint32_t>(), r["port"].get<std::string>(),
-               r["mac"].get<std::string>(), ip, vlan, gateway);
+               r["mac"].get<std::string>(), ip, vlan, gateway, job);
   }
   fmt::print("\nan iteration:\n{:<8} {:<28} {:>6} {:>12} {:>12} {:>15} {:>15}\n", "port", "device", "QPs",
              "messages tx", "messages rx", "bytes tx", "bytes rx");
@@ -169,9 +192,9 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
   if (!j["groups"].empty()) print_groups(j["groups"], advice);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
     fmt::print("\n{} of the messages clear others to be sent", control);
-  fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {} iteration(s)\n",
-             j["messages_per_iteration"].get<uint64_t>(), j["bytes_wire_per_iteration"].get<int64_t>(),
-             j["bytes_local_per_iteration"].get<int64_t>(), j["iterations"].get<uint32_t>());
+  fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {}\n", j["messages_per_iteration"].get<uint64_t>(),
+             j["bytes_wire_per_iteration"].get<int64_t>(), j["bytes_local_per_iteration"].get<int64_t>(),
+             iterations_text(j));
 }
 
 }  // namespace

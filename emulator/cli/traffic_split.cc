@@ -51,7 +51,7 @@ std::vector<GroupTraffic> group_traffic(const Setup& setup) {
 }
 
 std::string mapping_advice(const Setup& setup, const std::vector<GroupTraffic>& traffic) {
-  if (setup.config.mapping.policy != MappingPolicy::kRoundRobin) return {};
+  if (setup.config.mapping.policy != MappingPolicy::kRoundRobin || !setup.config.jobs.empty()) return {};
   const uint32_t npus = placement_options(setup.config, static_cast<uint32_t>(setup.workload.ranks.size())).npus;
   const auto strays = std::ranges::find_if(traffic, [npus](const GroupTraffic& kind) {
     return kind.stride == 1u && kind.members <= npus && kind.wire > Bytes(0);

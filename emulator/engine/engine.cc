@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/workload/jobs.h"
+
 namespace rankwire {
 namespace {
 
@@ -29,9 +31,13 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
       communication_(workload, plan, options.messages, options_.shard, timers_, sink),
       place_(workload.ranks.size()),
       touched_(workload.ranks.size()),
-      gate_(ranks_in(workload, options.shard), options.iterations, options.shard.iterations(), options.shard.number()) {
+      gates_(workload, options.iterations, options.only, options_.shard, timers_) {
   if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
-  ranks_.reserve(ranks_in(workload, options.shard));
+  const uint32_t own = ranks_in(workload, options.shard);
+  size_t timers = own * (size_t{options.compute} + options.host) + workload.jobs.size();
+  for (const uint32_t steps : plan.slot_steps) timers += steps;
+  timers_.reserve(timers);
+  ranks_.reserve(own);
   for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
     if (!options.shard.has(RankId(r))) continue;
     const RankTrace& trace = workload.ranks[r];
@@ -42,11 +48,8 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
                       .source = std::move(source),
                       .places = NodePlaces(options.compute, options.host, expected),
                       .collectives = CollectiveOrder(trace, trace.aggregates ? 0 : options.communication)});
-    touch(RankId(r));
   }
-  size_t timers = ranks_.size() * (size_t{options.compute} + options.host);
-  for (const uint32_t steps : plan.slot_steps) timers += steps;
-  timers_.reserve(timers);
+  for (const RankId rank : gates_.first_ranks()) touch(rank);
 }
 
 void Engine::touch(RankId id) noexcept {
@@ -55,7 +58,7 @@ void Engine::touch(RankId id) noexcept {
 
 void Engine::advance(Time now) noexcept {
   communication_.begin_round();
-  if (gate_.has_others() && gate_.look()) begin_iterations();
+  if (gates_.has_others()) gates_.look([this](std::span<const RankId> free) { begin_iterations(free); });
   settle(now);  // what messages have made ready
   // What follows a compute starts when that ended, not when a late loop noticed, or lateness adds up along a chain.
   while (timers_.next() <= now) {
@@ -67,6 +70,10 @@ void Engine::advance(Time now) noexcept {
 
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
+  if (timer.kind == TimerQueue::Kind::kJob) {
+    for (const RankId rank : gates_.begin(timer.owner, timer.at)) touch(rank);
+    return;
+  }
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
   const NodePlaces::Running ended = at(RankId(timer.owner)).places.leave(timer.place);
   complete(RankId(timer.owner), ended.node, ended.start, timer.at);
@@ -188,23 +195,24 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 void Engine::end_iteration(RankId id) noexcept {
   Rank& rank = at(id);
   if (!timed_) communication_.end_iteration(id, rank.iteration);
-  const bool others_may = gate_.end(rank.iteration++);
-  rank.finished = rank.iteration == options_.iterations;
+  const std::span<const RankId> free = gates_.end(id, rank.iteration++, rank.last_end);
+  rank.finished = gates_.past_last(id, rank.iteration);
   rank.awaits_iteration = !rank.finished;
-  begin_iteration(rank);
-  if (others_may) begin_iterations();
+  begin_iteration(id);
+  begin_iterations(free);
 }
 
-void Engine::begin_iteration(Rank& rank) noexcept {
-  if (!rank.awaits_iteration || !gate_.open(rank.iteration)) return;
+void Engine::begin_iteration(RankId id) noexcept {
+  Rank& rank = at(id);
+  if (!rank.awaits_iteration || !gates_.open(id, rank.iteration)) return;
   rank.awaits_iteration = false;
   rank.source->reset();
   rank.collectives.reset();
-  touch(rank.id);
+  touch(id);
 }
 
-void Engine::begin_iterations() noexcept {
-  for (Rank& rank : ranks_) begin_iteration(rank);
+void Engine::begin_iterations(std::span<const RankId> ranks) noexcept {
+  for (const RankId rank : ranks) begin_iteration(rank);
 }
 
 void Engine::handle(Time now, std::span<const Event> events) noexcept {
@@ -228,15 +236,15 @@ std::vector<Duration> Engine::rank_times() const {
 std::string Engine::describe_waiting(const Waiting& w) const {
   const Node& node = workload_.ranks[w.rank.value].nodes[w.node];
   const bool sends = w.kind == StepKind::kSend;
-  const uint64_t peer = sends ? w.message.destination : w.message.source;
+  const RankId peer(static_cast<uint32_t>(sends ? w.message.destination : w.message.source));
   const std::string what =
       node.kind == NodeKind::kCollective
           ? fmt::format("{} of group '{}'", to_string(node.collective), workload_.groups[node.group.value].name)
           : std::string(to_string(node.kind));
-  return fmt::format("rank {} in '{}' (node {}, {}, iteration {}) waits for rank {} {} {}step {} slice {}",
-                     w.rank.value, node.name, node.id, what, w.iteration, peer, sends ? "to acknowledge" : "to send",
-                     w.message.control ? "the clear-to-send of " : "", static_cast<uint64_t>(w.message.step),
-                     static_cast<uint64_t>(w.message.slice));
+  return fmt::format("{} in '{}' (node {}, {}, iteration {}) waits for {} {} {}step {} slice {}",
+                     rank_text(workload_, w.rank), node.name, node.id, what, w.iteration, rank_text(workload_, peer),
+                     sends ? "to acknowledge" : "to send", w.message.control ? "the clear-to-send of " : "",
+                     static_cast<uint64_t>(w.message.step), static_cast<uint64_t>(w.message.slice));
 }
 
 std::vector<std::string> Engine::idle_reasons() const {
@@ -248,15 +256,16 @@ std::vector<std::string> Engine::idle_reasons() const {
           behind == CollectiveOrder::kNone
               ? "concurrency.communication is reached"
               : fmt::format("'{}' of the same group comes first and is not ready", nodes[behind].name);
-      lines.push_back(
-          fmt::format("rank {} holds '{}' (node {}) back: {}", rank.id.value, nodes[node].name, nodes[node].id, why));
+      lines.push_back(fmt::format("{} holds '{}' (node {}) back: {}", rank_text(workload_, rank.id), nodes[node].name,
+                                  nodes[node].id, why));
     }
   }
   for (const Rank& rank : ranks_) {
     if (!rank.awaits_iteration) continue;
-    lines.push_back(fmt::format("rank {} waits to begin iteration {}: not all ranks have ended iteration {}",
-                                rank.id.value, rank.iteration, gate_.ended_by_all()));
+    lines.push_back(fmt::format("{} waits to begin iteration {}: not all ranks have ended iteration {}",
+                                rank_text(workload_, rank.id), rank.iteration, gates_.ended_by_all(rank.id)));
   }
+  for (std::string& line : gates_.idle_reasons()) lines.push_back(std::move(line));
   return lines;
 }
 

@@ -17,7 +17,7 @@
 #include "emulator/engine/communication.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/compute_times.h"
-#include "emulator/engine/iteration_gate.h"
+#include "emulator/engine/job_gates.h"
 #include "emulator/engine/node_places.h"
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
@@ -30,7 +30,7 @@
 namespace rankwire {
 
 struct EngineOptions {
-  uint32_t iterations = 1;     ///< 1 .. MessageId::kMaxIterations
+  uint32_t iterations = 1;     ///< 1 .. MessageId::kMaxIterations; of a workload without `jobs`
   uint32_t compute = 1;        ///< compute and memory nodes that a rank runs at once, > 0
   uint32_t host = 1;           ///< host nodes that a rank runs at once, > 0
   uint32_t communication = 0;  ///< collectives that a rank runs at once; 0: one a group and no other limit
@@ -38,7 +38,8 @@ struct EngineOptions {
   CommunicationOptions messages;
   /// Not null: operations take these times and send nothing; the plan is empty. Outlives the engine.
   const CommunicationTimes* times = nullptr;
-  Shard shard;  ///< the ranks that this engine has
+  std::optional<OnlyJob> only;  ///< the other jobs do nothing
+  Shard shard;                  ///< the ranks that this engine has
 };
 
 /// One shard: all ranks of one worker, used by its thread alone. What others send to its ranks, and what becomes of
@@ -47,9 +48,9 @@ struct EngineOptions {
 ///
 /// Ready nodes are taken lowest id first; compute and host nodes wait for a free place lowest id first; the collectives
 /// of a group run one at a time in the group's run order; SEND and RECV start when they are ready. A rank begins an
-/// iteration when it has ended the one before and all ranks have ended the one before that.
+/// iteration when it has ended the one before and all ranks of its job have ended the one before that.
 ///
-/// Composed of parts: of each rank a NodeSource, NodePlaces and a CollectiveOrder; of all ranks IterationGate, and
+/// Composed of parts: of each rank a NodeSource, NodePlaces and a CollectiveOrder; of all ranks JobGates, and
 /// Communication or TimedOperations. None of them knows another.
 class Engine {
  public:
@@ -64,10 +65,10 @@ class Engine {
   /// What the transport reported; `advance` then starts what follows.
   void handle(Time now, std::span<const Event> events) noexcept;
 
-  /// The end of the earliest compute or reduce in progress.
+  /// The end of the earliest compute or reduce in progress, or the beginning of a job before that.
   Time next_event() const noexcept { return timers_.next(); }
   /// All ranks of the shard have finished.
-  bool finished() const noexcept { return gate_.finished(); }
+  bool finished() const noexcept { return gates_.finished(); }
   /// A message failed, and the run is to end with it, or a trace cannot be read on.
   bool must_stop() const noexcept {
     return cannot_read_ || (communication_.failed() && options_.messages.on_failure == OnFailure::kStop);
@@ -81,6 +82,8 @@ class Engine {
   const Communication& communication() const noexcept { return communication_; }
   /// By rank of the run: the end of its last node so far; 0 for ranks of other shards.
   std::vector<Duration> rank_times() const;
+  /// By job.
+  std::vector<JobSpan> job_spans() const { return gates_.spans(); }
   /// Of the nodes of a rank of the shard that have begun.
   const ComputeTimes& compute_times(RankId rank) const noexcept { return ranks_[place_[rank.value]].times; }
   /// What keeps ranks from going on, a line each, at most `most`: messages awaited (with the transport's own words from
@@ -112,8 +115,8 @@ class Engine {
   void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
   void collect_finished() noexcept;
   void end_iteration(RankId rank) noexcept;
-  void begin_iteration(Rank& rank) noexcept;
-  void begin_iterations() noexcept;
+  void begin_iteration(RankId rank) noexcept;
+  void begin_iterations(std::span<const RankId> ranks) noexcept;
   void start_communication(RankId rank, uint32_t node, Time now) noexcept;
   void end_operation(const FinishedOperation& operation) noexcept;
   std::string describe_waiting(const Waiting& waiting) const;
@@ -128,7 +131,7 @@ class Engine {
   std::vector<Rank> ranks_;               // of the shard, ascending
   std::vector<uint32_t> place_;           // by rank of the run: where in ranks_; meaningless for those of other shards
   RankQueue touched_;
-  IterationGate gate_;
+  JobGates gates_;
   bool cannot_read_ = false;
   std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
   uint64_t messages_handled_ = 0;

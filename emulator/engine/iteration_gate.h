@@ -38,8 +38,6 @@ class IterationGate {
     const uint32_t all = shared_ != nullptr ? shared_->ended_by_all() : ended_here_;
     return std::exchange(ended_by_all_, all) != all;
   }
-  /// Whether `look` may find something that `end` has not.
-  bool has_others() const noexcept { return shared_ != nullptr; }
   /// Whether a rank that has ended all iterations before this one may begin it.
   bool open(uint32_t iteration) const noexcept { return iteration <= ended_by_all_ + 1; }
   uint32_t ended_by_all() const noexcept { return ended_by_all_; }

@@ -1,5 +1,7 @@
 #include "emulator/engine/message_locator.h"
 
+#include "emulator/workload/jobs.h"
+
 namespace rankwire {
 
 // A message may arrive before its receiver has begun the operation, so that no state of that is asked.
@@ -16,7 +18,7 @@ std::string MessageLocator::text(const Event& event) const {
   const MessageEnds ends = plan_.ends(event.connection, place.index);
   const RankId rank = place.connection.destination;
   const Step step = plan_.step(plan_.nodes[rank.value][ends.destination_node], ends.destination_step);
-  return to_string(message_id(workload_, rank, ends.destination_node, step, place.iteration));
+  return message_text(workload_, message_id(workload_, rank, ends.destination_node, step, place.iteration));
 }
 
 std::string MessageLocator::operation_name(const Event& event) const {

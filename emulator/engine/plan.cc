@@ -45,14 +45,18 @@ struct ConnectionHash {
 
 class Planner {
  public:
-  Planner(const Workload& workload, const Placement& placement, const ScheduleOptions& options)
-      : workload_(workload), placement_(placement), options_(options) {
+  /// `by_job`: of each job, or of all of a workload without `jobs`.
+  Planner(const Workload& workload, const Placement& placement, std::span<const ScheduleOptions* const> by_job)
+      : workload_(workload), placement_(placement), by_job_(by_job) {
     plan_.transport.nics = placement.nics;
     plan_.transport.ranks = static_cast<uint32_t>(workload.ranks.size());
   }
 
   Plan run(uint32_t iterations) {
-    for (uint32_t r = 0; r < workload_.ranks.size(); ++r) plan_rank(RankId(r));
+    for (uint32_t r = 0; r < workload_.ranks.size(); ++r) {
+      options_ = by_job_[workload_.jobs.empty() ? 0 : workload_.ranks[r].job.value];
+      plan_rank(RankId(r));
+    }
     check_both_ends_agree();
     index_plan(plan_);
     for (const Connection& c : plan_.transport.connections) {
@@ -60,22 +64,28 @@ class Planner {
       (c.control               ? plan_.control_bytes
        : c.path == Path::kWire ? plan_.bytes_wire
                                : plan_.bytes_local) += c.bytes_per_iteration;
-      if (uint64_t{c.messages_per_iteration} * iterations > UINT32_MAX) {
+      const uint32_t times = workload_.iterations_of(c.job, iterations);
+      if (uint64_t{c.messages_per_iteration} * times > UINT32_MAX) {
         fail_input(
             "workload.iterations: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a "
             "connection can number; raise collectives.chunk or lower the iterations",
-            iterations, c.messages_per_iteration, c.source.value, c.destination.value);
+            times, c.messages_per_iteration, c.source.value, c.destination.value);
       }
     }
     return std::move(plan_);
   }
 
  private:
+  /// Whose options and in which elements.
+  using Manner = std::pair<const ScheduleOptions*, Bytes>;
+
   /// Operation, members, position, root, bytes, blocks, surroundings.
-  using ScheduleKey = std::tuple<Operation, uint32_t, uint32_t, uint32_t, Bytes, const Bytes*, const Surroundings*>;
+  using ScheduleKey =
+      std::tuple<Manner, Operation, uint32_t, uint32_t, uint32_t, Bytes, const Bytes*, const Surroundings*>;
 
   /// Operation, members, root, bytes, blocks, nodes, local members by their distance.
-  using TurningKey = std::tuple<Operation, uint32_t, uint32_t, Bytes, const Bytes*, uint32_t, const std::vector<bool>*>;
+  using TurningKey =
+      std::tuple<Manner, Operation, uint32_t, uint32_t, Bytes, const Bytes*, uint32_t, const std::vector<bool>*>;
 
   void plan_rank(RankId rank) {
     const RankTrace& trace = workload_.ranks[rank.value];
@@ -157,7 +167,7 @@ class Planner {
                             .members = role.count,
                             .root = role.root,
                             .bytes = node.bytes,
-                            .element = workload_.element};
+                            .element = workload_.element_of(workload_.ranks[rank.value].job)};
     if (const auto blocks = workload_.blocks_of(node); !blocks.empty()) request = with_blocks(request, blocks);
     const bool asks = asks_for_surroundings(request.operation);
     const Surroundings& around = asks ? surroundings(node.group, rank, role.members.first(role.count)) : nowhere_;
@@ -165,16 +175,17 @@ class Planner {
     request.hosts = around.hosts;
     request.ring = around.ring;
     request.aggregation = around.aggregation;
-    const auto [turning, met] =
-        turning_schedules_.try_emplace(std::make_tuple(request.operation, request.members, request.root, request.bytes,
-                                                       request.blocks.data(), around.nodes, around.local_by_distance),
-                                       NodePlan::kNone);
+    const Manner manner(options_, request.element);
+    const auto [turning, met] = turning_schedules_.try_emplace(
+        std::make_tuple(manner, request.operation, request.members, request.root, request.bytes, request.blocks.data(),
+                        around.nodes, around.local_by_distance),
+        NodePlan::kNone);
     if (met && turns(request)) turning->second = add_turning(request, around, role.position);
     if (turning->second != NodePlan::kNone) return turning->second;
 
     const auto [known, added] =
-        known_schedules_.try_emplace(std::make_tuple(request.operation, request.members, role.position, request.root,
-                                                     request.bytes, request.blocks.data(), &around),
+        known_schedules_.try_emplace(std::make_tuple(manner, request.operation, request.members, role.position,
+                                                     request.root, request.bytes, request.blocks.data(), &around),
                                      static_cast<uint32_t>(plan_.schedules.size()));
     if (added) plan_.schedules.push_back(expanded(request, around, role.position));
     return known->second;
@@ -182,7 +193,7 @@ class Planner {
 
   /// Whether one schedule serves all positions that see local members at the same distances.
   bool turns(const ScheduleRequest& request) const {
-    return may_turn(request, options_) && rankwire::turns(request, options_, make_schedule(request, options_));
+    return may_turn(request, *options_) && rankwire::turns(request, *options_, make_schedule(request, *options_));
   }
 
   uint32_t add_turning(const ScheduleRequest& request, const Surroundings& around, uint32_t position) {
@@ -195,20 +206,22 @@ class Planner {
   PlannedSchedule expanded(ScheduleRequest request, const Surroundings& around, uint32_t position) const {
     request.position = position;
     request.local = around.local;
-    return planned_schedule(make_schedule(request, options_));
+    return planned_schedule(make_schedule(request, *options_));
   }
 
   bool asks_for_surroundings(Operation operation) const {
-    return options_.nccl || options_.ring_order == RingOrder::kListed ||
-           asks_for_hosts(options_.algorithm(operation)) || options_.algorithm(operation) == Algorithm::kInNetwork;
+    return options_->nccl || options_->ring_order == RingOrder::kListed ||
+           asks_for_hosts(options_->algorithm(operation)) || options_->algorithm(operation) == Algorithm::kInNetwork;
   }
 
-  /// Members in the order of options_.ring_ranks; those that it does not name follow in their own.
+  /// Members in the order of ring_ranks, which are ranks of the job; those that it does not name follow in their own.
   std::vector<uint32_t> listed_ring(std::span<const RankId> members) const {
+    const JobId job = workload_.ranks[members.front().value].job;
+    const uint32_t first = workload_.jobs.empty() ? 0 : workload_.jobs[job.value].first_rank;
     std::vector<std::pair<size_t, uint32_t>> places;
     for (uint32_t position = 0; position < members.size(); ++position) {
-      const auto named = std::ranges::find(options_.ring_ranks, members[position].value);
-      places.emplace_back(named - options_.ring_ranks.begin(), position);
+      const auto named = std::ranges::find(options_->ring_ranks, members[position].value - first);
+      places.emplace_back(named - options_->ring_ranks.begin(), position);
     }
     std::sort(places.begin(), places.end());
     std::vector<uint32_t> ring;
@@ -225,13 +238,13 @@ class Planner {
     Surroundings around;
     std::unordered_map<uint32_t, uint32_t> hosts;
     for (const RankId member : members) {
-      if (options_.nccl) around.local.push_back(placement_.path(rank, member) == Path::kLocal);
+      if (options_->nccl) around.local.push_back(placement_.path(rank, member) == Path::kLocal);
       const uint32_t next = static_cast<uint32_t>(hosts.size());
       around.hosts.push_back(hosts.try_emplace(placement_.ranks[member.value].host, next).first->second);
     }
     around.nodes = static_cast<uint32_t>(hosts.size());
-    if (options_.nccl) around.local_by_distance = by_distance(around.local, rank, members);
-    if (options_.ring_order == RingOrder::kListed) around.ring = listed_ring(members);
+    if (options_->nccl) around.local_by_distance = by_distance(around.local, rank, members);
+    if (options_->ring_order == RingOrder::kListed) around.ring = listed_ring(members);
     if (group.valid()) around.aggregation = workload_.groups[group.value].aggregation;
     const Surroundings& result = *known_surroundings_.insert(std::move(around)).first;
     if (group.valid()) surroundings_of_[{group, rank}] = &result;
@@ -249,17 +262,18 @@ class Planner {
     if (key.control) reverse_of = connection({key.group, key.destination, key.source, key.channel, false});
     const ConnectionId id(static_cast<uint32_t>(known_connections_.size()));
     known_connections_.emplace(key, id);
-    plan_.transport.connections.push_back({.id = id,
-                                           .job = key.group.valid() ? workload_.groups[key.group.value].job : JobId(0),
-                                           .group = key.group,
-                                           .source = key.source,
-                                           .destination = key.destination,
-                                           .source_nic = placement_.nic[key.source.value],
-                                           .destination_nic = placement_.nic[key.destination.value],
-                                           .path = placement_.path(key.source, key.destination),
-                                           .channel = key.channel,
-                                           .reverse_of = reverse_of,
-                                           .control = key.control});
+    plan_.transport.connections.push_back(
+        {.id = id,
+         .job = key.group.valid() ? workload_.groups[key.group.value].job : workload_.ranks[key.source.value].job,
+         .group = key.group,
+         .source = key.source,
+         .destination = key.destination,
+         .source_nic = placement_.nic[key.source.value],
+         .destination_nic = placement_.nic[key.destination.value],
+         .path = placement_.path(key.source, key.destination),
+         .channel = key.channel,
+         .reverse_of = reverse_of,
+         .control = key.control});
     received_.push_back(0);
     return id;
   }
@@ -274,7 +288,8 @@ class Planner {
 
   const Workload& workload_;
   const Placement& placement_;
-  const ScheduleOptions& options_;
+  const std::span<const ScheduleOptions* const> by_job_;
+  const ScheduleOptions* options_ = nullptr;  // of the rank at hand
   Plan plan_;
   std::vector<uint32_t> received_;  // by connection: messages that the destination expects an iteration
   std::map<ScheduleKey, uint32_t> known_schedules_;
@@ -326,7 +341,7 @@ MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const
   id.group = collective ? n.group.value : MessageId::kPointToPoint;
   id.sequence = n.sequence;
   id.iteration = iteration;
-  id.job = collective ? workload.groups[n.group.value].job.value : 0;
+  id.job = collective ? workload.groups[n.group.value].job.value : workload.ranks[rank.value].job.value;
   id.channel = step.channel;
   id.source = sends ? rank.value : peer.value;
   id.destination = sends ? peer.value : rank.value;
@@ -338,7 +353,24 @@ MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const
 
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
                uint32_t iterations) {
-  return Planner(workload, placement, options).run(iterations);
+  const std::vector<const ScheduleOptions*> by_job(std::max<size_t>(workload.jobs.size(), 1), &options);
+  return make_plan_by_job(workload, placement, by_job, iterations);
+}
+
+Plan make_plan_by_job(const Workload& workload, const Placement& placement,
+                      std::span<const ScheduleOptions* const> by_job, uint32_t iterations) {
+  return Planner(workload, placement, by_job).run(iterations);
+}
+
+PlannedTraffic planned_traffic(const Workload& workload, const Plan& plan, uint32_t iterations) {
+  PlannedTraffic traffic;
+  for (const Connection& c : plan.transport.connections) {
+    const uint32_t times = workload.iterations_of(c.job, iterations);
+    traffic.messages += uint64_t{c.messages_per_iteration} * times;
+    if (c.control) continue;
+    (c.path == Path::kWire ? traffic.wire : traffic.local) += Bytes(c.bytes_per_iteration.count * times);
+  }
+  return traffic;
 }
 
 }  // namespace rankwire

@@ -135,15 +135,26 @@ std::vector<uint64_t> offsets_by_slot(const Plan& plan, Of of) {
 /// each message is.
 void index_plan(Plan& plan);
 
+/// What all iterations of all jobs send. `iterations` are those of a workload without `jobs`.
+struct PlannedTraffic {
+  uint64_t messages = 0;  ///< clear-to-send included
+  Bytes wire, local;      ///< payload of data messages
+};
+PlannedTraffic planned_traffic(const Workload& workload, const Plan& plan, uint32_t iterations);
+
 /// TransportPlan::message_bytes of the plan: 4 bytes a message, so only for transports that need it.
 std::vector<uint32_t> message_bytes(const Plan& plan);
 
 /// Expands every communication node. A clear-to-send travels on a connection of its own that shares the queue pairs of
 /// the data that it grants (Connection::reverse_of). Both ends number the messages of a connection alike: collectives
 /// in the group's file order, point-to-point by (tag, n-th). `transport.message_bytes` is left empty. Throws
-/// Error(kInput) when a MessageId cannot name what the trace asks for.
+/// Error(kInput) when a MessageId cannot name what the trace asks for. `iterations` are those of a workload without
+/// `jobs`.
 Plan make_plan(const Workload& workload, const Placement& placement, const ScheduleOptions& options,
                uint32_t iterations);
+/// The same with options for each job, not null; jobs of equal ones had better share what they point to.
+Plan make_plan_by_job(const Workload& workload, const Placement& placement,
+                      std::span<const ScheduleOptions* const> by_job, uint32_t iterations);
 
 /// The id of the message that `step` (a send or a receive of the node, as Plan::step gives it) is one end of.
 MessageId message_id(const Workload& workload, RankId rank, uint32_t node, const Step& step, uint32_t iteration);

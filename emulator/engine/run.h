@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/histogram.h"
+#include "base/record.h"
 #include "base/transport.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/team.h"
@@ -35,6 +36,7 @@ struct RunResult {
   Verdict verdict = Verdict::kOk;
   std::string reason;                ///< empty when ok
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
+  std::vector<JobSpan> jobs;         ///< by JobId; left to whoever has the engines
   Duration total;                    ///< run time
   std::vector<WorkerTime> workers;
 };

@@ -4,21 +4,23 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/id.h"
+#include "base/units.h"
 
 namespace rankwire {
 
-/// How many iterations have been ended by all ranks of each shard. Each shard's thread writes its own number; all
-/// read. No allocation after construction.
+/// How many iterations of a job have been ended by all its ranks of each shard, and when the last of these ended. Each
+/// shard's thread writes of itself; all read. No allocation after construction.
 class SharedIterations {
  public:
   explicit SharedIterations(uint32_t shards) : ended_(shards) {}
 
+  /// When the last node of the shard's ranks so far has ended: before `publish` tells of what it ended.
+  void note_end(uint32_t shard, Time at) noexcept { ended_[shard].last.store(at.ps, std::memory_order_relaxed); }
   /// All ranks of the shard have ended so many iterations, and need nothing more of them.
   void publish(uint32_t shard, uint32_t ended) noexcept { ended_[shard].count.store(ended, std::memory_order_release); }
   /// Iterations that all ranks of all shards have ended.
@@ -27,10 +29,17 @@ class SharedIterations {
     for (const Ended& ended : ended_) least = std::min(least, ended.count.load(std::memory_order_acquire));
     return least;
   }
+  /// Of all shards, as of what `ended_by_all` has told.
+  Time last_end() const noexcept {
+    int64_t latest = 0;
+    for (const Ended& ended : ended_) latest = std::max(latest, ended.last.load(std::memory_order_relaxed));
+    return Time(latest);
+  }
 
  private:
   struct alignas(64) Ended {
     std::atomic<uint32_t> count{0};
+    std::atomic<int64_t> last{0};  // picoseconds
   };
   std::vector<Ended> ended_;
 };
@@ -40,19 +49,22 @@ class Shard {
  public:
   /// All ranks of the run.
   Shard() = default;
-  /// Those ranks for which `has`, by rank, says so. `number` is the shard's in `iterations`.
-  Shard(std::vector<bool> has, uint32_t number, SharedIterations& iterations)
-      : has_(std::move(has)), number_(number), iterations_(&iterations) {}
+  /// Those ranks for which `has`, by rank, says so. `number` is the shard's in `iterations`, which are by JobId.
+  Shard(std::vector<bool> has, uint32_t number, std::span<SharedIterations> iterations)
+      : has_(std::move(has)), number_(number), iterations_(iterations) {}
 
-  bool has(RankId rank) const noexcept { return iterations_ == nullptr || has_[rank.value]; }
+  bool has(RankId rank) const noexcept { return iterations_.empty() || has_[rank.value]; }
   uint32_t number() const noexcept { return number_; }
+  bool has_others() const noexcept { return !iterations_.empty(); }
   /// Null: there are no other shards.
-  SharedIterations* iterations() const noexcept { return iterations_; }
+  SharedIterations* iterations(JobId job) const noexcept {
+    return iterations_.empty() ? nullptr : &iterations_[job.value];
+  }
 
  private:
   std::vector<bool> has_;
   uint32_t number_ = 0;
-  SharedIterations* iterations_ = nullptr;
+  std::span<SharedIterations> iterations_;
 };
 
 }  // namespace rankwire

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "emulator/workload/jobs.h"
+
 namespace rankwire {
 
 TimedOperations::TimedOperations(const Workload& workload, const CommunicationTimes& times, TimerQueue& timers)
@@ -84,17 +86,19 @@ std::vector<std::string> TimedOperations::waiting(size_t most) const {
     std::vector<RankId> absent = workload_.groups[g].members;
     for (const Begun& begun : meetings_[g]) std::erase(absent, begun.rank);
     const Begun& first = meetings_[g].front();
-    lines.push_back(
-        fmt::format("rank {} in '{}' of group '{}' waits for {} of its {} members to begin it, rank {} among them",
-                    first.rank.value, workload_.ranks[first.rank.value].nodes[first.node].name,
-                    workload_.groups[g].name, absent.size(), workload_.groups[g].members.size(), absent.front().value));
+    lines.push_back(fmt::format("{} in '{}' of group '{}' waits for {} of its {} members to begin it, {} among them",
+                                rank_text(workload_, first.rank),
+                                workload_.ranks[first.rank.value].nodes[first.node].name, workload_.groups[g].name,
+                                absent.size(), workload_.groups[g].members.size(),
+                                rank_text(workload_, absent.front())));
   }
   for (const Exchange& both : exchanges_) {
     if (lines.size() == most) break;
     if (both.sending == both.receiving) continue;
     const Begun& begun = both.sending ? both.sender : both.receiver;
     const Node& node = workload_.ranks[begun.rank.value].nodes[begun.node];
-    lines.push_back(fmt::format("rank {} in '{}' waits for rank {}", begun.rank.value, node.name, node.peer.value));
+    lines.push_back(fmt::format("{} in '{}' waits for {}", rank_text(workload_, begun.rank), node.name,
+                                rank_text(workload_, node.peer)));
   }
   return lines;
 }

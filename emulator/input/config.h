@@ -163,6 +163,33 @@ struct MappingConfig {
   std::vector<PlacementEntry> ranks;  ///< kExplicit: every rank once
 };
 
+/// What a job has instead of the run's `collectives`; absent: as those.
+struct JobCollectivesConfig {
+  std::array<AlgorithmChoice, kCollectiveOperations> algorithms;  ///< by Operation; kAuto: as the run's
+  std::optional<uint32_t> channels;
+  std::optional<Bytes> chunk;
+};
+
+/// How a job's data packets are marked, instead of `transport.markings.data`; absent: as those.
+struct JobMarkingConfig {
+  std::optional<uint32_t> dscp, priority;
+};
+
+/// One of several workloads that share the run.
+struct JobConfig {
+  std::string name;
+  WorkloadConfig workload;
+  std::string after;                     ///< name of the job that it follows; empty: none
+  Duration start;                        ///< since the end of that job, or the beginning of the run
+  std::optional<MappingConfig> mapping;  ///< absent: the run's policy
+  std::vector<uint32_t> hosts;           ///< that may hold its ranks; empty: all
+  bool share = false;                    ///< its NPUs may be those of other jobs that share
+  JobCollectivesConfig collectives;
+  JobMarkingConfig marking;  ///< key `transport`
+  std::string color;         ///< "#rrggbb"; empty: the report's choice
+  std::string place;         ///< "FILE:LINE", for errors that only the workload shows
+};
+
 /// The first address to give away and the length of its subnet's prefix.
 struct SubnetConfig {
   IpAddress first = Ipv4Address{0xC6120001};  ///< 198.18.0.1
@@ -313,7 +340,8 @@ struct RunConfig {
   std::string file;
   std::string name;
   uint64_t seed = 1;
-  WorkloadConfig workload;
+  WorkloadConfig workload;      ///< where there are no `jobs`
+  std::vector<JobConfig> jobs;  ///< by JobId
   ComputeConfig compute;
   ConcurrencyConfig concurrency;
   CollectivesConfig collectives;
@@ -350,7 +378,7 @@ GenerateConfig load_generated(const std::string& file);
 std::string resolved_json(const RunConfig& config);
 
 /// Every key that `load_config` knows, in order: "name", "workload.generate.layers", "ports[].rate" (of each item),
-/// "ports.count" (of the short form), "dut.*" (any key).
+/// "ports.count" (of the short form), "dut.*" (any key), "jobs[].workload.*" (the keys of `workload`).
 std::vector<std::string> configuration_keys();
 
 }  // namespace rankwire

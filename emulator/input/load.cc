@@ -10,19 +10,28 @@
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
+#include "emulator/input/validate_jobs.h"
 
 namespace rankwire {
 namespace {
 
-/// Replaces the path of a workload description by the description.
-void include_description(Tree& root) {
-  Tree* workload = root.find("workload");
+/// Replaces the path of a workload description by the description, in the section `workload` of `parent`, which is
+/// called `prefix`.
+void include_description(Tree& parent, const std::string& prefix) {
+  Tree* workload = parent.find("workload");
   Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
   if (generate == nullptr || generate->kind != Tree::Kind::kScalar) return;
   const std::filesystem::path file = FilePath().parse(*generate);
   if (!std::filesystem::exists(file))
-    fail_at(generate->origin, "workload.generate: there is no file {}", file.string());
+    fail_at(generate->origin, "{}workload.generate: there is no file {}", prefix, file.string());
   *generate = read_yaml_file(file);
+}
+
+void include_descriptions(Tree& root) {
+  include_description(root, "");
+  Tree* jobs = root.find("jobs");
+  if (jobs == nullptr || jobs->kind != Tree::Kind::kList) return;
+  for (size_t i = 0; i < jobs->items.size(); ++i) include_description(jobs->items[i], fmt::format("jobs[{}].", i));
 }
 
 /// Writes the short form of `ports` out as a list: as many ports that differ in the number behind their name alone.
@@ -53,7 +62,7 @@ void expand_ports(Tree& root) {
 /// Writes out what stands in short where the setting reaches into it.
 void expand_for(std::string_view setting, Tree& root) {
   if (setting.starts_with("ports[")) expand_ports(root);
-  if (setting.starts_with("workload.generate.")) include_description(root);
+  if (setting.starts_with("workload.generate.") || setting.starts_with("jobs[")) include_descriptions(root);
 }
 
 /// A port with `verbs` alone has no device.
@@ -99,7 +108,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
     expand_for(setting, root);
     apply_setting(root, setting);
   }
-  include_description(root);
+  include_descriptions(root);
   expand_ports(root);
 
   RunConfig config;
@@ -112,6 +121,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   settle_fabric(config, root);
   place_impairments(config, root);
   place_congestion(config, root);
+  note_job_places(config, root);
   settle_compute(config, root);
   validate(config, root);
   return config;

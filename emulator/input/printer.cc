@@ -39,6 +39,23 @@ class Printer {
     }
   }
 
+  template <class Describe>
+  void section_unless(bool absent, const char* key, Describe describe) {
+    if (!absent) section(key, describe);
+  }
+  template <class T, class Describe>
+  void optional_items(const char* key, std::vector<T>& values, Describe describe) {
+    if (!values.empty()) items(key, values, describe);
+  }
+  template <class Describe>
+  void section_like(const char* key, Describe describe) {
+    section(key, describe);
+  }
+  template <class T, class Describe>
+  void optional_section_like(const char* key, std::optional<T>& value, Describe describe) {
+    optional_section(key, value, describe);
+  }
+
   void texts(const char* key, const std::map<std::string, std::string>& values) { object_[key] = values; }
 
  private:
@@ -76,6 +93,24 @@ class KeyLister {
     T item;
     KeyLister keys(keys_, prefix_ + key + "[].");
     describe(keys, item);
+  }
+
+  template <class Describe>
+  void section_unless(bool, const char* key, Describe describe) {
+    section(key, describe);
+  }
+  template <class T, class Describe>
+  void optional_items(const char* key, const std::vector<T>& values, Describe describe) {
+    items(key, values, describe);
+  }
+  /// Its keys are listed where they stand first.
+  template <class Describe>
+  void section_like(const char* key, Describe) {
+    keys_.push_back(prefix_ + key + ".*");
+  }
+  template <class T, class Describe>
+  void optional_section_like(const char* key, const std::optional<T>&, Describe describe) {
+    section_like(key, describe);
   }
 
   void texts(const char* key, const std::map<std::string, std::string>&) { keys_.push_back(prefix_ + key + ".*"); }

@@ -79,6 +79,23 @@ class Reader {
     }
   }
 
+  template <class Describe>
+  void section_unless(bool, std::string_view key, Describe describe) {
+    section(key, describe);
+  }
+  template <class T, class Describe>
+  void optional_items(std::string_view key, std::vector<T>& values, Describe describe) {
+    items(key, values, describe);
+  }
+  template <class Describe>
+  void section_like(std::string_view key, Describe describe) {
+    section(key, describe);
+  }
+  template <class T, class Describe>
+  void optional_section_like(std::string_view key, std::optional<T>& value, Describe describe) {
+    optional_section(key, value, describe);
+  }
+
   void texts(std::string_view key, std::map<std::string, std::string>& values) {
     const Tree* node = visit(key);
     if (node == nullptr) return;

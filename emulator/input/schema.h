@@ -6,6 +6,10 @@
 //   optional_section(key, value, describe)
 //   items(key, values, describe)          a list of maps; `describe(visitor, item)` visits the keys of one
 //   texts(key, values)                    a map of free keys
+// and, of these, what is printed only where it says something, and what has the keys of another section:
+//   section_unless(absent, key, describe)  a section that does not stand beside another one
+//   optional_items(key, values, describe)  items of which none is not the same as an empty list
+//   section_like(key, describe), optional_section_like(key, value, describe)
 #pragma once
 
 #include "emulator/input/algorithm_syntax.h"
@@ -112,6 +116,21 @@ void describe_workload(Visitor& visit, WorkloadConfig& workload) {
 }
 
 template <class Visitor>
+void describe_mapping(Visitor& visit, MappingConfig& mapping) {
+  visit.field("policy", mapping.policy,
+              Choice<MappingPolicy>{{{"round_robin", MappingPolicy::kRoundRobin},
+                                     {"block", MappingPolicy::kBlock},
+                                     {"explicit", MappingPolicy::kExplicit}}});
+  visit.items("ranks", mapping.ranks, [](auto& entry, PlacementEntry& place) {
+    entry.field("rank", place.rank, Integer<uint32_t>{0, (1 << 17) - 1});
+    entry.field("host", place.host, Integer<uint32_t>{0, 65'535});
+    entry.field("npu", place.npu, Integer<uint32_t>{0, 1'023});
+    entry.field("nic", place.nic, Integer<uint32_t>{0, 1'023});
+    entry.field("port", place.port, Text{});
+  });
+}
+
+template <class Visitor>
 void describe_nccl(Visitor& visit, NcclConfig& nccl) {
   visit.field("channels", nccl.channels, Or{"auto", Integer<uint32_t>{1, 32}});
   visit.field("p2p_channels", nccl.p2p_channels, Or{"auto", Integer<uint32_t>{1, 32}});
@@ -182,6 +201,28 @@ void describe_resources(Visitor& visit, RunConfig& config) {
   });
 }
 
+template <class Visitor>
+void describe_job(Visitor& visit, JobConfig& job) {
+  visit.field("name", job.name, Text{});
+  visit.section_like("workload", [&](auto& keys) { describe_workload(keys, job.workload); });
+  visit.field("after", job.after, TextOrNone{});
+  visit.field("start", job.start, Interval{Duration(), kLongestTime});
+  visit.optional_section_like("mapping", job.mapping,
+                              [](auto& keys, MappingConfig& mapping) { describe_mapping(keys, mapping); });
+  visit.list("hosts", job.hosts, Integer<uint32_t>{0, 65'535});
+  visit.field("share", job.share, on_or_off());
+  visit.section("collectives", [&](auto& keys) {
+    keys.section_like("algorithms", [&](auto& names) { describe_algorithms(names, job.collectives.algorithms); });
+    keys.field("channels", job.collectives.channels, Or{"same", Integer<uint32_t>{1, 32}});
+    keys.field("chunk", job.collectives.chunk, Or{"same", Size{Bytes(1), Bytes((1LL << 31) - 1)}});
+  });
+  visit.section("transport", [&](auto& keys) {
+    keys.field("dscp", job.marking.dscp, Or{"same", Integer<uint32_t>{0, 63}});
+    keys.field("priority", job.marking.priority, Or{"same", Integer<uint32_t>{0, 7}});
+  });
+  visit.field("color", job.color, Color{});
+}
+
 /// 802.1Q: 0 and 4095 are no VLANs.
 inline Or<Integer<uint16_t>> vlan() {
   return {"none", Integer<uint16_t>{1, 4094}};
@@ -198,19 +239,7 @@ void describe_placement(Visitor& visit, RunConfig& config) {
     keys.field("bandwidth", config.hosts.local_bandwidth, Rate{});
     keys.field("latency", config.hosts.local_latency, Interval{Duration(), seconds(1)});
   });
-  visit.section("mapping", [&](auto& keys) {
-    keys.field("policy", config.mapping.policy,
-               Choice<MappingPolicy>{{{"round_robin", MappingPolicy::kRoundRobin},
-                                      {"block", MappingPolicy::kBlock},
-                                      {"explicit", MappingPolicy::kExplicit}}});
-    keys.items("ranks", config.mapping.ranks, [](auto& entry, PlacementEntry& place) {
-      entry.field("rank", place.rank, Integer<uint32_t>{0, (1 << 17) - 1});
-      entry.field("host", place.host, Integer<uint32_t>{0, 65'535});
-      entry.field("npu", place.npu, Integer<uint32_t>{0, 1'023});
-      entry.field("nic", place.nic, Integer<uint32_t>{0, 1'023});
-      entry.field("port", place.port, Text{});
-    });
-  });
+  visit.section("mapping", [&](auto& keys) { describe_mapping(keys, config.mapping); });
   visit.section("addresses", [&](auto& keys) {
     keys.field("ip", config.addresses.ip, Subnet{});
     keys.field("vlan", config.addresses.vlan, vlan());
@@ -366,7 +395,8 @@ template <class Visitor>
 void describe_config(Visitor& visit, RunConfig& config) {
   visit.field("name", config.name, Text{});
   visit.field("seed", config.seed, Integer<uint64_t>{});
-  visit.section("workload", [&](auto& keys) { describe_workload(keys, config.workload); });
+  visit.section_unless(!config.jobs.empty(), "workload", [&](auto& keys) { describe_workload(keys, config.workload); });
+  visit.optional_items("jobs", config.jobs, [](auto& keys, JobConfig& job) { describe_job(keys, job); });
   describe_resources(visit, config);
   describe_placement(visit, config);
   describe_network(visit, config);

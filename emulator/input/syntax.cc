@@ -78,6 +78,15 @@ Json SourcePort::print(const SourcePortConfig& value) const {
   return value.fixed;
 }
 
+std::string Color::parse(const Tree& scalar) const {
+  const std::string& text = scalar.text;
+  if (text == "auto") return {};
+  const bool digits = text.size() == 7 && text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string::npos;
+  if (!digits || text.front() != '#')
+    throw ValueError(fmt::format("'{}' is not a colour; write for example \"#3366cc\"", text));
+  return text;
+}
+
 MacAddress Mac::parse(const Tree& scalar) const {
   std::string_view rest = scalar.text;
   MacAddress address;

@@ -187,6 +187,12 @@ struct SourcePort {
 };
 
 /// A unicast address that is not zero.
+/// "#rrggbb"; "auto" is the empty text.
+struct Color {
+  std::string parse(const Tree& scalar) const;
+  Json print(const std::string& value) const { return value.empty() ? "auto" : value; }
+};
+
 struct Mac {
   MacAddress parse(const Tree& scalar) const;
   Json print(MacAddress value) const { return to_string(value); }

@@ -11,6 +11,7 @@
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
+#include "emulator/input/validate_jobs.h"
 
 namespace rankwire {
 namespace {
@@ -30,21 +31,36 @@ struct Source {
   }
 };
 
-void check_workload(const Source& source) {
-  const WorkloadConfig& workload = source.config.workload;
-  if (source.root.find("workload") == nullptr) source.fail("workload", "is required");
+/// `key` is that of the section.
+void check_one_workload(const Source& source, const WorkloadConfig& workload, const std::string& key) {
   if (!workload.generate) {
-    if (workload.traces.empty()) source.fail("workload", "needs 'traces' or 'generate'");
+    if (workload.traces.empty()) source.fail(key, "needs 'traces' or 'generate'");
     return;
   }
-  if (!workload.traces.empty()) source.fail("workload.traces", "contradicts workload.generate; give one of them");
+  const std::string generate = key + ".generate";
+  if (!workload.traces.empty()) source.fail(key + ".traces", "contradicts {}; give one of them", generate);
   if (!workload.groups_file.value_or("").empty()) {
-    source.fail("workload.groups", "contradicts workload.generate, which makes its own process groups");
+    source.fail(key + ".groups", "contradicts {}, which makes its own process groups", generate);
   }
   if (workload.element_size != Bytes(1)) {
-    source.fail("workload.element_size", "contradicts workload.generate, whose sizes are in bytes");
+    source.fail(key + ".element_size", "contradicts {}, whose sizes are in bytes", generate);
   }
-  validate_generate(*workload.generate, source.root, "workload.generate.");
+  validate_generate(*workload.generate, source.root, generate + ".");
+}
+
+void check_workload(const Source& source) {
+  const RunConfig& config = source.config;
+  if (source.root.find("jobs") == nullptr) {
+    if (source.root.find("workload") == nullptr) source.fail("workload", "is required, or 'jobs'");
+    return check_one_workload(source, config.workload, "workload");
+  }
+  validate_jobs(config, source.root);
+  for (size_t i = 0; i < config.jobs.size(); ++i) {
+    const Tree& job = source.root.find("jobs")->items[i];
+    const std::string key = fmt::format("jobs[{}]", i);
+    if (job.find("workload") == nullptr) source.fail(key, "'workload' is required");
+    check_one_workload(source, config.jobs[i].workload, key + ".workload");
+  }
 }
 
 /// Which of `device` and `verbs` a port has, and what goes with it.
@@ -146,12 +162,20 @@ void check_addresses(const Source& source) {
   }
 }
 
+/// Whether the hosts' NICs are chosen by a policy for any rank.
+bool has_policy(const RunConfig& config) {
+  if (config.jobs.empty()) return config.mapping.policy != MappingPolicy::kExplicit;
+  return std::ranges::any_of(config.jobs, [&](const JobConfig& job) {
+    return job.mapping.value_or(config.mapping).policy != MappingPolicy::kExplicit;
+  });
+}
+
 void check_hosts(const Source& source) {
   const RunConfig& config = source.config;
   const size_t ports = rank_ports(config).size();
   const uint64_t hosts = config.hosts.count.value_or(static_cast<uint32_t>(ports));
   const uint64_t nics = hosts * config.hosts.nics.value_or(1);
-  if (config.mapping.policy != MappingPolicy::kExplicit && nics < ports) {
+  if (has_policy(config) && nics < ports) {
     source.fail("hosts", "{} hosts with {} NICs in all leave some of {} ports idle", hosts, nics, ports);
   }
   if (!config.workload.generate || !config.hosts.npus) return;
@@ -177,39 +201,76 @@ void check_place(const Source& source, const PlacementEntry& place, const std::s
   }
 }
 
-void check_every_rank(const Source& source, const std::set<uint32_t>& ranks) {
-  const auto& model = source.config.workload.generate;
-  const uint64_t expected = model ? generated_ranks(*model) : ranks.size();
-  for (uint32_t rank = 0; rank < expected; ++rank) {
-    if (!ranks.contains(rank)) source.fail("mapping.ranks", "rank {} is missing", rank);
+/// Who stands where by explicit mappings of all jobs, or of the one workload.
+class ExplicitPlaces {
+ public:
+  explicit ExplicitPlaces(const Source& source) : source_(source) {}
+
+  /// `key` is that of the section; `job` null where there is one workload without a name.
+  void check(const MappingConfig& mapping, const WorkloadConfig& workload, const JobConfig* job,
+             const std::string& key) {
+    if (mapping.policy != MappingPolicy::kExplicit) {
+      if (!mapping.ranks.empty()) source_.fail(key + ".ranks", "needs 'policy: explicit'");
+      return;
+    }
+    if (mapping.ranks.empty()) source_.fail(key, "'policy: explicit' needs 'ranks'");
+    std::set<uint32_t> ranks;
+    for (size_t i = 0; i < mapping.ranks.size(); ++i) {
+      const PlacementEntry& place = mapping.ranks[i];
+      const std::string entry = fmt::format("{}.ranks[{}]", key, i);
+      check_place(source_, place, entry);
+      if (!ranks.insert(place.rank).second) source_.fail(entry + ".rank", "rank {} is placed twice", place.rank);
+      take_npu(place, job, entry);
+      const std::string& port = nic_port_.try_emplace({place.host, place.nic}, place.port).first->second;
+      if (port != place.port) {
+        source_.fail(entry + ".port", "NIC {} of host {} already stands behind port '{}'", place.nic, place.host, port);
+      }
+    }
+    check_every_rank(ranks, workload, key);
   }
-  if (ranks.size() > expected) source.fail("mapping.ranks", "workload.generate makes only {} ranks", expected);
-}
+
+ private:
+  struct Owner {
+    uint32_t rank;
+    const JobConfig* job;
+  };
+
+  void take_npu(const PlacementEntry& place, const JobConfig* job, const std::string& entry) {
+    const auto [owner, vacant] = npu_owner_.try_emplace({place.host, place.npu}, Owner{place.rank, job});
+    if (vacant) return;
+    const Owner& first = owner->second;
+    if (first.job == job)
+      source_.fail(entry + ".npu", "NPU {} of host {} already holds rank {}", place.npu, place.host, first.rank);
+    if (!job->share || !first.job->share)
+      source_.fail(entry + ".npu",
+                   "NPU {} of host {} already holds rank {} of job '{}'; with 'share: on' in both jobs it may hold "
+                   "both",
+                   place.npu, place.host, first.rank, first.job->name);
+  }
+
+  void check_every_rank(const std::set<uint32_t>& ranks, const WorkloadConfig& workload, const std::string& key) const {
+    const auto& model = workload.generate;
+    const std::string list = key + ".ranks";
+    const uint64_t expected = model ? generated_ranks(*model) : ranks.size();
+    for (uint32_t rank = 0; rank < expected; ++rank) {
+      if (!ranks.contains(rank)) source_.fail(list, "rank {} is missing", rank);
+    }
+    if (ranks.size() > expected) source_.fail(list, "workload.generate makes only {} ranks", expected);
+  }
+
+  const Source& source_;
+  std::map<std::pair<uint32_t, uint32_t>, Owner> npu_owner_;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> nic_port_;
+};
 
 void check_mapping(const Source& source) {
-  const MappingConfig& mapping = source.config.mapping;
-  if (mapping.policy != MappingPolicy::kExplicit) {
-    if (!mapping.ranks.empty()) source.fail("mapping.ranks", "needs 'policy: explicit'");
-    return;
+  const RunConfig& config = source.config;
+  ExplicitPlaces places(source);
+  if (config.jobs.empty()) return places.check(config.mapping, config.workload, nullptr, "mapping");
+  for (size_t i = 0; i < config.jobs.size(); ++i) {
+    const JobConfig& job = config.jobs[i];
+    if (job.mapping) places.check(*job.mapping, job.workload, &job, fmt::format("jobs[{}].mapping", i));
   }
-  if (mapping.ranks.empty()) source.fail("mapping", "'policy: explicit' needs 'ranks'");
-  std::set<uint32_t> ranks;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> npu_owner;
-  std::map<std::pair<uint32_t, uint32_t>, std::string> nic_port;
-  for (size_t i = 0; i < mapping.ranks.size(); ++i) {
-    const PlacementEntry& place = mapping.ranks[i];
-    const std::string key = fmt::format("mapping.ranks[{}]", i);
-    check_place(source, place, key);
-    if (!ranks.insert(place.rank).second) source.fail(key + ".rank", "rank {} is placed twice", place.rank);
-    const auto [owner, vacant] = npu_owner.try_emplace({place.host, place.npu}, place.rank);
-    if (!vacant)
-      source.fail(key + ".npu", "NPU {} of host {} already holds rank {}", place.npu, place.host, owner->second);
-    const std::string& port = nic_port.try_emplace({place.host, place.nic}, place.port).first->second;
-    if (port != place.port) {
-      source.fail(key + ".port", "NIC {} of host {} already stands behind port '{}'", place.nic, place.host, port);
-    }
-  }
-  check_every_rank(source, ranks);
 }
 
 void check_collectives(const Source& source) {
@@ -383,6 +444,11 @@ void check_simulation(const Source& source) {
 /// What stands on ports, of which there are none.
 void check_without_ports(const Source& source) {
   if (source.config.mapping.policy == MappingPolicy::kExplicit) source.fail("mapping.policy", "needs 'ports'");
+  for (size_t i = 0; i < source.config.jobs.size(); ++i) {
+    const std::optional<MappingConfig>& mapping = source.config.jobs[i].mapping;
+    if (mapping && mapping->policy == MappingPolicy::kExplicit)
+      source.fail(fmt::format("jobs[{}].mapping.policy", i), "needs 'ports'");
+  }
   if (source.config.fabric) source.fail("fabric", "needs 'ports'");
   if (!source.config.impairments.empty()) source.fail("impairments", "needs 'ports'");
 }

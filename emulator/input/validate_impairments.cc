@@ -87,8 +87,10 @@ void check_place(const Item& item, const RunConfig& config) {
   const ImpairmentConfig& rule = item.rule;
   if (rule.port && std::ranges::find(config.ports, *rule.port, &PortConfig::name) == config.ports.end())
     item.fail("port", "'{}' is not the name of a port", *rule.port);
-  if (rule.iteration && *rule.iteration >= config.workload.iterations)
-    item.fail("iteration", "{} is not below workload.iterations {}", *rule.iteration, config.workload.iterations);
+  uint32_t most = config.workload.iterations;
+  for (const JobConfig& job : config.jobs) most = std::max(most, job.workload.iterations);
+  if (rule.iteration && *rule.iteration >= most)
+    item.fail("iteration", "{} is not below workload.iterations {}", *rule.iteration, most);
   if (rule.until && *rule.until <= rule.from) item.fail("until", "is not after 'from'");
   if (rule.rank && rule.peer && *rule.rank == *rule.peer) item.fail("peer", "is the rank itself");
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "emulator/record/columns.h"
@@ -83,15 +84,15 @@ void name_operations(const Database& database, const RecordedRun& run, std::vect
 }
 
 std::vector<TrafficPath> RunReader::traffic_paths(const RecordedRun& run) const {
-  std::map<std::pair<std::string, uint32_t>, TrafficPath> paths;
+  std::map<std::tuple<uint32_t, std::string, uint32_t>, TrafficPath> paths;
   Statement rows = database_.prepare(
-      "SELECT DISTINCT \"group\", CASE WHEN group_id IS NULL THEN source END, path FROM flows WHERE run=? AND "
+      "SELECT DISTINCT \"group\", CASE WHEN group_id IS NULL THEN source END, path, job FROM flows WHERE run=? AND "
       "control=0");
   for (rows.bind(run.run); rows.step();) {
     const std::optional<int64_t> source = rows.optional_integer(1);
     const RankId rank = source ? RankId(static_cast<uint32_t>(*source)) : RankId();
-    TrafficPath& path = paths[{std::string(rows.text(0)), rank.value}];
-    path.group = rows.text(0), path.source = rank;
+    TrafficPath& path = paths[{small(rows, 3), std::string(rows.text(0)), rank.value}];
+    path.job = JobId(small(rows, 3)), path.group = rows.text(0), path.source = rank;
     (rows.text(2) == to_string(Path::kWire) ? path.wire : path.local) = true;
   }
   std::vector<TrafficPath> list;

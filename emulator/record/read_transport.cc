@@ -101,13 +101,16 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
 
 std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) const {
   if (!has_table("flow_causes")) return {};
-  Statement rows = database_.prepare(fmt::format(
-      "SELECT {}, \"group\" FROM flow_causes JOIN flows USING (run, connection, member) WHERE run=?", kCauseColumns));
+  Statement rows = database_.prepare(
+      fmt::format("SELECT {}, \"group\", job FROM flow_causes JOIN flows USING (run, connection, member) WHERE run=?",
+                  kCauseColumns));
   rows.bind(run.run);
-  std::map<std::string, GroupCauses> groups;
+  std::map<std::pair<uint32_t, std::string>, GroupCauses> groups;
   while (rows.step()) {
     std::string name = rows.text(kCauses);
-    GroupCauses& of_group = groups[name];
+    const uint32_t job = small(rows, kCauses + 1);
+    GroupCauses& of_group = groups[{job, name}];
+    of_group.job = JobId(job);
     of_group.group = std::move(name);
     ++of_group.queue_pairs;
     of_group.causes += causes_at(rows, 0);

@@ -118,6 +118,7 @@ RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), dat
   // One read transaction for the reader's life: everything drawn from it belongs together.
   database_.execute("BEGIN");
   read_record();
+  read_jobs();
   read_runs();
 }
 
@@ -133,6 +134,30 @@ void RunReader::read_record() {
   while (dut.step()) dut_[dut.text(0)] = dut.text(1);
   Statement warnings = database_.prepare("SELECT text FROM warnings ORDER BY warning");
   while (warnings.step()) warnings_.push_back(warnings.text(0));
+}
+
+void RunReader::read_jobs() {
+  if (!has_table("jobs")) return;
+  Statement rows = database_.prepare(
+      "SELECT job, name, first_rank, ranks, iterations, follows, start_ps, color FROM jobs ORDER BY job");
+  while (rows.step()) {
+    JobInfo& job = jobs_.emplace_back();
+    job.job = JobId(small(rows, 0));
+    job.name = rows.text(1);
+    job.first_rank = small(rows, 2);
+    job.ranks = small(rows, 3);
+    job.iterations = small(rows, 4);
+    if (const auto after = rows.optional_integer(5)) job.after = JobId(static_cast<uint32_t>(*after));
+    job.start = duration(rows, 6);
+    job.color = rows.text(7);
+  }
+  Statement alone = database_.prepare("SELECT job, model, completion_ps FROM jobs_alone ORDER BY job");
+  while (alone.step()) alone_.push_back({JobId(small(alone, 0)), alone.text(1), duration(alone, 2)});
+}
+
+const JobAlone* RunReader::alone(JobId job) const {
+  const auto found = std::ranges::find(alone_, job, &JobAlone::job);
+  return found == alone_.end() ? nullptr : &*found;
 }
 
 void RunReader::read_runs() {
@@ -198,6 +223,12 @@ void RunReader::read_end(RecordedRun& run, const Statement& row) const {
   Statement ranks = database_.prepare("SELECT completion_ps FROM rank_completion WHERE run=? ORDER BY rank");
   ranks.bind(run.run);
   while (ranks.step()) end.per_rank.push_back(Duration(ranks.integer(0)));
+  if (has_table("job_spans")) {
+    Statement spans = database_.prepare("SELECT begin_ps, end_ps FROM job_spans WHERE run=? ORDER BY job");
+    spans.bind(run.run);
+    const auto at = [](std::optional<int64_t> ps) { return ps ? std::optional(Time(*ps)) : std::nullopt; };
+    while (spans.step()) end.jobs.push_back({at(spans.optional_integer(0)), at(spans.optional_integer(1))});
+  }
   Statement cores = database_.prepare("SELECT busy FROM cores WHERE run=? ORDER BY worker");
   cores.bind(run.run);
   while (cores.step()) end.core_busy.push_back(cores.real(0));

@@ -60,6 +60,7 @@ struct RecordedFlow {
 
 /// Where the time of the queue pairs of one group went.
 struct GroupCauses {
+  JobId job;
   std::string group;  ///< its name; empty: point-to-point
   uint64_t queue_pairs = 0;
   TimeByCause causes;  ///< their sum
@@ -79,6 +80,11 @@ class RunReader {
   const std::map<std::string, std::string>& dut() const { return dut_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  /// By JobId. Empty where the configuration names none, or in a record of a version of rankwire without them.
+  const std::vector<JobInfo>& jobs() const { return jobs_; }
+  /// Of a job when nobody else is at work; null where that was not calculated.
+  const JobAlone* alone(JobId job) const;
+
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
@@ -90,7 +96,7 @@ class RunReader {
   /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
   /// only.
   void for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const;
-  /// By name. Empty where causes were not recorded.
+  /// By job and name. Empty where causes were not recorded.
   std::vector<GroupCauses> causes_of_groups(const RecordedRun& run) const;
   /// Those of the generator before those of the switch.
   std::vector<PortCounters> ports(const RecordedRun& run) const;
@@ -146,6 +152,7 @@ class RunReader {
 
  private:
   void read_record();
+  void read_jobs();
   void read_runs();
   RecordedRun read_run(const Statement& row) const;
   std::string read_model(uint32_t run) const;
@@ -165,6 +172,8 @@ class RunReader {
   std::string config_, version_, created_;
   std::map<std::string, std::string> dut_;
   std::vector<std::string> warnings_;
+  std::vector<JobInfo> jobs_;
+  std::vector<JobAlone> alone_;
   std::vector<RecordedRun> runs_;
   const RecordedRun *emulated_ = nullptr, *reference_ = nullptr;
   std::vector<const RecordedRun*> models_;

@@ -293,6 +293,14 @@ void RunRecorder::configuration(const std::string& config, const std::string& ve
   writer_->store([&](RunStore& store) { store.configuration(config, version, dut); });
 }
 
+void RunRecorder::jobs(std::span<const JobInfo> jobs) {
+  writer_->store([&](RunStore& store) { store.jobs(jobs); });
+}
+
+void RunRecorder::jobs_alone(std::span<const JobAlone> jobs) {
+  writer_->store([&](RunStore& store) { store.jobs_alone(jobs); });
+}
+
 void RunRecorder::nodes(std::span<const NodeInfo> nodes) {
   writer_->store([&](RunStore& store) { store.nodes(nodes); });
 }

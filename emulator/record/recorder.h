@@ -39,6 +39,10 @@ class RunRecorder {
   /// `config` is the resolved configuration, a JSON object; `dut` the free text about the device under test.
   void configuration(const std::string& config, const std::string& version,
                      const std::map<std::string, std::string>& dut = {});
+  /// Once, where the configuration names jobs.
+  void jobs(std::span<const JobInfo> jobs);
+  /// Each job once.
+  void jobs_alone(std::span<const JobAlone> jobs);
   /// May be called several times, for different nodes.
   void nodes(std::span<const NodeInfo> nodes);
   void warning(const std::string& text);

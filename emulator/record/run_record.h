@@ -9,6 +9,7 @@
 
 #include "base/histogram.h"
 #include "base/id.h"
+#include "base/record.h"
 #include "base/transport.h"
 #include "base/units.h"
 
@@ -39,6 +40,24 @@ struct NodeInfo {
   JobId job;
   uint32_t sequence = 0;  ///< MessageId::sequence of its messages; 0 where it has none, or in an old record
   std::string timed_by;   ///< what gives the node its duration; empty where nothing does, or in an old record
+};
+
+/// One of the workloads that share the runs of a record.
+struct JobInfo {
+  JobId job;
+  std::string name;
+  uint32_t first_rank = 0, ranks = 0;
+  uint32_t iterations = 1;
+  JobId after;        ///< the job at whose end its time began to count; invalid: the beginning of the run
+  Duration start;     ///< counted from there
+  std::string color;  ///< "#rrggbb"; empty: the report's choice
+};
+
+/// A job's completion time when a model runs it without the others, at its places.
+struct JobAlone {
+  JobId job;
+  std::string model;  ///< as RunStart::model
+  Duration completion;
 };
 
 struct RunStart {
@@ -192,6 +211,7 @@ struct RunEnd {
   std::string reason;
   Duration completion;             ///< of the slowest rank
   std::vector<Duration> per_rank;  ///< by RankId
+  std::vector<JobSpan> jobs;       ///< by JobId; empty where the record has no jobs
   uint64_t messages = 0;           ///< of the plan, all iterations
   Bytes bytes, bytes_wire, bytes_local;
   uint64_t messages_lost = 0, messages_duplicated = 0;
@@ -246,6 +266,7 @@ struct JoinedMessage {
 
 /// Whether data was on the wire, local, or both.
 struct TrafficPath {
+  JobId job;
   std::string group;  ///< process group; empty for the SENDs of `source`
   RankId source;      ///< invalid for a process group
   bool wire = false, local = false;

@@ -95,6 +95,20 @@ void RunStore::configuration(const std::string& json, const std::string& version
   for (const auto& [key, value] : dut) insert_dut.bind(key, value).execute();
 }
 
+void RunStore::jobs(std::span<const JobInfo> jobs) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?)");
+  for (const JobInfo& j : jobs) {
+    insert.bind(j.job.value, j.name, j.first_rank, j.ranks, j.iterations, known(j.after), j.start, j.color).execute();
+  }
+}
+
+void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?)");
+  for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion).execute();
+}
+
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
   Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -175,6 +189,11 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   Statement insert_rank = database_.prepare("INSERT INTO rank_completion VALUES(?,?,?)");
   for (size_t rank = 0; rank < end.per_rank.size(); ++rank) {
     insert_rank.bind(run, uint64_t{rank}, end.per_rank[rank].ps).execute();
+  }
+  Statement insert_span = database_.prepare("INSERT INTO job_spans VALUES(?,?,?,?)");
+  for (size_t job = 0; job < end.jobs.size(); ++job) {
+    const auto at = [](const std::optional<Time>& time) { return time ? known(*time) : std::nullopt; };
+    insert_span.bind(run, uint64_t{job}, at(end.jobs[job].begin), at(end.jobs[job].end)).execute();
   }
   Statement insert_core = database_.prepare("INSERT INTO cores VALUES(?,?,?)");
   for (size_t worker = 0; worker < end.core_busy.size(); ++worker) {

@@ -22,6 +22,8 @@ class RunStore {
 
   void configuration(const std::string& json, const std::string& version,
                      const std::map<std::string, std::string>& dut);
+  void jobs(std::span<const JobInfo> jobs);
+  void jobs_alone(std::span<const JobAlone> jobs);
   void nodes(std::span<const NodeInfo> nodes);
   void warning(const std::string& text);
   /// Returns the number of the run.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/transport_counters.h"
 #include "emulator/report/format.h"
+#include "emulator/report/jobs.h"
 
 namespace rankwire {
 namespace {
@@ -88,18 +89,21 @@ std::vector<Comparison::Setting> different_settings(const RunReader& base, const
   return different;
 }
 
-/// By kind, group and name. Of a reference that stands alone its own times.
-std::map<std::tuple<std::string, std::string, std::string>, Comparison::Operation> operations_of(
-    const RunReader& base, const RunReader& other) {
-  std::map<std::tuple<std::string, std::string, std::string>, Comparison::Operation> operations;
+using OperationKey = std::tuple<std::string, std::string, std::string, std::string>;
+
+/// By kind, group, name and job. Of a reference that stands alone its own times.
+std::map<OperationKey, Comparison::Operation> operations_of(const RunReader& base, const RunReader& other) {
+  std::map<OperationKey, Comparison::Operation> operations;
   const auto add = [&](const RunReader& record, auto member) {
     OperationStatistics statistics(1);
     record.for_each_operation([&](const OperationRow& row) { statistics.add(row); });
+    const JobNames jobs(record);
     for (const OperationGroup* group : statistics.groups(statistics.group_count())) {
-      Comparison::Operation& operation = operations[{group->kind, group->group, group->name}];
+      Comparison::Operation& operation = operations[{group->kind, group->group, group->name, jobs.name(group->job)}];
       operation.name = group->name;
       operation.kind = group->kind;
       operation.group = group->group;
+      operation.job = jobs.name(group->job);
       operation.count.*member.first = group->count;
       operation.mean.*member.second =
           record.emulated() != nullptr ? group->emulated.duration() : group->reference.duration();
@@ -121,6 +125,23 @@ std::vector<Comparison::Operation> changed_operations(const RunReader& base, con
   };
   std::ranges::stable_sort(list, std::ranges::greater(), weight);
   return list;
+}
+
+std::vector<Comparison::Job> compared_jobs(const RunReader& base, const RunReader& other, const Sides& runs) {
+  std::vector<Comparison::Job> jobs;
+  const auto add = [&](const RunReader& record, const RecordedRun* run, auto side) {
+    const std::vector<JobResult> results = job_results(record, run);
+    for (size_t j = 0; j < results.size(); ++j) {
+      const std::string& name = record.jobs()[j].name;
+      auto known = std::ranges::find(jobs, name, &Comparison::Job::name);
+      if (known == jobs.end()) known = jobs.insert(jobs.end(), Comparison::Job{.name = name, .completion = {}});
+      known->completion.*side = results[j].completion;
+    }
+  };
+  using Completions = BaseAndOther<std::optional<Duration>>;
+  add(base, runs.base, &Completions::base);
+  add(other, runs.other, &Completions::other);
+  return jobs;
 }
 
 std::vector<Comparison::Counter> different_counters(const Sides& runs) {
@@ -176,9 +197,10 @@ void add_operations(std::string& text, const Comparison& comparison) {
       fmt::format("operations, those whose time changed most first; means\n  {:>12} {:>12} {:>7} {:>12}  operation\n",
                   "base", "other", "ratio", "in all");
   for (const Comparison::Operation& o : changed.first(std::min(changed.size(), kPrintedOperations))) {
-    text += fmt::format("  {:>12} {:>12} {:>7} {:>12}  {} ({}{}{})\n", readable(o.mean.base), readable(o.mean.other),
+    const std::string job = o.job.empty() ? "" : " of job " + o.job;
+    text += fmt::format("  {:>12} {:>12} {:>7} {:>12}  {} ({}{}{}{})\n", readable(o.mean.base), readable(o.mean.other),
                         readable_ratio(mean_ratio(o)), readable(o.extra()), o.name, o.kind, o.group.empty() ? "" : " ",
-                        o.group);
+                        o.group, job);
   }
   if (changed.size() > kPrintedOperations) text += fmt::format("  and {} more\n", changed.size() - kPrintedOperations);
 }
@@ -188,6 +210,11 @@ void add_operations(std::string& text, const Comparison& comparison) {
 std::optional<Duration> Comparison::Operation::extra() const {
   if (!mean.base || !mean.other) return std::nullopt;
   return (*mean.other - *mean.base) * static_cast<int64_t>(count.other);
+}
+
+std::optional<double> Comparison::Job::ratio() const {
+  if (!completion.base || !completion.other) return std::nullopt;
+  return ratio_of(*completion.other, *completion.base);
 }
 
 std::optional<double> Comparison::ratio() const {
@@ -203,6 +230,7 @@ Comparison compare(const RunReader& base, const RunReader& other) {
   comparison.verdict = {runs.base->end.verdict, runs.other->end.verdict};
   comparison.completion = {whole_completion(*runs.base), whole_completion(*runs.other)};
   comparison.messages = {runs.base->latency, runs.other->latency};
+  comparison.jobs = compared_jobs(base, other, runs);
   comparison.settings = different_settings(base, other);
   comparison.operations = changed_operations(base, other);
   comparison.counters = different_counters(runs);
@@ -219,6 +247,13 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   json["ratio"] = json_of(comparison.ratio());
   json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
                                      {"other", json_of(comparison.messages.other)}};
+  json["jobs"] = Json::array();
+  for (const Comparison::Job& job : comparison.jobs) {
+    json["jobs"].push_back(
+        {{"name", job.name},
+         {"completion_time_ps", {{"base", json_of(job.completion.base)}, {"other", json_of(job.completion.other)}}},
+         {"ratio", json_of(job.ratio())}});
+  }
   json["settings"] = Json::array();
   for (const Comparison::Setting& setting : comparison.settings) {
     json["settings"].push_back({{"key", setting.key},
@@ -234,6 +269,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
                                   {"other", {{"count", o.count.other}, {"mean_ps", json_of(o.mean.other)}}},
                                   {"ratio", json_of(mean_ratio(o))},
                                   {"extra_ps", json_of(o.extra())}});
+    if (!o.job.empty()) json["operations"].back()["job"] = o.job;
   }
   json["transport"] = Json::object();
   for (const Comparison::Counter& counter : comparison.counters) {
@@ -256,6 +292,10 @@ std::string comparison_table(const Comparison& comparison) {
   add_run("other", comparison.folder.other, comparison.verdict.other, comparison.completion.other,
           comparison.messages.other);
   text += fmt::format("ratio {}\n", readable_ratio(comparison.ratio()));
+  for (const Comparison::Job& job : comparison.jobs) {
+    text += fmt::format("job {}: {} -> {}, ratio {}\n", job.name, readable(job.completion.base),
+                        readable(job.completion.other), readable_ratio(job.ratio()));
+  }
   text += comparison.settings.empty() ? "the settings are the same\n" : "settings that differ\n";
   for (const Comparison::Setting& setting : comparison.settings) {
     const auto shown = [](const std::string& value) { return value.empty() ? std::string("(none)") : value; };

@@ -28,11 +28,20 @@ struct Comparison {
   /// All executions of the operations of one pattern (see OperationGroup).
   struct Operation {
     std::string name, kind, group;
+    std::string job;  ///< its name; empty where the record has fewer than two
     BaseAndOther<uint64_t> count;
     BaseAndOther<std::optional<Duration>> mean;  ///< absent where the record has none of them
 
     /// Time that all executions of the other take longer than as many of the base's, rank by rank added up.
     std::optional<Duration> extra() const;
+  };
+  /// A job by its name.
+  struct Job {
+    std::string name;
+    BaseAndOther<std::optional<Duration>> completion;  ///< absent where the record has none
+
+    /// Other completion time over base's.
+    std::optional<double> ratio() const;
   };
   struct Counter {
     std::string name;
@@ -43,6 +52,7 @@ struct Comparison {
   BaseAndOther<std::string> folder, verdict;
   BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
   BaseAndOther<std::optional<MessageLatency>> messages;
+  std::vector<Job> jobs;              ///< of either record, in the order of the base's
   std::vector<Setting> settings;      ///< that differ, in the order of their keys
   std::vector<Operation> operations;  ///< most changed first
   std::vector<Counter> counters;      ///< that differ

@@ -7,6 +7,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
@@ -41,10 +42,10 @@ std::string factor_text(uint64_t factor_ppm) {
 }
 
 /// "rank 3 is slowed by 1.5 from 2 ms to 5 ms".
-std::string straggler_text(const StragglerRow& row) {
+std::string straggler_text(const StragglerRow& row, const RankNames& names) {
   const std::string what = row.factor_ppm ? fmt::format("is slowed by {}", factor_text(*row.factor_ppm)) : "pauses";
   const std::string end = row.until ? fmt::format(" to {}", readable(*row.until - Time())) : " on";
-  return fmt::format("rank {} {} from {}{}", row.rank.value, what, readable(row.from - Time()), end);
+  return fmt::format("{} {} from {}{}", names.titled(row.rank.value), what, readable(row.from - Time()), end);
 }
 
 std::string with_sign(Duration duration) {
@@ -55,6 +56,7 @@ std::string with_sign(Duration duration) {
 Json side_json(const RunReader& record, const RecordedRun* run) {
   if (run == nullptr || !run->ended) return nullptr;
   const RunTimes times(record, *run);
+  const RankNames names(record);
   Json models = Json::array(), stragglers = Json::array();
   for (const ComputeTimeRow& row : times.models)
     models.push_back({{"model", row.model}, {"nodes", row.nodes}, {"time_ps", row.time.ps}});
@@ -65,7 +67,7 @@ Json side_json(const RunReader& record, const RecordedRun* run) {
                           {"until_ps", row.until ? Json(row.until->ps) : Json(nullptr)},
                           {"factor_ppm", row.factor_ppm ? Json(*row.factor_ppm) : Json(nullptr)},
                           {"rank_slowed_ps", of_rank == times.ranks.end() ? 0 : of_rank->second.slowed.ps},
-                          {"text", straggler_text(row)}});
+                          {"text", straggler_text(row, names)}});
   }
   return {{"models", models},
           {"jitter_ps", times.all.jitter.ps},
@@ -102,14 +104,15 @@ std::string compute_text(const RunReader& record) {
   add("noise", times.all.noise);
   add("stragglers", times.all.slowed);
   text += '\n';
+  const RankNames names(record);
   for (size_t i = 0; i < times.stragglers.size(); ++i) {
     if (i == kPrintedStragglers) {
       text += fmt::format("{:<14}and {} more, in summary.json\n", "", times.stragglers.size() - i);
       break;
     }
     const StragglerRow& row = times.stragglers[i];
-    text +=
-        fmt::format("{:<14}{}; it computed {} longer\n", "", straggler_text(row), readable(slowed_of(times, row.rank)));
+    text += fmt::format("{:<14}{}; it computed {} longer\n", "", straggler_text(row, names),
+                        readable(slowed_of(times, row.rank)));
   }
   return text;
 }
@@ -118,6 +121,7 @@ std::string html_compute(const RunReader& record) {
   using HtmlColumn::kText;
   HtmlTable models({{"Side", kText}, {"Model", kText}, {"Nodes"}, {"Time"}, {"Jitter"}, {"Noise"}, {"Stragglers"}});
   HtmlTable slow({{"Side", kText}, {"Straggler", kText}, {"The rank computed longer by"}});
+  const RankNames names(record);
   bool any = false, any_slow = false;
   for (const RecordedRun* run : {record.emulated(), record.reference()}) {
     if (run == nullptr || !run->ended) continue;
@@ -131,7 +135,7 @@ std::string html_compute(const RunReader& record) {
     }
     for (size_t i = 0; i < std::min(times.stragglers.size(), kShownStragglers); ++i) {
       any_slow = true;
-      slow.add({side, straggler_text(times.stragglers[i]), slowed_of(times, times.stragglers[i].rank)});
+      slow.add({side, straggler_text(times.stragglers[i], names), slowed_of(times, times.stragglers[i].rank)});
     }
   }
   if (!any) return {};

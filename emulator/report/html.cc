@@ -19,6 +19,7 @@
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
@@ -353,6 +354,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += result(record);
   html += section("Warnings", list(all_warnings(record)));
   html += section("Failed connections", html_failures(record));
+  html += section("Jobs", html_jobs(record));
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));

@@ -3,6 +3,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/traffic_paths.h"
 
@@ -36,13 +37,15 @@ std::string html_groups(const RunReader& record, const OperationStatistics& oper
                    {"busbw Gbit/s"},
                    {"Path", kText}});
   const TrafficPaths paths(record);
+  const JobNames jobs(record);
   for (const OperationGroup* g : groups) {
     const auto bandwidth = g->bus.gbps();
     const bool with_path =
         !g->group.empty() || g->kind == "send";  // where a receive comes from, its group does not say
-    table.add({g->name, g->kind, g->group, g->count, g->largest == Bytes(0) ? "-" : sizes(*g), g->emulated.duration(),
-               g->reference.duration(), readable_ratio(g->ratio()), g->worst, g->recorded.duration(),
-               bandwidth ? readable_gbps(*bandwidth) : "-", with_path ? paths.of_pattern(g->group) : "-"});
+    table.add({g->name, g->kind, jobs.with_job(g->group, g->job), g->count, g->largest == Bytes(0) ? "-" : sizes(*g),
+               g->emulated.duration(), g->reference.duration(), readable_ratio(g->ratio()), g->worst,
+               g->recorded.duration(), bandwidth ? readable_gbps(*bandwidth) : "-",
+               with_path ? paths.of_pattern(g->group, g->job) : "-"});
   }
   return "<p class=\"note\"># stands for any number. Those with the most time in all first; means over ranks and "
          "iterations.</p>\n" +

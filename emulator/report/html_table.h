@@ -31,6 +31,12 @@ class HtmlCell {
     cell.html_ = fmt::format("<span class=\"bar\" style=\"width:{:.1f}%\"></span>{}", part * 100, cell.html_);
     return cell;
   }
+  /// The text behind a patch of colour, "#rrggbb".
+  static HtmlCell key(const std::string& text, const std::string& color) {
+    HtmlCell cell(text);
+    cell.html_ = fmt::format("<span class=\"key\" style=\"background:{}\"></span>{}", html_escaped(color), cell.html_);
+    return cell;
+  }
   const std::string& html() const { return html_; }
 
  private:

@@ -6,7 +6,9 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/port_names.h"
+#include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
@@ -30,7 +32,8 @@ std::string csv_ends(const Connection& c) {
   return c.id.valid() ? fmt::format("{},{},{}", c.id.value, c.source.value, c.destination.value) : ",,";
 }
 
-std::string event_table(const std::vector<ImpairmentRow>& events, const std::map<PortId, std::string>& names) {
+std::string event_table(const std::vector<ImpairmentRow>& events, const std::map<PortId, std::string>& names,
+                        const RankNames& ranks) {
   using HtmlColumn::kText;
   HtmlTable table({{"Time us"},
                    {"Rule"},
@@ -49,9 +52,8 @@ std::string event_table(const std::vector<ImpairmentRow>& events, const std::map
     const ImpairmentRow& e = events[i];
     const bool known = e.connection.id.valid();
     table.add({fmt::format("{:.3f}", static_cast<double>(e.time.ps) / 1e6), e.rule, e.action, name_of(names, e.port),
-               e.direction, known ? fmt::to_string(e.connection.source.value) : "-",
-               known ? fmt::to_string(e.connection.destination.value) : "-", e.operation, e.message,
-               text_of(e.packet, "-"), text_of(e.psn, "-"), e.opcode});
+               e.direction, known ? ranks(e.connection.source) : "-", known ? ranks(e.connection.destination) : "-",
+               e.operation, e.message, text_of(e.packet, "-"), text_of(e.psn, "-"), e.opcode});
   }
   return html_shown_of(shown, events.size(), "impairments.csv") + std::move(table).finish();
 }
@@ -62,14 +64,16 @@ std::string impairments_csv(const RunReader& record) {
   std::string csv =
       "fidelity,time_ps,rule,action,port,port_name,direction,connection,source,destination,operation,message,packet,"
       "psn,"
-      "opcode\n";
+      "opcode,job\n";
   for (const RecordedRun& run : record.runs()) {
     const auto names = port_names(record, run);
     for (const ImpairmentRow& e : record.impairments(run)) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), e.time.ps, e.rule,
-                         e.action, e.port.value, csv_field(name_of(names, e.port)), e.direction, csv_ends(e.connection),
-                         csv_field(e.operation), csv_field(e.message), text_of(e.packet, ""), text_of(e.psn, ""),
-                         e.opcode);
+      const std::string job =
+          e.connection.id.valid() ? fmt::to_string(job_of_rank(record, e.connection.source).value) : "";
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), e.time.ps,
+                         e.rule, e.action, e.port.value, csv_field(name_of(names, e.port)), e.direction,
+                         csv_ends(e.connection), csv_field(e.operation), csv_field(e.message), text_of(e.packet, ""),
+                         text_of(e.psn, ""), e.opcode, job);
     }
   }
   return csv;
@@ -98,7 +102,7 @@ std::string html_impairments(const RunReader& record) {
   const std::vector<ImpairmentRow> events = record.impairments(*run);
   if (const uint64_t all = events_of(rules); all > events.size())
     html += fmt::format("<p class=\"note\">{} events were counted and not kept.</p>\n", all - events.size());
-  if (!events.empty()) html += event_table(events, port_names(record, *run));
+  if (!events.empty()) html += event_table(events, port_names(record, *run), RankNames(record));
   return html;
 }
 

@@ -4,6 +4,7 @@
 
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/jobs.h"
 
 namespace rankwire {
 namespace {
@@ -42,15 +43,27 @@ std::string report_markdown(const RunReader& record, const OperationStatistics& 
     add("On the wire", readable(run->end.bytes_wire));
     add("Local", readable(run->end.bytes_local));
   }
+  const std::vector<JobResult> emulated = job_results(record, record.emulated());
+  const std::vector<JobResult> reference = job_results(record, record.reference());
+  for (const JobInfo& job : record.jobs()) {
+    const auto times_of = [&](const std::vector<JobResult>& results) {
+      if (results.empty()) return std::string("-");
+      const JobResult& result = results[job.job.value];
+      return fmt::format("{} ({} times alone)", time(result.completion), readable_ratio(result.interference));
+    };
+    add(cell("Job " + job.name).c_str(),
+        fmt::format("emulated {}, reference {}", times_of(emulated), times_of(reference)));
+  }
   for (const auto& [key, value] : record.dut()) add(cell("DUT " + key).c_str(), value);
   for (const std::string& reason : fidelity.reasons) text += fmt::format("\n- {}", cell(reason));
   for (const std::string& warning : all_warnings(record)) text += fmt::format("\n- {}", cell(warning));
   text +=
       "\n\n| Name | Kind | Count | Emulated mean | Reference mean | Ratio | Worst |\n|---|---|--:|--:|--:|--:|--:|\n";
+  const JobNames jobs(record);
   for (const OperationGroup* g : operations.groups(kMarkdownGroups)) {
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(g->name), cell(g->kind), g->count,
-                        time(g->emulated.duration()), time(g->reference.duration()), readable_ratio(g->ratio()),
-                        readable(g->worst));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(jobs.with_job(g->name, g->job)), cell(g->kind),
+                        g->count, time(g->emulated.duration()), time(g->reference.duration()),
+                        readable_ratio(g->ratio()), readable(g->worst));
   }
   return text;
 }

@@ -12,6 +12,11 @@ namespace {
 // A NUL cannot be part of a name that SQLite gave back as text.
 constexpr char kSeparator = '\0';
 
+void append_job(std::string& key, JobId job) {
+  key += kSeparator;
+  key.append(reinterpret_cast<const char*>(&job.value), sizeof job.value);
+}
+
 double total_time(const OperationGroup& group) {
   return group.emulated.value() ? group.emulated.sum() : group.reference.sum();
 }
@@ -33,15 +38,18 @@ OperationGroup& OperationStatistics::group_of(const NodeInfo& node) {
   const size_t group_end = key_.size();
   key_ += kSeparator;
   key_ += node.kind;
+  append_job(key_, node.job);
   if (const auto found = groups_.find(key_); found != groups_.end()) return found->second;
 
   OperationGroup group{.name = key_.substr(0, name_size),
                        .kind = node.kind,
                        .group = key_.substr(name_size + 1, group_end - name_size - 1),
+                       .job = node.job,
                        .smallest = node.bytes,
                        .largest = node.bytes};
   if (groups_.size() >= kMaxGroups) {
     key_ = kSeparator + node.kind;
+    append_job(key_, node.job);
     group.name = "(other)";
     group.group.clear();
   }
@@ -73,7 +81,7 @@ std::vector<const OperationGroup*> OperationStatistics::groups(size_t limit) con
   std::vector<const OperationGroup*> groups;
   groups.reserve(groups_.size());
   for (const auto& [key, group] : groups_) groups.push_back(&group);
-  const auto order = [](const OperationGroup* g) { return std::tie(g->name, g->kind, g->group); };
+  const auto order = [](const OperationGroup* g) { return std::tie(g->name, g->kind, g->group, g->job); };
   std::sort(groups.begin(), groups.end(), [&](const OperationGroup* a, const OperationGroup* b) {
     if (total_time(*a) != total_time(*b)) return total_time(*a) > total_time(*b);
     return order(a) < order(b);

@@ -48,9 +48,11 @@ class MeanBandwidth {
   double weighted_ = 0, time_ = 0;
 };
 
-/// All executions, on all ranks and iterations, of nodes whose kind and patterns of name and group are the same.
+/// All executions, on all ranks of a job and iterations, of nodes whose kind and patterns of name and group are the
+/// same.
 struct OperationGroup {
   std::string name, kind, group;  ///< name and group with # for each number: "layer#.grads"
+  JobId job;
   uint64_t count = 0;
   Bytes smallest, largest;
   Mean emulated, reference, recorded;  ///< durations in picoseconds
@@ -63,7 +65,7 @@ struct OperationGroup {
 
 class OperationStatistics {
  public:
-  /// Patterns beyond this number are put together as "(other)", one for each kind.
+  /// Patterns beyond this number are put together as "(other)", one for each kind and job.
   static constexpr size_t kMaxGroups = 10'000;
 
   /// `listed` bounds `deviations` and `longest`.
@@ -77,8 +79,8 @@ class OperationStatistics {
   /// The groups with the most total time (emulated, else reference), at most `limit`.
   std::vector<const OperationGroup*> groups(size_t limit) const;
   size_t group_count() const { return groups_.size(); }
-  /// Of each communication operation (by name and kind, receives apart) the execution with the most extra time, if that
-  /// is noteworthy; most extra time first.
+  /// Of each communication operation (by job, name and kind, receives apart) the execution with the most extra time, if
+  /// that is noteworthy; most extra time first.
   std::vector<OperationRow> deviations() const { return deviations_.list(); }
   /// Of each communication operation, receives apart, the longest execution (emulated, else reference), longest first.
   std::vector<OperationRow> longest() const { return longest_.list(); }

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace rankwire {
 
 RankNames::RankNames(const RunReader& record) {
+  if (record.jobs().size() > 1) jobs_ = record.jobs();
   const auto config = nlohmann::json::parse(record.config(), nullptr, false);
   const nlohmann::json::json_pointer list("/collectives/aggregators");
   if (!config.is_object() || !config.contains(list) || !config[list].is_array()) return;
@@ -21,11 +23,18 @@ RankNames::RankNames(const RunReader& record) {
   aggregators_.clear();
 }
 
+const JobInfo* RankNames::job_of(uint64_t rank) const {
+  const auto after = std::ranges::upper_bound(jobs_, rank, {}, &JobInfo::first_rank);
+  return after == jobs_.begin() ? nullptr : &*(after - 1);
+}
+
 std::string RankNames::operator()(uint64_t rank) const {
+  if (const JobInfo* job = job_of(rank)) return fmt::format("{}:{}", job->name, rank - job->first_rank);
   return is_aggregator(rank) ? aggregators_[rank - first_] : fmt::to_string(rank);
 }
 
 std::string RankNames::titled(uint64_t rank) const {
+  if (const JobInfo* job = job_of(rank)) return fmt::format("rank {} of job {}", rank - job->first_rank, job->name);
   return is_aggregator(rank) ? aggregators_[rank - first_] : fmt::format("rank {}", rank);
 }
 

@@ -10,15 +10,16 @@
 
 namespace rankwire {
 
-/// Ranks of the trace have numbers. Behind them are the aggregators of the configuration, in its order, with names.
+/// Ranks of the trace have numbers, within their jobs where there are several. Behind them are the aggregators of the
+/// configuration, in its order, with names.
 class RankNames {
  public:
   explicit RankNames(const RunReader& record);
 
-  /// "3", or "spine" of an aggregator.
+  /// "3", "a:3" in job a, or "spine" of an aggregator.
   std::string operator()(uint64_t rank) const;
   std::string operator()(RankId rank) const { return (*this)(rank.value); }
-  /// The same in a sentence: "rank 3", "spine".
+  /// The same in a sentence: "rank 3", "rank 3 of job a", "spine".
   std::string titled(uint64_t rank) const;
 
   const std::vector<std::string>& aggregators() const { return aggregators_; }
@@ -28,6 +29,10 @@ class RankNames {
  private:
   bool is_aggregator(uint64_t rank) const { return rank >= first_ && rank - first_ < aggregators_.size(); }
 
+  /// Null where there are fewer than two jobs.
+  const JobInfo* job_of(uint64_t rank) const;
+
+  std::vector<JobInfo> jobs_;
   std::vector<std::string> aggregators_;
   uint64_t first_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
 #include "emulator/report/impairments.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
@@ -96,6 +97,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
+    if (!record.jobs().empty()) write_file(run_folder / "jobs.csv", jobs_csv(record));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));
     write_file(run_folder / "hardware.csv", hardware_csv(record));

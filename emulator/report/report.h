@@ -12,7 +12,7 @@ namespace rankwire {
 
 enum class ReportFormat : uint8_t {
   kHtml,      ///< report.html
-  kCsv,       ///< operations.csv, flows.csv, ranks.csv, latency.csv, ports.csv, hardware.csv
+  kCsv,       ///< operations.csv, flows.csv, ranks.csv, latency.csv, ports.csv, hardware.csv, jobs.csv, ...
   kMarkdown,  ///< report.md
   kPerfetto,  ///< timeline.json
 };

@@ -8,6 +8,7 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/time_shares.h"
@@ -67,6 +68,7 @@ nlohmann::ordered_json slow_operations_json(const RunReader& record, const Opera
   const auto flows = culprits(record, rows);
   if (!are_known(flows)) return nullptr;
   const SourcePorts port(record);
+  const JobNames jobs(record);
   Json list = Json::array();
   for (size_t i = 0; i < rows.size(); ++i) {
     const OperationRow& row = rows[i];
@@ -81,6 +83,7 @@ nlohmann::ordered_json slow_operations_json(const RunReader& record, const Opera
                                         {"time_by_cause", nullptr}});
     if (row.reference) json["reference_ps"] = row.reference->duration().ps;
     if (row.causes) json["time_by_cause"] = causes_json(*row.causes);
+    if (jobs.several()) json["job"] = jobs.name(row.node.job);
     Json& of_operation = json["connections"] = Json::array();
     for (size_t f = 0; f < std::min(flows[i].size(), kListedFlows); ++f) {
       const Connection& c = flows[i][f].connection;

@@ -8,6 +8,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
+#include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
 #include "emulator/report/loop_turns.h"
 #include "emulator/report/models.h"
@@ -282,6 +283,7 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   json["reference"] = completion_json(record.reference());
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["models"] = models_json(record);
+  json["jobs"] = jobs_json(record);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());
@@ -331,6 +333,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
+  text += jobs_text(record);
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);

@@ -5,6 +5,7 @@
 #include "base/transport_counters.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
+#include "emulator/report/jobs.h"
 
 namespace rankwire {
 namespace {
@@ -140,7 +141,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
       csv += fmt::format(",{}_{}", end, name);
     }
   }
-  csv += fmt::format("{}{}\n", rdma_columns(), cause_columns());
+  csv += fmt::format("{}{},job\n", rdma_columns(), cause_columns());
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     const std::vector<RankNic> nics = record.rank_nics(run);
@@ -152,7 +153,8 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
         csv += fmt::format(",{},{},{},{},{},{},{},{}", t.messages, t.bytes, t.packets, t.retransmitted, t.naks,
                            t.rnr_naks, t.timeouts, t.marks);
       }
-      csv += rdma_fields(ranks[rank].rdma) + cause_fields(ranks[rank].source.causes) + '\n';
+      csv += rdma_fields(ranks[rank].rdma) + cause_fields(ranks[rank].source.causes);
+      csv += fmt::format(",{}\n", job_of_rank(record, RankId(static_cast<uint32_t>(rank))).value);
     }
   }
   return csv;

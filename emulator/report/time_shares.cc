@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/report/format.h"
+#include "emulator/report/jobs.h"
 
 namespace rankwire {
 namespace {
@@ -36,16 +37,18 @@ const char* phrase_of(Cause cause) {
 
 constexpr size_t kPrintedPatterns = 4, kListedPatterns = 64;
 
-/// By the pattern of the group's name, the most time first; beyond kListedPatterns "(other)", the last.
+/// By job and the pattern of the group's name, the most time first; beyond kListedPatterns "(other)", the last.
 std::vector<GroupCauses> causes_of_patterns(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   if (run == nullptr) return {};
-  std::map<std::string, GroupCauses> patterns;
+  const JobNames jobs(record);
+  std::map<std::pair<JobId, std::string>, GroupCauses> patterns;
   for (const GroupCauses& of_group : record.causes_of_groups(*run)) {
     std::string pattern;
     append_pattern(pattern, of_group.group);
-    GroupCauses& sum = patterns[pattern];
-    sum.group = pattern.empty() ? "point-to-point" : pattern;
+    GroupCauses& sum = patterns[{of_group.job, pattern}];
+    sum.job = of_group.job;
+    sum.group = jobs.with_job(pattern.empty() ? "point-to-point" : pattern, of_group.job);
     sum.queue_pairs += of_group.queue_pairs;
     sum.causes += of_group.causes;
   }

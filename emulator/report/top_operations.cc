@@ -29,7 +29,8 @@ bool TopOperations::before(const Entry& a, const Entry& b) {
 void TopOperations::add(const OperationRow& row, Duration key) {
   if (limit_ == 0 || key <= floor_) return;
   // A NUL cannot be part of a name that SQLite gave back as text.
-  name_.assign(row.node.name).append(1, '\0').append(row.node.kind);
+  name_.assign(row.node.name).append(1, '\0').append(row.node.kind).append(1, '\0');
+  name_.append(reinterpret_cast<const char*>(&row.node.job.value), sizeof row.node.job.value);
   const auto [entry, inserted] = entries_.try_emplace(name_, Entry{key, row});
   if (!inserted && key > entry->second.key) entry->second = {key, row};
   if (entries_.size() == 2 * limit_) prune();

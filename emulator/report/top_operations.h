@@ -24,8 +24,8 @@ bool shows_the_network(std::string_view kind);
 /// Extra time of 1 % of the reference or 10 us, whichever is less; below that it is not worth a line.
 bool is_noteworthy(Duration extra, Duration reference);
 
-/// Of each distinct (name, kind) the execution with the largest key, and of those the `limit` largest: exact, whatever
-/// the number of names, in memory for 2 `limit` rows.
+/// Of each distinct (job, name, kind) the execution with the largest key, and of those the `limit` largest: exact,
+/// whatever the number of names, in memory for 2 `limit` rows.
 class TopOperations {
  public:
   explicit TopOperations(size_t limit) : limit_(limit) {}

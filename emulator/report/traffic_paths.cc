@@ -11,14 +11,14 @@ TrafficPaths::TrafficPaths(const RunReader& record) {
   for (const TrafficPath& path : record.traffic_paths(*run)) {
     std::string pattern;
     append_pattern(pattern, path.group);
-    Path& own = path.source.valid() ? sends_[path.source.value] : groups_[path.group];
-    for (Path* known : {&own, &patterns_[pattern]}) known->wire |= path.wire, known->local |= path.local;
+    Path& own = path.source.valid() ? sends_[path.source.value] : groups_[{path.job, path.group}];
+    for (Path* known : {&own, &patterns_[{path.job, pattern}]}) known->wire |= path.wire, known->local |= path.local;
   }
 }
 
 std::string TrafficPaths::of(const NodeInfo& node) const {
   if (!node.group.empty()) {
-    const auto at = groups_.find(node.group);
+    const auto at = groups_.find({node.job, node.group});
     return at == groups_.end() ? "-" : text(at->second);
   }
   if (node.kind != "send") return "-";
@@ -26,8 +26,8 @@ std::string TrafficPaths::of(const NodeInfo& node) const {
   return at == sends_.end() ? "-" : text(at->second);
 }
 
-std::string TrafficPaths::of_pattern(const std::string& pattern) const {
-  const auto at = patterns_.find(pattern);
+std::string TrafficPaths::of_pattern(const std::string& pattern, JobId job) const {
+  const auto at = patterns_.find({job, pattern});
   return at == patterns_.end() ? "-" : text(at->second);
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "emulator/record/reader.h"
 
@@ -15,8 +16,9 @@ class TrafficPaths {
 
   /// "wire", "local", "both", or "-" where nothing is known: of the node's process group, or of its rank's SENDs.
   std::string of(const NodeInfo& node) const;
-  /// The same of all groups whose names have the pattern (append_pattern); of all SENDs where it is empty.
-  std::string of_pattern(const std::string& pattern) const;
+  /// The same of all groups of the job whose names have the pattern (append_pattern); of all its SENDs where it is
+  /// empty.
+  std::string of_pattern(const std::string& pattern, JobId job) const;
 
  private:
   struct Path {
@@ -24,7 +26,7 @@ class TrafficPaths {
   };
   static std::string text(const Path& path);
 
-  std::map<std::string, Path> groups_, patterns_;
+  std::map<std::pair<JobId, std::string>, Path> groups_, patterns_;
   std::map<uint32_t, Path> sends_;
 };
 

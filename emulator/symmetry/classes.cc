@@ -234,7 +234,8 @@ class Refinement {
 }  // namespace
 
 std::optional<SymmetryClasses> symmetry_classes(const Workload& workload, const Plan& plan, const Network& network) {
-  if (workload.streaming) return std::nullopt;
+  // Ranks of different jobs begin at different times, of which classes know nothing.
+  if (!workload.streaming.empty() || workload.jobs.size() > 1) return std::nullopt;
   return Refinement(workload, plan, network).run();
 }
 

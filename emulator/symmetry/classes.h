@@ -34,8 +34,9 @@ struct SymmetryClasses {
   Partition ranks, connections, links;
 };
 
-/// Empty when a workload stays in its files, when there are more than half as many classes as ranks, or when refinement
-/// has not ended after some rounds, as it is where what is different is far from most others.
+/// Empty when a workload stays in its files, when there are several jobs, when there are more than half as many classes
+/// as ranks, or when refinement has not ended after some rounds, as it is where what is different is far from most
+/// others.
 std::optional<SymmetryClasses> symmetry_classes(const Workload& workload, const Plan& plan, const Network& network);
 
 }  // namespace rankwire

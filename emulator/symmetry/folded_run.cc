@@ -27,6 +27,7 @@ bool FoldedRun::run(const RunOptions& options, const std::atomic<bool>& interrup
   VirtualClock clock;
   clock.start();
   result_ = rankwire::run(engine_, model_, {}, clock, options, interrupted);
+  result_.jobs = engine_.job_spans();
   return result_.verdict == Verdict::kOk && !engine_.communication().tied();
 }
 

@@ -24,6 +24,7 @@ class Reduction {
     const SymmetryClasses& classes = result_.classes;
     result_.workload.groups = workload_.groups;
     result_.workload.element = workload_.element;
+    result_.workload.jobs = workload_.jobs;  // one, of which the first of each class are all
     std::vector<uint32_t> schedules(plan_.schedules.size(), kNone), slots(plan_.slot_steps.size(), kNone);
     uint32_t slots_used = 0;
     for (const uint32_t rank : classes.ranks.first) {

@@ -14,9 +14,9 @@ Parents parents_of(const TraceNode& node, DependencyUse use) noexcept {
 NodeStream::NodeStream(const Workload& workload, RankId rank)
     : rank_(rank),
       trace_(workload.ranks[rank.value]),
-      streaming_(*workload.streaming),
+      streaming_(workload.streaming[trace_.streamed->part]),
       file_(trace_.file),
-      reader_(rank, static_cast<uint32_t>(workload.ranks.size()), streaming_.options),
+      reader_(RankId(rank.value - streaming_.first_rank), streaming_.ranks, streaming_.options),
       selector_(streaming_.options.select) {}
 
 bool NodeStream::next() {

@@ -21,7 +21,7 @@ class StreamedSource final : public NodeSource {
         rank_(rank),
         trace_(workload.ranks[rank.value]),
         streamed_(*trace_.streamed),
-        reach_(workload.streaming->options.stream_reach) {
+        reach_(workload.streaming[streamed_.part].options.stream_reach) {
     slot_of_.resize(trace_.nodes.size(), DependencyWindow::kNone);
     reset();
   }

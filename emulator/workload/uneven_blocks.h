@@ -23,6 +23,12 @@ class UnevenBlocks {
     of_[{group.value, sequence}] = *distinct_.insert(std::move(list)).first;
   }
 
+  /// Those of other groups, whose ids are `groups` higher here.
+  void append(const UnevenBlocks& other, uint32_t groups) {
+    for (const auto& [operation, list] : other.of_)
+      of_[{operation.first + groups, operation.second}] = *distinct_.insert(list).first;
+  }
+
   /// Empty where all blocks are equal. Valid as long as the object or a copy of it.
   std::span<const Bytes> of(GroupId group, uint32_t sequence) const {
     if (of_.empty()) return {};

@@ -109,12 +109,12 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
                 Selector& selector, SplitSizes& splits, Tolerated& tolerated) {
   const bool has_data = options.dependencies == DependencyPolicy::kData ||
                         options.dependencies == DependencyPolicy::kControl || have_data_dependencies(paths);
-  workload.streaming = {.options = options, .use = choose_dependencies(has_data, options.dependencies)};
   const auto ranks = static_cast<uint32_t>(paths.size());
+  const DependencyUse use = choose_dependencies(has_data, options.dependencies);
+  workload.streaming.push_back({.options = options, .use = use, .first_rank = 0, .ranks = ranks});
   std::vector<RankFile> files;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    RankScan scan =
-        scan_rank_file(paths[rank], RankId(rank), ranks, options, workload.streaming->use, selector, tolerated);
+    RankScan scan = scan_rank_file(paths[rank], RankId(rank), ranks, options, use, selector, tolerated);
     workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
     files.push_back(std::move(scan.kept));
   }
@@ -215,7 +215,7 @@ Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
   match_collectives(workload, splits);
   const std::vector<Exchange> exchanges = match_point_to_point(workload);
   tolerated.report(found);
-  if (!workload.streaming) {
+  if (workload.streaming.empty()) {
     order_collectives(workload, exchanges, found);
   } else if (const std::string waiting = order_streamed_collectives(workload, exchanges); !waiting.empty()) {
     workload = Workload();

@@ -114,6 +114,7 @@ struct Node {
 
 /// Of a trace that stays in its file, what is known beside the nodes that are kept.
 struct StreamedTrace {
+  uint32_t part = 0;             ///< index in Workload::streaming
   uint32_t nodes = 0;            ///< of the file
   uint64_t operations = 0;       ///< those that are not kept and do anything
   std::vector<uint32_t> places;  ///< by kept node: its place in the file, from 0
@@ -129,6 +130,7 @@ struct StreamedTrace {
 /// that `streamed->far` names are here, and there is no graph.
 struct RankTrace {
   std::string file;
+  JobId job = JobId(0);
   std::optional<StreamedTrace> streamed;
   bool aggregates = false;    ///< an aggregation node's, beyond the ranks of the trace; see aggregation.h
   bool in_order = false;      ///< as far as is known: no node stands before one that it depends on
@@ -208,20 +210,39 @@ struct DependencyUse {
   bool control_must_resolve = false;
 };
 
-/// How nodes are read again that are not kept.
+/// How nodes are read again that are not kept, of the ranks whose traces were loaded together.
 struct Streaming {
   WorkloadOptions options;
   DependencyUse use;
+  uint32_t first_rank = 0, ranks = 0;  ///< of the run: those of the traces count from 0
   /// Sets `duration` where a model does so; may be empty. Whoever sets it applies it to the kept nodes.
   std::function<void(RankId, Node&)> model;
 };
 
+/// One of the workloads that share a run. Its ranks are neighbours, and its groups are of its ranks alone.
+struct Job {
+  std::string name;
+  uint32_t first_rank = 0, ranks = 0;
+  uint32_t iterations = 1;
+  JobId after;               ///< the job at whose end its time begins to count; invalid: the beginning of the run
+  Duration start;            ///< counted from there
+  Bytes element = Bytes(1);  ///< every communication size is a multiple of it
+};
+
 struct Workload {
-  std::vector<RankTrace> ranks;        ///< by RankId
-  std::vector<Group> groups;           ///< by GroupId
-  Bytes element = Bytes(1);            ///< every communication size is a multiple of it
-  UnevenBlocks blocks;                 ///< of collectives whose nodes have the attribute `comm_splits`
-  std::optional<Streaming> streaming;  ///< of a workload that stays in its files
+  std::vector<RankTrace> ranks;      ///< by RankId
+  std::vector<Group> groups;         ///< by GroupId
+  Bytes element = Bytes(1);          ///< where there are no `jobs`: every communication size is a multiple of it
+  UnevenBlocks blocks;               ///< of collectives whose nodes have the attribute `comm_splits`
+  std::vector<Streaming> streaming;  ///< of traces that stay in their files
+  /// By JobId. Empty: all ranks are one job, JobId(0), without a name, which begins with the run.
+  std::vector<Job> jobs;
+
+  Bytes element_of(JobId job) const { return jobs.empty() ? element : jobs[job.value].element; }
+  /// `otherwise` is what holds for the one job of a run that does not name it.
+  uint32_t iterations_of(JobId job, uint32_t otherwise) const {
+    return jobs.empty() ? otherwise : jobs[job.value].iterations;
+  }
 
   /// Of a collective whose blocks are not equal, else empty; see UnevenBlocks.
   std::span<const Bytes> blocks_of(const Node& node) const {

@@ -22,10 +22,10 @@ TEST(MessageId, EveryFieldHoldsItsRange) {
   id.step = MessageId::kMaxSteps - 1;
   id.slice = MessageId::kMaxSlices - 1;
   EXPECT_EQ(to_string(id),
-            "job 31 point-to-point tag#65535 #16777215 iteration 16383 rank 131071 -> 131070 channel 31 slice 8191");
+            "job 127 point-to-point tag#65535 #4194303 iteration 16383 rank 131071 -> 131070 channel 31 slice 8191");
   id.group = 7;
   EXPECT_EQ(to_string(id),
-            "job 31 group 7 #16777215 iteration 16383 rank 131071 -> 131070 step 65535 channel 31 slice "
+            "job 127 group 7 #4194303 iteration 16383 rank 131071 -> 131070 step 65535 channel 31 slice "
             "8191");
   id.control = 1;
   EXPECT_TRUE(to_string(id).ends_with("channel 31 slice 8191 clear-to-send")) << to_string(id);

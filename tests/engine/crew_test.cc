@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -46,7 +47,10 @@ class CrewRun {
   enum class Wire { kModel, kSilence };
 
   CrewRun(Workload workload, uint32_t workers, EngineOptions options = {}, Wire wire = Wire::kModel)
-      : bench_(std::move(workload), options), iterations_(workers), exchange_(workers), rows_(workers) {
+      : bench_(std::move(workload), options),
+        iterations_{SharedIterations(workers)},
+        exchange_(workers),
+        rows_(workers) {
     const auto of = [workers](RankId rank) { return static_cast<uint16_t>(rank.value % workers); };
     for (const Connection& c : bench_.plan.transport.connections)
       routes_.push_back({of(c.source), of(c.source), of(c.source), of(c.destination)});
@@ -90,7 +94,7 @@ class CrewRun {
 
  private:
   Bench bench_;
-  SharedIterations iterations_;
+  std::array<SharedIterations, 1> iterations_;
   WorkerExchange exchange_;
   std::vector<WorkerRoute> routes_;
   std::vector<testing::RowsOfARun> rows_;

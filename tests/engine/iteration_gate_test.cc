@@ -39,7 +39,6 @@ TEST(IterationGate, TwoIterationsAreCountedApart) {
 TEST(IterationGate, RanksOfOtherShardsAreWaitedForToo) {
   SharedIterations shared(2);
   IterationGate here(1, 3, &shared, 0), there(1, 3, &shared, 1);
-  EXPECT_TRUE(here.has_others());
   EXPECT_FALSE(here.end(0)) << "the other has not";
   EXPECT_TRUE(here.open(1));
   EXPECT_FALSE(here.end(1));

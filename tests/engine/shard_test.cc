@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "emulator/workload/jobs.h"
 #include "tests/engine/bench.h"
 #include "tests/engine/sharded_run.h"
 #include "tests/engine/workload_builder.h"
@@ -31,11 +34,13 @@ TEST(SharedIterations, AreThoseOfTheSlowestShard) {
   EXPECT_EQ(iterations.ended_by_all(), 0u) << "the third has told nothing";
   iterations.publish(2, 3);
   EXPECT_EQ(iterations.ended_by_all(), 2u);
+  iterations.note_end(0, Time(7)), iterations.note_end(2, Time(9)), iterations.note_end(1, Time(4));
+  EXPECT_EQ(iterations.last_end(), Time(9));
 }
 
 TEST(Shard, HasTheRanksThatItIsGiven) {
   EXPECT_TRUE(Shard().has(RankId(7))) << "alone it has all";
-  SharedIterations iterations(2);
+  std::array<SharedIterations, 1> iterations{SharedIterations(2)};
   const Shard shard({true, false}, 1, iterations);
   EXPECT_TRUE(shard.has(RankId(0)));
   EXPECT_FALSE(shard.has(RankId(1)));
@@ -55,6 +60,15 @@ Workload mixed() {
   return builder.build();
 }
 
+/// The same twice: the second begins 5 us after the end of the first, with another number of iterations.
+Workload two_jobs() {
+  std::vector<JobPart> parts;
+  parts.push_back({.job = {.name = "first", .iterations = 2}, .workload = mixed()});
+  parts.push_back(
+      {.job = {.name = "second", .iterations = 3, .after = JobId(0), .start = microseconds(5)}, .workload = mixed()});
+  return join_jobs(std::move(parts));
+}
+
 using Operation = std::tuple<uint32_t, uint32_t, uint32_t, int64_t, int64_t>;
 
 std::vector<Operation> operations(const std::vector<OperationRecord>& rows) {
@@ -71,19 +85,16 @@ std::vector<std::string> messages(const std::vector<MessageRecord>& rows) {
   return all;
 }
 
-class AnyAssignment : public ::testing::TestWithParam<uint32_t> {};
-
-// In virtual time a ring takes no time, so that everything happens when it does with one engine.
-TEST_P(AnyAssignment, MakesTheSameRun) {
-  constexpr EngineOptions kOptions{.iterations = 3};
-  Bench one(mixed(), kOptions);
+/// In virtual time a ring takes no time, so that everything happens when it does with one engine, whoever has which
+/// rank, and whoever sends and receives.
+void expect_the_same_run(Workload workload, uint32_t workers) {
+  const EngineOptions options{.iterations = 3};
+  Bench one(std::move(workload), options);
   ASSERT_EQ(one.run().verdict, Verdict::kOk);
-
-  const uint32_t workers = GetParam();
   std::mt19937 random(workers);
   for (int trial = 0; trial < 20; ++trial) {
     const auto any = [&] { return static_cast<uint32_t>(random() % workers); };
-    std::vector<uint32_t> of_rank(6);
+    std::vector<uint32_t> of_rank(one.ranks());
     for (uint32_t& worker : of_rank) worker = any();
     std::vector<WorkerRoute> routes;
     for (const Connection& c : one.plan.transport.connections) {
@@ -93,7 +104,7 @@ TEST_P(AnyAssignment, MakesTheSameRun) {
                         .destination = static_cast<uint16_t>(of_rank[c.destination.value])});
     }
     NetworkModel model(one.network());
-    ShardedRun run(one.workload, one.plan, kOptions, model, of_rank, routes, workers);
+    ShardedRun run(one.workload, one.plan, options, model, of_rank, routes, workers);
     run.run();
     ASSERT_TRUE(run.finished());
     std::vector<Operation> rows;
@@ -109,7 +120,19 @@ TEST_P(AnyAssignment, MakesTheSameRun) {
     EXPECT_EQ(counters.sent, one.engine.communication().counters().sent);
     EXPECT_EQ(counters.delivered, one.engine.communication().counters().delivered);
     EXPECT_EQ(counters.bytes_delivered, one.engine.communication().counters().bytes_delivered);
+    for (size_t job = 0; job < one.engine.job_spans().size(); ++job)
+      EXPECT_EQ(run.engine(0).job_spans()[job].end, one.engine.job_spans()[job].end);
   }
+}
+
+class AnyAssignment : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(AnyAssignment, MakesTheSameRun) {
+  expect_the_same_run(mixed(), GetParam());
+}
+
+TEST_P(AnyAssignment, MakesTheSameRunOfTwoJobs) {
+  expect_the_same_run(two_jobs(), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(OfWorkers, AnyAssignment, ::testing::Range(1u, 9u));

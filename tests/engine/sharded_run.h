@@ -91,8 +91,9 @@ class ShardedRun {
   /// `of_rank`: by rank; `routes`: by connection.
   ShardedRun(const Workload& workload, const Plan& plan, const EngineOptions& options, Transport& network,
              const std::vector<uint32_t>& of_rank, std::vector<WorkerRoute> routes, uint32_t workers)
-      : iterations_(workers), routes_(std::move(routes)), exchange_(workers), shared_(network), rows_(workers) {
+      : routes_(std::move(routes)), exchange_(workers), shared_(network), rows_(workers) {
     network.connect(network.prepare(plan.transport));
+    for (size_t job = 0; job < std::max<size_t>(workload.jobs.size(), 1); ++job) iterations_.emplace_back(workers);
     for (uint32_t worker = 0; worker < workers; ++worker) {
       std::vector<bool> has;
       for (const uint32_t of : of_rank) has.push_back(of == worker);
@@ -147,7 +148,7 @@ class ShardedRun {
     return next > now ? next : Time::never();
   }
 
-  SharedIterations iterations_;
+  std::vector<SharedIterations> iterations_;  // by job
   const std::vector<WorkerRoute> routes_;
   WorkerExchange exchange_;
   SharedNetwork shared_;

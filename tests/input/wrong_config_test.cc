@@ -217,7 +217,7 @@ const Mistake kMistakes[] = {
     {"TwoDocuments", "a: 1\n---\nb: 1\n", ":2: is a second document; a file holds one"},
     {"WhatCannotBeginADocument", ", a\nb: 1\n", ":1: is a second document; a file holds one"},
     {"Endless", "a: &a [*a]\n", "is nested more than 16 levels deep"},
-    {"NoWorkload", "name: x\nports: {count: 2}\n", ":1: workload: is required"},
+    {"NoWorkload", "name: x\nports: {count: 2}\n", ":1: workload: is required, or 'jobs'"},
     {"EmptyWorkload", "workload: {iterations: 2}\nports: {count: 2}\n", ":1: workload: needs 'traces' or 'generate'"},
     {"TwoWorkloads", "workload:\n  traces: t\n  generate: {layers: 2}\nports: {count: 2}\n",
      ":2: workload.traces: contradicts workload.generate; give one of them"},

@@ -38,10 +38,10 @@ RunEnd impaired_end() {
 TEST(ImpairmentsReport, CsvIsExact) {
   EXPECT_EQ(SampleReport(impaired_end()).csv("impairments.csv"),
             "fidelity,time_ps,rule,action,port,port_name,direction,connection,source,destination,operation,message,"
-            "packet,psn,opcode\n"
+            "packet,psn,opcode,job\n"
             "emulated,1500000,1,drop,1,\"right, far\",receive,5,3,4,grads <b>,\"job 0, step 3\",17,16777215,"
-            "WRITE_MIDDLE\n"
-            "emulated,2000000,0,pause,0,left,transmit,,,,,,,,\n");
+            "WRITE_MIDDLE,0\n"
+            "emulated,2000000,0,pause,0,left,transmit,,,,,,,,,\n");
 }
 
 TEST(ImpairmentsReport, SummaryCountsByRule) {

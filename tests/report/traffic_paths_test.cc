@@ -59,14 +59,14 @@ TEST(TrafficPaths, SendsAreThoseOfTheirRank) {
   EXPECT_EQ(paths.of(node), "wire");
   node.kind = "receive";
   EXPECT_EQ(paths.of(node), "-");
-  EXPECT_EQ(paths.of_pattern(""), "both");
+  EXPECT_EQ(paths.of_pattern("", JobId(0)), "both");
 }
 
 TEST(TrafficPaths, GroupsThatDifferInNumbersAreOnePattern) {
   const SampleReport report(
       end_with({flow(0, GroupId(0), "tp_0", 0, Path::kLocal), flow(1, GroupId(1), "tp_12", 1, Path::kLocal)}));
   const RunReader record(report.folder());
-  EXPECT_EQ(TrafficPaths(record).of_pattern("tp_#"), "local");
+  EXPECT_EQ(TrafficPaths(record).of_pattern("tp_#", JobId(0)), "local");
 }
 
 TEST(Bandwidth, SmallOnesHaveSignificantDigits) {

@@ -26,6 +26,10 @@ class Metrics(RankwireTest):
         for table in ("operations", "flows", "ports", "ranks", "latency", "hardware", "impairments", "queues"):
             with open(run.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
                 written.update(next(csv.reader(file)))
+        jobs = self.call("simulate", SOURCE / "configs/jobs.yaml", out="jobs")
+        written.update(names(jobs.summary["jobs"][1]))
+        with open(jobs.folder / "jobs.csv", encoding="utf-8", newline="") as file:
+            written.update(next(csv.reader(file)))
         with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
             for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 written.add(table)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -60,7 +61,11 @@ Workload collectives() {
 class WorkerRun {
  public:
   WorkerRun(const Case& c, const std::vector<uint16_t>& of_port, EngineOptions options)
-      : bench_(collectives(), options), pool_(4096), iterations_(c.workers), exchange_(c.workers), rows_(c.workers) {
+      : bench_(collectives(), options),
+        pool_(4096),
+        iterations_{SharedIterations(c.workers)},
+        exchange_(c.workers),
+        rows_(c.workers) {
     std::vector<SwitchPort> switch_ports;
     std::vector<std::vector<PortBinding>> bindings(c.workers);
     for (uint32_t p = 0; p < kRanks; ++p) {
@@ -130,7 +135,7 @@ class WorkerRun {
   FramePool pool_;
   std::vector<std::unique_ptr<FramePort>> ports_;
   std::unique_ptr<VirtualFabric> switch_;
-  SharedIterations iterations_;
+  std::array<SharedIterations, 1> iterations_;
   WorkerExchange exchange_;
   std::vector<WorkerRoute> routes_;
   std::vector<testing::RowsOfARun> rows_;

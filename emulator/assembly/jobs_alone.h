@@ -1,0 +1,23 @@
+// How long each of several jobs would take without the others.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/record/run_record.h"
+
+namespace rankwire {
+
+/// The model of `simulation.fidelity` that is asked: the first that the engine runs without packets, else `flow`.
+SimulationFidelity alone_model(const RunConfig& config);
+
+/// Runs each job that began in `together` by itself, in virtual time: over the same plan and network, from the time at
+/// which it began there, so that it has the same places, paths, cables and slow-downs. A job is left out that does not
+/// end well. Ends with what it has when `control` ends it.
+std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
+                                     const RunControl& control);
+
+}  // namespace rankwire

@@ -1,0 +1,215 @@
+#include "emulator/report/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
+#include "emulator/report/time_axis.h"
+
+namespace rankwire {
+namespace {
+
+using JobsJson = nlohmann::ordered_json;
+
+/// Told apart also by who does not see all colours (Okabe and Ito).
+constexpr std::array kJobColors = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"};
+
+std::string color_of(const JobInfo& job) {
+  return job.color.empty() ? kJobColors[job.job.value % kJobColors.size()] : job.color;
+}
+
+JobsJson duration_json(const std::optional<Duration>& duration) {
+  return duration ? JobsJson(duration->ps) : JobsJson(nullptr);
+}
+
+JobsJson time_json(const std::optional<Time>& time) {
+  return time ? JobsJson(time->ps) : JobsJson(nullptr);
+}
+
+JobsJson result_json(const JobResult* result) {
+  if (result == nullptr) return nullptr;
+  return {{"begin_ps", time_json(result->span.begin)},
+          {"end_ps", time_json(result->span.end)},
+          {"completion_time_ps", duration_json(result->completion)},
+          {"interference", result->interference ? JobsJson(*result->interference) : JobsJson(nullptr)}};
+}
+
+const JobResult* at(const std::vector<JobResult>& results, size_t job) {
+  return job < results.size() ? &results[job] : nullptr;
+}
+
+std::string completion_text(const JobResult* result) {
+  return result == nullptr || !result->completion ? "-" : readable(*result->completion);
+}
+
+std::string interference_text(const JobResult* result) {
+  return result == nullptr ? "-" : readable_ratio(result->interference);
+}
+
+std::optional<Duration> alone_time(const RunReader& record, JobId job) {
+  const JobAlone* alone = record.alone(job);
+  return alone == nullptr ? std::nullopt : std::optional(alone->completion);
+}
+
+/// "5 ms", "after a", "1 ms after a".
+std::string begin_text(const RunReader& record, const JobInfo& job) {
+  if (!job.after.valid()) return readable(job.start);
+  const std::string after = "after " + record.jobs()[job.after.value].name;
+  return job.start == Duration(0) ? after : readable(job.start) + " " + after;
+}
+
+/// A bar from its beginning to its end for each job and side, in the job's colour.
+std::string spans_svg(const RunReader& record, const std::vector<JobResult>& emulated,
+                      const std::vector<JobResult>& reference) {
+  constexpr int kLeft = 160, kWidth = 960, kBar = 10, kGap = 6, kTop = 8;
+  Time end;
+  for (const std::vector<JobResult>* side : {&emulated, &reference})
+    for (const JobResult& result : *side) end = std::max(end, result.span.end.value_or(Time()));
+  if (end <= Time()) return {};
+  std::vector<std::pair<const char*, const std::vector<JobResult>*>> sides;
+  if (!emulated.empty()) sides.emplace_back(to_string(record.emulated()->start.fidelity), &emulated);
+  if (!reference.empty()) sides.emplace_back(to_string(Fidelity::kReference), &reference);
+  std::string bars;
+  int y = kTop;
+  for (const JobInfo& job : record.jobs()) {
+    for (const auto& [side, results] : sides) {
+      bars += fmt::format("<text x=\"0\" y=\"{}\">{} {}</text>\n", y + kBar, html_escaped(job.name), side);
+      const JobSpan& span = (*results)[job.job.value].span;
+      if (span.begin && span.end) {
+        const double unit = static_cast<double>(kWidth) / static_cast<double>(end.ps);
+        bars += fmt::format("<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"/>\n",
+                            kLeft + unit * static_cast<double>(span.begin->ps), y,
+                            unit * static_cast<double>((*span.end - *span.begin).ps), kBar, color_of(job));
+      }
+      y += kBar + 2;
+    }
+    y += kGap;
+  }
+  return fmt::format(
+             "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>When each job was at "
+             "work</title>\n",
+             kLeft + kWidth + 40, y + 20) +
+         time_axis_svg(end, {.left = kLeft, .width = kWidth, .height = y}) + bars + "</svg></div>\n";
+}
+
+}  // namespace
+
+JobNames::JobNames(const RunReader& record) {
+  if (record.jobs().size() < 2) return;
+  for (const JobInfo& job : record.jobs()) names_.push_back(job.name);
+}
+
+std::string JobNames::name(JobId job) const {
+  return job.value < names_.size() ? names_[job.value] : std::string();
+}
+
+std::string JobNames::with_job(const std::string& text, JobId job) const {
+  if (job.value >= names_.size()) return text;
+  return fmt::format("{}{}of job {}", text, text.empty() ? "" : " ", names_[job.value]);
+}
+
+JobId job_of_rank(const RunReader& record, RankId rank) {
+  const auto after = std::ranges::upper_bound(record.jobs(), rank.value, {}, &JobInfo::first_rank);
+  return after == record.jobs().begin() ? JobId(0) : (after - 1)->job;
+}
+
+std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* run) {
+  std::vector<JobResult> results;
+  if (run == nullptr || !run->ended || run->end.jobs.size() != record.jobs().size()) return results;
+  for (const JobInfo& job : record.jobs()) {
+    JobResult& result = results.emplace_back(JobResult{.span = run->end.jobs[job.job.value]});
+    result.completion = result.span.completion();
+    const auto alone = alone_time(record, job.job);
+    if (result.completion && alone) result.interference = ratio_of(*result.completion, *alone);
+  }
+  return results;
+}
+
+nlohmann::ordered_json jobs_json(const RunReader& record) {
+  JobsJson list = JobsJson::array();
+  const std::vector<JobResult> emulated = job_results(record, record.emulated());
+  const std::vector<JobResult> reference = job_results(record, record.reference());
+  for (const JobInfo& job : record.jobs()) {
+    const JobAlone* alone = record.alone(job.job);
+    JobsJson& json = list.emplace_back(JobsJson{{"job", job.job.value},
+                                                {"name", job.name},
+                                                {"first_rank", job.first_rank},
+                                                {"ranks", job.ranks},
+                                                {"iterations", job.iterations},
+                                                {"after", nullptr},
+                                                {"start_ps", job.start.ps},
+                                                {"alone", nullptr},
+                                                {"emulated", result_json(at(emulated, job.job.value))},
+                                                {"reference", result_json(at(reference, job.job.value))}});
+    if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;
+    if (alone != nullptr) json["alone"] = {{"model", alone->model}, {"completion_time_ps", alone->completion.ps}};
+  }
+  return list;
+}
+
+std::string jobs_text(const RunReader& record) {
+  if (record.jobs().empty()) return {};
+  const std::vector<JobResult> emulated = job_results(record, record.emulated());
+  const std::vector<JobResult> reference = job_results(record, record.reference());
+  std::string text = fmt::format(
+      "job completion times, and how many times those of the job alone they are\n  {:<14} {:>6} {:>10} {:>10} {:>7} "
+      "{:>10} {:>7}\n",
+      "job", "ranks", "alone", "reference", "times", "emulated", "times");
+  for (const JobInfo& job : record.jobs()) {
+    const auto alone = alone_time(record, job.job);
+    const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
+    text += fmt::format("  {:<14} {:>6} {:>10} {:>10} {:>7} {:>10} {:>7}\n", job.name, job.ranks,
+                        alone ? readable(*alone) : "-", completion_text(r), interference_text(r), completion_text(e),
+                        interference_text(e));
+  }
+  return text;
+}
+
+std::string html_jobs(const RunReader& record) {
+  if (record.jobs().empty()) return {};
+  using HtmlColumn::kText;
+  const std::vector<JobResult> emulated = job_results(record, record.emulated());
+  const std::vector<JobResult> reference = job_results(record, record.reference());
+  HtmlTable table({{"Job", kText},
+                   {"Ranks"},
+                   {"Iterations"},
+                   {"Begins", kText},
+                   {"Alone"},
+                   {"Reference"},
+                   {"Times alone"},
+                   {"Emulated"},
+                   {"Times alone"}});
+  for (const JobInfo& job : record.jobs()) {
+    const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
+    table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job),
+               alone_time(record, job.job), completion_text(r), interference_text(r), completion_text(e),
+               interference_text(e)});
+  }
+  return "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at "
+         "the same places and from the same time on, while nobody else is at work.</p>\n" +
+         std::move(table).finish() + spans_svg(record, emulated, reference);
+}
+
+std::string jobs_csv(const RunReader& record) {
+  std::string csv =
+      "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference\n";
+  const auto number = [](const auto& value) { return value ? fmt::to_string(value->ps) : std::string(); };
+  for (const RecordedRun& run : record.runs()) {
+    const std::vector<JobResult> results = job_results(record, &run);
+    for (size_t j = 0; j < results.size(); ++j) {
+      const JobInfo& job = record.jobs()[j];
+      const JobResult& result = results[j];
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
+                         job.job.value, csv_field(job.name), job.first_rank, job.ranks, job.iterations,
+                         number(result.span.begin), number(result.span.end), number(result.completion),
+                         number(alone_time(record, job.job)),
+                         result.interference ? fmt::to_string(*result.interference) : "");
+    }
+  }
+  return csv;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,48 @@
+// The jobs of a record: when each was at work, and how much longer it took than without the others.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// What reports say of whose something is. Empty texts where the record has fewer than two jobs.
+class JobNames {
+ public:
+  explicit JobNames(const RunReader& record);
+
+  bool several() const { return !names_.empty(); }
+  std::string name(JobId job) const;
+  /// The text of something that every job may have: "dp0 of job a".
+  std::string with_job(const std::string& text, JobId job) const;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// Whose a rank is; of a record without jobs all are of the first.
+JobId job_of_rank(const RunReader& record, RankId rank);
+
+/// A job in one run.
+struct JobResult {
+  JobSpan span;
+  std::optional<Duration> completion;  ///< JCT
+  std::optional<double> interference;  ///< JCT over the JCT alone
+};
+
+/// Empty results where `run` is null or has not ended; else by JobId.
+std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* run);
+
+/// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`.
+nlohmann::ordered_json jobs_json(const RunReader& record);
+/// A table of the printed summary, and the section of `report.html`; empty where the record has no jobs.
+std::string jobs_text(const RunReader& record);
+std::string html_jobs(const RunReader& record);
+/// `jobs.csv`: a row for each job of each run.
+std::string jobs_csv(const RunReader& record);
+
+}  // namespace rankwire

@@ -1,0 +1,236 @@
+// Several jobs in one run: the reference, the twin, and what the record says of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "emulator/assembly/run.h"
+#include "emulator/record/reader.h"
+#include "tests/temporary_folder.h"
+#include "tests/workload/trace_set.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// Two memory ports of 10 Gb/s, and traces of two ranks that reduce 4 MiB, cut into nothing but halves.
+class JobsRun : public ::testing::Test {
+ protected:
+  JobsRun() {
+    for (int rank = 0; rank < 2; ++rank) traces_.add({testing::collective(1, "sum").size(4 << 20)});
+  }
+
+  /// `text` with TRACES for the traces' prefix, before the keys that all runs have.
+  std::string file(std::string text) {
+    for (size_t at = 0; (at = text.find("TRACES", at)) != std::string::npos;)
+      text.replace(at, 6, traces_.options.traces.front());
+    const std::string path = folder_ / fmt::format("run{}.yaml", files_++);
+    std::ofstream(path) << text << "ports: {count: 2, device: memory, rate: 10Gbps}\n"
+                        << "collectives: {chunk: 2147483647B, algorithms: {all_reduce: ring}}\n";
+    return path;
+  }
+  std::vector<CompletedRun> run(const std::string& text, RunKind kind = RunKind::kModels,
+                                const std::vector<std::string>& settings = {}) {
+    out_ = folder_ / fmt::format("out{}", files_);
+    PreparedRun prepared(resolve(file(text), settings, kind), {out_});
+    warnings_ = prepared.setup().warnings;
+    std::vector<CompletedRun> runs = prepared.run({stop_});
+    for (const CompletedRun& done : runs) EXPECT_EQ(done.result.verdict, Verdict::kOk) << done.result.reason;
+    return runs;
+  }
+  RunReader record() const { return RunReader(out_); }
+
+  // A message of 2 MiB: 512 packets of 4096 + 82 bytes and 20 more in the first and last. At 800 ps a byte.
+  static constexpr int64_t kLine = (512 * 4178 + 20) * 800;
+  // 1.2 us of switch and cables, and the switch stores the first packet before it sends it.
+  static constexpr int64_t kWay = 1'200'000 + 4194 * 800;
+  // An operation ends with the acknowledgement of its last message.
+  static constexpr int64_t kAcknowledgement = 1'200'000;
+  /// Two messages, one after the other, and once as much line time each where two jobs share the ports.
+  static constexpr Duration kAlone{2 * (kLine + kWay) + kAcknowledgement};
+  static constexpr Duration kHalved{2 * (2 * kLine + kWay) + kAcknowledgement};
+
+  const TemporaryFolder folder_;
+  testing::TraceSet traces_;
+  std::atomic<bool> stop_{false};
+  std::filesystem::path out_;
+  Warnings warnings_;
+  int files_ = 0;
+};
+
+constexpr const char* kTwoAlike =
+    "jobs:\n  - {name: a, workload: {traces: TRACES}}\n  - {name: b, workload: {traces: TRACES}}\n";
+
+// A list of one job is the run without a list, to the picosecond, in the reference and in the twin.
+TEST_F(JobsRun, OneJobIsTheWorkload) {
+  const auto alone = run("workload: {traces: TRACES, iterations: 2}\n", RunKind::kTwin);
+  const auto listed = run("jobs: [{name: a, workload: {traces: TRACES, iterations: 2}}]\n", RunKind::kTwin);
+  ASSERT_EQ(alone.size(), 2u);
+  ASSERT_EQ(listed.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(alone[i].result.total, listed[i].result.total);
+    EXPECT_EQ(listed[i].result.jobs.at(0).completion(), record().runs()[i].end.completion);
+  }
+  EXPECT_EQ(record().reference()->end.completion, kAlone * 2);
+  ASSERT_NE(record().alone(JobId(0)), nullptr);
+  EXPECT_EQ(record().alone(JobId(0))->completion, kAlone * 2);
+}
+
+// Both jobs' rings send over the same two ports, both messages of a step at half the rate: a message takes its line
+// time twice, and the rest of its way as if alone.
+TEST_F(JobsRun, TwoAlikeHaveHalfOfTheirPorts) {
+  run(kTwoAlike, RunKind::kTwin);
+  const RunReader reader = record();
+  ASSERT_EQ(reader.jobs().size(), 2u);
+  EXPECT_EQ(reader.jobs()[1].name, "b");
+  EXPECT_EQ(reader.jobs()[1].first_rank, 2u);
+  for (const JobSpan& span : reader.reference()->end.jobs) EXPECT_EQ(span.completion(), kHalved);
+  for (uint32_t job = 0; job < 2; ++job) {
+    ASSERT_NE(reader.alone(JobId(job)), nullptr);
+    EXPECT_EQ(reader.alone(JobId(job))->completion, kAlone);
+    EXPECT_EQ(reader.alone(JobId(job))->model, "flow");
+  }
+  ASSERT_EQ(reader.emulated()->end.jobs.size(), 2u);
+  for (const JobSpan& span : reader.emulated()->end.jobs) {
+    const double ratio = static_cast<double>(span.completion()->ps) / static_cast<double>(kHalved.ps);
+    EXPECT_NEAR(ratio, 1, 0.03);
+  }
+}
+
+// b begins at the end of a, c 1 us after that of b.
+TEST_F(JobsRun, JobsFollowEachOtherToThePicosecond) {
+  const auto runs = run(
+      "jobs:\n  - {name: c, workload: {traces: TRACES}, after: b, start: 1us}\n"
+      "  - {name: a, workload: {traces: TRACES, iterations: 2}}\n  - {name: b, workload: {traces: TRACES}, after: a}\n",
+      RunKind::kTwin);
+  for (const CompletedRun& done : runs) {
+    const std::vector<JobSpan>& jobs = done.result.jobs;
+    ASSERT_EQ(jobs.size(), 3u);
+    EXPECT_EQ(jobs[1].begin, Time(0));
+    EXPECT_EQ(jobs[2].begin, jobs[1].end);
+    EXPECT_EQ(jobs[0].begin, *jobs[2].end + microseconds(1));
+    EXPECT_GT(*jobs[2].completion(), Duration(0));
+  }
+  // Nobody is at work beside them: each takes its time alone.
+  const RunReader reader = record();
+  for (const auto& [job, times] : {std::pair(0u, 1), std::pair(1u, 2), std::pair(2u, 1)}) {
+    EXPECT_EQ(reader.reference()->end.jobs[job].completion(), kAlone * times);
+    EXPECT_EQ(reader.alone(JobId(job))->completion, kAlone * times);
+  }
+  EXPECT_EQ(reader.jobs()[0].after, JobId(2));
+  // The first operation of the job that follows begins when that does, too.
+  Time first = Time::never();
+  reader.for_each_operation([&](const OperationRow& row) {
+    if (row.node.job == JobId(2)) first = std::min(first, row.reference->start);
+  });
+  EXPECT_EQ(first, *reader.reference()->end.jobs[2].begin);
+}
+
+TEST_F(JobsRun, AJobBeginsAtItsTime) {
+  const auto runs = run("jobs: [{name: a, workload: {traces: TRACES}, start: 5ms}]\n");
+  EXPECT_EQ(runs.at(0).result.jobs.at(0).begin, Time() + milliseconds(5));
+  EXPECT_EQ(runs.at(0).result.jobs.at(0).completion(), kAlone);
+}
+
+// 64 jobs of 16 ranks on two ports: each port sends for 512 ranks.
+TEST_F(JobsRun, SixtyFourJobsOfSixteenRanks) {
+  std::string text = "jobs:\n";
+  for (int job = 0; job < 64; ++job) {
+    text += fmt::format(
+        "  - {{name: j{}, workload: {{generate: {{layers: 1, hidden: 64, sequence: 16, vocabulary: 64, micro_batches: "
+        "1, "
+        "tensor_parallel: 4, data_parallel: 4}}}}}}\n",
+        job);
+  }
+  const auto runs = run(text, RunKind::kModels, {"record.messages=none"});
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_EQ(runs[0].result.jobs.size(), 64u);
+  const RunReader reader = record();
+  EXPECT_EQ(reader.reference()->start.ranks, 1024u);
+  for (uint32_t job = 0; job < 64; ++job) {
+    ASSERT_NE(reader.alone(JobId(job)), nullptr);
+    EXPECT_GT(*reader.reference()->end.jobs[job].completion(), reader.alone(JobId(job))->completion);
+  }
+  const nlohmann::json config = nlohmann::json::parse(reader.config());
+  EXPECT_EQ(config["jobs"].size(), 64u);
+  EXPECT_FALSE(config.contains("workload"));
+}
+
+// Halves of the data on two channels in one job alone.
+TEST_F(JobsRun, AJobMayHaveItsOwnCollectives) {
+  run("jobs:\n  - {name: a, workload: {traces: TRACES}}\n"
+      "  - {name: b, workload: {traces: TRACES}, collectives: {channels: 2, algorithms: {all_reduce: direct}}}\n");
+  uint32_t channels[2] = {};
+  const RunReader reader = record();
+  reader.for_each_flow(*reader.reference(), [&](const RecordedFlow& row) {
+    uint32_t& most = channels[row.flow.connection.job.value];
+    most = std::max(most, row.flow.connection.channel + 1u);
+  });
+  EXPECT_THAT(channels, ElementsAre(1, 2));
+}
+
+// The iterations and sizes of each job count in what is planned: a sends 2 x 2 messages of 2 MiB in 3 iterations, b
+// in 1.
+TEST_F(JobsRun, TrafficIsThatOfAllJobs) {
+  run("jobs:\n  - {name: a, workload: {traces: TRACES, iterations: 3}}\n  - {name: b, workload: {traces: TRACES}}\n");
+  const RunEnd& end = record().reference()->end;
+  EXPECT_EQ(end.messages, 4u * 4);
+  EXPECT_EQ(end.bytes, Bytes(4 * 4 * (int64_t{2} << 20)));
+  EXPECT_EQ(end.counters.messages_delivered, 16u);
+}
+
+TEST_F(JobsRun, AnImpairmentOfAJobIsOfThatJobAlone) {
+  run(kTwoAlike, RunKind::kTwin, {"impairments=[{action: drop, job: 1, every: 50}]"});
+  uint64_t again[2] = {};
+  const RunReader reader = record();
+  reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
+    again[row.flow.connection.job.value] += row.flow.counters.retransmitted;
+  });
+  EXPECT_EQ(again[0], 0u);
+  EXPECT_GT(again[1], 0u);
+  const std::vector<ImpairmentRow> events = reader.impairments(*reader.emulated());
+  ASSERT_FALSE(events.empty());
+  EXPECT_THAT(events.front().message, HasSubstr("job b group"));
+  const Connection& of_first = events.front().connection;
+  EXPECT_GE(of_first.source.value, 2u) << "counted within the run";
+  EXPECT_THAT(events.front().message,
+              HasSubstr(fmt::format("rank {} -> {}", of_first.source.value - 2, of_first.destination.value - 2)))
+      << "counted within the job";
+}
+
+// DSCP 40 is priority 5 and DSCP 26, the others', priority 3: frames of both jobs wait at the outputs of the switch.
+TEST_F(JobsRun, AJobMayHaveItsOwnMarking) {
+  run("jobs:\n  - {name: a, workload: {traces: TRACES}, transport: {dscp: 40}}\n"
+      "  - {name: b, workload: {traces: TRACES}}\n",
+      RunKind::kTwin, {"fabric={topology: star}", "record.fabric_interval=10us"});
+  const RunReader reader = record();
+  const std::optional<QueueSampling> samples = reader.queue_samples(*reader.emulated());
+  ASSERT_TRUE(samples.has_value());
+  std::set<uint32_t> waiting;
+  for (const QueueSampleRow& row : samples->rows)
+    if (row.length > Bytes(0)) waiting.insert(row.priority);
+  EXPECT_THAT(waiting, ElementsAre(3, 5));
+}
+
+TEST_F(JobsRun, APriorityThatWouldHaveToBePausedIsRefused) {
+  try {
+    run("jobs:\n  - {name: a, workload: {traces: TRACES}, transport: {dscp: 40}}\n"
+        "  - {name: b, workload: {traces: TRACES}}\n",
+        RunKind::kTwin, {"fabric={topology: star, lossless: [3]}"});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(":2: jobs[0].transport: its data has another priority"));
+  }
+}
+
+}  // namespace
+}  // namespace rankwire

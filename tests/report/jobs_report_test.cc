@@ -1,0 +1,140 @@
+// What reports say of jobs that share a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/report/comparison.h"
+#include "emulator/report/jobs.h"
+#include "emulator/report/rank_names.h"
+#include "tests/report/sample_record.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TemporaryFolder;
+
+constexpr Time us(int64_t n) {
+  return testing::at_microsecond(n);
+}
+
+/// Ranks 0 and 1 of job left, rank 2 of job "right, far", whose number is 1. Alone they take 20 and 10 us; in the
+/// reference left takes 30 us and right 10; emulated 40 and, from 5 us on, 25.
+class JobsReport : public ::testing::Test {
+ protected:
+  JobsReport() {
+    record(folder_ / "base", 25);
+    record(folder_ / "other", 50);
+    write_report(folder_ / "base");
+  }
+
+  static void record(const std::filesystem::path& folder, int64_t right) {
+    RunRecorder recorder(folder);
+    testing::begin_sample(recorder);
+    NodeInfo far = testing::sample_node(2, 0, "grads <script>", "all_reduce");
+    far.job = JobId(1);
+    recorder.nodes({&far, 1});
+    const JobInfo jobs[] = {
+        {.job = JobId(0), .name = "left", .first_rank = 0, .ranks = 2, .iterations = 3, .color = "#123456"},
+        {.job = JobId(1),
+         .name = "right, far",
+         .first_rank = 2,
+         .ranks = 1,
+         .iterations = 1,
+         .after = JobId(0),
+         .start = microseconds(1)}};
+    recorder.jobs(jobs);
+    const OperationRecord of_right = testing::sample_operation(2, 0, us(5), us(5 + right));
+    RecordSink& emulated = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 3});
+    emulated.operations(testing::sample_operations(40));
+    emulated.operations({&of_right, 1});
+    RunEnd end = testing::sample_end(microseconds(40));
+    end.jobs = {{.begin = us(0), .end = us(40)}, {.begin = us(5), .end = us(5 + right)}};
+    recorder.end(end);
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
+    end.jobs = {{.begin = us(0), .end = us(30)}, {.begin = us(31), .end = us(41)}};
+    recorder.end(end);
+    const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)}, {JobId(1), "flow", microseconds(10)}};
+    recorder.jobs_alone(alone);
+  }
+  std::string text(const char* file) const { return testing::file_text(folder_ / "base" / file); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(JobsReport, CsvIsExact) {
+  // Factors: 40/20, 25/10, 30/20 and 10/10.
+  EXPECT_EQ(text("jobs.csv"),
+            "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference\n"
+            "emulated,,0,left,0,2,3,0,40000000,40000000,20000000,2.0\n"
+            "emulated,,1,\"right, far\",2,1,1,5000000,30000000,25000000,10000000,2.5\n"
+            "reference,flow,0,left,0,2,3,0,30000000,30000000,20000000,1.5\n"
+            "reference,flow,1,\"right, far\",2,1,1,31000000,41000000,10000000,10000000,1.0\n");
+}
+
+TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
+  const auto json = nlohmann::ordered_json::parse(text("summary.json"))["jobs"];
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[1], nlohmann::ordered_json::parse(
+                         R"({"job": 1, "name": "right, far", "first_rank": 2, "ranks": 1, "iterations": 1,
+                             "after": "left", "start_ps": 1000000,
+                             "alone": {"model": "flow", "completion_time_ps": 10000000},
+                             "emulated": {"begin_ps": 5000000, "end_ps": 30000000, "completion_time_ps": 25000000,
+                                          "interference": 2.5},
+                             "reference": {"begin_ps": 31000000, "end_ps": 41000000, "completion_time_ps": 10000000,
+                                           "interference": 1.0}})"));
+  EXPECT_TRUE(json[0]["after"].is_null());
+}
+
+TEST_F(JobsReport, PrintedSummaryAndPageShowThem) {
+  const RunReader record(folder_ / "base");
+  EXPECT_THAT(summary_table(record),
+              HasSubstr("  left                2      20 us      30 us   1.500      40 us   2.000\n"));
+  EXPECT_THAT(text("report.html"), AllOf(HasSubstr("<h2>Jobs</h2>"), HasSubstr("background:#123456"),
+                                         HasSubstr("1 us after left"), HasSubstr("rank 0 of job right, far")));
+  EXPECT_THAT(text("timeline.json"), HasSubstr("rank 0 of job right, far emulated"));
+}
+
+TEST_F(JobsReport, RanksAreCountedWithinTheirJobs) {
+  const RunReader record(folder_ / "base");
+  const RankNames names(record);
+  EXPECT_EQ(names(1), "left:1");
+  EXPECT_EQ(names(2), "right, far:0");
+  EXPECT_EQ(names.titled(2), "rank 0 of job right, far");
+  EXPECT_EQ(job_of_rank(record, RankId(1)), JobId(0));
+  EXPECT_EQ(job_of_rank(record, RankId(2)), JobId(1));
+}
+
+// Of the operation that both jobs have under one name each has its own row.
+TEST_F(JobsReport, OperationsOfJobsAreToldApart) {
+  EXPECT_THAT(text("report.html"),
+              AllOf(HasSubstr("<td>dp of job left</td>"), HasSubstr("<td>dp of job right, far</td>")));
+  EXPECT_THAT(text("operations.csv"), HasSubstr("\n1,0,2,10,grads <script>,"));
+}
+
+TEST_F(JobsReport, ComparisonHasTheirTimes) {
+  const Comparison comparison = compare(RunReader(folder_ / "base"), RunReader(folder_ / "other"));
+  ASSERT_EQ(comparison.jobs.size(), 2u);
+  EXPECT_EQ(comparison.jobs[0].ratio(), 1.0);
+  EXPECT_EQ(comparison.jobs[1].completion.other, microseconds(50));
+  EXPECT_EQ(comparison.jobs[1].ratio(), 2.0);
+  EXPECT_THAT(comparison_table(comparison), AllOf(HasSubstr("job right, far: 25 us -> 50 us, ratio 2.000\n"),
+                                                  HasSubstr("grads <script> (all_reduce dp of job right, far)")));
+  EXPECT_EQ(comparison_json(comparison)["jobs"][1]["ratio"], 2.0);
+}
+
+TEST(ReportWithoutJobs, SaysNothingOfThem) {
+  const testing::SampleReport report;
+  EXPECT_EQ(report.summary()["jobs"], nlohmann::ordered_json::array());
+  EXPECT_THAT(report.page(), Not(HasSubstr("<h2>Jobs</h2>")));
+  EXPECT_FALSE(std::filesystem::exists(report.folder() / "jobs.csv"));
+  const RunReader record(report.folder());
+  EXPECT_EQ(RankNames(record)(1), "1");
+  EXPECT_EQ(job_of_rank(record, RankId(1)), JobId(0));
+  EXPECT_EQ(JobNames(record).with_job("dp", JobId(0)), "dp");
+}
+
+}  // namespace
+}  // namespace rankwire

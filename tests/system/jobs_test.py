@@ -1,0 +1,74 @@
+"""Several jobs in one run, from a configuration to tables and pages."""
+
+import json
+import unittest
+
+from rankwire import OK, SOURCE, USAGE, RankwireTest, rankwire
+
+
+class Jobs(RankwireTest):
+    def test_the_example_in_the_twin(self):
+        run = self.call("simulate", SOURCE / "configs/jobs.yaml", "--twin")
+        self.assert_delivered(run)
+        jobs = run.summary["jobs"]
+        self.assertEqual([job["name"] for job in jobs], ["dense", "experts", "later"])
+        self.assertEqual([job["first_rank"] for job in jobs], [0, 4, 8])
+        dense, experts, later = jobs
+        for side in ("emulated", "reference"):
+            self.assertEqual(dense[side]["begin_ps"], 0)
+            self.assertEqual(experts[side]["begin_ps"], 1_000_000_000)
+            self.assertEqual(later[side]["begin_ps"], dense[side]["end_ps"] + 100_000_000)
+            for job in jobs:
+                completion = job[side]["end_ps"] - job[side]["begin_ps"]
+                self.assertEqual(job[side]["completion_time_ps"], completion)
+                alone = job["alone"]["completion_time_ps"]
+                self.assertAlmostEqual(job[side]["interference"], completion / alone)
+            # The two that are at work together hold each other up.
+            self.assertGreater(dense[side]["interference"], 1.05)
+            self.assertGreater(experts[side]["interference"], 1.05)
+        # Nobody is at work beside the third once the second has ended, or for a part of its time.
+        self.assertLess(later["reference"]["interference"], experts["reference"]["interference"])
+
+        rows = run.rows("jobs")
+        self.assertEqual([(row["fidelity"], row["name"]) for row in rows],
+                         [(side, job["name"]) for side in ("twin", "reference") for job in jobs])
+        self.assertEqual(int(rows[1]["jct_ps"]), experts["emulated"]["completion_time_ps"])
+        operations = run.rows("operations")
+        for job in jobs:
+            ranks = {int(row["rank"]) for row in operations if int(row["job"]) == job["job"]}
+            self.assertEqual(ranks, set(range(job["first_rank"], job["first_rank"] + job["ranks"])))
+        for row in run.rows("ranks"):
+            self.assertEqual(int(row["job"]), int(row["rank"]) // 4)
+        page = (run.folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn("<h2>Jobs</h2>", page)
+        self.assertIn("rank 3 of job experts", page)
+        timeline = json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
+        names = {event["args"]["name"] for event in timeline["traceEvents"] if event["name"] == "process_name"}
+        self.assertIn("rank 0 of job later twin", names)
+
+    def test_what_is_printed(self):
+        run = self.call("simulate", SOURCE / "configs/jobs.yaml", out="base")
+        process = rankwire("report", run.folder)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("job completion times", process.stdout)
+        self.assertRegex(process.stdout, r"\n  experts +4 ")
+        other = self.call("simulate", SOURCE / "configs/jobs.yaml", "--set", "jobs[1].start=2s", out="other")
+        process = rankwire("compare", run.folder, other.folder)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertRegex(process.stdout, r"job experts: .* -> .*, ratio 0\.")
+        compared = json.loads(rankwire("compare", run.folder, other.folder, "--json").stdout)
+        self.assertEqual([job["name"] for job in compared["jobs"]], ["dense", "experts", "later"])
+        self.assertLess(compared["jobs"][1]["ratio"], 1)
+        self.assertIn({"key": "jobs[1].start", "base": "1ms", "other": "2s"}, compared["settings"])
+
+    def test_a_wrong_job_is_told_with_its_line(self):
+        path = self.folder / "wrong.yaml"
+        path.write_text("jobs:\n  - {name: a, workload: {generate: {layers: 2}}, after: b}\nports: {count: 2}\n",
+                        encoding="utf-8")
+        process = rankwire("check", path)
+        self.assertEqual(process.returncode, USAGE)
+        self.assertIn("wrong.yaml:2: jobs[0].after: 'b' is not the name of a job", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
