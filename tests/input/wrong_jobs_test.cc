@@ -84,11 +84,11 @@ const WrongJobs kWrongJobs[] = {
      "jobs:\n  - name: a\n    JOB\n    mapping:\n      policy: explicit\n      ranks:\n"
      "        - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n        - {rank: 1, host: 1, npu: 0, nic: 0, port: p1}\n"
      "        - {rank: 2, host: 1, npu: 1, nic: 0, port: p1}\n",
-     ":7: jobs[0].mapping.ranks: workload.generate makes only 2 ranks"},
+     ":6: jobs[0].mapping.ranks: workload.generate makes only 2 ranks"},
     {"RankMissing",
      "jobs:\n  - name: a\n    JOB\n    mapping:\n      policy: explicit\n      ranks:\n"
      "        - {rank: 0, host: 0, npu: 0, nic: 0, port: p0}\n",
-     ":7: jobs[0].mapping.ranks: rank 1 is missing"},
+     ":6: jobs[0].mapping.ranks: rank 1 is missing"},
     {"PlacesWithoutPolicy", "jobs:\n  - {name: a, JOB, mapping: {PLACE}}\n",
      ":2: jobs[0].mapping.ranks: needs 'policy: explicit'"},
     {"PlacesForAll", "jobs:\n  - {name: a, JOB}\nmapping: {policy: explicit, PLACE}\n",
@@ -104,7 +104,7 @@ const WrongJobs kWrongJobs[] = {
     {"Color", "jobs:\n  - {name: a, JOB, color: blue}\n",
      ":2: jobs[0].color: 'blue' is not a colour; write for example \"#3366cc\""},
     {"JobsOfAstra", "jobs:\n  - {name: a, JOB}\nsimulation: {fidelity: astra}\n",
-     ":2: jobs: 'simulation.fidelity: astra' runs one workload"},
+     ":1: jobs: 'simulation.fidelity: astra' runs one workload"},
 };
 
 void PrintTo(const WrongJobs& wrong, std::ostream* stream) {

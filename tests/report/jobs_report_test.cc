@@ -68,10 +68,10 @@ TEST_F(JobsReport, CsvIsExact) {
   // Factors: 40/20, 25/10, 30/20 and 10/10.
   EXPECT_EQ(text("jobs.csv"),
             "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference\n"
-            "emulated,,0,left,0,2,3,0,40000000,40000000,20000000,2.0\n"
+            "emulated,,0,left,0,2,3,0,40000000,40000000,20000000,2\n"
             "emulated,,1,\"right, far\",2,1,1,5000000,30000000,25000000,10000000,2.5\n"
             "reference,flow,0,left,0,2,3,0,30000000,30000000,20000000,1.5\n"
-            "reference,flow,1,\"right, far\",2,1,1,31000000,41000000,10000000,10000000,1.0\n");
+            "reference,flow,1,\"right, far\",2,1,1,31000000,41000000,10000000,10000000,1\n");
 }
 
 TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
