@@ -62,6 +62,7 @@ void kineto_reading(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);
 void run_chain(Dpdk& dpdk);
 void run_embedded(Dpdk& dpdk);
+void scale(Dpdk& dpdk);
 void simulate_large(Dpdk& dpdk);
 void simulate_small(Dpdk& dpdk);
 void simulate_transformer(Dpdk& dpdk);

@@ -23,6 +23,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"pacing", pacing_precision},
     Benchmark{"run_chain", run_chain},
     Benchmark{"run_embedded", run_embedded},
+    Benchmark{"scale", scale, true},
     Benchmark{"simulate_large", simulate_large},
     Benchmark{"simulate_small", simulate_small},
     Benchmark{"simulate_transformer", simulate_transformer},
