@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -135,21 +137,32 @@ void GzipCloser::operator()(gzFile_s* file) const noexcept {
   gzclose(file);
 }
 
-ByteStream::ByteStream(const std::string& path) : source_(open_source(path)), buffer_(kBufferSize) {}
+ByteStream::ByteStream(const std::string& path)
+    : source_(open_source(path)), buffer_(std::make_unique_for_overwrite<char[]>(kBufferSize)), size_(kBufferSize) {}
+
+void ByteStream::grow(size_t size) {
+  std::unique_ptr<char[]> larger = std::make_unique_for_overwrite<char[]>(size);
+  std::memcpy(larger.get(), buffer_.get() + begin_, end_ - begin_);
+  buffer_ = std::move(larger);
+  size_ = size;
+}
 
 std::string_view ByteStream::peek(size_t size) {
   if (end_ - begin_ < size) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    if (size > size_) {
+      grow(size);
+    } else {
+      std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    }
     end_ -= begin_;
     begin_ = 0;
-    if (size > buffer_.size()) buffer_.resize(size);
     while (end_ < size) {
-      const size_t got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+      const size_t got = source_->read(buffer_.get() + end_, size_ - end_);
       if (got == 0) break;
       end_ += got;
     }
   }
-  return {buffer_.data() + begin_, end_ - begin_};
+  return {buffer_.get() + begin_, end_ - begin_};
 }
 
 }  // namespace rankwire

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 struct gzFile_s;
 
@@ -52,9 +51,12 @@ class ByteStream {
   std::string problem() const { return source_->problem(); }
 
  private:
+  void grow(size_t size);
+
   std::unique_ptr<ByteSource> source_;
-  std::vector<char> buffer_;
-  size_t begin_ = 0, end_ = 0;  ///< of what is in the buffer and has not been skipped
+  std::unique_ptr<char[]> buffer_;  ///< not initialised: of a short file little of it becomes resident
+  size_t size_;                     ///< of the buffer
+  size_t begin_ = 0, end_ = 0;      ///< of what is in the buffer and has not been skipped
   uint64_t offset_ = 0;
 };
 

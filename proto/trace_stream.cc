@@ -19,6 +19,19 @@ namespace {
 constexpr unsigned kPackedBuffer = 128 * 1024;
 
 constexpr int kFramesToJudgeBy = 400;
+constexpr size_t kShortFile = 64 * 1024;
+
+/// Of the frames that `next` returns one after the other, empty at the end.
+template <class Next>
+TraceSchema schema_of(Next next) {
+  SchemaDetector detector;
+  for (int i = 0; i < kFramesToJudgeBy; ++i) {
+    const std::optional<std::string_view> frame = next();
+    if (!frame) break;
+    if (i > 0 || !is_metadata(*frame)) detector.look_at(*frame);
+  }
+  return detector.schema();
+}
 
 std::optional<std::string> as_text(const TraceAttribute& attribute) {
   switch (attribute.form) {
@@ -48,22 +61,33 @@ TraceReader::TraceReader(const std::string& path) : path_(path), bytes_(path) {
   pending_ = read_frame() && !take_metadata();
 }
 
-// On a stream of its own, which is told apart so easily that what is wrong is left to be found by who reads on.
+// What is wrong is left to be found by who reads on. A short file is in the buffer whole; of another the frames are
+// looked at on a stream of its own.
 void TraceReader::detect_schema() {
+  std::string_view whole = bytes_.peek(kShortFile);
+  if (whole.size() < kShortFile) {
+    schema_ = schema_of([&]() -> std::optional<std::string_view> {
+      uint64_t length;
+      if (!take_varint(whole, length) || length > whole.size()) return std::nullopt;
+      const std::string_view frame = whole.substr(0, length);
+      whole.remove_prefix(length);
+      return frame;
+    });
+    return;
+  }
   ByteStream bytes(path_);
-  SchemaDetector detector;
-  for (int i = 0; i < kFramesToJudgeBy; ++i) {
+  schema_ = schema_of([&, before = size_t{0}]() mutable -> std::optional<std::string_view> {
+    bytes.skip(std::exchange(before, 0));
     std::string_view ahead = bytes.peek(5);
     const size_t seen = ahead.size();
     uint64_t length;
-    if (!take_varint(ahead, length) || length > kMaxTraceFrame) break;
+    if (!take_varint(ahead, length) || length > kMaxTraceFrame) return std::nullopt;
     bytes.skip(seen - ahead.size());
     const std::string_view frame = bytes.peek(length);
-    if (frame.size() < length) break;
-    if (i > 0 || !is_metadata(frame.substr(0, length))) detector.look_at(frame.substr(0, length));
-    bytes.skip(length);
-  }
-  schema_ = detector.schema();
+    if (frame.size() < length) return std::nullopt;
+    before = length;
+    return frame.substr(0, length);
+  });
 }
 
 bool TraceReader::next(TraceNode& node) {

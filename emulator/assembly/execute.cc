@@ -13,9 +13,11 @@
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/worker_engines.h"
+#include "emulator/record/message_join.h"
 #include "emulator/simulator/astra_simulation.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/symmetry/folded_run.h"
+#include "emulator/symmetry/message_sample.h"
 
 namespace rankwire {
 namespace {
@@ -76,24 +78,29 @@ Verdict verdict_of(AstraVerdict verdict) {
   return Verdict::kFailed;
 }
 
-/// Runs the quotient and tells of the whole run. Empty when it cannot stand for it; nothing is recorded then.
-std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, RecordSink& sink,
-                                        RunRecorder& recorder, const RunControl& control) {
-  FoldedRun run(quotient, engine_options(setup.config));
-  {
-    const auto watched = control.watched(to_string(Fidelity::kReference), operations(setup, quotient.workload),
-                                         [&] { return run.engine().nodes_completed(); });
-    if (!run.run(run_options(setup.config), control.interrupted)) return std::nullopt;
+MessageSummary message_summary(const Setup& setup, const MessageSample& sample) {
+  MessageSummary summary{.total = latency_of(sample.total())};
+  sample.for_each_flow([&](const SampledFlow& flow) {
+    const Connection& c = setup.plan.transport.connections[flow.connection.value];
+    const uint32_t group = c.group.valid() ? c.group.value : uint32_t{MessageId::kPointToPoint};
+    const MessageFlow key{c.job.value, group, c.source.value, c.destination.value, c.channel, c.control};
+    summary.flows.emplace_back(key, latency_of(flow.histogram));
+  });
+  std::ranges::sort(summary.flows, {}, [](const auto& flow) { return flow.first; });
+  for (const SampledMessage& m : sample.slowest(setup.workload, setup.plan)) {
+    JoinedMessage& kept = summary.kept.emplace_back();
+    kept.id = m.id, kept.bytes = m.bytes;
+    kept.posted = m.posted, kept.acked = m.acked, kept.delivered = m.delivered;
   }
-  run.tell(sink);
-  RunResult result = run.result();
-  record_flows(
-      setup, [&](ConnectionRange range) { return run.flows_of(range); }, recorder);
-  recorder.end(run_end(setup, result,
-                       {.per_rank = run.rank_times(),
-                        .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
-                        .messages = run.messages()}));
-  return result;
+  return summary;
+}
+
+RunStart reference_start(const Setup& setup, size_t ranks, const char* model) {
+  return {.fidelity = Fidelity::kReference,
+          .clock = "virtual",
+          .ranks = static_cast<uint32_t>(ranks),
+          .seed = setup.config.seed,
+          .model = model};
 }
 
 /// What a worker's thread has while it runs.
@@ -149,15 +156,12 @@ void add_testbed(Testbed& testbed, RunResult& result, RunRecorder& recorder, Run
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control) {
   const Workers* const workers = execution.workers;
   const WorkerShares* const shares = workers != nullptr && workers->several() ? &workers->shares : nullptr;
-  RecordSink& sink = recorder.begin({.fidelity = execution.fidelity,
-                                     .clock = execution.clock_name,
-                                     .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
-                                     .seed = setup.config.seed,
-                                     .shards = shares != nullptr ? shares->workers() : 1,
-                                     .model = execution.model});
-  if (execution.quotient != nullptr && !sink.wants_messages()) {
-    if (const auto result = execute_folded(setup, *execution.quotient, sink, recorder, control)) return *result;
-  }
+  recorder.begin({.fidelity = execution.fidelity,
+                  .clock = execution.clock_name,
+                  .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
+                  .seed = setup.config.seed,
+                  .shards = shares != nullptr ? shares->workers() : 1,
+                  .model = execution.model});
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
@@ -190,13 +194,32 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   return result;
 }
 
+std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
+                                        RunRecorder& recorder, const RunControl& control) {
+  std::optional<MessageSample> sample;
+  if (setup.config.messages == MessageRecording::kSampled)
+    sample.emplace(quotient, MessageSample::Limits{MessageJoin::kMaxFlows, RecorderOptions().slowest});
+  FoldedRun run(quotient, engine_options(setup.config), sample ? &*sample : nullptr);
+  {
+    const auto watched = control.watched(to_string(Fidelity::kReference), operations(setup, quotient.workload),
+                                         [&] { return run.engine().nodes_completed(); });
+    if (!run.run(run_options(setup.config), control.interrupted)) return std::nullopt;
+  }
+  run.tell(recorder.begin(reference_start(setup, setup.workload.ranks.size(), model)));
+  if (sample) recorder.messages(message_summary(setup, *sample));
+  RunResult result = run.result();
+  record_flows(
+      setup, [&](ConnectionRange range) { return run.flows_of(range); }, recorder);
+  recorder.end(run_end(setup, result,
+                       {.per_rank = run.rank_times(),
+                        .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
+                        .messages = run.messages()}));
+  return result;
+}
+
 RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
                         const RunControl& control) {
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference,
-                                     .clock = "virtual",
-                                     .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
-                                     .seed = setup.config.seed,
-                                     .model = model});
+  RecordSink& sink = recorder.begin(reference_start(setup, setup.workload.ranks.size(), model));
   EngineOptions options = engine_options(setup.config);
   options.variation = setup.variation.get();
   options.times = &times;
@@ -221,11 +244,8 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
 
 RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunControl& control) {
   const AstraProgram& program = setup.astra->workload.program;
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference,
-                                     .clock = "virtual",
-                                     .ranks = static_cast<uint32_t>(program.ranks.size()),
-                                     .seed = setup.config.seed,
-                                     .model = to_string(SimulationFidelity::kAstra)});
+  RecordSink& sink =
+      recorder.begin(reference_start(setup, program.ranks.size(), to_string(SimulationFidelity::kAstra)));
   AstraSimulation simulation(setup.astra->model, program, sink, {});
   AstraResult simulated;
   {

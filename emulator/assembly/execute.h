@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/clock.h"
@@ -34,15 +35,18 @@ struct Execution {
   Transport& transport;                      ///< of all workers together
   Testbed* testbed;                          ///< behind the transport; null when there is none
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
-  /// Of the reference, whose run it may stand for when no messages are recorded; null when there is none.
-  const Quotient* quotient = nullptr;
-  const Workers* workers = nullptr;  ///< of a run in real time; null: there is one
-  const char* model = "";            ///< of one of `simulation.fidelity`: its name in the record
+  const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
+  const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
 /// when connections cannot be made.
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control);
+
+/// Runs the quotient of the reference, named `model` in the record, and tells of the whole run. Empty when it cannot
+/// stand for that; nothing is recorded then. Not where all messages are recorded.
+std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
+                                        RunRecorder& recorder, const RunControl& control);
 
 /// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
 RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -24,6 +25,7 @@
 #include "emulator/engine/worker_exchange.h"
 #include "emulator/engine/worker_transport.h"
 #include "emulator/simulator/network_model.h"
+#include "emulator/symmetry/quotient.h"
 #include "emulator/workload/node_stream.h"
 
 namespace rankwire {
@@ -316,22 +318,25 @@ CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const
 }
 
 CompletedRun PreparedRun::run_flow(const RunControl& control) {
-  VirtualClock clock;
+  const char* const name = to_string(SimulationFidelity::kFlow);
   Network network = reference_network(setup_);
-  std::optional<Quotient> folded;
   // Classes of what cannot be told apart know nothing of ways that change.
-  if (setup_.config.messages == MessageRecording::kNone && setup_.variation == nullptr && network.reroutes.empty())
-    folded = quotient(setup_.workload, setup_.plan, network);
+  if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty()) {
+    if (const std::optional<Quotient> folded = quotient(setup_.workload, setup_.plan, network)) {
+      if (std::optional<RunResult> result = execute_folded(setup_, *folded, name, *recorder_, control))
+        return {Fidelity::kReference, name, std::move(*result)};
+    }
+  }
+  VirtualClock clock;
   NetworkModel model(std::move(network));
-  return {Fidelity::kReference, to_string(SimulationFidelity::kFlow),
+  return {Fidelity::kReference, name,
           execute(setup_,
                   {.fidelity = Fidelity::kReference,
                    .clock_name = "virtual",
                    .clock = clock,
                    .transport = model,
                    .testbed = nullptr,
-                   .quotient = folded ? &*folded : nullptr,
-                   .model = to_string(SimulationFidelity::kFlow)},
+                   .model = name},
                   *recorder_, control)};
 }
 

@@ -40,7 +40,7 @@ void Statement::bind_one(int index, double value) {
 void Statement::bind_one(int index, std::string_view value) {
   // A null pointer would bind NULL instead of an empty text.
   const char* text = value.data() == nullptr ? "" : value.data();
-  check(sqlite3_bind_text64(statement_.get(), index + 1, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+  check(sqlite3_bind_text64(statement_.get(), index + 1, text, value.size(), SQLITE_STATIC, SQLITE_UTF8),
         sqlite3_db_handle(statement_.get()));
 }
 

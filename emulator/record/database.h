@@ -22,7 +22,8 @@ class Statement {
  public:
   Statement(sqlite3* database, std::string_view sql);
 
-  /// Binds the arguments in order, from the first parameter on. Texts are copied; nullopt binds NULL.
+  /// Binds the arguments in order, from the first parameter on; nullopt binds NULL. Texts are borrowed for as long as
+  /// the statement may be stepped with them.
   template <class... Args>
   Statement& bind(const Args&... args) {
     int index = 0;

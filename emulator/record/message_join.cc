@@ -1,14 +1,9 @@
 #include "emulator/record/message_join.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace rankwire {
 namespace {
-
-MessageLatency latency_of(const Histogram& h) {
-  return {h.count(), h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.quantile(0.999), h.max()};
-}
 
 MessageFlow flow_of(const MessageId& id) {
   return {static_cast<uint32_t>(id.job),         static_cast<uint32_t>(id.group),   static_cast<uint32_t>(id.source),
@@ -35,19 +30,8 @@ void merge(JoinedMessage& message, const MessageRecord& half) {
 
 }  // namespace
 
-void SmallHistogram::add(Duration value) {
-  if (many_) return many_->add(value);
-  few_.push_back(value);
-  if (few_.size() <= kFew) return;
-  many_ = std::make_unique<Histogram>(whole());
-  few_ = {};
-}
-
-Histogram SmallHistogram::whole() const {
-  if (many_) return *many_;
-  Histogram histogram;
-  for (const Duration value : few_) histogram.add(value);
-  return histogram;
+MessageLatency latency_of(const Histogram& h) {
+  return {h.count(), h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.quantile(0.999), h.max()};
 }
 
 size_t MessageJoin::FlowHash::operator()(const MessageFlow& key) const noexcept {
@@ -122,10 +106,7 @@ std::vector<std::pair<MessageFlow, MessageLatency>> MessageJoin::flows() const {
   std::vector<std::pair<MessageFlow, MessageLatency>> rows;
   rows.reserve(histograms_.size());
   for (const auto& [key, histogram] : histograms_) rows.emplace_back(key, latency_of(histogram.whole()));
-  const auto order = [](const MessageFlow& k) {
-    return std::tie(k.job, k.group, k.source, k.destination, k.channel, k.control);
-  };
-  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return order(a.first) < order(b.first); });
+  std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });
   return rows;
 }
 

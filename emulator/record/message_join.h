@@ -1,14 +1,16 @@
 // Both ends of every message put together, and what is worth keeping of them. Off the hot path; one thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/histogram.h"
 #include "base/record.h"
+#include "base/small_histogram.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -17,23 +19,17 @@ namespace rankwire {
 struct MessageFlow {
   uint32_t job = 0, group = 0, source = 0, destination = 0, channel = 0;
   bool control = false;  ///< MessageId::control
-  bool operator==(const MessageFlow&) const = default;
+  auto operator<=>(const MessageFlow&) const = default;
 };
 
-/// A histogram of what seldom has many values: as long as they are few they are kept themselves, in a few bytes instead
-/// of the 15 KiB of all buckets. Off the hot path: it allocates.
-class SmallHistogram {
- public:
-  static constexpr size_t kFew = 256;
-
-  void add(Duration value);
-  /// With all values that were added.
-  Histogram whole() const;
-
- private:
-  std::vector<Duration> few_;        // while `many_` is null
-  std::unique_ptr<Histogram> many_;  // of all values
+/// What is recorded of a run's messages besides those that are recorded one by one.
+struct MessageSummary {
+  MessageLatency total;                                       ///< of all but control messages
+  std::vector<std::pair<MessageFlow, MessageLatency>> flows;  ///< in the order of MessageFlow's fields
+  std::vector<JoinedMessage> kept;                            ///< the slowest, slowest first, then those that failed
 };
+
+MessageLatency latency_of(const Histogram& histogram);
 
 /// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
 /// flows have a histogram of their own (later flows count in the total only), and `kept_limit` slowest and as many
@@ -63,6 +59,7 @@ class MessageJoin {
   MessageLatency total() const;
   /// In order of MessageFlow's fields.
   std::vector<std::pair<MessageFlow, MessageLatency>> flows() const;
+  MessageSummary summary() const { return {total(), flows(), kept()}; }
 
  private:
   struct IdHash {

@@ -80,6 +80,7 @@ class RunRecorder::Writer {
   RingSink& sink(uint32_t shard);
   void follow(LiveMeasurements* live);
   void flows(std::span<const FlowRow> flows);
+  void messages(const MessageSummary& summary);
   void end(const RunEnd& end);
   void flush();
 
@@ -208,9 +209,9 @@ void RunRecorder::Writer::follow(LiveMeasurements* live) {
 }
 
 void RunRecorder::Writer::write_kept_messages() {
-  const bool all = options_.messages == MessageDetail::kAll;
-  for (const JoinedMessage& message : all ? join_->remaining() : join_->kept()) store_.message(run_, message);
-  store_.message_latencies(run_, *join_);
+  MessageSummary summary = join_->summary();
+  if (options_.messages == MessageDetail::kAll) summary.kept = join_->remaining();
+  store_.messages(run_, summary);
 }
 
 void RunRecorder::Writer::give_up() noexcept {
@@ -256,6 +257,14 @@ void RunRecorder::Writer::flows(std::span<const FlowRow> flows) {
   rethrow();
   if (sinks_.empty()) fail_run("run record: flows of no run");
   store_.flows(run_, flows);
+  store_.commit();
+}
+
+void RunRecorder::Writer::messages(const MessageSummary& summary) {
+  const std::lock_guard lock(mutex_);
+  rethrow();
+  if (sinks_.empty()) fail_run("run record: messages of no run");
+  store_.messages(run_, summary);
   store_.commit();
 }
 
@@ -332,6 +341,10 @@ RunRecorder::Following::~Following() {
 
 void RunRecorder::flows(std::span<const FlowRow> flows) {
   writer_->flows(flows);
+}
+
+void RunRecorder::messages(const MessageSummary& summary) {
+  writer_->messages(summary);
 }
 
 void RunRecorder::end(const RunEnd& end) {

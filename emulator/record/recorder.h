@@ -10,6 +10,7 @@
 
 #include "base/record.h"
 #include "emulator/record/live_measurements.h"
+#include "emulator/record/message_join.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -69,6 +70,8 @@ class RunRecorder {
   };
   /// Flows of the open run, beside those of its RunEnd: a part at a time where all of them are many. Each flow once.
   void flows(std::span<const FlowRow> flows);
+  /// The messages of the open run, of whose sinks none has been given any. Once.
+  void messages(const MessageSummary& summary);
   /// Closes the open run as failed, if one is open, without what it measured.
   void fail(const std::string& reason);
   /// Closes the open run when no shard pushes any more.

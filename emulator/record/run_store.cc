@@ -160,8 +160,9 @@ void RunStore::message(uint32_t run, const JoinedMessage& m) {
       .execute();
 }
 
-void RunStore::message_latencies(uint32_t run, const MessageJoin& messages) {
+void RunStore::messages(uint32_t run, const MessageSummary& summary) {
   open();
+  for (const JoinedMessage& kept : summary.kept) message(run, kept);
   Statement insert = database_.prepare("INSERT INTO message_latency VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto add = [&](const std::optional<MessageFlow>& key, const MessageLatency& l) {
     const auto part = [&](auto field) { return key ? std::optional<uint32_t>((*key).*field) : std::nullopt; };
@@ -171,8 +172,8 @@ void RunStore::message_latencies(uint32_t run, const MessageJoin& messages) {
               l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps)
         .execute();
   };
-  if (messages.total().count != 0) add(std::nullopt, messages.total());
-  for (const auto& [key, latency] : messages.flows()) add(key, latency);
+  if (summary.total.count != 0) add(std::nullopt, summary.total);
+  for (const auto& [key, latency] : summary.flows) add(key, latency);
 }
 
 void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {

@@ -31,7 +31,8 @@ class RunStore {
   void operations(uint32_t run, std::span<const OperationRecord> rows);
   void operation_causes(uint32_t run, std::span<const CauseRecord> rows);
   void message(uint32_t run, const JoinedMessage& message);
-  void message_latencies(uint32_t run, const MessageJoin& messages);
+  /// Latencies, and what is kept besides messages that were recorded one by one.
+  void messages(uint32_t run, const MessageSummary& summary);
   /// Samples of a run that goes on; `end` replaces them.
   void queue_update(uint32_t run, const QueueUpdate& update);
   void storm_update(uint32_t run, std::span<const StormUpdate> updates);

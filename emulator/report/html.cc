@@ -343,12 +343,11 @@ std::string head(const RunReader& record) {
 }  // namespace
 
 std::string report_html(const RunReader& record, const OperationStatistics& operations,
-                        std::span<const FlowStatistics> flows) {
+                        std::span<const FlowStatistics> flows, const RecordActivity& activity) {
   const FlowStatistics no_flows(0);
   const RecordedRun* principal = principal_run(record);
   const FlowStatistics& queue_pairs =
       principal == nullptr ? no_flows : flows[static_cast<size_t>(principal - record.runs().data())];
-  const RecordActivity activity = read_activity(record);
   std::string html = head(record);
   html += cards(record);
   html += result(record);

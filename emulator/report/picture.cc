@@ -14,19 +14,6 @@ namespace {
 constexpr int kLabelWidth = 120, kBand = 8, kRow = 2 * kBand + 3, kRankGap = 10, kFirstRow = 8;
 constexpr int kPlotWidth = TimelineColumns::kWidth;
 
-SideActivity read_side(const RunReader& record, const RecordedRun& run, Time end) {
-  SideActivity side;
-  record.for_each_interval(run, [&](RankId rank, std::string_view kind, OperationTimes times) {
-    const Activity activity = activity_of(kind);
-    if (side.ranks.size() <= rank.value) side.ranks.resize(rank.value + 1);
-    side.ranks[rank.value].add(activity, times);
-    if (rank.value >= SideActivity::kMostDrawn) return;
-    if (side.columns.size() <= rank.value) side.columns.resize(rank.value + 1);
-    side.columns[rank.value][static_cast<size_t>(activity)].mark(times, end);
-  });
-  return side;
-}
-
 void add_side(std::string& svg, const SideActivity& activity, int row, int rows, const char* name,
               const RankNames& names) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
@@ -43,14 +30,32 @@ void add_side(std::string& svg, const SideActivity& activity, int row, int rows,
 
 }  // namespace
 
-RecordActivity read_activity(const RunReader& record) {
+RecordActivity no_activity(const RunReader& record) {
   RecordActivity activity;
-  const std::array runs = {record.emulated(), record.reference()};
-  for (const RecordedRun* run : runs) {
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
     if (run != nullptr) activity.end = std::max(activity.end, record.last_end(*run));
   }
+  return activity;
+}
+
+void add_activity(RecordActivity& activity, size_t of_side, RankId rank, std::string_view kind, OperationTimes times) {
+  SideActivity& side = activity.sides[of_side];
+  const Activity what = activity_of(kind);
+  if (side.ranks.size() <= rank.value) side.ranks.resize(rank.value + 1);
+  side.ranks[rank.value].add(what, times);
+  if (rank.value >= SideActivity::kMostDrawn) return;
+  if (side.columns.size() <= rank.value) side.columns.resize(rank.value + 1);
+  side.columns[rank.value][static_cast<size_t>(what)].mark(times, activity.end);
+}
+
+RecordActivity read_activity(const RunReader& record) {
+  RecordActivity activity = no_activity(record);
+  const std::array runs = {record.emulated(), record.reference()};
   for (size_t side = 0; side < runs.size(); ++side) {
-    if (runs[side] != nullptr) activity.sides[side] = read_side(record, *runs[side], activity.end);
+    if (runs[side] == nullptr) continue;
+    record.for_each_interval(*runs[side], [&](RankId rank, std::string_view kind, OperationTimes times) {
+      add_activity(activity, side, rank, kind, times);
+    });
   }
   return activity;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/record/reader.h"
@@ -27,6 +28,10 @@ struct RecordActivity {
 };
 
 RecordActivity read_activity(const RunReader& record);
+/// The same for whoever reads all executions anyway: first of no side, then each side is given its executions, in order
+/// of (rank, start).
+RecordActivity no_activity(const RunReader& record);
+void add_activity(RecordActivity& activity, size_t side, RankId rank, std::string_view kind, OperationTimes times);
 
 /// A row a rank and side, emulated above reference; compute in its upper and communication in its lower half. A column
 /// is drawn when an operation overlaps it: at most 25,600 rectangles, however many operations there are. Empty when no

@@ -14,6 +14,7 @@
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
+#include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
@@ -104,16 +105,22 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
     write_file(run_folder / "impairments.csv", impairments_csv(record));
     write_file(run_folder / "queues.csv", queues_csv(record));
   }
+  std::optional<RecordActivity> activity;
+  if (formats.contains(ReportFormat::kPerfetto)) {
+    OutputFile out(run_folder / "timeline.json");
+    if (formats.contains(ReportFormat::kHtml)) {
+      activity = write_timeline_with_activity(record, out);
+    } else {
+      write_timeline(record, out);
+    }
+    out.commit();
+  }
   if (formats.contains(ReportFormat::kHtml)) {
-    write_file(run_folder / "report.html", report_html(record, operations, flows));
+    if (!activity) activity = read_activity(record);
+    write_file(run_folder / "report.html", report_html(record, operations, flows, *activity));
   }
   if (formats.contains(ReportFormat::kMarkdown)) {
     write_file(run_folder / "report.md", report_markdown(record, operations));
-  }
-  if (formats.contains(ReportFormat::kPerfetto)) {
-    OutputFile out(run_folder / "timeline.json");
-    write_timeline(record, out);
-    out.commit();
   }
   return operations;
 }

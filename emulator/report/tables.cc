@@ -1,7 +1,5 @@
 #include "emulator/report/tables.h"
 
-#include <iterator>
-
 #include "base/transport_counters.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
@@ -59,7 +57,7 @@ void OperationsCsv::field(std::string_view text) {
 }
 
 void OperationsCsv::times(const std::optional<OperationTimes>& times) {
-  const auto end = std::back_inserter(buffer_);
+  const auto end = fmt::appender(buffer_);
   if (times) {
     fmt::format_to(end, "{},{},", times->start.ps, times->end.ps);
   } else {
@@ -69,7 +67,7 @@ void OperationsCsv::times(const std::optional<OperationTimes>& times) {
 
 void OperationsCsv::add(const OperationRow& row, std::string_view path) {
   const NodeInfo& node = row.node;
-  const auto end = std::back_inserter(buffer_);
+  const auto end = fmt::appender(buffer_);
   if (node.job.valid()) fmt::format_to(end, "{}", node.job.value);
   fmt::format_to(end, ",{},{},{},", row.iteration, node.rank.value, node.id);
   for (const std::string* text : {&node.name, &node.kind, &node.group}) field(*text);
@@ -108,7 +106,7 @@ FlowsCsv::FlowsCsv(const std::filesystem::path& file) : out_(file) {
 void FlowsCsv::add(const RecordedRun& run, const RecordedFlow& row) {
   const Connection& c = row.flow.connection;
   const FlowCounters& n = row.flow.counters;
-  const auto end = std::back_inserter(buffer_);
+  const auto end = fmt::appender(buffer_);
   fmt::format_to(end, "{},{},{},{},{},{},{},{},{},{},{},{},", to_string(run.start.fidelity), c.id.value, c.job.value,
                  csv_field(row.flow.group), c.source.value, c.destination.value, c.channel, to_string(c.path),
                  int{c.control}, n.member, n.source_qp, n.destination_qp);

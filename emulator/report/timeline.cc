@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -37,7 +36,7 @@ class EventList {
   }
   template <class... Args>
   void format(fmt::format_string<Args...> form, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), form, std::forward<Args>(args)...);
+    fmt::format_to(fmt::appender(buffer_), form, std::forward<Args>(args)...);
   }
   void text(std::string_view text) { buffer_.append(text.data(), text.data() + text.size()); }
   void quoted(const std::string& value) {
@@ -140,7 +139,7 @@ class LongestOnly {
   Duration shortest() const { return shortest_; }
   bool pass(Duration duration) {
     if (duration > shortest_) return true;
-    if (ties_ == 0) return false;
+    if (duration < shortest_ || ties_ == 0) return false;
     --ties_;
     return true;
   }
@@ -149,6 +148,30 @@ class LongestOnly {
   Duration shortest_;
   uint64_t ties_ = UINT64_MAX;
 };
+
+/// `activity` may be null; then what is too short is not read.
+void write_events(const RunReader& record, OutputFile& out, uint64_t most, RecordActivity* activity) {
+  EventList events(out);
+  events.text(R"({"displayTimeUnit":"ns","traceEvents":[)");
+  LongestOnly longest(record, most);
+  uint64_t drawn = 0;
+  const RankNames names(record);
+  const std::array<const RecordedRun*, 2> sides = {record.emulated(), record.reference()};
+  for (uint32_t side = 0; side < sides.size(); ++side) {
+    if (sides[side] == nullptr) continue;
+    SideWriter writer(events, names, to_string(sides[side]->start.fidelity), side);
+    record.for_each_by_start(*sides[side], activity != nullptr ? Duration(0) : longest.shortest(),
+                             [&](const NodeInfo& node, uint32_t iteration, OperationTimes times) {
+                               if (activity != nullptr) add_activity(*activity, side, node.rank, node.kind, times);
+                               if (!longest.pass(times.duration())) return;
+                               writer.add(node, iteration, times);
+                               ++drawn;
+                             });
+  }
+  events.format("\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{}}}}}\n",
+                nlohmann::json(record.version()).dump(), drawn, record.operation_count() - drawn,
+                longest.shortest().ps);
+}
 
 }  // namespace
 
@@ -170,25 +193,13 @@ void LaneAllocator::clear() {
 }
 
 void write_timeline(const RunReader& record, OutputFile& out, uint64_t most) {
-  EventList events(out);
-  events.text(R"({"displayTimeUnit":"ns","traceEvents":[)");
-  LongestOnly longest(record, most);
-  uint64_t drawn = 0;
-  const RankNames names(record);
-  const std::array<const RecordedRun*, 2> sides = {record.emulated(), record.reference()};
-  for (uint32_t side = 0; side < sides.size(); ++side) {
-    if (sides[side] == nullptr) continue;
-    SideWriter writer(events, names, to_string(sides[side]->start.fidelity), side);
-    record.for_each_by_start(*sides[side], longest.shortest(),
-                             [&](const NodeInfo& node, uint32_t iteration, OperationTimes times) {
-                               if (!longest.pass(times.duration())) return;
-                               writer.add(node, iteration, times);
-                               ++drawn;
-                             });
-  }
-  events.format("\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{}}}}}\n",
-                nlohmann::json(record.version()).dump(), drawn, record.operation_count() - drawn,
-                longest.shortest().ps);
+  write_events(record, out, most, nullptr);
+}
+
+RecordActivity write_timeline_with_activity(const RunReader& record, OutputFile& out, uint64_t most) {
+  RecordActivity activity = no_activity(record);
+  write_events(record, out, most, &activity);
+  return activity;
 }
 
 }  // namespace rankwire

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/output_file.h"
+#include "emulator/report/picture.h"
 
 namespace rankwire {
 
@@ -44,5 +45,8 @@ constexpr uint64_t kMostTimelineOperations = 500'000;
 /// microseconds as exact decimals, both sides begin at 0. `otherData` says how many executions are drawn and left out.
 /// Format: "Trace Event Format", complete ("X") and metadata ("M") events. Streams: memory does not grow with rows.
 void write_timeline(const RunReader& record, OutputFile& out, uint64_t most = kMostTimelineOperations);
+/// The same, and what `read_activity` would read: both take one pass over all executions.
+RecordActivity write_timeline_with_activity(const RunReader& record, OutputFile& out,
+                                            uint64_t most = kMostTimelineOperations);
 
 }  // namespace rankwire

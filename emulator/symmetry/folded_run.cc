@@ -1,8 +1,12 @@
 #include "emulator/symmetry/folded_run.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "base/clock.h"
+#include "base/transport.h"
 
 namespace rankwire {
 namespace {
@@ -14,10 +18,37 @@ EngineOptions folded_options(EngineOptions options) {
   return options;
 }
 
+/// The model, whose events a sample is told of, for which that takes memory.
+class SampledModel final : public Transport {
+ public:
+  SampledModel(NetworkModel& model, MessageSample& sample) : model_(model), sample_(sample) {}
+
+  std::vector<EndPoint> prepare(const TransportPlan& plan) override { return model_.prepare(plan); }
+  std::vector<ConnectFailure> connect(std::span<const EndPoint> remote) override { return model_.connect(remote); }
+  size_t post(Time now, std::span<const Message> messages) noexcept override { return model_.post(now, messages); }
+  size_t poll(Time now, std::span<Event> events) noexcept override {
+    const size_t reported = model_.poll(now, events);
+    for (const Event& event : events.first(reported)) sample_.add(event);
+    return reported;
+  }
+  Time next_event() const noexcept override { return model_.next_event(); }
+  uint64_t activity() const noexcept override { return model_.activity(); }
+  TransportCounters counters() const override { return model_.counters(); }
+  std::vector<FlowCounters> flows_of(ConnectionRange range) const override { return model_.flows_of(range); }
+  std::vector<PortCounters> ports() const override { return model_.ports(); }
+  std::string describe(ConnectionId connection) const override { return model_.describe(connection); }
+  void close() noexcept override { model_.close(); }
+
+ private:
+  NetworkModel& model_;
+  MessageSample& sample_;
+};
+
 }  // namespace
 
-FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options)
+FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample)
     : quotient_(quotient),
+      sample_(sample),
       model_(quotient.network),
       engine_(quotient.workload, quotient.plan, folded_options(options), rows_) {
   model_.connect(model_.prepare(quotient.plan.transport));
@@ -26,7 +57,10 @@ FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options)
 bool FoldedRun::run(const RunOptions& options, const std::atomic<bool>& interrupted) {
   VirtualClock clock;
   clock.start();
-  result_ = rankwire::run(engine_, model_, {}, clock, options, interrupted);
+  std::optional<SampledModel> sampled;
+  if (sample_ != nullptr) sampled.emplace(model_, *sample_);
+  Transport& transport = sampled ? static_cast<Transport&>(*sampled) : model_;
+  result_ = rankwire::run(engine_, transport, {}, clock, options, interrupted);
   result_.jobs = engine_.job_spans();
   return result_.verdict == Verdict::kOk && !engine_.communication().tied();
 }

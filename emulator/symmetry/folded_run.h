@@ -7,6 +7,7 @@
 #include "emulator/engine/engine.h"
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
+#include "emulator/symmetry/message_sample.h"
 #include "emulator/symmetry/quotient.h"
 
 namespace rankwire {
@@ -27,8 +28,9 @@ class OperationRows final : public RecordSink {
 
 class FoldedRun {
  public:
-  /// The quotient outlives it. `options` are those of the whole run, without variation.
-  FoldedRun(const Quotient& quotient, const EngineOptions& options);
+  /// The quotient outlives it. `options` are those of the whole run, without variation. `sample` hears of the messages
+  /// and outlives it, too; null: nobody does.
+  FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample = nullptr);
 
   /// In virtual time. False when the outcome is not, or may not be, that of the whole run, which then must be run
   /// itself: it did not end well, or equal times needed an order.
@@ -50,6 +52,7 @@ class FoldedRun {
 
  private:
   const Quotient& quotient_;
+  MessageSample* const sample_;
   OperationRows rows_;
   NetworkModel model_;
   Engine engine_;

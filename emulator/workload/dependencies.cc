@@ -134,7 +134,6 @@ RankTrace link_dependencies(RankFile&& file, DependencyUse use, Tolerated& toler
   trace.file = std::move(file.path);
   trace.nodes = std::move(file.nodes);
   trace.communicating = std::move(file.communicating);
-  trace.names = std::move(file.names);
   trace.successor_begin = std::move(graph.begin);
   trace.successors = std::move(graph.next);
   return trace;

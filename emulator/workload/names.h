@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,11 @@ class Names {
   Names& operator=(Names&&) noexcept = default;
 
   std::string_view add(std::string_view name);
+  /// Owns the other's texts as well, of which views stay valid.
+  void adopt(Names other) {
+    blocks_.insert(blocks_.begin(), std::make_move_iterator(other.blocks_.begin()),
+                   std::make_move_iterator(other.blocks_.end()));
+  }
 
  private:
   void add_block(size_t least);

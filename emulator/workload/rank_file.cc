@@ -67,15 +67,16 @@ uint32_t FileBuilder::name_index(const std::string& name) {
 }
 
 RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        uint64_t most, Tolerated& tolerated) {
+                        ReadLimits limits, NameKeeper& names, Tolerated& tolerated) {
   RankFile file;
   file.path = path;
+  file.nodes.reserve(std::min<uint64_t>({limits.expected, limits.most, kSample}));
   const NodeReader reader(self, ranks, options);
-  FileBuilder builder(file, reader, tolerated);
+  FileBuilder builder(file, reader, names, tolerated);
   TraceReader stream(path);
   TraceNode in;
-  while (file.nodes.size() <= most && stream.next(in)) {
-    if (file.nodes.size() == kSample) reserve(file, stream.offset(), most);
+  while (file.nodes.size() <= limits.most && stream.next(in)) {
+    if (file.nodes.size() == kSample) reserve(file, stream.offset(), limits.most);
     try {
       if (options.observe) options.observe(self, static_cast<uint32_t>(file.nodes.size()), in);
       builder.add(in);

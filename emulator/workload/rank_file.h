@@ -1,6 +1,7 @@
 // One rank's trace as it stands in its file, checked node by node but not yet linked.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "emulator/workload/id_lists.h"
+#include "emulator/workload/names.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
 #include "emulator/workload/tolerated.h"
@@ -31,7 +33,6 @@ struct RankFile {
   std::vector<uint32_t> communicating;  ///< the nodes that communicate, ascending
   std::vector<Call> calls;              ///< in file order
   std::vector<std::string> group_names;
-  Names names;  ///< of the nodes
   IdLists data, control;
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes
 };
@@ -40,8 +41,8 @@ struct RankFile {
 class FileBuilder {
  public:
   /// All outlive the builder.
-  FileBuilder(RankFile& file, const NodeReader& reader, Tolerated& tolerated)
-      : file_(file), reader_(reader), tolerated_(tolerated), names_(file.names) {}
+  FileBuilder(RankFile& file, const NodeReader& reader, NameKeeper& names, Tolerated& tolerated)
+      : file_(file), reader_(reader), names_(names), tolerated_(tolerated) {}
 
   /// Takes note of what matters of any node: oddities, and the groups of METADATA. Throws Error(kInput).
   void note(const TraceNode& in, const Node& node);
@@ -66,14 +67,20 @@ class FileBuilder {
 
   RankFile& file_;
   const NodeReader& reader_;
+  NameKeeper& names_;
   Tolerated& tolerated_;
-  NameKeeper names_;
   std::unordered_map<std::string, uint32_t> index_;
 };
 
-/// Reads the trace of rank `self` of `ranks`. Sizes and durations are already scaled. Of a file of more than `most`
-/// nodes it reads one node more than that. Throws Error(kInput) naming file, node and name.
+/// How much of a file is read.
+struct ReadLimits {
+  uint64_t most = UINT64_MAX;  ///< of a file of more nodes one node more than that
+  size_t expected = 0;         ///< nodes for which room is made at first, such as those of the file before
+};
+
+/// Reads the trace of rank `self` of `ranks`. Sizes and durations are already scaled; `names` keeps the nodes' names.
+/// Throws Error(kInput) naming file, node and name.
 RankFile read_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        uint64_t most, Tolerated& tolerated);
+                        ReadLimits limits, NameKeeper& names, Tolerated& tolerated);
 
 }  // namespace rankwire

@@ -73,14 +73,14 @@ class RecentIds {
 class Scanner {
  public:
   Scanner(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options, DependencyUse use,
-          Selector& selector, Tolerated& tolerated)
+          Selector& selector, NameKeeper& names, Tolerated& tolerated)
       : path_(path),
         reach_(options.stream_reach),
         use_(use),
         selector_(selector),
         tolerated_(tolerated),
         reader_(self, ranks, options),
-        builder_(scan_.kept, reader_, tolerated),
+        builder_(scan_.kept, reader_, names, tolerated),
         recent_(reach_ / 2) {
     scan_.kept.path = path;
   }
@@ -229,8 +229,8 @@ class Scanner {
 }  // namespace
 
 RankScan scan_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        DependencyUse use, Selector& selector, Tolerated& tolerated) {
-  return Scanner(path, self, ranks, options, use, selector, tolerated).run();
+                        DependencyUse use, Selector& selector, NameKeeper& names, Tolerated& tolerated) {
+  return Scanner(path, self, ranks, options, use, selector, names, tolerated).run();
 }
 
 bool have_data_dependencies(std::span<const std::string> paths) {

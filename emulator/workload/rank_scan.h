@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "emulator/workload/names.h"
 #include "emulator/workload/rank_file.h"
 #include "emulator/workload/selection.h"
 #include "emulator/workload/tolerated.h"
@@ -17,11 +18,11 @@ struct RankScan {
   bool in_order = true;  ///< no node stands before one that it depends on
 };
 
-/// Reads the trace of rank `self` of `ranks` and keeps what communicates or is far. Checks everything that linking a
-/// trace in memory checks: ids, references, cycles. Throws Error(kInput) naming file and node, also when more than
-/// NodeStream::kMostOpen nodes wait for what stands behind them, or are far.
+/// Reads the trace of rank `self` of `ranks` and keeps what communicates or is far, with its names in `names`. Checks
+/// everything that linking a trace in memory checks: ids, references, cycles. Throws Error(kInput) naming file and
+/// node, also when more than NodeStream::kMostOpen nodes wait for what stands behind them, or are far.
 RankScan scan_rank_file(const std::string& path, RankId self, uint32_t ranks, const WorkloadOptions& options,
-                        DependencyUse use, Selector& selector, Tolerated& tolerated);
+                        DependencyUse use, Selector& selector, NameKeeper& names, Tolerated& tolerated);
 
 /// Whether any node of these files has data dependencies. Reads on only until one is found.
 bool have_data_dependencies(std::span<const std::string> paths);

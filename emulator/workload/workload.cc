@@ -41,13 +41,15 @@ std::vector<std::string> find_files(const WorkloadOptions& options) {
 
 /// Nothing when there are more nodes than may be loaded whole.
 std::optional<std::vector<RankFile>> read_files(const std::vector<std::string>& paths, const WorkloadOptions& options,
-                                                Tolerated& tolerated) {
+                                                Names& names, Tolerated& tolerated) {
   const auto ranks = static_cast<uint32_t>(paths.size());
   std::vector<RankFile> files;
   files.reserve(ranks);
+  NameKeeper keeper(names);  // most names are those of other ranks as well
   uint64_t left = options.stream_above;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    files.push_back(read_rank_file(paths[rank], RankId(rank), ranks, options, left, tolerated));
+    const size_t before = files.empty() ? 0 : files.back().nodes.size();
+    files.push_back(read_rank_file(paths[rank], RankId(rank), ranks, options, {left, before}, keeper, tolerated));
     if (files.back().nodes.size() > left) return std::nullopt;
     left -= files.back().nodes.size();
   }
@@ -113,8 +115,9 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
   const DependencyUse use = choose_dependencies(has_data, options.dependencies);
   workload.streaming.push_back({.options = options, .use = use, .first_rank = 0, .ranks = ranks});
   std::vector<RankFile> files;
+  NameKeeper keeper(workload.names);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    RankScan scan = scan_rank_file(paths[rank], RankId(rank), ranks, options, use, selector, tolerated);
+    RankScan scan = scan_rank_file(paths[rank], RankId(rank), ranks, options, use, selector, keeper, tolerated);
     workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
     files.push_back(std::move(scan.kept));
   }
@@ -122,7 +125,6 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     workload.ranks[rank].nodes = std::move(files[rank].nodes);
     workload.ranks[rank].communicating = std::move(files[rank].communicating);
-    workload.ranks[rank].names = std::move(files[rank].names);
   }
 }
 
@@ -204,10 +206,11 @@ Workload load_workload(const WorkloadOptions& options, Warnings& warnings) {
   Workload workload;
   SplitSizes splits;
   workload.element = options.round_to.count > 0 ? options.round_to : options.element_size;
-  if (std::optional<std::vector<RankFile>> files = read_files(paths, options, tolerated)) {
+  if (std::optional<std::vector<RankFile>> files = read_files(paths, options, workload.names, tolerated)) {
     link_files(workload, std::move(*files), options, splits, tolerated);
   } else {
     tolerated = Tolerated();
+    workload.names = Names();
     scan_files(workload, paths, options, selector, splits, tolerated);
   }
   Warnings found;

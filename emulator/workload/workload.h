@@ -109,7 +109,7 @@ struct Node {
   Bytes tensor;                      ///< tensor_size in bytes, not scaled; 0 when absent
   std::optional<Duration> recorded;  ///< the trace's own duration, unscaled
   Duration duration;      ///< what compute, host and memory nodes take; set from `recorded` (scaled) or by a model
-  std::string_view name;  ///< owned by RankTrace::names, or by who has handed out the node
+  std::string_view name;  ///< owned by Workload::names, or by who has handed out the node
 };
 
 /// Of a trace that stays in its file, what is known beside the nodes that are kept.
@@ -137,7 +137,6 @@ struct RankTrace {
   bool ids_count_up = false;  ///< as far as is known: each node's id is one more than that of the node before it
   std::vector<Node> nodes;
   std::vector<uint32_t> communicating;  ///< the nodes that communicate, or did before the selection; ascending
-  Names names;                          ///< of the nodes
   std::vector<uint32_t> dependencies;
   std::vector<uint32_t> successor_begin;  ///< nodes.size() + 1 offsets into `successors`
   std::vector<uint32_t> successors;
@@ -231,6 +230,7 @@ struct Job {
 
 struct Workload {
   std::vector<RankTrace> ranks;      ///< by RankId
+  Names names;                       ///< of their nodes
   std::vector<Group> groups;         ///< by GroupId
   Bytes element = Bytes(1);          ///< where there are no `jobs`: every communication size is a multiple of it
   UnevenBlocks blocks;               ///< of collectives whose nodes have the attribute `comm_splits`

@@ -63,6 +63,7 @@ void pacing_precision(Dpdk& dpdk);
 void run_chain(Dpdk& dpdk);
 void run_embedded(Dpdk& dpdk);
 void run_spread(Dpdk& dpdk);
+void scale(Dpdk& dpdk);
 void simulate_large(Dpdk& dpdk);
 void simulate_small(Dpdk& dpdk);
 void simulate_transformer(Dpdk& dpdk);

@@ -24,6 +24,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"run_chain", run_chain},
     Benchmark{"run_embedded", run_embedded},
     Benchmark{"run_spread", run_spread},
+    Benchmark{"scale", scale, true},
     Benchmark{"simulate_large", simulate_large},
     Benchmark{"simulate_small", simulate_small},
     Benchmark{"simulate_transformer", simulate_transformer},

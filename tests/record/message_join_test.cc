@@ -203,5 +203,35 @@ INSTANTIATE_TEST_SUITE_P(All, MessageRows,
                          ::testing::Values(Detail{MessageDetail::kNone, 0}, Detail{MessageDetail::kSampled, 2},
                                            Detail{MessageDetail::kAll, 5}));
 
+// Who knows all messages beforehand tells their summary, and the record is that of one who told each.
+TEST(MessageSummary, IsRecordedLikeTheMessagesThemselves) {
+  std::vector<std::string> records;
+  for (const bool at_once : {false, true}) {
+    testing::TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path(), {.slowest = 2});
+      RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
+      MessageJoin join({.kept = 2});
+      for (uint32_t i = 1; i <= 4; ++i) {
+        const MessageRecord halves[] = {sent(id(i, i % 2), 0, 100), received(id(i, i % 2), 0, 10 * i)};
+        if (!at_once) sink.messages(halves);
+        for (const MessageRecord& half : halves) join.add(half);
+      }
+      if (at_once) recorder.messages(join.summary());
+      recorder.end({});
+    }
+    Database database(folder / "run.sqlite", Database::Access::kRead);
+    std::string& text = records.emplace_back();
+    for (const char* columns : {"source || ' ' || sequence || ' ' || delivered_ps FROM messages",
+                                "ifnull(source, '-') || ' ' || count || ' ' || max_ps FROM message_latency"}) {
+      Statement rows = database.prepare(std::string("SELECT ") + columns);
+      while (rows.step()) text += rows.text(0) + "\n";
+    }
+  }
+  // The slowest two, then all messages, and those of each source: 4 and 2 from rank 0, 3 and 1 from rank 1.
+  EXPECT_EQ(records[0], "0 4 40\n1 3 30\n- 4 40\n0 2 40\n1 2 30\n");
+  EXPECT_EQ(records[1], records[0]);
+}
+
 }  // namespace
 }  // namespace rankwire

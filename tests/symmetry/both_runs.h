@@ -4,12 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "emulator/symmetry/folded_run.h"
 #include "tests/engine/workload_builder.h"
 
@@ -30,7 +35,7 @@ struct Told {
 
 inline Told told(const OperationRows& rows, std::vector<Duration> rank_times, const std::vector<FlowCounters>& flows,
                  const CommunicationCounters& messages, const RunResult& result) {
-  Told told{.rank_times = std::move(rank_times), .total = result.total, .busy = result.busy};
+  Told told{.rank_times = std::move(rank_times), .total = result.total, .busy = result.workers.front().busy};
   for (const OperationRecord& row : rows.rows())
     told.operations.emplace_back(row.rank.value, row.iteration, row.node, row.start.ps, row.end.ps);
   std::ranges::sort(told.operations);
@@ -100,6 +105,69 @@ inline BothRuns on_star(Workload workload, const ScheduleOptions& schedule, cons
                                .local_latency = nanoseconds(200)},
                               runs.plan.transport);
   return runs;
+}
+
+/// A training step of stages x data x tensor ranks, tensor fastest, with sizes, durations and overlap by chance but
+/// alike at all ranks of a stage.
+inline Workload training_step(Random& random, uint32_t tensor, uint32_t data, uint32_t stages, int64_t odd) {
+  testing::WorkloadBuilder builder(tensor * data * stages);
+  std::vector<GroupId> tensor_groups, data_groups;
+  for (uint32_t i = 0; i < data * stages; ++i)
+    tensor_groups.push_back(builder.group("tp" + std::to_string(i), members(i * tensor, tensor, 1)));
+  for (uint32_t s = 0; s < stages; ++s)
+    for (uint32_t t = 0; t < tensor; ++t)
+      data_groups.push_back(
+          builder.group("dp" + std::to_string(s * tensor + t), members(s * tensor * data + t, data, tensor)));
+  const auto nodes = static_cast<uint32_t>(2 + random.below(4));
+  constexpr std::array kKinds = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+                                 CollectiveKind::kAllToAll, CollectiveKind::kBarrier};
+  for (uint32_t s = 0; s < stages; ++s) {
+    struct Item {
+      Duration compute;
+      CollectiveKind kind;
+      int64_t bytes;
+      bool of_data, serial;
+    };
+    std::vector<Item> items;
+    for (uint32_t n = 0; n < nodes; ++n) {
+      const bool of_data = random.below(2) == 0;
+      items.push_back({microseconds(static_cast<int64_t>(random.below(4))), kKinds[random.below(kKinds.size())],
+                       static_cast<int64_t>(tensor * data * (1 + random.below(30)) * 1'000) + odd, of_data,
+                       random.below(2) == 0});
+    }
+    for (uint32_t i = 0; i < tensor * data; ++i) {
+      const uint32_t r = s * tensor * data + i;
+      std::vector<uint32_t> after;
+      if (s > 0) after = {builder.receive(r, r - tensor * data, 0, 30'000)};
+      for (const Item& item : items) {
+        const uint32_t computed = builder.compute(r, item.compute, after);
+        const GroupId group = item.of_data ? data_groups[s * tensor + i % tensor] : tensor_groups[r / tensor];
+        const int64_t bytes = item.kind == CollectiveKind::kBarrier ? 0 : item.bytes;
+        const uint32_t done = builder.collective(r, item.kind, group, bytes, {computed});
+        after = {item.serial ? done : computed};
+      }
+      if (s + 1 < stages) builder.send(r, r + tensor * data, 0, 30'000, after);
+    }
+  }
+  return builder.build();
+}
+
+/// One of these steps with a number of ranks, a schedule and a placement by chance; sometimes not symmetric.
+inline BothRuns random_step(uint64_t seed) {
+  Random random(seed);
+  const auto some = [&](std::initializer_list<uint32_t> of) { return of.begin()[random.below(of.size())]; };
+  const uint32_t tensor = some({1, 2, 4}), data = some({1, 2, 3, 4}), stages = some({1, 2, 3});
+  const uint32_t ranks = tensor * data * stages;
+  const bool uneven = random.below(8) == 0;
+  Workload workload = training_step(random, tensor, data, stages, uneven ? 1 : 0);
+  EngineOptions options{.iterations = some({1, 2, 3}), .communication = some({0, 0, 1, 2})};
+  options.messages.reduce_latency = nanoseconds(some({0, 0, 700}));
+  ScheduleOptions schedule{.channels = some({1, 2, 4}), .chunk = Bytes(some({4'000, 20'000, 1 << 20}))};
+  if (random.below(4) == 0) schedule.nccl = NcclProfile{.channels = some({1, 2})};
+  const uint32_t hosts = some({1, 2}) == 1 ? ranks : data * stages;
+  const uint32_t a_nic = hosts == ranks ? 1 : some({1, tensor});
+  const Bandwidth first = random.below(8) == 0 ? Bandwidth(99'000'000'000) : kRate;
+  return on_star(std::move(workload), schedule, options, hosts, a_nic, first);
 }
 
 }  // namespace rankwire

@@ -61,7 +61,7 @@ class InNetwork(RankwireTest):
         self.assertAlmostEqual(times["twin"] / times["flow"], 1, delta=0.01)
 
     def test_looking_for_alike_ranks_changes_nothing(self):
-        # Runs that record messages are made as a whole. Without, alike ranks are looked for; an aggregator serves its
+        # Runs that record every message are made as a whole. Without, alike ranks are looked for; an aggregator serves its
         # members one after the other, which tells them apart, so this run must be made as a whole, too.
         runs = [self.call("simulate", SOURCE / "configs/in_network.yaml", "--set", f"record.messages={which}", out=which)
                 for which in ("none", "all")]

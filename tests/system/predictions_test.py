@@ -119,17 +119,22 @@ class Predictions(RankwireTest):
     def test_ranks_simulated_once_leave_the_record_of_all(self):
         for name in ("data_parallel", "tensor_parallel", "three_kinds_in_hosts", "reduces_take_time"):
             # Messages have ids, so with `all` every rank is simulated.
-            records = [
-                self.tables(
+            records = {
+                messages: self.tables(
                     self.call("simulate", generated()[name] | {"record": {"messages": messages}}, out=messages),
-                    "messages", "message_latency", "record",
+                    "messages", "record",
                 )
-                for messages in ("none", "all")
-            ]
-            self.assertGreater(len(records[0]["operations"]), 500)
-            for table, rows in records[0].items():
-                with self.subTest(case=name, table=table):
-                    self.assertEqual(rows, records[1][table])
+                for messages in ("none", "sampled", "all")
+            }
+            latencies = {messages: record.pop("message_latency") for messages, record in records.items()}
+            self.assertEqual(latencies["none"], [])
+            self.assertGreater(len(latencies["all"]), 8)
+            self.assertEqual(latencies["sampled"], latencies["all"])
+            self.assertGreater(len(records["all"]["operations"]), 500)
+            for table, rows in records["all"].items():
+                for messages in ("none", "sampled"):
+                    with self.subTest(case=name, table=table, messages=messages):
+                        self.assertEqual(records[messages][table], rows)
 
     def files(self, run):
         """The bytes of the run folder's files, of the record the statements that would make it again, in its order. When it

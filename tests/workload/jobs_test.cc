@@ -79,11 +79,11 @@ TEST(JoinJobs, TracesMayStayInTheirFiles) {
     parts.push_back({.job = {.name = "b"}, .workload = set.load()});
     const Workload all = join_jobs(std::move(parts));
     EXPECT_EQ(all.streaming.size(), stream_above == 0 ? 1u : 0u);
-    std::vector<std::string> texts;
+    std::vector<std::string> found;
     for_each_node(all, [&](RankId rank, uint32_t place, const Node& node) {
-      texts.push_back(fmt::format("{} {} {} {} {}", rank.value, place, node.name, node.duration.ps, node.peer.value));
+      found.push_back(fmt::format("{} {} {} {} {}", rank.value, place, node.name, node.duration.ps, node.peer.value));
     });
-    return texts;
+    return found;
   };
   const std::vector<std::string> whole = texts(UINT64_MAX);
   EXPECT_THAT(whole, ::testing::Contains("3 0 long 7000000 4294967295"));

@@ -39,5 +39,20 @@ TEST(NameKeeper, GivesEveryNameBack) {
   }
 }
 
+TEST(Names, OwnWhatTheyHaveAdopted) {
+  Names all;
+  const std::string_view first = all.add("first");
+  std::string_view second;
+  {
+    Names others;
+    second = others.add(std::string(100'000, 's'));
+    all.adopt(std::move(others));
+  }
+  const std::string_view third = all.add("third");
+  EXPECT_EQ(first, "first");
+  EXPECT_EQ(second, std::string(100'000, 's'));
+  EXPECT_EQ(third, "third");
+}
+
 }  // namespace
 }  // namespace rankwire
