@@ -20,7 +20,7 @@ void add_side(std::string& svg, const SideActivity& activity, int row, int rows,
   const bool reference = std::string_view(name) == to_string(Fidelity::kReference);
   for (size_t rank = 0; rank < activity.columns.size(); ++rank) {
     const int y = kFirstRow + static_cast<int>(rank) * (rows * kRow + kRankGap) + row * kRow;
-    svg += fmt::format("<text x=\"0\" y=\"{}\">{} {}</text>\n", y + kBand + 4, html_escaped(names.titled(rank)), name);
+    svg += fmt::format("<text x=\"0\" y=\"{}\">{} {}</text>\n", y + kBand + 4, html_escaped(names.label(rank)), name);
     for (size_t band = 0; band < 2; ++band) {
       svg += activity.columns[rank][band].svg(kLabelWidth, y + static_cast<int>(band) * kBand, kBand,
                                               kClasses[reference][band]);

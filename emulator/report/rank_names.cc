@@ -38,4 +38,8 @@ std::string RankNames::titled(uint64_t rank) const {
   return is_aggregator(rank) ? aggregators_[rank - first_] : fmt::format("rank {}", rank);
 }
 
+std::string RankNames::label(uint64_t rank) const {
+  return job_of(rank) != nullptr ? (*this)(rank) : titled(rank);
+}
+
 }  // namespace rankwire

@@ -21,6 +21,8 @@ class RankNames {
   std::string operator()(RankId rank) const { return (*this)(rank.value); }
   /// The same in a sentence: "rank 3", "rank 3 of job a", "spine".
   std::string titled(uint64_t rank) const;
+  /// Where there is little room: "rank 3", "a:3" in job a, "spine".
+  std::string label(uint64_t rank) const;
 
   const std::vector<std::string>& aggregators() const { return aggregators_; }
   /// Its rank.

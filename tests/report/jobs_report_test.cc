@@ -93,7 +93,7 @@ TEST_F(JobsReport, PrintedSummaryAndPageShowThem) {
   EXPECT_THAT(summary_table(record),
               HasSubstr("  left                2      20 us      30 us   1.500      40 us   2.000\n"));
   EXPECT_THAT(text("report.html"), AllOf(HasSubstr("<h2>Jobs</h2>"), HasSubstr("background:#123456"),
-                                         HasSubstr("1 us after left"), HasSubstr("rank 0 of job right, far")));
+                                         HasSubstr("1 us after left"), HasSubstr("right, far:0 emulated")));
   EXPECT_THAT(text("timeline.json"), HasSubstr("rank 0 of job right, far emulated"));
 }
 
@@ -103,6 +103,7 @@ TEST_F(JobsReport, RanksAreCountedWithinTheirJobs) {
   EXPECT_EQ(names(1), "left:1");
   EXPECT_EQ(names(2), "right, far:0");
   EXPECT_EQ(names.titled(2), "rank 0 of job right, far");
+  EXPECT_EQ(names.label(2), "right, far:0");
   EXPECT_EQ(job_of_rank(record, RankId(1)), JobId(0));
   EXPECT_EQ(job_of_rank(record, RankId(2)), JobId(1));
 }
