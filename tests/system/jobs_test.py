@@ -41,7 +41,7 @@ class Jobs(RankwireTest):
             self.assertEqual(int(row["job"]), int(row["rank"]) // 4)
         page = (run.folder / "report.html").read_text(encoding="utf-8")
         self.assertIn("<h2>Jobs</h2>", page)
-        self.assertIn("rank 3 of job experts", page)
+        self.assertIn("experts:3 twin", page)
         timeline = json.loads((run.folder / "timeline.json").read_text(encoding="utf-8"))
         names = {event["args"]["name"] for event in timeline["traceEvents"] if event["name"] == "process_name"}
         self.assertIn("rank 0 of job later twin", names)
