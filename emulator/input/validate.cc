@@ -12,6 +12,7 @@
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
 #include "emulator/input/validate_jobs.h"
+#include "emulator/input/validate_workers.h"
 
 namespace rankwire {
 namespace {
@@ -410,27 +411,6 @@ void check_verbs(const Source& source) {
   }
 }
 
-void check_workers(const Source& source) {
-  const WorkersConfig& workers = source.config.workers;
-  const std::set<uint32_t> cores(workers.cores.begin(), workers.cores.end());
-  if (cores.size() != workers.cores.size()) source.fail("workers.cores", "names a CPU twice");
-  const bool counted = source.has("workers", "count") && workers.count;
-  if (counted && !cores.empty() && cores.size() != *workers.count)
-    source.fail("workers.cores", "names {} CPUs for {} workers; each has one", cores.size(), *workers.count);
-  const size_t count = !cores.empty() ? cores.size() : workers.count.value_or(1);
-  const char* const key = counted || cores.empty() ? "workers.count" : "workers.cores";
-  if (count > source.config.ports.size())
-    source.fail(key, "{} workers, but {} ports: each worker has one at least", count, source.config.ports.size());
-  if (count == 1 && cores.empty()) return;
-  if (source.config.run.cpu) source.fail("run.cpu", "contradicts 'workers', of which 'cores' names the CPUs");
-  if (count > 1 && source.config.transport.verb == VerbName::kRead && source.config.run.continue_on_failure)
-    source.fail("run.on_failure",
-                "'continue' with 'verb: read' needs one worker: the source of a message would wait for a READ that has "
-                "failed at another");
-  if (count > 1 && !source.config.impairments.empty())
-    source.fail(key, "impairments are counted over all ports, which one worker must have: leave it at 1");
-}
-
 void check_simulation(const Source& source) {
   const SimulationConfig& simulation = source.config.simulation;
   if (simulation.fidelity.empty()) source.fail("simulation.fidelity", "names no model");
@@ -475,7 +455,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_verbs(source);
   validate_congestion(config, root);
   validate_impairments(config, root);
-  check_workers(source);
+  validate_workers(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");
 }
 

@@ -1,0 +1,30 @@
+#include "emulator/input/validate_workers.h"
+
+#include <cstdint>
+#include <set>
+
+namespace rankwire {
+
+void validate_workers(const RunConfig& config, const Tree& root) {
+  const WorkersConfig& workers = config.workers;
+  const std::set<uint32_t> cores(workers.cores.begin(), workers.cores.end());
+  if (cores.size() != workers.cores.size()) fail_key(root, "workers.cores", "names a CPU twice");
+  const Tree* const section = root.find("workers");
+  const bool counted = section != nullptr && section->find("count") != nullptr && workers.count;
+  if (counted && !cores.empty() && cores.size() != *workers.count)
+    fail_key(root, "workers.cores", "names {} CPUs for {} workers; each has one", cores.size(), *workers.count);
+  const size_t count = !cores.empty() ? cores.size() : workers.count.value_or(1);
+  const char* const key = counted || cores.empty() ? "workers.count" : "workers.cores";
+  if (count > config.ports.size())
+    fail_key(root, key, "{} workers, but {} ports: each worker has one at least", count, config.ports.size());
+  if (count == 1 && cores.empty()) return;
+  if (config.run.cpu) fail_key(root, "run.cpu", "contradicts 'workers', of which 'cores' names the CPUs");
+  if (count > 1 && config.transport.verb == VerbName::kRead && config.run.continue_on_failure)
+    fail_key(root, "run.on_failure",
+             "'continue' with 'verb: read' needs one worker: the source of a message would wait for a READ that has "
+             "failed at another");
+  if (count > 1 && !config.impairments.empty())
+    fail_key(root, key, "impairments are counted over all ports, which one worker must have: leave it at 1");
+}
+
+}  // namespace rankwire
