@@ -3,27 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "dataplane/verbs/transport.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
+#include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
-#include "emulator/assembly/verbs_options.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/workers.h"
-#include "emulator/engine/split_transport.h"
-#include "emulator/engine/transport_group.h"
-#include "emulator/engine/worker_exchange.h"
-#include "emulator/engine/worker_transport.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/symmetry/quotient.h"
 #include "emulator/workload/node_stream.h"
@@ -47,86 +41,6 @@ void require_ports(const RunConfig& config, const char* what) {
   if (config.ports.empty())
     fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
 }
-
-/// What a turn of the loop takes in which messages are answered, about.
-constexpr Duration kBusyTurn = microseconds(2);
-
-std::unique_ptr<Transport> with_local(const Setup& setup, std::unique_ptr<Transport> wire,
-                                      const std::function<bool(ConnectionId)>& wanted = nullptr) {
-  return std::make_unique<SplitTransport>(std::move(wire), std::make_unique<NetworkModel>(interconnect(setup, wanted)));
-}
-
-/// Options of RoCEv2 in real time.
-RoceOptions real_time_options(const Setup& setup) {
-  RoceOptions options = roce_options(setup);
-  options.standstill = Duration(first_timeout(reliable_options(options.profile, options.mtu)).ps / 2);
-  options.lead = kBusyTurn;
-  return options;
-}
-
-/// What a worker's wire is made of. All outlive the transport.
-struct WireParts {
-  const Setup& setup;
-  Testbed& testbed;
-  const WorkerShares& shares;
-  Impairments* impairments;  ///< null with RDMA devices or several workers
-  const std::atomic<bool>& interrupted;
-  std::vector<std::unique_ptr<VerbsApi>> verbs;  ///< one for each transport of RDMA devices
-
-  std::unique_ptr<Transport> devices(std::vector<VerbsPort> ports) {
-    VerbsOptions options = verbs_options(setup);
-    options.interrupted = &interrupted;
-    return std::make_unique<VerbsTransport>(options, *verbs.emplace_back(make_verbs_api()), std::move(ports));
-  }
-};
-
-/// RoCEv2 on the ports of a worker.
-TransportGroup::Part wire_transport(WireParts& parts, uint32_t worker) {
-  const RoceOptions options = real_time_options(parts.setup);
-  if (parts.impairments != nullptr)
-    return {make_roce_transport(options, parts.testbed, parts.impairments), ConnectTime::kShort};
-  const auto is_others = [&](const auto& port) { return parts.shares.of_port(port.id) != worker; };
-  std::vector<VerbsPort> rdma(parts.testbed.verbs_ports().begin(), parts.testbed.verbs_ports().end());
-  std::erase_if(rdma, is_others);
-  std::vector<PortBinding> frames = parts.testbed.ports();
-  std::erase_if(frames, is_others);
-  if (frames.empty()) return {parts.devices(std::move(rdma)), ConnectTime::kLong};
-  std::vector<std::vector<PortId>> ports(2);
-  for (const PortBinding& binding : frames) ports[0].push_back(binding.id);
-  for (const VerbsPort& port : rdma) ports[1].push_back(port.id);
-  auto roce = std::make_unique<RoceTransport>(options, std::move(frames), parts.testbed.arrivals(worker));
-  if (rdma.empty()) return {std::move(roce), ConnectTime::kShort};
-  std::vector<TransportGroup::Part> both(2);
-  both[0].transport = std::move(roce);
-  both[1] = {parts.devices(std::move(rdma)), ConnectTime::kLong};
-  return {std::make_unique<TransportGroup>(std::move(both), route_by_ports(std::move(ports))), ConnectTime::kShort};
-}
-
-/// The transports of several workers, and what they meet by. `parts` outlive them.
-class WorkerTransports {
- public:
-  explicit WorkerTransports(WireParts& parts) : exchange_(parts.shares.workers()) {
-    const WorkerShares& shares = parts.shares;
-    std::vector<TransportGroup::Part> group;
-    for (uint32_t worker = 0; worker < shares.workers(); ++worker) {
-      TransportGroup::Part wire = wire_transport(parts, worker);
-      const auto is_own = [&](ConnectionId connection) { return shares.route(connection).sender == worker; };
-      auto own = std::make_unique<WorkerTransport>(with_local(parts.setup, std::move(wire.transport), is_own), worker,
-                                                   shares.routes(), exchange_);
-      each_.push_back(own.get());
-      group.push_back({std::move(own), wire.connect});
-    }
-    all_.emplace(std::move(group), shares.routing());
-  }
-
-  Transport& all() { return *all_; }
-  std::span<Transport* const> each() const { return each_; }
-
- private:
-  WorkerExchange exchange_;
-  std::vector<Transport*> each_;
-  std::optional<TransportGroup> all_;
-};
 
 }  // namespace
 
@@ -273,21 +187,13 @@ CompletedRun PreparedRun::emulate(const RunControl& control) {
   for (size_t i = warnings; i < setup_.warnings.size(); ++i) control.warned(setup_.warnings[i]);
   if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
-  WireParts parts{setup_, *testbed, shares, impairments.get(), control.interrupted, {}};
-  std::unique_ptr<Transport> alone;
-  std::optional<WorkerTransports> several;
-  Workers workers{.shares = shares, .transports = {}, .cpus = threads_.cpus};
-  if (shares.workers() == 1) {
-    alone = with_local(setup_, wire_transport(parts, 0).transport);
-  } else {
-    several.emplace(parts);
-    workers.transports = several->each();
-  }
+  RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
+  const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
   RunResult result = execute(setup_,
                              {.fidelity = Fidelity::kEmulated,
                               .clock_name = "real",
                               .clock = clock,
-                              .transport = several ? several->all() : *alone,
+                              .transport = transports.all(),
                               .testbed = testbed.get(),
                               .impairments = impairments.get(),
                               .workers = &workers},
@@ -303,7 +209,7 @@ CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const
   testbed->capture_to(folder() / capture);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   const std::unique_ptr<Transport> transport =
-      with_local(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
+      with_interconnect(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
   RunResult result = execute(setup_,
                              {.fidelity = Fidelity::kTwin,
                               .clock_name = "virtual",

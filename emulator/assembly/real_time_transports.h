@@ -1,0 +1,55 @@
+// What carries the messages of a run: the transports of its workers' ports, and the modelled interconnect beside them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/transport.h"
+#include "dataplane/impairments/impairments.h"
+#include "dataplane/verbs/api.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/assembly/testbed.h"
+#include "emulator/assembly/workers.h"
+#include "emulator/engine/transport_group.h"
+#include "emulator/engine/worker_exchange.h"
+
+namespace rankwire {
+
+/// `wire`, with the interconnect for local connections, or for those of them that are `wanted`.
+std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr<Transport> wire,
+                                             const std::function<bool(ConnectionId)>& wanted = nullptr);
+
+/// RoCEv2 in real time on the ports of a testbed, or RDMA NICs. Whoever sets up and reads what was counted has all as
+/// one transport; while the run goes on each worker has its own.
+class RealTimeTransports {
+ public:
+  /// All are borrowed. `impairments` are null with RDMA devices or several workers; `interrupted` ends the connecting
+  /// of RDMA devices.
+  RealTimeTransports(const Setup& setup, Testbed& testbed, const WorkerShares& shares, Impairments* impairments,
+                     const std::atomic<bool>& interrupted);
+
+  Transport& all() { return *all_; }
+  /// By worker; none where there is one, which has all.
+  std::span<Transport* const> each() const { return each_; }
+
+ private:
+  TransportGroup::Part wire_of(uint32_t worker);
+  std::unique_ptr<Transport> devices(std::vector<VerbsPort> ports);
+
+  const Setup& setup_;
+  Testbed& testbed_;
+  const WorkerShares& shares_;
+  Impairments* const impairments_;
+  const std::atomic<bool>& interrupted_;
+  std::vector<std::unique_ptr<VerbsApi>> verbs_;  ///< one for each transport of RDMA devices
+  std::optional<WorkerExchange> exchange_;        ///< of several workers
+  std::vector<Transport*> each_;
+  std::unique_ptr<Transport> all_;
+};
+
+}  // namespace rankwire
