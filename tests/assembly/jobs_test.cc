@@ -182,7 +182,8 @@ TEST_F(JobsRun, AJobMayHaveItsOwnCollectives) {
 // in 1.
 TEST_F(JobsRun, TrafficIsThatOfAllJobs) {
   run("jobs:\n  - {name: a, workload: {traces: TRACES, iterations: 3}}\n  - {name: b, workload: {traces: TRACES}}\n");
-  const RunEnd& end = record().reference()->end;
+  const RunReader reader = record();
+  const RunEnd& end = reader.reference()->end;
   EXPECT_EQ(end.messages, 4u * 4);
   EXPECT_EQ(end.bytes, Bytes(4 * 4 * (int64_t{2} << 20)));
   EXPECT_EQ(end.counters.messages_delivered, 16u);
