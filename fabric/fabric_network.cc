@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "fabric/ecmp_hash.h"
@@ -97,12 +99,14 @@ class Paths {
 /// Follows the schedule of the cables.
 class Rerouting {
  public:
-  Rerouting(const Topology& topology, const FabricNetworkOptions& options)
+  /// `network` has the links of the whole cables, and gets those of the others.
+  Rerouting(const Topology& topology, const FabricNetworkOptions& options, Network& network)
       : options_(options),
+        network_(network),
         cables_(topology.cables.size()),
         hosts_(topology.hosts.size()),
-        up_(cables_ + hosts_, 1),
-        routed_(up_) {}
+        now_(cables_ + hosts_),
+        routed_(cables_ + hosts_, 1) {}
 
   /// Calls `changed(at)` whenever cables, or the routes, have changed; `paths` is as of then.
   template <class Changed>
@@ -111,23 +115,45 @@ class Rerouting {
     for (const CableEvent& event : options_.schedule) times.insert({event.at, event.at + options_.convergence});
     auto event = options_.schedule.begin();
     for (const Time at : times) {
-      for (; event != options_.schedule.end() && event->at == at; ++event)
-        up_[event->cable] = event->state == CableState::kUp ? 1 : 0;
+      for (; event != options_.schedule.end() && event->at == at; ++event) now_[event->cable] = event->condition;
       const bool follows = std::ranges::any_of(
           options_.schedule, [&](const CableEvent& earlier) { return earlier.at + options_.convergence == at; });
-      if (follows && routed_ != up_) {
-        routed_ = up_;
-        paths.use_cables(std::span(routed_).first(cables_));
-      }
+      if (follows && follow_cables()) paths.use_cables(std::span(routed_).first(cables_));
       changed(at);
     }
   }
-  /// Whether no cable among them is down.
-  bool passes(const std::vector<LinkUse>& links) const {
-    return std::ranges::all_of(links, [&](const LinkUse& use) { return up_[cable_of(use.link)] != 0; });
+  /// The links as the cables are now; none when one of them is down.
+  std::vector<LinkUse> as_they_are(std::vector<LinkUse> links) {
+    for (LinkUse& use : links) {
+      const CableCondition& condition = now_[cable_of(use.link)];
+      if (!condition.up) return {};
+      use.link = link_in(use.link, condition);
+    }
+    return links;
   }
 
  private:
+  /// Whether others are in use than before.
+  bool follow_cables() {
+    const std::vector<uint8_t> before = routed_;
+    for (size_t i = 0; i < now_.size(); ++i) routed_[i] = now_[i].up ? 1 : 0;
+    return routed_ != before;
+  }
+
+  LinkId link_in(LinkId whole, const CableCondition& condition) {
+    Link link = network_.links[whole.value];
+    if (condition.rate) link.bandwidth = std::min(link.bandwidth, *condition.rate);
+    link.latency = link.latency + condition.latency;
+    if (link.bandwidth == network_.links[whole.value].bandwidth && condition.latency == Duration()) return whole;
+    const auto [known, added] = degraded_.try_emplace({whole.value, link.bandwidth.bits_per_second, link.latency.ps},
+                                                      static_cast<uint32_t>(network_.links.size()));
+    if (added) {
+      link.name += " (degraded)";
+      network_.links.push_back(std::move(link));
+    }
+    return LinkId(known->second);
+  }
+
   // Both directions of the cables, then down to each host, and up from each.
   size_t cable_of(LinkId link) const {
     const size_t between = 2 * cables_;
@@ -135,8 +161,11 @@ class Rerouting {
   }
 
   const FabricNetworkOptions& options_;
-  const size_t cables_, hosts_;       // between switches, and those to hosts
-  std::vector<uint8_t> up_, routed_;  // by CableEvent::cable
+  Network& network_;
+  const size_t cables_, hosts_;      // between switches, and those to hosts
+  std::vector<CableCondition> now_;  // by CableEvent::cable
+  std::vector<uint8_t> routed_;      // the same: those in use when routes were computed
+  std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> degraded_;  // by link, bit/s and ps: the one instead
 };
 
 /// What the schedule of the cables does to the connections. `links_of`: by the paths as they are.
@@ -146,12 +175,11 @@ void add_reroutes(const Topology& topology, const FabricNetworkOptions& options,
   if (options.schedule.empty()) return;
   std::vector<std::vector<LinkUse>> now;  // by connection
   for (const Route& route : network.routes) now.push_back(route.links);
-  Rerouting rerouting(topology, options);
+  Rerouting rerouting(topology, options, network);
   rerouting.run(paths, [&](Time at) {
     for (const Connection& c : plan.connections) {
       if (c.path == Path::kLocal) continue;
-      std::vector<LinkUse> links = links_of(c);
-      if (!rerouting.passes(links)) links.clear();
+      std::vector<LinkUse> links = rerouting.as_they_are(links_of(c));
       if (links == now[c.id.value]) continue;
       now[c.id.value] = links;
       network.reroutes.push_back({at, c.id.value, std::move(links)});

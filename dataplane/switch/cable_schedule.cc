@@ -16,16 +16,15 @@ void CableSchedule::find_next() noexcept {
 }
 
 bool CableSchedule::cuts_host() const noexcept {
-  return std::any_of(schedule_.begin() + changes_, schedule_.end(), [this](const CableEvent& event) {
-    return event.cable >= cables_ && event.state == CableState::kDown;
-  });
+  return std::any_of(schedule_.begin() + changes_, schedule_.end(),
+                     [this](const CableEvent& event) { return event.cable >= cables_ && !event.condition.up; });
 }
 
 std::optional<CableEvent> CableSchedule::take() noexcept {
   std::optional<CableEvent> change;
   if (changes_ < schedule_.size() && schedule_[changes_].at == next_) {
     change = schedule_[changes_++];
-    in_use_[change->cable] = change->state == CableState::kUp ? 1 : 0;
+    in_use_[change->cable] = change->condition.up ? 1 : 0;
   } else {
     ++reroutes_;
   }

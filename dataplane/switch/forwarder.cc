@@ -27,7 +27,7 @@ void FabricForwarder::arrive(uint32_t number, uint32_t handle, Time now) noexcep
     ++in.frames;
     in.bytes += packet.length;
   }
-  if (device.loses && device.random.chance(device.options.loss_ppm)) {
+  if ((device.loses && device.random.chance(device.options.loss_ppm)) || (port.loses && tables_.is_lost(number))) {
     return tables_.drop(handle, FabricDrop::kRandomLoss, number);
   }
   packet.ingress = number;

@@ -167,10 +167,14 @@ void FabricOutputs::handle(const FabricEvent& event) noexcept {
   }
 }
 
-void FabricOutputs::change(uint32_t number, bool up, Time now) noexcept {
+void FabricOutputs::change(uint32_t number, const CableCondition& condition, Time now) noexcept {
   FabricPort& port = tables_.ports[number];
-  const bool goes_down = port.up && !up;
-  port.up = up;
+  const Duration before = tables_.line_of(port).latency;
+  tables_.put_in(number, condition);
+  const Duration shorter = before - tables_.line_of(port).latency;
+  if (shorter > Duration()) port.free_at = std::max(port.free_at, now) + shorter;
+  const bool goes_down = port.up && !condition.up;
+  port.up = condition.up;
   if (!goes_down) return;
   port.was_down = true;
   tables_.details[number].down_at = now;

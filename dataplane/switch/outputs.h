@@ -13,6 +13,7 @@
 #include "dataplane/switch/storms.h"
 #include "dataplane/switch/tables.h"
 #include "dataplane/wire/pause.h"
+#include "fabric/cable_event.h"
 
 namespace rankwire {
 
@@ -44,8 +45,9 @@ class FabricOutputs {
   void obey(uint32_t port, const PauseFrame& pause, Time now) noexcept;
   /// An event of the switches' agenda is due; not kArrive.
   void handle(const FabricEvent& event) noexcept;
-  /// The cable of the port is in use from now on, or not: then what waits for it is lost.
-  void change(uint32_t port, bool up, Time now) noexcept;
+  /// The cable of the port is in this condition from now on; when it goes down what waits for it is lost. One that
+  /// becomes shorter carries nothing for as long as it does, so that no frame overtakes another.
+  void change(uint32_t port, const CableCondition& condition, Time now) noexcept;
 
   /// Of the last frame that came to an output queue.
   uint32_t recent_priority() const noexcept { return recent_priority_; }

@@ -18,7 +18,7 @@ namespace rankwire {
 
 /// Why a frame ended in the fabric. Whose port counts it: (i) that by which it came, (o) that for which it was meant.
 enum class FabricDrop : uint8_t {
-  kRandomLoss,  ///< (i)
+  kRandomLoss,  ///< (i) of a switch or a cable; (o) on the cable to a host
   kFiltered,    ///< (i) destination behind the same port, reserved group address, runt
   kNoRoute,     ///< (i) no path of cables in use
   kHeadroom,    ///< (i) of a lossless priority, beyond the group's limit and headroom
@@ -112,6 +112,7 @@ struct alignas(32) FabricPort {
   bool was_down : 1 = false;                          ///< FabricPortDetails::down_at tells when last
   bool wake_due : 1 = false, expiry_due : 1 = false;  ///< an event of this kind is waiting
   bool pauses_differ : 1 = false;                     ///< not all that are paused go on at `paused_until`
+  bool loses : 1 = false;                             ///< the cable does, FabricPortDetails::loss_ppm
   PrioritySet paused = 0;                             ///< until `paused_until`, unless `pauses_differ`
 };
 static_assert(sizeof(FabricPort) == 32);
@@ -145,6 +146,7 @@ struct FabricPortDetails {
   FabricPortCounters counters;  ///< but for what FabricIngress, FabricEgress and FabricHost count
   PortScheduler scheduler;
   Time down_at = Time::long_ago();  ///< when its cable went down last
+  uint32_t loss_ppm = 0;            ///< of its cable, in either direction
 };
 
 /// The latest choice of a flow.

@@ -39,12 +39,9 @@ Duration shortest_frame(const Topology& topology) {
   return shortest;
 }
 
-/// Of a line that is like it and known, or it becomes known.
-uint32_t number_of_line(std::vector<FabricLine>& lines, const FabricLine& line) {
+uint32_t number_of(const std::vector<FabricLine>& lines, const FabricLine& line) noexcept {
   const auto known = std::ranges::find_if(lines, [&](const FabricLine& other) { return line.is_like(other); });
-  const auto number = static_cast<uint32_t>(known - lines.begin());
-  if (known == lines.end()) lines.push_back(line);
-  return number;
+  return static_cast<uint32_t>(known - lines.begin());
 }
 
 }  // namespace
@@ -71,19 +68,48 @@ FabricTables::FabricTables(const Topology& fabric, std::span<FramePort* const> h
   }
   ports.reserve(port_count);
   for (uint32_t p = 0; p < port_count; ++p) {
-    const Line& cable = topology.line_of(p);
     const uint32_t device = topology.switch_of(p).value;
-    FabricLine line{LineTimes(cable.rate), cable.latency, Duration(), false};
-    if (is_host_port(p)) {
-      hosts.push_back({.port = host_ports[hosts.size()], .line = {}});
-    } else {
-      const FabricSwitchOptions& next = switches[topology.switch_of(p ^ 1).value].options;
-      line.next_latency = next.latency;
-      line.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
-    }
-    ports.emplace_back(device, number_of_line(lines, line), is_host_port(p));
+    if (is_host_port(p)) hosts.push_back({.port = host_ports[hosts.size()], .line = {}});
+    ports.emplace_back(device, know(line_in(p, kWholeCable)), is_host_port(p));
     switches[device].ports.push_back(p);
   }
+  const auto cables = static_cast<uint32_t>(topology.cables.size());
+  for (const CableEvent& event : options.schedule) {
+    if (event.cable >= cables) {
+      know(line_in(first_host_port + event.cable - cables, event.condition));
+    } else {
+      for (const uint32_t p : {2 * event.cable, 2 * event.cable + 1}) know(line_in(p, event.condition));
+    }
+  }
+}
+
+FabricLine FabricTables::line_in(uint32_t port, const CableCondition& condition) const noexcept {
+  const Line& cable = topology.line_of(port);
+  const Bandwidth rate = condition.rate ? std::min(*condition.rate, cable.rate) : cable.rate;
+  FabricLine line{LineTimes(rate), cable.latency + condition.latency, Duration(), false};
+  if (is_host_port(port)) return line;
+  const FabricSwitchOptions& next = switches[topology.switch_of(port ^ 1).value].options;
+  line.next_latency = next.latency;
+  line.next_cuts_through = next.forwarding == Forwarding::kCutThrough;
+  return line;
+}
+
+/// The number of a line that is like it, which there is from now on.
+uint32_t FabricTables::know(const FabricLine& line) {
+  const uint32_t number = number_of(lines, line);
+  if (number == lines.size()) lines.push_back(line);
+  return number;
+}
+
+void FabricTables::put_in(uint32_t number, const CableCondition& condition) noexcept {
+  FabricPort& port = ports[number];
+  port.line = number_of(lines, line_in(number, condition));
+  port.loses = condition.loss_ppm > 0;
+  details[number].loss_ppm = condition.loss_ppm;
+}
+
+bool FabricTables::is_lost(uint32_t port) noexcept {
+  return switch_of(port).random.chance(details[port].loss_ppm);
 }
 
 void FabricTables::release(uint32_t handle) noexcept {

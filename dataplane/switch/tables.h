@@ -10,6 +10,7 @@
 #include "dataplane/switch/options.h"
 #include "dataplane/switch/packets.h"
 #include "dataplane/switch/state.h"
+#include "fabric/cable_event.h"
 #include "fabric/topology.h"
 
 namespace rankwire {
@@ -59,6 +60,12 @@ struct FabricTables {
             .bit = priority_bit(priority)};
   }
 
+  /// The port's cable is in this condition, which the schedule of FabricOptions has, from now on; whether it is in use
+  /// is for FabricOutputs to say.
+  void put_in(uint32_t port, const CableCondition& condition) noexcept;
+  /// Whether the cable of the port loses the next frame on it, which is drawn by lot.
+  bool is_lost(uint32_t port) noexcept;
+
   /// The frame, which is in no list and charged to no buffer, leaves the fabric and is given back to its pool.
   void release(uint32_t handle) noexcept;
   /// The same; `port` counts it.
@@ -74,13 +81,17 @@ struct FabricTables {
   const Duration reach, reach_of_hosts;    ///< until a sender is noticed by the next switch, and by a host, at least
   const Duration shortest_frame_of_hosts;  ///< its time on a host's line
   std::vector<FabricSwitch> switches;
-  std::vector<FabricLine> lines;  ///< different ones
+  std::vector<FabricLine> lines;  ///< different ones, of all conditions that cables will be in
   std::vector<FabricPort> ports;
   std::vector<FabricIngress> ingresses;  ///< by priority and port
   std::vector<FabricEgress> egresses;    ///< the same
   std::vector<FabricHost> hosts;
   std::vector<FabricPortDetails> details;  ///< by port
   PacketStore packets;
+
+ private:
+  FabricLine line_in(uint32_t port, const CableCondition& condition) const noexcept;
+  uint32_t know(const FabricLine& line);
 };
 
 }  // namespace rankwire

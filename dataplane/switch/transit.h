@@ -30,7 +30,12 @@ namespace rankwire {
   // Before the frame changes hands: it is this switch's priority group.
   if (charged) release_buffer(frame, now);
   frame.packet.arrival = whole;
-  if (frame.output.is_host) return hosts_.put_on_line(frame.number, frame.handle, whole);
+  if (frame.output.is_host) {
+    // Nothing but the host sees what comes to it; what comes to a switch is lost there.
+    if (frame.output.loses && tables_.is_lost(frame.number)) [[unlikely]]
+      return lose(frame.handle, FabricDrop::kRandomLoss, frame.number);
+    return hosts_.put_on_line(frame.number, frame.handle, whole);
+  }
   ++frame.queue.frames;
   frame.queue.bytes += bytes;
   const bool decides_early = line.next_cuts_through && bytes > FabricSwitch::kHeaderBytes;

@@ -126,15 +126,15 @@ bool VirtualFabric::handle_window(Time limit) noexcept {
 }
 
 void VirtualFabric::change_cable(const CableEvent& change) noexcept {
-  const bool up = change.state == CableState::kUp;
   const uint32_t cables = parts_->tables.first_host_port / 2;
   if (change.cable < cables) {
-    for (const uint32_t port : {2 * change.cable, 2 * change.cable + 1}) parts_->outputs.change(port, up, change.at);
+    for (const uint32_t port : {2 * change.cable, 2 * change.cable + 1})
+      parts_->outputs.change(port, change.condition, change.at);
     return;
   }
   const uint32_t port = parts_->tables.first_host_port + (change.cable - cables);
-  parts_->outputs.change(port, up, change.at);
-  if (!up) parts_->hosts.cut(port, change.at);
+  parts_->outputs.change(port, change.condition, change.at);
+  if (!change.condition.up) parts_->hosts.cut(port, change.at);
   parts_->hosts.expect_cut(parts_->cables.cuts_host());
 }
 

@@ -106,22 +106,26 @@ LoadBalancingOptions balancing_options(const FabricBalancingConfig& config) {
   return options;
 }
 
-struct DownTime {
-  Time down, up;
+/// A failure of a cable begins, or ends.
+struct FailureEdge {
+  Time at;
+  uint32_t failure;  ///< number
+  bool begins;
 };
 
-/// A cable that several failures name is down while any of them lasts.
-std::vector<DownTime> joined(std::vector<DownTime> times) {
-  std::ranges::sort(times, {}, &DownTime::down);
-  std::vector<DownTime> apart;
-  for (const DownTime& time : times) {
-    if (!apart.empty() && time.down <= apart.back().up) {
-      apart.back().up = std::max(apart.back().up, time.up);
-    } else {
-      apart.push_back(time);
-    }
+/// Of a cable that all these failures are at work on.
+CableCondition condition_under(const std::vector<FabricFailureConfig>& failures,
+                               const std::map<uint32_t, uint32_t>& lasting) {
+  CableCondition condition;
+  for (const auto& [number, times] : lasting) {
+    const FabricFailureConfig& failure = failures[number];
+    if (!failure.degrades()) condition.up = false;
+    if (failure.rate) condition.rate = std::min(*failure.rate, condition.rate.value_or(*failure.rate));
+    condition.latency = std::max(condition.latency, failure.latency);
+    condition.loss_ppm = std::max(condition.loss_ppm, failure.loss_ppm);
   }
-  return apart;
+  // What carries nothing has no other properties.
+  return condition.up ? condition : kDownCable;
 }
 
 std::vector<std::string> port_names(const RunConfig& config) {
@@ -133,21 +137,31 @@ std::vector<std::string> port_names(const RunConfig& config) {
 }  // namespace
 
 std::vector<CableEvent> cable_schedule(const RunConfig& config, const Topology& topology) {
-  std::map<uint32_t, std::vector<DownTime>> by_cable;
-  for (const FabricFailureConfig& failure : config.fabric->failures) {
+  const std::vector<FabricFailureConfig>& failures = config.fabric->failures;
+  std::map<uint32_t, std::vector<FailureEdge>> by_cable;
+  for (uint32_t number = 0; number < failures.size(); ++number) {
+    const FabricFailureConfig& failure = failures[number];
     for (const uint32_t cable : failing_cables(config, topology, failure)) {
       for (uint32_t i = 0; i < failure.times; ++i) {
         const Duration later = failure.period.value_or(Duration()) * i;
-        by_cable[cable].push_back(
-            {Time() + failure.down + later, failure.up ? Time() + *failure.up + later : Time::never()});
+        by_cable[cable].push_back({Time() + failure.down + later, number, true});
+        if (failure.up) by_cable[cable].push_back({Time() + *failure.up + later, number, false});
       }
     }
   }
   std::vector<CableEvent> events;
-  for (auto& [cable, times] : by_cable) {
-    for (const DownTime& time : joined(std::move(times))) {
-      events.push_back({time.down, cable, CableState::kDown});
-      if (time.up != Time::never()) events.push_back({time.up, cable, CableState::kUp});
+  for (auto& [cable, edges] : by_cable) {
+    std::ranges::stable_sort(edges, {}, &FailureEdge::at);
+    std::map<uint32_t, uint32_t> lasting;  // failures, with how often each is at work
+    CableCondition before;
+    for (size_t i = 0; i < edges.size(); ++i) {
+      uint32_t& times = lasting[edges[i].failure];
+      times += edges[i].begins ? 1 : -1u;
+      if (times == 0) lasting.erase(edges[i].failure);
+      if (i + 1 < edges.size() && edges[i + 1].at == edges[i].at) continue;
+      const CableCondition condition = condition_under(failures, lasting);
+      if (condition != before) events.push_back({edges[i].at, cable, condition});
+      before = condition;
     }
   }
   std::ranges::stable_sort(events, {}, &CableEvent::at);

@@ -93,6 +93,12 @@ struct FabricFailureConfig {
   std::optional<Duration> up;      ///< absent: never
   std::optional<Duration> period;  ///< from one time that it goes down to the next; absent: it does so once
   uint32_t times = 1;              ///< that it goes down, with `period`
+  // What the cables are like from `down` to `up`, if they are not down.
+  std::optional<Bandwidth> rate;  ///< of cables between switches, where their own is not lower
+  Duration latency;               ///< added to their own
+  uint32_t loss_ppm = 0;          ///< frames lost at random
+
+  bool degrades() const { return rate || latency > Duration() || loss_ppm > 0; }
 };
 
 struct FabricConfig {

@@ -160,6 +160,9 @@ void describe_fabric(Visitor& visit, FabricConfig& fabric) {
     keys.field("up", failure.up, Or{"never", Interval{Duration(), seconds(1'000'000)}});
     keys.field("period", failure.period, Or{"none", Interval{nanoseconds(1), seconds(1'000'000)}});
     keys.field("times", failure.times, Integer<uint32_t>{1, 100'000});
+    keys.field("rate", failure.rate, Or{"own", Rate{}});
+    keys.field("latency", failure.latency, Interval{Duration(), seconds(1)});
+    keys.field("loss", failure.loss_ppm, Share{});
   });
   visit.field("convergence", fabric.convergence, Interval{Duration(), seconds(1'000)});
 }

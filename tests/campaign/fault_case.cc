@@ -79,8 +79,8 @@ void choose_fabric(FaultCase& fault, Random& random) {
   if (fault.topology.cables.empty() || !random.chance(kSeldom)) return;
   const auto cable = static_cast<uint32_t>(random.below(fault.topology.cables.size()));
   const Time down = Time() + up_to(random, microseconds(300));
-  fabric.schedule = {{down, cable, CableState::kDown},
-                     {down + microseconds(1) + up_to(random, milliseconds(2)), cable, CableState::kUp}};
+  fabric.schedule = {{down, cable, kDownCable},
+                     {down + microseconds(1) + up_to(random, milliseconds(2)), cable, kWholeCable}};
 }
 
 void choose_impairments(FaultCase& fault, Random& random) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -151,8 +152,8 @@ TEST_F(LeafSpineNetwork, FlowsLeaveACableThatFailsWhenRoutesFollow) {
   const Network whole = network({hash});
   const auto port = std::ranges::find(whole.links, "leaf0." + spine, &Link::name) - whole.links.begin();
   FabricNetworkOptions options = options_;
-  options.schedule = {{Time() + microseconds(10), static_cast<uint32_t>(port) / 2, CableState::kDown},
-                      {Time() + microseconds(50), static_cast<uint32_t>(port) / 2, CableState::kUp}};
+  options.schedule = {{Time() + microseconds(10), static_cast<uint32_t>(port) / 2, kDownCable},
+                      {Time() + microseconds(50), static_cast<uint32_t>(port) / 2, kWholeCable}};
   options.convergence = microseconds(5);
   const Network network =
       fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), FlowHashes{hash}));
@@ -168,8 +169,7 @@ TEST_F(LeafSpineNetwork, FlowsLeaveACableThatFailsWhenRoutesFollow) {
 TEST_F(LeafSpineNetwork, WhatIsBehindAHostsCableWaitsForIt) {
   FabricNetworkOptions options = options_;
   const auto cable = static_cast<uint32_t>(topology_.cables.size()) + 1;
-  options.schedule = {{Time() + microseconds(10), cable, CableState::kDown},
-                      {Time() + microseconds(50), cable, CableState::kUp}};
+  options.schedule = {{Time() + microseconds(10), cable, kDownCable}, {Time() + microseconds(50), cable, kWholeCable}};
   options.convergence = microseconds(5);
   const Network network =
       fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), FlowHashes{7}));
@@ -192,13 +192,55 @@ TEST_F(LeafSpineNetwork, WhatIsBehindAHostsCableWaitsForIt) {
   EXPECT_LT(waiting, plan_.connections.size());
 }
 
+// The cable has a tenth of its rate and 3 us more from 10 us to 50 us, all that cross it take that instead of its
+// links, the same of the two connections, and routes do not change.
+TEST_F(LeafSpineNetwork, ADegradedCableIsOtherLinksForAWhile) {
+  const uint32_t hash = 7;
+  const Network whole = network({hash});
+  const auto port = std::ranges::find(whole.links, "leaf0." + spine_of(hash), &Link::name) - whole.links.begin();
+  const auto cable = static_cast<uint32_t>(port) / 2;
+  const Link& own = whole.links[static_cast<size_t>(port)];
+  FabricNetworkOptions options = options_;
+  const Bandwidth tenth(own.bandwidth.bits_per_second / 10);
+  options.schedule = {{Time() + microseconds(10), cable, {.rate = tenth, .latency = microseconds(3)}},
+                      {Time() + microseconds(50), cable, kWholeCable}};
+  options.convergence = microseconds(5);
+  const Network network =
+      fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), FlowHashes{hash}));
+  std::set<uint32_t> slow;
+  size_t turned = 0;
+  for (const Reroute& turn : network.reroutes) {
+    const std::vector<LinkUse>& before = network.routes[turn.connection].links;
+    ASSERT_EQ(turn.links.size(), before.size());
+    if (turn.at == Time() + microseconds(50)) {
+      EXPECT_EQ(turn.links, before);
+      continue;
+    }
+    EXPECT_EQ(turn.at, Time() + microseconds(10));
+    ++turned;
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i].link.value / 2 != cable) {
+        EXPECT_EQ(turn.links[i], before[i]);
+        continue;
+      }
+      const Link& link = network.links[turn.links[i].link.value];
+      EXPECT_EQ(link.bandwidth, tenth);
+      EXPECT_EQ(link.latency, network.links[before[i].link.value].latency + microseconds(3));
+      slow.insert(turn.links[i].link.value);
+    }
+  }
+  EXPECT_EQ(turned, 2u);  // connections 1 and 2
+  EXPECT_EQ(network.links.size(), whole.links.size() + slow.size());
+  EXPECT_GE(slow.size(), 1u);
+}
+
 // Both uplinks of a leaf are down from 10 us on: nothing finds a way, also when routes follow, but within the leaf.
 TEST_F(LeafSpineNetwork, WithoutAPathNothingPasses) {
   FabricNetworkOptions options = options_;
   const Network whole = network({7});
   for (uint32_t p = 0; p < 2 * topology_.cables.size(); ++p) {
     if (whole.links[p].name.starts_with("leaf0.spine"))
-      options.schedule.push_back({Time() + microseconds(10), p / 2, CableState::kDown});
+      options.schedule.push_back({Time() + microseconds(10), p / 2, kDownCable});
   }
   ASSERT_EQ(options.schedule.size(), 2u);
   for (const FlowHashes& hashes : {FlowHashes{7}, FlowHashes{}}) {

@@ -26,8 +26,7 @@ TEST(CableSchedule, WithoutChangesNothingIsNext) {
 }
 
 TEST(CableSchedule, RoutesFollowEachChangeAfterTheConvergence) {
-  CableSchedule cables =
-      schedule_of({{at_microsecond(10), 2, CableState::kDown}, {at_microsecond(12), 0}}, microseconds(5));
+  CableSchedule cables = schedule_of({{at_microsecond(10), 2, kDownCable}, {at_microsecond(12), 0}}, microseconds(5));
   EXPECT_EQ(cables.next(), at_microsecond(10));
   EXPECT_EQ(cables.take()->cable, 2u);
   EXPECT_EQ(cables.in_use()[2], 0);
@@ -44,11 +43,11 @@ TEST(CableSchedule, RoutesFollowEachChangeAfterTheConvergence) {
 
 /// What routes follow at 15 us is with the cable that comes back at 15 us.
 TEST(CableSchedule, AChangeComesBeforeRoutesOfTheSameTime) {
-  CableSchedule cables = schedule_of(
-      {{at_microsecond(10), 1, CableState::kDown}, {at_microsecond(15), 1, CableState::kUp}}, microseconds(5));
-  EXPECT_EQ(cables.take()->state, CableState::kDown);
+  CableSchedule cables =
+      schedule_of({{at_microsecond(10), 1, kDownCable}, {at_microsecond(15), 1, kWholeCable}}, microseconds(5));
+  EXPECT_EQ(cables.take()->condition, kDownCable);
   EXPECT_EQ(cables.next(), at_microsecond(15));
-  EXPECT_EQ(cables.take()->state, CableState::kUp);
+  EXPECT_EQ(cables.take()->condition, kWholeCable);
   EXPECT_NE(cables.in_use()[1], 0);
   EXPECT_EQ(cables.next(), at_microsecond(15));
   EXPECT_FALSE(cables.take().has_value());
@@ -58,14 +57,14 @@ TEST(CableSchedule, AChangeComesBeforeRoutesOfTheSameTime) {
 
 // Cables 3 and 4 are those of two hosts, of which routes know nothing.
 TEST(CableSchedule, HostsAreCutOffUntilTheLastOfThemHasBeen) {
-  CableSchedule cables = schedule_of(
-      {{at_microsecond(10), 4, CableState::kDown}, {at_microsecond(20), 4, CableState::kUp}, {at_microsecond(30), 1}},
-      microseconds(1));
+  CableSchedule cables =
+      schedule_of({{at_microsecond(10), 4, kDownCable}, {at_microsecond(20), 4, kWholeCable}, {at_microsecond(30), 1}},
+                  microseconds(1));
   EXPECT_TRUE(cables.cuts_host());
   EXPECT_EQ(cables.in_use().size(), 3u);
   EXPECT_EQ(cables.take()->cable, 4u);
   EXPECT_FALSE(cables.cuts_host()) << "what follows is no host's, or comes back";
-  EXPECT_FALSE(schedule_of({{at_microsecond(10), 2, CableState::kDown}}, Duration()).cuts_host());
+  EXPECT_FALSE(schedule_of({{at_microsecond(10), 2, kDownCable}}, Duration()).cuts_host());
 }
 
 TEST(CableSchedule, WithoutConvergenceRoutesFollowAtOnce) {

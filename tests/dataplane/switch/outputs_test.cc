@@ -84,16 +84,41 @@ TEST_F(FabricOutputsTest, WhatFillsAGroupIsToldToTheOtherEndAndWhatEmptiesItToo)
 TEST_F(FabricOutputsTest, WhatWaitsForACableThatFailsIsLost) {
   FabricParts& parts = make(star(lines(2)));
   for (int i = 0; i < 2; ++i) parts.outputs.enqueue(1, hold(0, 0), Time());
-  parts.outputs.change(1, false, Time(10));
+  parts.outputs.change(1, kDownCable, Time(10));
   EXPECT_EQ(drops(1, FabricDrop::kCableDown), 1u);
   EXPECT_EQ(parts.tables.ports[1].waiting, 0);
   EXPECT_EQ(parts.tables.switches[0].buffer.used(), Bytes());
   parts.outputs.enqueue(1, hold(0, 0), Time(10));
   EXPECT_EQ(drops(1, FabricDrop::kCableDown), 2u);
   EXPECT_EQ(parts.tables.packets.used(), 1u);
-  parts.outputs.change(1, true, Time(kThousandByteTime));
+  parts.outputs.change(1, kWholeCable, Time(kThousandByteTime));
   parts.outputs.enqueue(1, hold(0, 0), Time(kThousandByteTime));
   EXPECT_EQ(parts.outputs.hops(), 2u);
+}
+
+/// At half of the rate a frame takes twice its time, and a microsecond more on the line. When the cable is whole again
+/// its line says nothing for that microsecond, so that the next frame does not pass the one before.
+TEST_F(FabricOutputsTest, ADegradedCableIsSlowAndNoFrameOvertakesAnotherWhenItIsWhole) {
+  const CableCondition slow{.rate = Bandwidth(5'000'000'000), .latency = microseconds(1)};
+  options_.schedule = {{Time(), 0, slow}};
+  FabricParts& parts = make(leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2)));
+  const uint32_t leaf_host = parts.tables.first_host_port;
+  ASSERT_EQ(parts.tables.ports[0].device, parts.tables.ports[leaf_host].device);
+  parts.outputs.change(0, slow, Time());
+  parts.outputs.enqueue(0, hold(leaf_host, 0), Time());
+  const FabricEvent first = next_event();
+  EXPECT_EQ(first.kind(), FabricEventKind::kArrive);
+  EXPECT_EQ(first.at, Time(2 * kThousandByteTime + 100'000 + 1'000'000) + device_.latency);
+  const Time free(2 * kThousandByteTime);
+  parts.outputs.change(0, kWholeCable, free);
+  parts.outputs.enqueue(0, hold(leaf_host, 0), free);
+  const FabricEvent wake = next_event();
+  EXPECT_EQ(wake.kind(), FabricEventKind::kWake);
+  EXPECT_EQ(wake.at, free + microseconds(1));
+  parts.outputs.handle(wake);
+  const FabricEvent second = next_event();
+  EXPECT_EQ(second.at, wake.at + Duration(kThousandByteTime + 100'000) + device_.latency);
+  EXPECT_GT(second.at, first.at);
 }
 
 }  // namespace

@@ -208,8 +208,7 @@ TEST(VirtualFabric, RoutesAroundACableThatFails) {
   const Topology topology = leaf_spine({.leaves = 2, .spines = 2, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
   options.balancing.spreading = Spreading::kPacket;
-  options.schedule = {{Time() + microseconds(100), 0, CableState::kDown},
-                      {Time() + microseconds(300), 0, CableState::kUp}};
+  options.schedule = {{Time() + microseconds(100), 0, kDownCable}, {Time() + microseconds(300), 0, kWholeCable}};
   options.convergence = microseconds(50);
   FabricBench bench(topology, {FabricSwitchOptions()}, options);
   for (int i = 0; i < 400; ++i) bench.send({.from = 0, .to = 1, .length = 100}, Time() + microseconds(i));
@@ -223,12 +222,12 @@ TEST(VirtualFabric, RoutesAroundACableThatFails) {
   EXPECT_NEAR(static_cast<double>(bench.port(0).tx_frames), 50 + 25, 2);
 }
 
-/// Two leaves and a spine, so cables 0 and 1, and then those of the hosts. That of `host` is down from 100 to 300 us.
-std::unique_ptr<FabricBench> with_host_cut_off(uint32_t host) {
+/// Two leaves and a spine, so cables 0 and 1, and then those of the hosts. That of number `cable` is like this from 100
+/// to 300 us.
+std::unique_ptr<FabricBench> with_cable(uint32_t cable, const CableCondition& condition) {
   const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
-  options.schedule = {{Time() + microseconds(100), 2 + host, CableState::kDown},
-                      {Time() + microseconds(300), 2 + host, CableState::kUp}};
+  options.schedule = {{Time() + microseconds(100), cable, condition}, {Time() + microseconds(300), cable, kWholeCable}};
   options.convergence = microseconds(50);
   auto bench = std::make_unique<FabricBench>(topology, std::vector{FabricSwitchOptions()}, options);
   for (int i = 0; i < 400; ++i) bench->send({.from = 0, .to = 1, .length = 100}, Time() + microseconds(i));
@@ -238,22 +237,35 @@ std::unique_ptr<FabricBench> with_host_cut_off(uint32_t host) {
 
 // A frame a microsecond: 200 are lost, and some may be on the way when the cable fails.
 TEST(VirtualFabric, WhatIsForAHostThatIsCutOffIsLost) {
-  const auto bench = with_host_cut_off(1);
+  const auto bench = with_cable(2 + 1, kDownCable);
   EXPECT_NEAR(static_cast<double>(bench->drops(FabricDrop::kCableDown)), 200, 5);
   EXPECT_EQ(bench->drops(), bench->drops(FabricDrop::kCableDown));
   EXPECT_EQ(bench->received(1).size(), 400 - bench->drops());
 }
 
 TEST(VirtualFabric, WhatAHostSendsThatIsCutOffIsLost) {
-  const auto bench = with_host_cut_off(0);
+  const auto bench = with_cable(2 + 0, kDownCable);
   EXPECT_NEAR(static_cast<double>(bench->drops(FabricDrop::kCableDown)), 200, 1);
   EXPECT_EQ(bench->received(1).size(), 400 - bench->drops());
+}
+
+// From and to a host, and between switches: of 200 frames all, or a half of them on the average (binomial: 100 +- 7 is
+// one standard deviation).
+TEST(VirtualFabric, ACableLosesTheShareOfItsCondition) {
+  for (uint32_t cable = 0; cable < 4; ++cable) {
+    const auto all = with_cable(cable, {.loss_ppm = 1'000'000});
+    EXPECT_NEAR(static_cast<double>(all->drops(FabricDrop::kRandomLoss)), 200, 1) << cable;
+    EXPECT_EQ(all->received(1).size(), 400 - all->drops()) << cable;
+    EXPECT_EQ(all->drops(), all->drops(FabricDrop::kRandomLoss)) << cable;
+    const auto half = with_cable(cable, {.loss_ppm = 500'000});
+    EXPECT_NEAR(static_cast<double>(half->drops(FabricDrop::kRandomLoss)), 100, 35) << cable;
+  }
 }
 
 TEST(VirtualFabric, WithoutAPathFramesAreLost) {
   const Topology topology = leaf_spine({.leaves = 2, .spines = 1, .uplink = kTenGigabit}, lines(2));
   FabricOptions options;
-  options.schedule = {{Time(), 0, CableState::kDown}};
+  options.schedule = {{Time(), 0, kDownCable}};
   FabricBench bench(topology, {FabricSwitchOptions()}, options);
   bench.send({.from = 0, .to = 1}, Time() + microseconds(1));
   bench.run();
