@@ -139,6 +139,31 @@ Framing framing_of(const TransportConfig& transport) {
   return framing;
 }
 
+namespace {
+
+bool is_tagged(const Setup& setup) {
+  return std::ranges::any_of(setup.placement.nics, [](const Nic& nic) { return nic.vlan.has_value(); });
+}
+
+/// Whether the fabric pauses the priority of data rather than lose it.
+bool data_is_lossless(const Setup& setup) {
+  const TransportConfig& transport = setup.config.transport;
+  const std::optional<ClassOptions> classes = fabric_classes(setup.config);
+  return classes &&
+         (priority_of(marking(transport, transport.data), is_tagged(setup), classes) & classes->lossless) != 0;
+}
+
+/// Of the cables between switches, also while one is degraded.
+Bandwidth slowest_ever(const RunConfig& config) {
+  Bandwidth slowest = slowest_cable(config);
+  if (!config.fabric) return slowest;
+  for (const FabricFailureConfig& failure : config.fabric->failures)
+    if (failure.rate) slowest = std::min(slowest, *failure.rate);
+  return slowest;
+}
+
+}  // namespace
+
 uint32_t default_timeout(const Setup& setup) {
   // A switch in the loop stands still only when the loop does, which it notices. One in a thread of its own may wait
   // for a core without anybody noticing, and of several workers each may.
@@ -153,9 +178,11 @@ uint32_t default_timeout(const Setup& setup) {
         line_size(std::min(window, c.bytes_per_iteration), framing);
   }
   Duration longest;
-  const Bandwidth slowest = slowest_cable(config);
+  const Bandwidth slowest = slowest_ever(config);
+  // What is paused waits at its source when the buffer is full.
+  const bool lossless = data_is_lossless(setup);
   for (size_t p = 0; p < queued.size(); ++p) {
-    const Bytes most = std::min(queued[p], config.embedded_switch.buffer);
+    const Bytes most = lossless ? queued[p] : std::min(queued[p], config.embedded_switch.buffer);
     longest = std::max(longest, serialization_time(most, std::min(config.ports[p].rate, slowest)));
   }
   uint32_t exponent = !config.ports.front().embedded()  ? kForeignDevice
@@ -183,7 +210,7 @@ std::vector<JobMarking> job_markings(Setup& setup) {
     JobMarking& own = markings.emplace_back(JobMarking{.job = JobId(j), .data = usual});
     if (job.marking.dscp) own.data.dscp = static_cast<uint8_t>(*job.marking.dscp);
     if (job.marking.priority) own.data.priority = static_cast<uint8_t>(*job.marking.priority);
-    const bool tagged = std::ranges::any_of(setup.placement.nics, [](const Nic& nic) { return nic.vlan.has_value(); });
+    const bool tagged = is_tagged(setup);
     const PrioritySet of_job = priority_of(own.data, tagged, classes), of_all = priority_of(usual, tagged, classes);
     if (of_job == of_all) continue;
     if (classes && (classes->lossless & (of_job | of_all)) != 0)

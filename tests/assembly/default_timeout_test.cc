@@ -52,5 +52,24 @@ TEST(DefaultTimeout, IsTwiceTheWaitInFrontOfASlowCable) {
   EXPECT_EQ(timeout_of(config), 14u);
 }
 
+// And while it is degraded, for however short a time.
+TEST(DefaultTimeout, IsTwiceTheWaitInFrontOfADegradedCable) {
+  RunConfig config = two_port_run("memory", kFast);
+  config.fabric = FabricConfig{};
+  config.fabric->failures = {{.a = "leaf0", .b = "spine0", .up = microseconds(1), .rate = Bandwidth(100'000'000)}};
+  EXPECT_EQ(timeout_of(config), 14u);
+}
+
+// 64 packets of 4096 bytes are four times this buffer, of which 64 KB take 5.2 ms at 100 Mb/s: twice that is within
+// 4.096 us x 2^12 = 16.8 ms. Where data is paused rather than lost all of it counts, the 21.5 ms of a slow port.
+TEST(DefaultTimeout, CountsWhatIsPausedBeyondTheBuffer) {
+  RunConfig config = two_port_run("memory", Bandwidth(100'000'000));
+  config.fabric = FabricConfig{.topology = TopologyName::kStar};
+  config.embedded_switch.buffer = Bytes(65'536);
+  EXPECT_EQ(timeout_of(config), 12u);
+  config.fabric->lossless = {3};  // of DSCP 26, by which data is marked
+  EXPECT_EQ(timeout_of(config), 14u);
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -1,5 +1,5 @@
-// The program at scale: what `check`, `simulate` and the twin take in time and in memory as ranks and ports grow,
-// beside growth in proportion. Each is a process of its own, from its traces to its report.
+// The program at scale: what `check`, `simulate`, the twin and a run over embedded ports take in time and in memory as
+// ranks and ports grow, beside growth in proportion. Each is a process of its own, from its traces to its report.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,17 +27,28 @@ struct Taken {
   double seconds = 0, cpu_seconds = 0, mebibytes = 0;  ///< the last: the most that was resident
 };
 
-/// A training step of ranks in tensor parallel 8 and pipeline parallel 4, 16 of them behind each port.
-std::string scaled_step(uint32_t ranks) {
+/// A training step of ranks in tensor parallel 8 and pipeline parallel 4.
+std::string scaled_step(uint32_t ranks, const std::string& ports) {
   return fmt::format(R"(
 name: scale
 workload:
   generate: {{layers: 8, hidden: 1024, sequence: 1024, vocabulary: 32000, micro_batches: 2, data_type: bf16,
              tensor_parallel: 8, pipeline_parallel: 4, data_parallel: {}, peak: 100Tflops}}
 mapping: {{policy: block}}
-ports: {{count: {}, device: memory, rate: 400Gbps}}
+ports: {}
 )",
-                     ranks / 32, ranks / 16);
+                     ranks / 32, ports);
+}
+
+/// 16 ranks behind each.
+std::string memory_ports(uint32_t ranks) {
+  return fmt::format("{{count: {}, device: memory, rate: 400Gbps}}", ranks / 16);
+}
+
+/// Four, whatever the number of ranks, at a rate that one core embeds, and a switch that pauses rather than lose what
+/// hundreds of connections have on the way.
+std::string embedded_ports(uint32_t) {
+  return "{count: 4, device: ring, rate: 5Gbps}\nfabric: {topology: star, lossless: [3]}";
 }
 
 Taken taken_by(const std::vector<std::string>& arguments) {
@@ -64,17 +75,17 @@ Taken taken_by(const std::vector<std::string>& arguments) {
 }
 
 /// A row for each number of ranks. What grows in proportion to them has the ratio that is named last.
-void measure_growth(const char* what, const std::vector<std::string>& arguments,
-                    std::initializer_list<uint32_t> sizes) {
+void measure_growth(const char* what, const std::vector<std::string>& arguments, std::initializer_list<uint32_t> sizes,
+                    std::string (*ports)(uint32_t ranks) = memory_ports) {
   const testing::TemporaryFolder folder;
   std::optional<Taken> before;
   uint32_t ranks_before = 0;
   for (const uint32_t ranks : sizes) {
     const std::string config = folder / "scale.yaml";
-    std::ofstream(config) << scaled_step(ranks);
+    std::ofstream(config) << scaled_step(ranks, ports(ranks));
     std::vector<std::string> words{RANKWIRE_BINARY, arguments.front(), config};
     words.insert(words.end(), arguments.begin() + 1, arguments.end());
-    if (arguments.front() == "simulate") words.insert(words.end(), {"--force", "--out", folder / "run"});
+    if (arguments.front() != "check") words.insert(words.end(), {"--force", "--out", folder / "run"});
     const Taken taken = taken_by(words);
     fmt::print("scale         {:<42} {:>6} ranks {:>8.2f} s {:>8.2f} s CPU {:>6.0f} MiB", what, ranks, taken.seconds,
                taken.cpu_seconds, taken.mebibytes);
@@ -97,6 +108,7 @@ void scale(Dpdk&) {
       {"simulate", "--set", "record.messages=none", "--set", "compute.jitter={distribution: normal, deviation: 1%}"},
       {256, 1024, 4096});
   measure_growth("simulate --twin", {"simulate", "--twin"}, {64, 256});
+  measure_growth("run, 4 embedded ports", {"run"}, {256, 1024}, embedded_ports);
 }
 
 }  // namespace rankwire::bench
