@@ -13,6 +13,7 @@
 #include "emulator/assembly/compute_model.h"
 #include "emulator/assembly/congestion_control.h"
 #include "emulator/assembly/custom_algorithm_files.h"
+#include "emulator/assembly/full_buffer.h"
 #include "emulator/assembly/generate.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/port_flow_control.h"
@@ -313,6 +314,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   warn_of_other_groups(setup);
   warn_of_local_traffic(setup);
   warn_of_late_repetition(setup);
+  if (auto finding = full_buffer_finding(setup)) setup.warnings.push_back(std::move(*finding));
   warn_of_unheeded_keys(setup);
   warn_of_unheeded_pauses(setup);
 }
