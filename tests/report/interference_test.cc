@@ -114,7 +114,7 @@ TEST(InterferenceMatrix, MissingCellsSayWhy) {
   EXPECT_EQ(twin.beside(2, 1).factor, std::nullopt);
   EXPECT_EQ(twin.beside(1, 0).factor, 2.5);
   EXPECT_FALSE(is_ok(all));
-  EXPECT_THAT(interference_text(all), HasSubstr("  a         ?  -      ?      ?           ?\n"));
+  EXPECT_THAT(interference_text(all), HasSubstr("  a         ?      -     ?  ?           ?\n"));
   EXPECT_THAT(doubtful_runs(all), ElementsAre("point-2 (a): failed: no memory",
                                               "point-7 (b, c, d): interrupted: interrupted before it ended"));
   EXPECT_THAT(interference_csv(all), HasSubstr("twin,d,\"b, c\",,10000000,,point-7,point-7: interrupted: "));
