@@ -48,6 +48,7 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
 uint64_t operations(const Setup& setup, const Workload& workload) {
   uint64_t count = 0;
   for (const RankTrace& trace : workload.ranks) {
+    if (workload.is_idle(trace.job)) continue;
     uint64_t of_rank = trace.streamed ? trace.streamed->operations : 0;
     for (const Node& node : trace.nodes) of_rank += node.kind != NodeKind::kNone;
     count += of_rank * workload.iterations_of(trace.job, setup.config.workload.iterations);

@@ -130,16 +130,23 @@ void PreparedRun::record_jobs() {
   recorder_->jobs(rows);
 }
 
-/// What a run of one job says is its time alone, too. Of a run that did not end well there is nothing to compare.
+/// What a run with one job at work says is its time alone, too. Of a run that did not end well there is nothing to
+/// compare.
 void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const RunControl& control) {
   if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return;
   const SimulationFidelity model = alone_model(setup_.config);
   const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
-  if (together.result.jobs.size() > 1 || same == runs.end()) {
-    recorder_->jobs_alone(run_jobs_alone(setup_, model, together.result.jobs, control));
-  } else if (const std::optional<Duration> completion = together.result.jobs.front().completion()) {
-    const JobAlone alone{.job = JobId(0), .model = to_string(model), .completion = *completion};
+  const std::vector<JobSpan>& jobs = together.result.jobs;
+  const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
+  if (std::ranges::count_if(jobs, at_work) != 1 || same == runs.end()) {
+    recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, control));
+    return;
+  }
+  const auto only = std::ranges::find_if(jobs, at_work);
+  if (const std::optional<Duration> completion = only->completion()) {
+    const JobAlone alone{
+        .job = JobId(static_cast<uint32_t>(only - jobs.begin())), .model = to_string(model), .completion = *completion};
     recorder_->jobs_alone({&alone, 1});
   }
 }

@@ -18,16 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What an earlier run, sweep or study left in a folder; empty: nothing.
+/// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / "run.sqlite", error)) return "a run";
   if (fs::exists(folder / "sweep.json", error)) return "a sweep";
   if (fs::exists(folder / "study.json", error)) return "a study";
+  if (fs::exists(folder / "interference.json", error)) return "an interference matrix";
   // One that was killed has neither, but its points.
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().filename().string().starts_with("point-") && fs::exists(entry.path() / "run.sqlite", error))
-      return "a sweep or study";
+      return "runs of a sweep, study or interference matrix";
   }
   return {};
 }

@@ -92,6 +92,7 @@ Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
     part.job.name = job.name;
     part.job.iterations = job.workload.iterations;
     part.job.start = job.start;
+    part.job.idle = job.idle;
     if (!job.after.empty()) part.job.after = JobId(number_of(job.after));
     for (const std::string& warning : warnings) setup.warnings.push_back(fmt::format("job {}: {}", job.name, warning));
   }

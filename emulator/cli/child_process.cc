@@ -16,21 +16,29 @@
 namespace rankwire {
 namespace {
 
-/// What a child finds as its standard output and error.
+/// What a child finds as its standard output and error, and its process group.
 class Redirection {
  public:
   explicit Redirection(const std::filesystem::path& output) {
     posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
     if (output.empty()) return;
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
   }
-  ~Redirection() { posix_spawn_file_actions_destroy(&actions_); }
+  ~Redirection() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
   Redirection(const Redirection&) = delete;
   Redirection& operator=(const Redirection&) = delete;
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
 
  private:
+  posix_spawnattr_t attributes_;
   posix_spawn_file_actions_t actions_;
 };
 
@@ -45,7 +53,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const Redirection redirection(output);
-  const int error = posix_spawnp(&pid_, arguments[0], redirection.get(), nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawnp(&pid_, arguments[0], redirection.actions(), redirection.attributes(), arguments.data(), environ);
   if (error != 0) fail_run("{} cannot be started: {}", command.front(), std::strerror(error));
 }
 

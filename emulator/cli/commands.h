@@ -61,6 +61,17 @@ struct StudyRequest {
 /// Simulates every point in a process of its own, equal ones once; 1 when one is not ok. Writes study.json, study.csv,
 /// study.html, and a run folder a point.
 int run_study(const StudyRequest& request);
+
+/// Options of `interference`.
+struct InterferenceRequest {
+  RunRequest run;  ///< out: empty for runs/NAME-interference
+  RunKind kind = RunKind::kEmulated;
+  bool pairs = true;                  ///< also each two jobs by themselves
+  std::optional<uint32_t> processes;  ///< at a time, > 0; absent: one a core; emulated runs are always alone
+};
+/// Runs all jobs, each alone and each two together, in processes of their own; 1 when a run is not ok. Writes
+/// interference.json, interference.csv, interference.html, and a run folder a run.
+int run_interference(const InterferenceRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 int draw_report(const std::filesystem::path& folder, const std::string& formats);

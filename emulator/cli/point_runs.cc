@@ -36,7 +36,8 @@ class PointRunner {
   /// Returns when all have ended. After an interrupt those that run are interrupted as well, and no more are begun.
   void run() {
     const Progress progress(
-        "simulations", runs_.size(), [this] { return ended_.load(); }, "points");
+        options_.kind == RunKind::kEmulated ? "runs" : "simulations", runs_.size(), [this] { return ended_.load(); },
+        "points");
     bool told = false;
     while (true) {
       const bool stopping = interrupt_flag();
@@ -60,8 +61,9 @@ class PointRunner {
 
   void start(size_t index) {
     SweepPoint& point = *runs_[index].point;
-    std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "simulate", runs_[index].config};
-    if (options_.twin) command.push_back("--twin");
+    std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe")};
+    command.insert(command.end(), {options_.kind == RunKind::kEmulated ? "run" : "simulate", runs_[index].config});
+    if (options_.kind == RunKind::kTwin) command.push_back("--twin");
     for (const std::string& setting : runs_[index].settings) command.insert(command.end(), {"--set", setting});
     command.insert(command.end(), {"--quiet", "--out", options_.folder / point.folder});
     std::filesystem::remove_all(options_.folder / point.folder);
@@ -91,11 +93,12 @@ class PointRunner {
 };
 
 /// Runs of points that an earlier, larger sweep or study left in the folder. What holds no run is not ours.
-void remove_surplus(const std::filesystem::path& folder, const std::vector<PointRun>& runs) {
+void remove_surplus(const PointRunOptions& options, const std::vector<PointRun>& runs) {
   std::vector<std::filesystem::path> surplus;
-  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(options.folder)) {
     const std::string name = entry.path().filename().string();
-    const bool planned = std::ranges::any_of(runs, [&](const PointRun& run) { return run.point->folder == name; });
+    const bool planned = std::ranges::any_of(runs, [&](const PointRun& run) { return run.point->folder == name; }) ||
+                         std::ranges::find(options.others, name) != options.others.end();
     if (name.starts_with("point-") && !planned && !entry.is_symlink() &&
         std::filesystem::exists(entry.path() / "run.sqlite"))
       surplus.push_back(entry.path());
@@ -106,7 +109,7 @@ void remove_surplus(const std::filesystem::path& folder, const std::vector<Point
 }  // namespace
 
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs) {
-  remove_surplus(options.folder, runs);
+  remove_surplus(options, runs);
   PointRunner(options, runs).run();
 }
 

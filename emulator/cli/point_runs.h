@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "emulator/assembly/run.h"
 #include "emulator/report/sweep.h"
 
 namespace rankwire {
 
-/// `rankwire simulate CONFIG --set ...`, whose run folder `point->folder` is.
+/// `rankwire simulate CONFIG --set ...` or `rankwire run CONFIG --set ...`, whose run folder `point->folder` is.
 struct PointRun {
   std::string config;
   std::vector<std::string> settings;  ///< as `--set` takes them
@@ -19,13 +20,14 @@ struct PointRun {
 
 struct PointRunOptions {
   std::filesystem::path folder;  ///< exists; that of a point is in it, and while it runs POINT.log
-  bool twin = false;
-  uint32_t jobs = 1;  ///< processes at a time, > 0
+  RunKind kind = RunKind::kModels;
+  uint32_t jobs = 1;                ///< processes at a time, > 0
+  std::vector<std::string> others;  ///< folders of points that another call runs, and whose runs stay
 };
 
-/// Removes the runs that the folder holds of points that are not among these. Returns when all have ended, with
-/// progress at a terminal. After an interrupt those that run are interrupted as well, no more are begun, and points
-/// without a record stay as they were. Throws Error(kRun) when none can be started.
+/// Removes the runs that the folder holds of points that are neither among these nor others. Returns when all have
+/// ended, with progress at a terminal. After an interrupt those that run are interrupted as well, no more are begun,
+/// and points without a record stay as they were. Throws Error(kRun) when none can be started.
 void run_points(const PointRunOptions& options, const std::vector<PointRun>& runs);
 
 }  // namespace rankwire

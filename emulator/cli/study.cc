@@ -67,7 +67,7 @@ class StudyRunner {
   void run(const std::filesystem::path& folder) {
     const size_t digits = fmt::formatted_size("{}", runs_.size());
     for (size_t i = 0; i < runs_.size(); ++i) runs_[i].point->folder = fmt::format("point-{:0{}}", i + 1, digits);
-    run_points({folder, request_.twin, request_.jobs}, runs_);
+    run_points({.folder = folder, .kind = simulation_kind(request_.twin), .jobs = request_.jobs, .others = {}}, runs_);
     for (const auto& [result, source] : copies_) {
       std::vector<std::string> values = std::move(result->values);
       if (result != source) *result = *source;

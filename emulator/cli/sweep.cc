@@ -109,7 +109,8 @@ int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
   RunFolder folder({request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite});
   folder.keep();
-  run_points({folder.path(), request.twin, request.jobs}, sweep_points(request, sweep));
+  run_points({.folder = folder.path(), .kind = simulation_kind(request.twin), .jobs = request.jobs, .others = {}},
+             sweep_points(request, sweep));
   const nlohmann::ordered_json json = sweep_json(sweep);
   write_file(folder.path() / "sweep.json", json.dump(2) + "\n");
   write_file(folder.path() / "sweep.csv", sweep_csv(sweep));

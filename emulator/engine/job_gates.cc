@@ -36,7 +36,7 @@ JobGates::JobGates(const Workload& workload, uint32_t iterations, std::optional<
          .begin = {},
          .last_end = {}});
     Gated& job = jobs_.back();
-    if (only && only->job != JobId(j)) continue;
+    if (workload.is_idle(JobId(j)) || (only && only->job != JobId(j))) continue;
     if (only) {
       job.start = only->begin - Time();
     } else if (!workload.jobs.empty()) {

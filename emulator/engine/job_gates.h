@@ -31,7 +31,7 @@ class JobGates {
  public:
   /// The workload, `shard` and `timers` outlive it. Beginnings are entered into `timers`, as TimerQueue::Kind::kJob;
   /// whoever takes them out calls `begin`. `iterations` are those of a workload without `jobs`. With `only` the others
-  /// never begin, and nobody waits for them.
+  /// never begin, nor do idle ones, and nobody waits for them.
   JobGates(const Workload& workload, uint32_t iterations, std::optional<OnlyJob> only, const Shard& shard,
            TimerQueue& timers);
 

@@ -135,7 +135,7 @@ std::vector<uint64_t> offsets_by_slot(const Plan& plan, Of of) {
 /// each message is.
 void index_plan(Plan& plan);
 
-/// What all iterations of all jobs send. `iterations` are those of a workload without `jobs`.
+/// What all iterations of all jobs send that are not idle. `iterations` are those of a workload without `jobs`.
 struct PlannedTraffic {
   uint64_t messages = 0;  ///< clear-to-send included
   Bytes wire, local;      ///< payload of data messages

@@ -181,6 +181,7 @@ struct JobConfig {
   WorkloadConfig workload;
   std::string after;                     ///< name of the job that it follows; empty: none
   Duration start;                        ///< since the end of that job, or the beginning of the run
+  bool idle = false;                     ///< it does nothing, and has its places and connections all the same
   std::optional<MappingConfig> mapping;  ///< absent: the run's policy
   std::vector<uint32_t> hosts;           ///< that may hold its ranks; empty: all
   bool share = false;                    ///< its NPUs may be those of other jobs that share

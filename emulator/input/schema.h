@@ -207,6 +207,7 @@ void describe_job(Visitor& visit, JobConfig& job) {
   visit.section_like("workload", [&](auto& keys) { describe_workload(keys, job.workload); });
   visit.field("after", job.after, TextOrNone{});
   visit.field("start", job.start, Interval{Duration(), kLongestTime});
+  visit.field("idle", job.idle, on_or_off());
   visit.optional_section_like("mapping", job.mapping,
                               [](auto& keys, MappingConfig& mapping) { describe_mapping(keys, mapping); });
   visit.list("hosts", job.hosts, Integer<uint32_t>{0, 65'535});

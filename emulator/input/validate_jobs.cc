@@ -25,6 +25,7 @@ class JobsCheck {
     check_names();
     for (size_t i = 0; i < jobs_.size(); ++i) check_job(jobs_[i], fmt::format("jobs[{}]", i));
     for (size_t i = 0; i < jobs_.size(); ++i) check_circle(i);
+    check_idle();
     check_others();
   }
 
@@ -100,6 +101,16 @@ class JobsCheck {
       at = find(jobs_[at].after);
       way += " after " + jobs_[at].name;
       if (at == first) fail(fmt::format("jobs[{}].after", first), "is a circle, which never begins: {}", way);
+    }
+  }
+
+  void check_idle() const {
+    if (std::ranges::all_of(jobs_, &JobConfig::idle)) fail("jobs", "are all idle, so that nothing would run");
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      const JobConfig& job = jobs_[i];
+      if (!job.idle && !job.after.empty() && jobs_[find(job.after)].idle)
+        fail(fmt::format("jobs[{}].after", i), "'{}' is idle and never ends; write 'after: none' and a 'start'",
+             job.after);
     }
   }
 

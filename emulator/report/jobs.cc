@@ -54,8 +54,11 @@ std::optional<Duration> alone_time(const RunReader& record, JobId job) {
   return alone == nullptr ? std::nullopt : std::optional(alone->completion);
 }
 
-/// "5 ms", "after a", "1 ms after a".
-std::string begin_text(const RunReader& record, const JobInfo& job) {
+/// "5 ms", "after a", "1 ms after a"; "never" where it did not begin in any run that ended.
+std::string begin_text(const RunReader& record, const JobInfo& job, const JobResult* emulated,
+                       const JobResult* reference) {
+  const auto begun = [](const JobResult* result) { return result != nullptr && result->span.begin.has_value(); };
+  if ((emulated != nullptr || reference != nullptr) && !begun(emulated) && !begun(reference)) return "never";
   if (!job.after.valid()) return readable(job.start);
   const std::string after = "after " + record.jobs()[job.after.value].name;
   return job.start == Duration(0) ? after : readable(job.start) + " " + after;
@@ -184,7 +187,7 @@ std::string html_jobs(const RunReader& record) {
                    {"Times alone"}});
   for (const JobInfo& job : record.jobs()) {
     const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
-    table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job),
+    table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job, e, r),
                alone_time(record, job.job), completion_text(r), interference_text(r), completion_text(e),
                interference_text(e)});
   }

@@ -27,8 +27,7 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
     exposed += rank.exposed_communication().ps;
   }
   const auto count = std::max<int64_t>(1, static_cast<int64_t>(ranks.size()));
-  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.models().size() > 1;
-  return {.run = one_of_several ? run.start.model : to_string(run.start.fidelity),
+  return {.run = sweep_side_name(record, run),
           .verdict = run.end.verdict,
           .completion = run.end.completion,
           .compute = Duration(static_cast<int64_t>(compute / count)),
@@ -133,6 +132,11 @@ std::string sweep_picture(const Sweep& sweep, SweepScale scale) {
              "<title>Compute and exposed communication of each point, means over the ranks</title>\n",
              left + kPlot + 160, y) +
          bars + "</svg></div>\n";
+}
+
+std::string sweep_side_name(const RunReader& record, const RecordedRun& run) {
+  const bool one_of_several = run.start.fidelity == Fidelity::kReference && record.models().size() > 1;
+  return one_of_several ? run.start.model : to_string(run.start.fidelity);
 }
 
 std::string sweep_html_table(const Sweep& sweep) {

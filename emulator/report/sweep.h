@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/record/reader.h"
 
 namespace rankwire {
 
 /// One run of a record: means over its ranks.
 struct SweepSide {
-  std::string run;  ///< "twin", "reference", or of several references the model
+  std::string run;  ///< as `sweep_side_name`
   std::string verdict;
   Duration completion;  ///< of the slowest rank
   Duration compute;     ///< with at least one compute, host or memory node at work
@@ -38,6 +39,9 @@ struct Sweep {
   std::vector<std::string> keys;  ///< dotted keys of the configuration
   std::vector<SweepPoint> points;
 };
+
+/// What a run of a record is called: "emulated", "twin", "reference", or of several references the model.
+std::string sweep_side_name(const RunReader& record, const RecordedRun& run);
 
 /// Whether all points ended well.
 bool is_ok(const Sweep& sweep);

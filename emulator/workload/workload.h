@@ -225,6 +225,7 @@ struct Job {
   uint32_t iterations = 1;
   JobId after;               ///< the job at whose end its time begins to count; invalid: the beginning of the run
   Duration start;            ///< counted from there
+  bool idle = false;         ///< it never begins, and nobody waits for it
   Bytes element = Bytes(1);  ///< every communication size is a multiple of it
 };
 
@@ -243,6 +244,7 @@ struct Workload {
   uint32_t iterations_of(JobId job, uint32_t otherwise) const {
     return jobs.empty() ? otherwise : jobs[job.value].iterations;
   }
+  bool is_idle(JobId job) const { return !jobs.empty() && jobs[job.value].idle; }
 
   /// Of a collective whose blocks are not equal, else empty; see UnevenBlocks.
   std::span<const Bytes> blocks_of(const Node& node) const {

@@ -135,6 +135,35 @@ TEST_F(JobsRun, JobsFollowEachOtherToThePicosecond) {
   EXPECT_EQ(first, *reader.reference()->end.jobs[2].begin);
 }
 
+// An idle job has its places and connections, and the run is that of the other alone: 2 ranks send 2 messages of 2 MiB.
+TEST_F(JobsRun, AnIdleJobDoesNothing) {
+  const auto runs = run(kTwoAlike, RunKind::kTwin, {"jobs[0].idle=on"});
+  for (const CompletedRun& done : runs) {
+    ASSERT_EQ(done.result.jobs.size(), 2u);
+    EXPECT_FALSE(done.result.jobs[0].begin.has_value());
+    EXPECT_EQ(done.result.jobs[1].begin, Time(0));
+  }
+  const RunReader reader = record();
+  EXPECT_EQ(reader.reference()->end.jobs[1].completion(), kAlone);
+  EXPECT_EQ(reader.alone(JobId(0)), nullptr);
+  ASSERT_NE(reader.alone(JobId(1)), nullptr);
+  EXPECT_EQ(reader.alone(JobId(1))->completion, kAlone);
+  for (const RecordedRun* side : {reader.emulated(), reader.reference()}) {
+    EXPECT_EQ(side->end.messages, 4u);
+    EXPECT_EQ(side->end.bytes, Bytes(4 << 21));
+    EXPECT_EQ(side->end.counters.messages_delivered, 4u);
+  }
+  // Its connections are there, and carried nothing.
+  uint64_t flows[2] = {}, messages[2] = {};
+  reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
+    ++flows[row.flow.connection.job.value];
+    messages[row.flow.connection.job.value] += row.flow.counters.messages;
+  });
+  EXPECT_EQ(flows[0], flows[1]);
+  EXPECT_EQ(messages[0], 0u);
+  EXPECT_EQ(messages[1], 4u);
+}
+
 TEST_F(JobsRun, AJobBeginsAtItsTime) {
   const auto runs = run("jobs: [{name: a, workload: {traces: TRACES}, start: 5ms}]\n");
   EXPECT_EQ(runs.at(0).result.jobs.at(0).begin, Time() + milliseconds(5));

@@ -130,6 +130,26 @@ TEST(JobGates, AloneAJobWaitsForNobodyAndNobodyForOthers) {
   EXPECT_FALSE(gates.spans()[2].begin.has_value());
 }
 
+// The first begins with the run, the second never, the third 5 ps after the first. All that can end has ended then.
+TEST(JobGates, AnIdleJobNeverBeginsAndNobodyWaitsForIt) {
+  const Workload workload =
+      jobs_of(JobPart{.job = {}, .workload = idle_ranks(1)}, JobPart{.job = {.idle = true}, .workload = idle_ranks(2)},
+              JobPart{.job = {.after = JobId(0), .start = Duration(5)}, .workload = idle_ranks(1)});
+  TimerQueue timers;
+  JobGates gates(workload, 1, {}, kAll, timers);
+  EXPECT_THAT(numbers(gates.first_ranks()), ElementsAre(0));
+  EXPECT_EQ(timers.next(), Time::never());
+  gates.end(RankId(0), 0, Time(100));
+  EXPECT_FALSE(gates.finished());
+  EXPECT_EQ(timers.pop().at, Time(105));
+  gates.begin(2, Time(105));
+  gates.end(RankId(3), 0, Time(110));
+  EXPECT_TRUE(gates.finished());
+  EXPECT_FALSE(gates.spans()[1].begin.has_value());
+  EXPECT_EQ(gates.spans()[2].completion(), Duration(5));
+  EXPECT_THAT(gates.idle_reasons(), IsEmpty());
+}
+
 /// Two ranks that compute so long, and then reduce `bytes` together.
 Workload computing_and_reducing(Duration first, Duration second, int64_t bytes) {
   WorkloadBuilder builder(2);

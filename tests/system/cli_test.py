@@ -52,7 +52,7 @@ class Usage(RankwireTest):
         for arguments, *texts in (
             (["rnu"], "no verb 'rnu'", "'rankwire run'"),
             (["inspect", "t"], "no verb 'inspect'", "'rankwire trace inspect'"),
-            (["frobnicate"], "no verb 'frobnicate'", "run, simulate, study, check"),
+            (["frobnicate"], "no verb 'frobnicate'", "run, simulate, study, interference, check"),
             (["trace", "chekc", "t"], "no trace verb 'chekc'", "'rankwire trace check'"),
             (["trace", "repair", "t"], "no trace verb 'repair'", "'rankwire trace check --repair'"),
             (["trace", "convert"], "no trace verb 'convert'", "'rankwire convert'"),

@@ -161,6 +161,22 @@ class Mixtral(Study):
         self.assert_documented(self.table("network", *self.PARALLELISMS), expected)
 
 
+class Overlap(Study):
+    def test_interference_by_shared_spine_links(self):
+        points = self.study(STUDIES / "overlap.yaml")
+        shares = ("0 %", "25 %", "50 %", "75 %")
+        times = {key[1:]: run["completion_time_ps"] for key, run in points.items()}
+        expected = {}
+        for job in ("data parallel", "experts", "pipeline"):
+            alone = times[job, "0 %"]
+            factors = [times[job, share] / alone for share in shares]
+            # Half of a link at worst, and nothing but links is shared.
+            self.assertTrue(all(1 < factor <= 2 for factor in factors[1:]), factors)
+            expected[job] = [text_of(alone)] + [f"{text_of(times[job, share])} ({times[job, share] / alone:.3f})"
+                                                for share in shares[1:]]
+        self.assert_documented(self.table("job", *shares), expected)
+
+
 class Format(Study):
     CONFIG = {
         "workload": {"generate": transformer(layers=2, pipeline_parallel=1)},
