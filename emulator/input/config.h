@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "emulator/collective/algorithm.h"
+#include "emulator/input/background_config.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
@@ -342,6 +343,7 @@ struct RunConfig {
   uint64_t seed = 1;
   WorkloadConfig workload;      ///< where there are no `jobs`
   std::vector<JobConfig> jobs;  ///< by JobId
+  std::vector<BackgroundConfig> background;
   ComputeConfig compute;
   ConcurrencyConfig concurrency;
   CollectivesConfig collectives;
