@@ -23,6 +23,12 @@ struct BurstConfig {
   Duration on, off;
 };
 
+/// How the data packets of a job, or of an item of `background`, are marked, instead of `transport.markings.data`;
+/// absent: as those.
+struct JobMarkingConfig {
+  std::optional<uint32_t> dscp, priority;
+};
+
 /// One item of `background`.
 struct BackgroundConfig {
   std::string name;
@@ -37,7 +43,7 @@ struct BackgroundConfig {
   Duration start;
   std::optional<Duration> stop;
   std::optional<BurstConfig> burst;
-  std::optional<uint32_t> dscp, priority;  ///< section `transport`; absent: as transport.markings.data
+  JobMarkingConfig marking;  ///< key `transport`
   std::string place;                       ///< "FILE:LINE", for errors that only the placement shows
 
   /// Whether it sends at a rate, whatever becomes of its messages.

@@ -59,8 +59,8 @@ void describe_background(Visitor& visit, BackgroundConfig& entry) {
     keys.field("off", burst.off, step);
   });
   visit.section("transport", [&](auto& keys) {
-    keys.field("dscp", entry.dscp, Or{"same", Integer<uint32_t>{0, 63}});
-    keys.field("priority", entry.priority, Or{"same", Integer<uint32_t>{0, 7}});
+    keys.field("dscp", entry.marking.dscp, Or{"same", Integer<uint32_t>{0, 63}});
+    keys.field("priority", entry.marking.priority, Or{"same", Integer<uint32_t>{0, 7}});
   });
 }
 

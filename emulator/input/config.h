@@ -171,11 +171,6 @@ struct JobCollectivesConfig {
   std::optional<Bytes> chunk;
 };
 
-/// How a job's data packets are marked, instead of `transport.markings.data`; absent: as those.
-struct JobMarkingConfig {
-  std::optional<uint32_t> dscp, priority;
-};
-
 /// One of several workloads that share the run.
 struct JobConfig {
   std::string name;
