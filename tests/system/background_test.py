@@ -63,7 +63,7 @@ class Background(RankwireTest):
         self.assertEqual({row["job"] for row in run.rows("operations")}, {"0"})
 
     def test_an_open_loop_offers_what_its_rate_says(self):
-        # 100 messages of 12500 bytes at 1 Gbit/s take 10 ms, of which it is on for a quarter.
+        # A message of 12500 bytes takes 100 us at 1 Gbit/s.
         config = beside({"name": "bursts", "pattern": "incast", "from": ["p0", "p2"], "to": "p1", "size": "12500B",
                          "rate": "1Gbps", "start": "100us", "stop": "1100us", "burst": {"on": "100us", "off": "300us"}},
                         jobs=[job(start="2ms")])
@@ -82,13 +82,13 @@ class Background(RankwireTest):
 
     def test_a_job_before_which_nothing_goes_is_not_held_up(self):
         def jct(*background):
-            config = beside(*background, jobs=[job(transport={"dscp": 40})],
-                            fabric={"topology": "star", "strict": [5]})
+            # The job's data and all acknowledgements have priority 5.
+            config = beside(*background, transport={"dscp": 40}, fabric={"topology": "star", "strict": [5]})
             run = self.call("simulate", config, "--twin")
             return run, run.summary["jobs"][0]["emulated"]["completion_time_ps"]
 
         run, alone = jct()
-        noise = {"name": "noise", "pattern": "pairs", "from": "p2", "to": "p1", "size": "64KiB", "outstanding": 4,
+        noise = {"name": "noise", "pattern": "pairs", "from": "p2", "to": "p1", "size": "4KiB", "outstanding": 64,
                  "transport": {"dscp": 8}}
         with_noise, behind = jct(noise)
         messages = run.summary["messages"]
@@ -145,8 +145,8 @@ class Background(RankwireTest):
         background = json.loads(process.stdout)["background"]
         self.assertEqual(background["entries"][0]["flows"],
                          [{"from": "p0", "to": "host 1"}, {"from": "p2", "to": "host 1"}])
-        # 6 Gbit/s of payload in packets of 4096 bytes.
-        line = 6_000_000_000 * PACKET // 4096
+        # 6 Gbit/s of payload in packets of 4096 bytes, each of which is a message: RETH 16, immediate 4.
+        line = 6_000_000_000 * (PACKET + 20) // 4096
         self.assertEqual([(port["port"], port["offered_tx_bps"], port["offered_rx_bps"])
                           for port in background["ports"]],
                          [("p0", line, 0), ("p1", 0, 2 * line), ("p2", line, 0)])
@@ -155,10 +155,12 @@ class Background(RankwireTest):
         self.assertRegex(process.stdout, r"\nflood +incast +2 +4096 +6.* Gbit/s  p0 > host 1, p2 > host 1\n")
 
     def test_ends_that_never_meet(self):
-        config = beside({"name": "near", "pattern": "pairs", "from": 0, "to": "p0", "size": "1KiB", "outstanding": 1})
+        # Six hosts behind three ports.
+        config = beside({"name": "near", "pattern": "pairs", "from": 0, "to": 3, "size": "1KiB", "outstanding": 1},
+                        hosts={"count": 6, "nics": 1})
         process = rankwire("check", self.configuration(config))
         self.assertEqual(process.returncode, USAGE)
-        self.assertRegex(process.stderr, r"test\.yaml:\d+: background\[0\]: host 0 and host 0 stand behind one port")
+        self.assertRegex(process.stderr, r"test\.yaml:\d+: background\[0\]: host 0 and host 3 stand behind one port")
 
 
 if __name__ == "__main__":
