@@ -38,8 +38,7 @@ std::vector<SizePoint> storage() {
 }  // namespace
 
 Bytes SizeDistribution::quantile(uint64_t part) const noexcept {
-  const auto above =
-      std::ranges::upper_bound(points_.begin(), points_.end() - 1, part, {}, &SizePoint::cumulative);
+  const auto above = std::ranges::upper_bound(points_.begin(), points_.end() - 1, part, {}, &SizePoint::cumulative);
   int64_t bytes = above->bytes.count;
   if (above != points_.begin()) {
     const SizePoint& below = *(above - 1);
@@ -52,7 +51,8 @@ Bytes SizeDistribution::quantile(uint64_t part) const noexcept {
 }
 
 Bytes SizeDistribution::mean() const noexcept {
-  __int128 twice = static_cast<__int128>(points_.front().bytes.count) * static_cast<int64_t>(points_.front().cumulative) * 2;
+  __int128 twice =
+      static_cast<__int128>(points_.front().bytes.count) * static_cast<int64_t>(points_.front().cumulative) * 2;
   for (size_t i = 1; i < points_.size(); ++i) {
     const SizePoint &below = points_[i - 1], &above = points_[i];
     const __int128 sum = below.bytes.count + above.bytes.count;

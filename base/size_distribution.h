@@ -44,8 +44,8 @@ class SizeDistribution {
 
 /// The points of a published distribution; nothing for another name:
 /// "web_search": queries of a web search cluster, from the measurements of Alizadeh et al., "Data Center TCP (DCTCP)",
-/// SIGCOMM 2010, and "storage": the distributed storage of Li et al., "HPCC: High Precision Congestion Control", SIGCOMM
-/// 2019. Both with the points of the traffic generator that was published with the latter
+/// SIGCOMM 2010, and "storage": the distributed storage of Li et al., "HPCC: High Precision Congestion Control",
+/// SIGCOMM 2019. Both with the points of the traffic generator that was published with the latter
 /// (WebSearch_distribution.txt, AliStorage2019.txt).
 std::optional<std::vector<SizePoint>> published_sizes(std::string_view name);
 

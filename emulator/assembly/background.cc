@@ -35,8 +35,8 @@ class EndFinder {
 
   /// The end's place in `ends()`. `key` is where it is named.
   uint32_t find(const std::string& name, const std::string& key) {
-    const Place place = is_host_number(name) ? place_of_host(static_cast<uint32_t>(std::stoul(name)), key)
-                                             : place_of_port(name);
+    const Place place =
+        is_host_number(name) ? place_of_host(static_cast<uint32_t>(std::stoul(name)), key) : place_of_port(name);
     const auto same = [&](const Place& other) { return other.host == place.host && other.nic == place.nic; };
     const auto known = std::ranges::find_if(ends_.places, same);
     if (known != ends_.places.end()) return static_cast<uint32_t>(known - ends_.places.begin());
@@ -54,10 +54,15 @@ class EndFinder {
       if (place.host == host && (first == nullptr || place.nic < first->nic)) first = &place;
     if (first != nullptr) return {.host = host, .npu = 0, .nic = first->nic, .port = first->port};
     if (has_explicit_places(config_))
-      fail_input("{}: host {} has no rank, and with 'policy: explicit' nothing else says which port it stands behind; "
-                 "name the port instead", key, host);
+      fail_input(
+          "{}: host {} has no rank, and with 'policy: explicit' nothing else says which port it stands behind; "
+          "name the port instead",
+          key, host);
     const uint32_t port = host * options_.nics % options_.ports;
-    return {.host = host, .npu = 0, .nic = 0, .port = options_.rank_ports.empty() ? PortId(port) : options_.rank_ports[port]};
+    return {.host = host,
+            .npu = 0,
+            .nic = 0,
+            .port = options_.rank_ports.empty() ? PortId(port) : options_.rank_ports[port]};
   }
 
   Place place_of_port(const std::string& name) const {
@@ -175,25 +180,28 @@ void plan_background(Setup& setup) {
     const BackgroundConfig& entry = config.background[i];
     const BackgroundEnds::OfEntry& of_entry = ends.entries[i];
     BackgroundTold& one = told.emplace_back(BackgroundTold{.entry = entry_of(entry), .pairs = {}});
-    one.pairs = traffic_pairs(
-        traffic_pattern(entry.pattern),
-        {.from = of_entry.from, .to = of_entry.to, .pairs = entry.pairs.value_or(0), .meet = meet},
-        mix64(config.seed) ^ mix64(i + 1));
+    one.pairs =
+        traffic_pairs(traffic_pattern(entry.pattern),
+                      {.from = of_entry.from, .to = of_entry.to, .pairs = entry.pairs.value_or(0), .meet = meet},
+                      mix64(config.seed) ^ mix64(i + 1));
     if (one.pairs.empty())
-      fail_input("{}: background[{}]: no two of its ends stand behind different ports of different hosts, so that "
-                 "nothing would cross the network", entry.place, i);
+      fail_input(
+          "{}: background[{}]: no two of its ends stand behind different ports of different hosts, so that "
+          "nothing would cross the network",
+          entry.place, i);
     for (const auto& [from, to] : one.pairs)
       if (!meet(from, to))
-        fail_input("{}: background[{}]: {} and {} stand behind one port or in one host, so that what one sends to the "
-                   "other would never cross the network", entry.place, i, ends.names[from], ends.names[to]);
+        fail_input(
+            "{}: background[{}]: {} and {} stand behind one port or in one host, so that what one sends to the "
+            "other would never cross the network",
+            entry.place, i, ends.names[from], ends.names[to]);
   }
   const auto jobs = static_cast<uint32_t>(std::max<size_t>(config.jobs.size(), 1));
   setup.background = add_background(setup.plan, setup.placement, std::move(told), ends.names, jobs, config.seed);
   for (const SimulationFidelity model : config.simulation.fidelity)
     if (!knows_background(model))
-      setup.warnings.push_back(
-          fmt::format("simulation.fidelity: {} knows nothing of the background, as if there were none",
-                      to_string(model)));
+      setup.warnings.push_back(fmt::format(
+          "simulation.fidelity: {} knows nothing of the background, as if there were none", to_string(model)));
 }
 
 bool knows_background(SimulationFidelity model) {
@@ -240,15 +248,16 @@ std::vector<BackgroundRow> background_rows(std::span<const BackgroundCounters> c
 }
 
 std::vector<std::string> background_findings(const BackgroundPlan& background,
-                                             std::span<const BackgroundCounters> counters, Time end,
-                                             Duration silence) {
+                                             std::span<const BackgroundCounters> counters, Time end, Duration silence) {
   std::vector<std::string> findings;
   for (size_t i = 0; i < counters.size(); ++i) {
     const BackgroundCounters& c = counters[i];
     const std::string& name = background.entries[i].name;
     if (c.failed_flows > 0)
-      findings.push_back(fmt::format("background {}: {} of its flows failed and have sent nothing since, {} messages are "
-                                     "lost", name, c.failed_flows, c.failed));
+      findings.push_back(
+          fmt::format("background {}: {} of its flows failed and have sent nothing since, {} messages are "
+                      "lost",
+                      name, c.failed_flows, c.failed));
     const Time last = std::max(c.last_delivery, background.entries[i].start);
     if (c.posted > c.acknowledged + c.failed && last < end && end - last > silence)
       findings.push_back(fmt::format("background {}: {} messages are under way, and none has arrived for {:g} s", name,

@@ -188,8 +188,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                .communications = engines.communications(),
                .impairments = execution.impairments,
                .background = background.counters()});
-  for (const std::string& finding : background_findings(setup.background, background.counters(),
-                                                        Time() + result.total, setup.config.run.stall_timeout))
+  for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
+                                                        setup.config.run.stall_timeout))
     recorder.warning(finding);
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.

@@ -147,7 +147,8 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   end.background = background_rows(outcome.background);
   if (!outcome.communications.empty()) {
     end.failures = failure_rows(setup, outcome.communications, *outcome.transport);
-    end.impairments = impairment_rows(outcome.impairments, setup.plan, setup.background, *outcome.communications.front());
+    end.impairments =
+        impairment_rows(outcome.impairments, setup.plan, setup.background, *outcome.communications.front());
     end.impairment_rules = impairment_rule_rows(outcome.impairments);
   }
   add_messages(outcome.messages, end);

@@ -25,14 +25,14 @@ enum class BackgroundArrivals : uint8_t {
 /// Flows that are alike.
 struct BackgroundEntry {
   std::string name;
-  JobId job;                                         ///< of its connections; behind those of the jobs
+  JobId job;  ///< of its connections; behind those of the jobs
   SizeDistribution sizes = SizeDistribution(Bytes(1));
   BackgroundArrivals arrivals = BackgroundArrivals::kEven;
-  Bandwidth rate;           ///< open loop: payload of each flow, while it is on; > 0
-  uint32_t limit = 1;       ///< messages of a flow that are posted and not yet acknowledged, at most; > 0
-  Time start;               ///< no message is due before
+  Bandwidth rate;             ///< open loop: payload of each flow, while it is on; > 0
+  uint32_t limit = 1;         ///< messages of a flow that are posted and not yet acknowledged, at most; > 0
+  Time start;                 ///< no message is due before
   Time stop = Time::never();  ///< none from here on
-  Duration on, off;         ///< bursts from `start` on, on first; `off` 0: always on
+  Duration on, off;           ///< bursts from `start` on, on first; `off` 0: always on
 };
 
 /// From one end to another. Its connection is the plan's, behind those of the jobs.
@@ -59,7 +59,7 @@ struct BackgroundPlan {
 
 /// An entry with the ends of its flows.
 struct BackgroundTold {
-  BackgroundEntry entry;  ///< `job` is left to `add_background`
+  BackgroundEntry entry;                             ///< `job` is left to `add_background`
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  ///< places in `ends`
 };
 

@@ -22,10 +22,10 @@ enum class BackgroundKeys : uint8_t { kIgnored, kCompared };
 struct BackgroundCounters {
   uint64_t offered = 0, posted = 0, acknowledged = 0, delivered = 0, failed = 0;  ///< messages
   uint64_t bytes_offered = 0, bytes_posted = 0, bytes_delivered = 0;              ///< of their payload
-  uint64_t payload_errors = 0;      ///< delivered with a payload that is not the message's
-  uint64_t failed_flows = 0;        ///< which have stopped with their first message that failed
+  uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
+  uint64_t failed_flows = 0;    ///< which have stopped with their first message that failed
   Time last_delivery = Time::long_ago();
-  Histogram completion;             ///< of messages: from the post to the acknowledgement
+  Histogram completion;  ///< of messages: from the post to the acknowledgement
 
   BackgroundCounters& operator+=(const BackgroundCounters& other);
 };
@@ -58,8 +58,8 @@ class BackgroundTraffic {
     uint32_t next = 0;         ///< index of the next message
     uint32_t outstanding = 0;  ///< posted and not yet acknowledged
     bool failed = false;
-    bool waits = false;        ///< in due_
-    Duration active;           ///< open loop: what it has been on for when its next message is due
+    bool waits = false;  ///< in due_
+    Duration active;     ///< open loop: what it has been on for when its next message is due
     Random gaps{0};
   };
 
@@ -77,10 +77,10 @@ class BackgroundTraffic {
   const Plan& plan_;
   const BackgroundKeys keys_;
   std::vector<Flow> flows_;
-  std::vector<bool> own_;                        // by flow: its source is the worker's
-  std::vector<std::pair<Time, uint32_t>> due_;   // a heap with the earliest on top
+  std::vector<bool> own_;                       // by flow: its source is the worker's
+  std::vector<std::pair<Time, uint32_t>> due_;  // a heap with the earliest on top
   std::vector<Message> outgoing_;
-  size_t taken_ = 0;                             // of outgoing_
+  size_t taken_ = 0;  // of outgoing_
   std::vector<BackgroundCounters> counters_;
 };
 

@@ -33,18 +33,18 @@ struct JobMarkingConfig {
 struct BackgroundConfig {
   std::string name;
   BackgroundPatternName pattern = BackgroundPatternName::kPairs;  ///< required
-  std::vector<std::string> from, to;   ///< numbers of hosts and names of ports; empty: see docs/background.md
-  std::optional<uint32_t> pairs;       ///< kRandomPairs
-  MessageSizeConfig size;              ///< required
-  std::optional<Bandwidth> rate;       ///< of each flow: open loop
-  bool poisson = false;                ///< key `arrivals`
-  uint32_t backlog = 64;               ///< open loop: messages of a flow that are outstanding, at most
-  std::optional<uint32_t> outstanding; ///< of each flow: closed loop
+  std::vector<std::string> from, to;    ///< numbers of hosts and names of ports; empty: see docs/background.md
+  std::optional<uint32_t> pairs;        ///< kRandomPairs
+  MessageSizeConfig size;               ///< required
+  std::optional<Bandwidth> rate;        ///< of each flow: open loop
+  bool poisson = false;                 ///< key `arrivals`
+  uint32_t backlog = 64;                ///< open loop: messages of a flow that are outstanding, at most
+  std::optional<uint32_t> outstanding;  ///< of each flow: closed loop
   Duration start;
   std::optional<Duration> stop;
   std::optional<BurstConfig> burst;
   JobMarkingConfig marking;  ///< key `transport`
-  std::string place;                       ///< "FILE:LINE", for errors that only the placement shows
+  std::string place;         ///< "FILE:LINE", for errors that only the placement shows
 
   /// Whether it sends at a rate, whatever becomes of its messages.
   bool is_open() const { return rate.has_value(); }

@@ -17,7 +17,8 @@ SizePoint size_point(const std::string& line, const SizePoint* before) {
   const size_t comma = line.find(',');
   if (comma == std::string::npos || line.find(',', comma + 1) != std::string::npos)
     throw ValueError(fmt::format("'{}' is not a number of bytes, a comma and a part of 1, as in 4000,0.25", line));
-  const std::string_view bytes = std::string_view(line).substr(0, comma), part = std::string_view(line).substr(comma + 1);
+  const std::string_view bytes = std::string_view(line).substr(0, comma),
+                         part = std::string_view(line).substr(comma + 1);
   const uint64_t count = parse_integer(bytes);
   if (count >= uint64_t{1} << 31) throw ValueError(fmt::format("bytes: {} is above {}", count, INT32_MAX));
   const std::optional<int64_t> cumulative = parse_decimals(part, 9);

@@ -25,7 +25,8 @@ class BackgroundCheck {
     const auto rdma = std::ranges::find_if(config_.ports, &PortConfig::is_rdma_device);
     if (rdma != config_.ports.end())
       fail("background",
-           "port '{}' is an RDMA device, whose receivers must know all sizes before the run; use DPDK ports", rdma->name);
+           "port '{}' is an RDMA device, whose receivers must know all sizes before the run; use DPDK ports",
+           rdma->name);
     const size_t jobs = std::max<size_t>(config_.jobs.size(), 1);
     if (jobs + entries_.size() > MessageId::kMaxJobs)
       fail("background", "{} entries beside {} jobs are more than {} together", entries_.size(), jobs,
@@ -63,10 +64,12 @@ class BackgroundCheck {
     if (!entry.rate && !entry.outstanding)
       fail(key, "needs 'rate', by which each flow sends, or 'outstanding', the messages that it waits for");
     if (entry.rate && entry.outstanding)
-      fail(key + ".outstanding", "contradicts 'rate', by which a flow sends whatever becomes of its messages; give one of them");
+      fail(key + ".outstanding",
+           "contradicts 'rate', by which a flow sends whatever becomes of its messages; give one of them");
     const BackgroundConfig defaults;
     if (entry.is_open()) return;
-    if (entry.poisson) fail(key + ".arrivals", "needs 'rate'; with 'outstanding' a flow sends when a message has arrived");
+    if (entry.poisson)
+      fail(key + ".arrivals", "needs 'rate'; with 'outstanding' a flow sends when a message has arrived");
     if (entry.backlog != defaults.backlog) fail(key + ".backlog", "needs 'rate'; with 'outstanding' that is the most");
   }
 
@@ -85,7 +88,8 @@ class BackgroundCheck {
       case BackgroundPatternName::kPairs:
         if (entry.from.empty() || entry.to.empty()) fail(key, "'pattern: pairs' needs 'from' and 'to'");
         if (entry.from.size() != entry.to.size())
-          fail(key + ".to", "has {} ends and 'from' has {}: the n-th sends to the n-th", entry.to.size(), entry.from.size());
+          fail(key + ".to", "has {} ends and 'from' has {}: the n-th sends to the n-th", entry.to.size(),
+               entry.from.size());
         break;
       case BackgroundPatternName::kPermutation:
         if (!entry.to.empty()) fail(key + ".to", "is not for 'pattern: permutation', whose senders receive as well");
@@ -93,7 +97,8 @@ class BackgroundCheck {
         break;
       case BackgroundPatternName::kIncast:
         if (entry.to.size() != 1)
-          fail(entry.to.empty() ? key : key + ".to", "'pattern: incast' needs one end as 'to'; there are {}", entry.to.size());
+          fail(entry.to.empty() ? key : key + ".to", "'pattern: incast' needs one end as 'to'; there are {}",
+               entry.to.size());
         break;
       case BackgroundPatternName::kAllToAll:
       case BackgroundPatternName::kRandomPairs:

@@ -85,8 +85,8 @@ class RunReader {
   /// Of a job when nobody else is at work; null where that was not calculated.
   const JobAlone* alone(JobId job) const;
 
-  /// Traffic without a trace, and what its ends are called that stand behind the ranks. Empty where there is none, or in
-  /// a record of a version of rankwire without it.
+  /// Traffic without a trace, and what its ends are called that stand behind the ranks. Empty where there is none, or
+  /// in a record of a version of rankwire without it.
   const std::vector<BackgroundInfo>& background() const { return background_; }
   const std::map<RankId, std::string>& background_ends() const { return background_ends_; }
 

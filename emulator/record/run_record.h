@@ -72,9 +72,9 @@ struct BackgroundInfo {
   JobId job;  ///< of its queue pairs: behind those of the jobs
   std::string name, pattern;
   uint32_t flows = 0;
-  Bytes mean;                         ///< of a message
-  std::optional<Bandwidth> rate;      ///< of each flow; absent: a closed loop
-  uint32_t limit = 0;                 ///< messages of a flow that are outstanding, at most
+  Bytes mean;                     ///< of a message
+  std::optional<Bandwidth> rate;  ///< of each flow; absent: a closed loop
+  uint32_t limit = 0;             ///< messages of a flow that are outstanding, at most
   Time start;
   std::optional<Time> stop;
 };
@@ -84,7 +84,7 @@ struct BackgroundRow {
   uint64_t offered = 0, posted = 0, acknowledged = 0, delivered = 0, failed = 0;
   Bytes bytes_offered, bytes_posted, bytes_delivered;
   uint64_t payload_errors = 0, failed_flows = 0;
-  MessageLatency completion;          ///< from the post to the acknowledgement
+  MessageLatency completion;  ///< from the post to the acknowledgement
   std::optional<Time> last_delivery;
 
   /// Neither acknowledged nor failed when the run ended.

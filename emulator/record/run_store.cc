@@ -138,7 +138,8 @@ void RunStore::background_traffic(uint32_t run, std::span<const BackgroundRow> r
     insert
         .bind(run, background_[i].value, r.offered, r.posted, r.acknowledged, r.delivered, r.failed,
               r.bytes_offered.count, r.bytes_posted.count, r.bytes_delivered.count, r.payload_errors, r.failed_flows,
-              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps, known(r.last_delivery.value_or(Time::never())))
+              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps,
+              known(r.last_delivery.value_or(Time::never())))
         .execute();
   }
 }

@@ -87,18 +87,17 @@ nlohmann::ordered_json background_json(const RunReader& record) {
   for (size_t i = 0; i < record.background().size(); ++i) {
     const BackgroundInfo& entry = record.background()[i];
     const auto stop = entry.stop ? std::optional(*entry.stop - Time()) : std::nullopt;
-    list.push_back(
-        {{"job", entry.job.value},
-         {"name", entry.name},
-         {"pattern", entry.pattern},
-         {"flows", entry.flows},
-         {"mean_bytes", entry.mean.count},
-         {"rate_bps", entry.rate ? BackgroundJson(entry.rate->bits_per_second) : BackgroundJson(nullptr)},
-         {"limit", entry.limit},
-         {"start_ps", entry.start.ps},
-         {"stop_ps", ps_json(stop)},
-         {"emulated", row_json(entry, record.emulated(), i)},
-         {"reference", row_json(entry, record.reference(), i)}});
+    list.push_back({{"job", entry.job.value},
+                    {"name", entry.name},
+                    {"pattern", entry.pattern},
+                    {"flows", entry.flows},
+                    {"mean_bytes", entry.mean.count},
+                    {"rate_bps", entry.rate ? BackgroundJson(entry.rate->bits_per_second) : BackgroundJson(nullptr)},
+                    {"limit", entry.limit},
+                    {"start_ps", entry.start.ps},
+                    {"stop_ps", ps_json(stop)},
+                    {"emulated", row_json(entry, record.emulated(), i)},
+                    {"reference", row_json(entry, record.reference(), i)}});
   }
   return list;
 }
@@ -106,8 +105,9 @@ nlohmann::ordered_json background_json(const RunReader& record) {
 std::string background_text(const RunReader& record) {
   const auto runs = sides(record);
   if (record.background().empty() || runs.empty()) return {};
-  std::string text = fmt::format("background, which counts apart\n  {:<14} {:<10} {:>6} {:>10} {:>10} {:>8} {:>10} {:>10}\n",
-                                 "entry", "run", "flows", "offered", "delivered", "Gbit/s", "p50", "p99");
+  std::string text =
+      fmt::format("background, which counts apart\n  {:<14} {:<10} {:>6} {:>10} {:>10} {:>8} {:>10} {:>10}\n", "entry",
+                  "run", "flows", "offered", "delivered", "Gbit/s", "p50", "p99");
   for (size_t i = 0; i < record.background().size(); ++i) {
     const BackgroundInfo& entry = record.background()[i];
     for (const auto& [side, run] : runs) {
@@ -116,8 +116,7 @@ std::string background_text(const RunReader& record) {
                           readable(row.bytes_offered), readable(row.bytes_delivered),
                           rate_text(delivered_rate(entry, row, run->end.completion)), readable(row.completion.p50),
                           readable(row.completion.p99));
-      if (row.failed_flows > 0)
-        text += fmt::format("    {} of its flows failed\n", row.failed_flows);
+      if (row.failed_flows > 0) text += fmt::format("    {} of its flows failed\n", row.failed_flows);
     }
   }
   return text;

@@ -19,8 +19,7 @@ TEST(SizeDistribution, AFixedSizeIsAlwaysTheSame) {
 
 TEST(SizeDistribution, QuantilesLieOnTheLinesBetweenPoints) {
   // A quarter of all are 1000 bytes, half are spread from there to 3000, and a quarter from 3000 to 11000.
-  const SizeDistribution sizes(
-      {{Bytes(1'000), kWhole / 4}, {Bytes(3'000), kWhole * 3 / 4}, {Bytes(11'000), kWhole}});
+  const SizeDistribution sizes({{Bytes(1'000), kWhole / 4}, {Bytes(3'000), kWhole * 3 / 4}, {Bytes(11'000), kWhole}});
   EXPECT_EQ(sizes.quantile(0), Bytes(1'000));
   EXPECT_EQ(sizes.quantile(kWhole / 4 - 1), Bytes(1'000));
   EXPECT_EQ(sizes.quantile(kWhole / 4), Bytes(1'000));

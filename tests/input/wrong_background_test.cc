@@ -76,7 +76,8 @@ const WrongBackground kWrongBackgrounds[] = {
      ":2: background[0].from[1]: 'p7' is neither the name of a port nor the number of a host; ports are p0 .. p1"},
     {"EndTwice", "  - {name: a, pattern: incast, from: [p0, p0], to: p1, size: 1KiB, rate: 1Gbps}\n",
      ":2: background[0].from[1]: names 'p0' twice"},
-    {"TooMany", many_entries(MessageId::kMaxJobs), ":1: background: 128 entries beside 1 jobs are more than 128 together"},
+    {"TooMany", many_entries(MessageId::kMaxJobs),
+     ":1: background: 128 entries beside 1 jobs are more than 128 together"},
 };
 
 void PrintTo(const WrongBackground& wrong, std::ostream* out) {
@@ -131,8 +132,7 @@ TEST(BackgroundConfig, ANameIsNotThatOfAJob) {
   std::ofstream(folder / "run.yaml") << "jobs:\n  - {name: a, workload: {traces: t}}\n"
                                         "background:\n  - {name: a, pattern: all_to_all, size: 1KiB, rate: 1Gbps}\n"
                                         "ports: {count: 2}\n";
-  EXPECT_THAT(error_of(folder / "run.yaml"),
-              HasSubstr(":4: background[0].name: 'a' is the name of jobs[0] already"));
+  EXPECT_THAT(error_of(folder / "run.yaml"), HasSubstr(":4: background[0].name: 'a' is the name of jobs[0] already"));
 }
 
 TEST(BackgroundConfig, IsReadAndPrinted) {
@@ -170,9 +170,8 @@ TEST(BackgroundConfig, IsReadAndPrinted) {
     EXPECT_THAT(b.from, IsEmpty());
     EXPECT_FALSE(b.rate || b.stop || b.burst || b.marking.dscp);
   }
-  EXPECT_THAT(read_size_table(folder / "sizes.csv"),
-              ElementsAre(SizePoint{Bytes(100), SizeDistribution::kWhole / 4},
-                          SizePoint{Bytes(300), SizeDistribution::kWhole}));
+  EXPECT_THAT(read_size_table(folder / "sizes.csv"), ElementsAre(SizePoint{Bytes(100), SizeDistribution::kWhole / 4},
+                                                                 SizePoint{Bytes(300), SizeDistribution::kWhole}));
 }
 
 TEST(SizeTable, AWrongOneIsToldWithItsLine) {
@@ -195,8 +194,10 @@ TEST(SizeTable, AWrongOneIsToldWithItsLine) {
   EXPECT_EQ(error_with("bytes,cumulative\n2147483648,1\n"), ":2: bytes: 2147483648 is above 2147483647");
   EXPECT_EQ(error_with("bytes,cumulative\n100,25\n"), ":2: cumulative: '25' is not 0 .. 1 with at most nine decimals");
   EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n99,1\n"), ":3: bytes: 99 is below 100 of the point before");
-  EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n200,0.4\n"), ":3: cumulative: '0.4' is below that of the point before");
-  EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n"), ":2: cumulative: the last point must be 1: no message is larger");
+  EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n200,0.4\n"),
+            ":3: cumulative: '0.4' is below that of the point before");
+  EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n"),
+            ":2: cumulative: the last point must be 1: no message is larger");
 }
 
 }  // namespace
