@@ -18,6 +18,17 @@ class Random {
   }
   /// True `parts_per_million` times in a million.
   bool chance(uint32_t parts_per_million) { return below(1'000'000) < parts_per_million; }
+  /// Exponential of mean 1, in units of 2^-32, by comparisons alone (von Neumann, "Various techniques used in
+  /// connection with random digits", 1951): of uniform numbers that fall up to the first that rises, the first one
+  /// counts when the one that rises has an even place; otherwise the integer part grows by 1.
+  uint64_t exponential() {
+    for (uint64_t whole = 0;; ++whole) {
+      const uint64_t first = next() >> 32;
+      uint64_t last = first, place = 2;
+      for (uint64_t value = next() >> 32; value <= last; value = next() >> 32, ++place) last = value;
+      if (place % 2 == 0) return whole << 32 | first;
+    }
+  }
 
  private:
   uint64_t state_;

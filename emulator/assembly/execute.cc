@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/affinity.h"
+#include "emulator/assembly/background.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/worker_engines.h"
@@ -111,7 +112,7 @@ struct WorkerStay {
 };
 
 RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngines& engines,
-                      const RunControl& control) {
+                      WorkerBackground& background, const RunControl& control) {
   Testbed* const testbed = execution.testbed;
   const Workers* const told = execution.workers;
   const auto enter = [&](uint32_t worker) -> std::shared_ptr<void> {
@@ -125,6 +126,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     Worker& worker = workers.emplace_back(&engines.of_worker(i), &execution.transport);
     if (told != nullptr && told->several()) worker.transport = told->transports[i];
     if (told != nullptr) worker.enter = [&enter, i] { return enter(i); };
+    worker.background = background.of_worker(i);
   }
   Crew crew(std::move(workers));
   execution.clock.start();
@@ -169,11 +171,12 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   EngineOptions options = engine_options(setup.config);
   options.variation = setup.variation.get();
   WorkerEngines engines(setup, options, shares, recorder);
+  WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
   const auto watched = control.watched(to_string(execution.fidelity), operations(setup, setup.workload),
                                        [&] { return engines.nodes_completed(); });
   const RunRecorder::Following following(recorder, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
-  RunResult result = run_workers(setup, execution, engines, control);
+  RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, recorder);
@@ -184,7 +187,11 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                .messages = engines.messages(),
                .transport = &execution.transport,
                .communications = engines.communications(),
-               .impairments = execution.impairments});
+               .impairments = execution.impairments,
+               .background = background.counters()});
+  for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
+                                                        setup.config.run.stall_timeout))
+    recorder.warning(finding);
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);

@@ -1,5 +1,7 @@
 #include "emulator/assembly/impairments.h"
 
+#include <fmt/format.h>
+
 #include "dataplane/impairments/transport.h"
 #include "dataplane/wire/opcode_name.h"
 #include "emulator/assembly/transport_options.h"
@@ -12,7 +14,7 @@ std::optional<uint32_t> known(uint32_t value) {
 }
 
 ImpairmentRow row_of(const ImpairmentEvent& event, const Impairments& impairments, const Plan& plan,
-                     const Communication& messages) {
+                     const BackgroundPlan& background, const Communication& messages) {
   ImpairmentRow row{.time = event.time,
                     .rule = event.rule,
                     .action = to_string(impairments.rules()[event.rule].action),
@@ -24,6 +26,11 @@ ImpairmentRow row_of(const ImpairmentEvent& event, const Impairments& impairment
   if (!event.connection.valid()) return row;
   row.connection = plan.transport.connections[event.connection.value];
   if (event.message == ImpairmentEvent::kUnknown) return row;
+  if (background.has(event.connection)) {
+    row.operation = background.entries[row.connection.job.value - background.entries.front().job.value].name;
+    row.message = fmt::format("message {}", event.message);
+    return row;
+  }
   Event message;
   message.connection = event.connection;
   message.index = event.message;
@@ -51,11 +58,11 @@ std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, Testb
 }
 
 std::vector<ImpairmentRow> impairment_rows(const Impairments* impairments, const Plan& plan,
-                                           const Communication& messages) {
+                                           const BackgroundPlan& background, const Communication& messages) {
   std::vector<ImpairmentRow> rows;
   if (impairments == nullptr) return rows;
   for (const ImpairmentEvent& event : impairments->events())
-    rows.push_back(row_of(event, *impairments, plan, messages));
+    rows.push_back(row_of(event, *impairments, plan, background, messages));
   return rows;
 }
 

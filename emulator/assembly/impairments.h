@@ -24,9 +24,10 @@ std::unique_ptr<Impairments> make_impairments(const Setup& setup);
 /// RoCEv2 on the ports, impaired unless `impairments` is null; they outlive the transport.
 std::unique_ptr<Transport> make_roce_transport(const RoceOptions& options, Testbed& testbed, Impairments* impairments);
 
-/// What has been done, in terms of the workload; nothing when `impairments` is null.
+/// What has been done, in terms of the workload; nothing when `impairments` is null. What happens to the background has
+/// the name of its entry.
 std::vector<ImpairmentRow> impairment_rows(const Impairments* impairments, const Plan& plan,
-                                           const Communication& messages);
+                                           const BackgroundPlan& background, const Communication& messages);
 std::vector<ImpairmentRuleRow> impairment_rule_rows(const Impairments* impairments);
 
 }  // namespace rankwire

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "emulator/assembly/alpha_beta.h"
+#include "emulator/assembly/background.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
@@ -79,6 +80,8 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
   record_jobs();
+  if (!setup_.background.empty())
+    recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
   record_nodes();
   take_warnings(0);
 }
@@ -139,7 +142,7 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const Ru
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
   const std::vector<JobSpan>& jobs = together.result.jobs;
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
-  if (std::ranges::count_if(jobs, at_work) != 1 || same == runs.end()) {
+  if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || same == runs.end()) {
     recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, control));
     return;
   }
@@ -233,8 +236,9 @@ CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const
 CompletedRun PreparedRun::run_flow(const RunControl& control) {
   const char* const name = to_string(SimulationFidelity::kFlow);
   Network network = reference_network(setup_);
-  // Classes of what cannot be told apart know nothing of ways that change.
-  if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty()) {
+  // Classes of what cannot be told apart know nothing of ways that change, and nothing of the background.
+  if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty() &&
+      setup_.background.empty()) {
     if (const std::optional<Quotient> folded = quotient(setup_.workload, setup_.plan, network)) {
       if (std::optional<RunResult> result = execute_folded(setup_, *folded, name, *recorder_, control))
         return {Fidelity::kReference, name, std::move(*result)};

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "emulator/assembly/background.h"
 #include "emulator/assembly/compute_model.h"
 #include "emulator/assembly/impairments.h"
 
@@ -120,6 +121,9 @@ void judge(RunResult& result, const RunEnd& end) {
   forbid(end.messages_duplicated, "messages delivered twice");
   forbid(end.counters.payload_errors, "messages delivered with a wrong payload");
   forbid(end.counters.messages_failed, "messages failed");
+  uint64_t wrong = 0;
+  for (const BackgroundRow& row : end.background) wrong += row.payload_errors;
+  forbid(wrong, "messages of the background delivered with a wrong payload");
   if (broken.empty()) return;
   result.verdict = Verdict::kFailed;
   result.reason = fmt::format("{}", fmt::join(broken, ", "));
@@ -140,9 +144,11 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   if (outcome.planned) add_plan(setup, end);
   if (outcome.compute_times) add_compute_times(setup, outcome.compute_times, end);
   if (outcome.transport != nullptr) add_transport(setup, *outcome.transport, end);
+  end.background = background_rows(outcome.background);
   if (!outcome.communications.empty()) {
     end.failures = failure_rows(setup, outcome.communications, *outcome.transport);
-    end.impairments = impairment_rows(outcome.impairments, setup.plan, *outcome.communications.front());
+    end.impairments =
+        impairment_rows(outcome.impairments, setup.plan, setup.background, *outcome.communications.front());
     end.impairment_rules = impairment_rule_rows(outcome.impairments);
   }
   add_messages(outcome.messages, end);

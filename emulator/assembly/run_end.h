@@ -7,6 +7,7 @@
 #include "base/transport.h"
 #include "dataplane/impairments/impairments.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/engine/background_traffic.h"
 #include "emulator/engine/communication.h"
 #include "emulator/engine/compute_times.h"
 #include "emulator/engine/run.h"
@@ -25,6 +26,7 @@ struct RunOutcome {
   const Transport* transport = nullptr;                   ///< not closed yet
   std::vector<const Communication*> communications = {};  ///< over `transport`, by worker
   const Impairments* impairments = nullptr;               ///< of its ports
+  std::vector<BackgroundCounters> background = {};        ///< of all workers together, by entry
 };
 
 /// A result that is ok but broke a promise on the way (messages lost, repeated, failed or wrong) becomes one that

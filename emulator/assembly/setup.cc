@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "emulator/assembly/aggregators.h"
+#include "emulator/assembly/background.h"
 #include "emulator/assembly/compute_model.h"
 #include "emulator/assembly/congestion_control.h"
 #include "emulator/assembly/custom_algorithm_files.h"
@@ -124,10 +125,21 @@ std::vector<Place> explicit_places(const RunConfig& config, const MappingConfig&
   return places;
 }
 
-Placement place_workload(const RunConfig& config, const Workload& workload) {
+/// The ranks, and behind them the ends of the background.
+Placement place_all(Setup& setup, uint32_t ranks, PlacementOptions options) {
+  Placement placement = place_ranks(ranks, options);
+  if (setup.config.background.empty()) return placement;
+  setup.background_ends = background_ends(setup.config, placement, options);
+  options.guests = setup.background_ends.places;
+  return place_ranks(ranks, options);
+}
+
+Placement place_workload(Setup& setup) {
+  const RunConfig& config = setup.config;
+  const Workload& workload = setup.workload;
   const auto ranks = static_cast<uint32_t>(workload.ranks.size());
   PlacementOptions options = placement_options(config, ranks);
-  if (config.jobs.empty()) return place_ranks(ranks, options);
+  if (config.jobs.empty()) return place_all(setup, ranks, std::move(options));
   std::vector<JobPlacement> jobs;
   for (size_t j = 0; j < config.jobs.size(); ++j) {
     const JobConfig& job = config.jobs[j];
@@ -142,10 +154,11 @@ Placement place_workload(const RunConfig& config, const Workload& workload) {
   options.places = place_jobs(jobs, options, config.hosts.npus);
   options.policy = PlacementPolicy::kExplicit;
   try {
-    return place_ranks(ranks, options);
+    place_ranks(ranks, options);
   } catch (const Error& error) {
     fail_input("{}: jobs: {}", config.file, error.what());
   }
+  return place_all(setup, ranks, std::move(options));
 }
 
 void warn_of_local_traffic(Setup& setup) {
@@ -298,7 +311,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   } else {
     setup.workload = load_jobs(setup, folder);
   }
-  if (!config.ports.empty()) setup.placement = place_workload(config, setup.workload);
+  if (!config.ports.empty()) setup.placement = place_workload(setup);
   apply_compute_model(setup);
   if (setup.astra)
     setup.astra->workload =
@@ -309,6 +322,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   choose_schedules(setup);
   setup.plan =
       make_plan_by_job(setup.workload, setup.placement, setup.schedules_of_job, setup.config.workload.iterations);
+  plan_background(setup);
   setup.impairments = impairment_rules(setup);
   setup.congestion_exceptions = congestion_exceptions(setup);
   setup.job_markings = job_markings(setup);

@@ -12,6 +12,7 @@
 #include "dataplane/impairments/impairment.h"
 #include "dataplane/roce/options.h"
 #include "emulator/assembly/astra.h"
+#include "emulator/engine/background_plan.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/run.h"
@@ -26,6 +27,17 @@ namespace rankwire {
 struct AstraReference {
   AstraModel model;
   AstraWorkload workload;
+};
+
+/// The ends of traffic without a trace, each once.
+struct BackgroundEnds {
+  /// Places in `places`.
+  struct OfEntry {
+    std::vector<uint32_t> from, to;
+  };
+  std::vector<Place> places;
+  std::vector<std::string> names;
+  std::vector<OfEntry> entries;
 };
 
 /// A run that could start: read, validated, placed and planned. Parts refer to each other, so it does not move.
@@ -43,6 +55,8 @@ struct Setup {
   std::vector<CongestionException> congestion_exceptions;
   std::vector<JobMarking> job_markings;
   std::optional<AstraReference> astra;
+  BackgroundEnds background_ends;
+  BackgroundPlan background;  ///< whose flows are in `plan`, behind those of the jobs
 
   Setup() = default;
   Setup(const Setup&) = delete;

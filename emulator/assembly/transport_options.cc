@@ -174,8 +174,8 @@ uint32_t default_timeout(const Setup& setup) {
   for (const Connection& c : setup.plan.transport.connections) {
     if (c.path != Path::kWire || c.control) continue;
     const Bytes window(int64_t{*config.transport.window} * *config.transport.mtu * config.transport.queue_pairs);
-    queued[setup.placement.nics[c.destination_nic.value].port.value] +=
-        line_size(std::min(window, c.bytes_per_iteration), framing);
+    const Bytes most = setup.background.has(c.id) ? window : c.bytes_per_iteration;
+    queued[setup.placement.nics[c.destination_nic.value].port.value] += line_size(std::min(window, most), framing);
   }
   Duration longest;
   const Bandwidth slowest = slowest_ever(config);
@@ -204,25 +204,30 @@ std::vector<JobMarking> job_markings(Setup& setup) {
   const Marking usual = marking(config.transport, config.transport.data);
   const std::optional<ClassOptions> classes = fabric_classes(config);
   std::vector<JobMarking> markings;
-  for (uint32_t j = 0; j < config.jobs.size(); ++j) {
-    const JobConfig& job = config.jobs[j];
-    if (!job.marking.dscp && !job.marking.priority) continue;
-    JobMarking& own = markings.emplace_back(JobMarking{.job = JobId(j), .data = usual});
-    if (job.marking.dscp) own.data.dscp = static_cast<uint8_t>(*job.marking.dscp);
-    if (job.marking.priority) own.data.priority = static_cast<uint8_t>(*job.marking.priority);
+  const auto add = [&](JobId job, const JobMarkingConfig& marking, const std::string& place, const std::string& key) {
+    if (!marking.dscp && !marking.priority) return;
+    JobMarking& own = markings.emplace_back(JobMarking{.job = job, .data = usual});
+    if (marking.dscp) own.data.dscp = static_cast<uint8_t>(*marking.dscp);
+    if (marking.priority) own.data.priority = static_cast<uint8_t>(*marking.priority);
     const bool tagged = is_tagged(setup);
     const PrioritySet of_job = priority_of(own.data, tagged, classes), of_all = priority_of(usual, tagged, classes);
-    if (of_job == of_all) continue;
+    if (of_job == of_all) return;
     if (classes && (classes->lossless & (of_job | of_all)) != 0)
       fail_input(
-          "{}: jobs[{}].transport: its data has another priority than that of the other jobs, of which "
+          "{}: {}.transport: its data has another priority than that of the other jobs, of which "
           "fabric.lossless has one, and a NIC obeys the pauses of one priority for all its data",
-          job.place, j);
+          place, key);
     if (!config.ports.front().embedded())
       setup.warnings.push_back(
-          fmt::format("jobs[{}].transport: its data has another priority than that of transport.markings.data, whose "
+          fmt::format("{}.transport: its data has another priority than that of transport.markings.data, whose "
                       "pauses alone a NIC obeys, for all its data",
-                      j));
+                      key));
+  };
+  for (uint32_t j = 0; j < config.jobs.size(); ++j)
+    add(JobId(j), config.jobs[j].marking, config.jobs[j].place, fmt::format("jobs[{}]", j));
+  for (size_t i = 0; i < setup.background.entries.size(); ++i) {
+    const BackgroundConfig& entry = config.background[i];
+    add(setup.background.entries[i].job, entry.marking, entry.place, fmt::format("background[{}]", i));
   }
   return markings;
 }

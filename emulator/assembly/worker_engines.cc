@@ -59,4 +59,23 @@ std::vector<const Communication*> WorkerEngines::communications() const {
   return communications;
 }
 
+WorkerBackground::WorkerBackground(const Setup& setup, const WorkerShares* shares) {
+  if (setup.background.empty()) return;
+  const BackgroundKeys keys = setup.config.transport.checking ? BackgroundKeys::kCompared : BackgroundKeys::kIgnored;
+  if (shares != nullptr) iterations_.emplace_back(shares->workers());
+  for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
+    const Shard shard = shares != nullptr ? Shard(shares->ranks(worker), worker, iterations_) : Shard();
+    parts_.push_back(std::make_unique<BackgroundTraffic>(setup.background, setup.plan, shard, keys));
+  }
+}
+
+std::vector<BackgroundCounters> WorkerBackground::counters() const {
+  std::vector<BackgroundCounters> sum;
+  for (const auto& part : parts_) {
+    sum.resize(part->counters().size());
+    for (size_t entry = 0; entry < sum.size(); ++entry) sum[entry] += part->counters()[entry];
+  }
+  return sum;
+}
+
 }  // namespace rankwire

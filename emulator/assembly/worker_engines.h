@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/workers.h"
+#include "emulator/engine/background_traffic.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/shard.h"
 #include "emulator/record/recorder.h"
@@ -39,6 +40,21 @@ class WorkerEngines {
   const WorkerShares* const shares_;
   std::vector<SharedIterations> iterations_;  // by job
   std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+/// The background of a run, a part a worker, seen as one; as WorkerEngines otherwise.
+class WorkerBackground {
+ public:
+  WorkerBackground(const Setup& setup, const WorkerShares* shares);
+
+  /// Null where there is none.
+  BackgroundTraffic* of_worker(uint32_t worker) { return parts_.empty() ? nullptr : parts_[worker].get(); }
+  /// By entry.
+  std::vector<BackgroundCounters> counters() const;
+
+ private:
+  std::vector<SharedIterations> iterations_;  // of no job; a Shard of some ranks has any
+  std::vector<std::unique_ptr<BackgroundTraffic>> parts_;
 };
 
 }  // namespace rankwire

@@ -2,18 +2,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/affinity.h"
 #include "base/log.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
 #include "emulator/assembly/workers.h"
+#include "emulator/cli/background_table.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/embedding_report.h"
 #include "emulator/cli/interrupt.h"
@@ -115,7 +118,9 @@ std::string iterations_text(const nlohmann::ordered_json& j) {
 nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffic>& groups,
                                const nlohmann::ordered_json& memory) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array(), ports = nlohmann::ordered_json::array();
-  for (uint32_t r = 0; r < setup.placement.ranks.size(); ++r) ranks.push_back(rank_json(setup, r));
+  // Ends of the background stand behind the ranks.
+  for (uint32_t r = 0; r < std::min(setup.workload.ranks.size(), setup.placement.ranks.size()); ++r)
+    ranks.push_back(rank_json(setup, r));
   const bool one_job = setup.workload.jobs.empty();
   const std::vector<PortLoad> loads = port_loads(setup);
   for (size_t p = 0; p < loads.size(); ++p) {
@@ -138,6 +143,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"groups", group_traffic_json(groups)},
           {"iterations", one_job ? nlohmann::ordered_json(setup.config.workload.iterations) : nlohmann::ordered_json()},
           {"jobs", checked_jobs(setup)},
+          {"background", checked_background(setup)},
           {"messages_per_iteration", setup.plan.messages_per_iteration},
           {"control_messages_per_iteration", setup.plan.control_messages},
           {"control_bytes_per_iteration", setup.plan.control_bytes.count},
@@ -188,6 +194,7 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
                p["device"].get<std::string>(), p["queue_pairs"].get<uint64_t>(), p["messages_tx"].get<uint64_t>(),
                p["messages_rx"].get<uint64_t>(), p["bytes_tx"].get<int64_t>(), p["bytes_rx"].get<int64_t>());
   }
+  print_background(j["background"]);
   print_workers(j["workers"]);
   if (!j["groups"].empty()) print_groups(j["groups"], advice);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
@@ -207,6 +214,7 @@ int check_configuration(const RunRequest& request) {
   prepare(setup, resolved.config, scratch->path());
   if (interrupted) fail_run("stopped by a signal");
   const nlohmann::ordered_json memory = memory_json(setup);
+  for (std::string& overload : background_overloads(setup)) setup.warnings.push_back(std::move(overload));
   for (const std::string& warning : setup.warnings) log_warning(warning);
   require_cpus(setup.config);
   const std::vector<uint32_t> cores = one_of_each_core(allowed_cpus());

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,10 +51,13 @@ nlohmann::ordered_json workers_json(const Setup& setup) {
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p)
       if (shares.of_port(PortId(p)) == worker) ports.push_back(setup.config.ports[p].name);
     if (!threads.cpus.empty()) cpu = threads.cpus[worker];
+    // Ends of the background stand behind the ranks.
+    const auto first = shares.ranks(worker).begin();
+    const auto ranks = std::count(first, first + static_cast<ptrdiff_t>(setup.workload.ranks.size()), true);
     workers.push_back({{"worker", worker},
                        {"cpu", cpu},
                        {"ports", ports},
-                       {"ranks", std::ranges::count(shares.ranks(worker), true)},
+                       {"ranks", ranks},
                        {"queue_pairs", ends[worker]},
                        {"handed_over_per_iteration", items[worker]}});
   }

@@ -45,6 +45,9 @@ struct CommunicationCounters {
   uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
   Bytes bytes_delivered;        ///< payload of data messages
 
+  /// Whether anything has been posted of whose end its source has not heard. After a failure it may be so for ever.
+  bool under_way() const { return posted > sent + failed; }
+
   CommunicationCounters& operator+=(const CommunicationCounters& other) {
     posted += other.posted, sent += other.sent, delivered += other.delivered, failed += other.failed;
     duplicated += other.duplicated, payload_errors += other.payload_errors, bytes_delivered += other.bytes_delivered;

@@ -67,6 +67,13 @@ class Engine {
 
   /// The end of the earliest compute or reduce in progress, or the beginning of a job before that.
   Time next_event() const noexcept { return timers_.next(); }
+  /// Nothing computes, and every message has come to its end at both ends: in a turn that is over, when this is all
+  /// ranks' engine, nothing will ever happen to it. Never after a message has failed.
+  bool awaits_nothing() const noexcept {
+    const CommunicationCounters& messages = communication_.counters();
+    return next_event() == Time::never() && outgoing().empty() && messages.failed == 0 && !messages.under_way() &&
+           messages.sent <= messages.delivered;
+  }
   /// All ranks of the shard have finished.
   bool finished() const noexcept { return gates_.finished(); }
   /// A message failed, and the run is to end with it, or a trace cannot be read on.

@@ -25,7 +25,8 @@ class MessageArrivals {
   /// The plan outlives it.
   explicit MessageArrivals(const Plan& plan)
       : plan_(plan), states_(2 * plan.messages_per_iteration, State::kNone), incoming_(plan.nodes.size()) {
-    for (const Connection& c : plan.transport.connections) incoming_[c.destination.value].push_back(c.id);
+    for (const Connection& c : plan.transport.connections)
+      if (c.destination.value < incoming_.size()) incoming_[c.destination.value].push_back(c.id);
   }
 
   /// A step needs the message. Returns whether it has to wait: the message has neither arrived nor been abandoned.

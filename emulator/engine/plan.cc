@@ -365,6 +365,7 @@ Plan make_plan_by_job(const Workload& workload, const Placement& placement,
 PlannedTraffic planned_traffic(const Workload& workload, const Plan& plan, uint32_t iterations) {
   PlannedTraffic traffic;
   for (const Connection& c : plan.transport.connections) {
+    if (c.messages_per_iteration == 0) continue;  // no job's, perhaps
     if (workload.is_idle(c.job)) continue;
     const uint32_t times = workload.iterations_of(c.job, iterations);
     traffic.messages += uint64_t{c.messages_per_iteration} * times;

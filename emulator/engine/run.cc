@@ -21,13 +21,17 @@ constexpr Duration kAhead = milliseconds(1);
 
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
 /// `instant` all that the transport has to report at this time happens at once. Otherwise the engine reacts to a batch
-/// at a time, since more may come for as long as one listens, and what it posts leaves in the same turn.
-bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices, std::span<Event> events, Time now,
-          bool instant) noexcept {
+/// at a time, since more may come for as long as one listens, and what it posts leaves in the same turn. So does the
+/// background, if there is one.
+bool turn(Engine& engine, BackgroundTraffic* background, Transport& transport, std::span<Device* const> devices,
+          std::span<Event> events, Time now, bool instant) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
   const auto react = [&] {
     engine.advance(now);
     engine.posted(transport.post(now, engine.outgoing()));
+    if (background == nullptr) return;
+    background->advance(now);
+    background->posted(transport.post(now, background->outgoing()));
   };
   const uint64_t before = done();
   react();
@@ -38,7 +42,7 @@ bool turn(Engine& engine, Transport& transport, std::span<Device* const> devices
     size_t handled = 0;
     do {
       const size_t n = instant ? transport.poll(now, events) : transport.receive(now, events);
-      engine.handle(now, events.first(n));
+      engine.handle(now, events.first(background == nullptr ? n : background->take(now, events.first(n))));
       handled += n;
       more = n == events.size();
     } while (more && instant);
@@ -67,6 +71,7 @@ class Loop {
        WorkerTime& time) noexcept
       : engine_(*worker.engine),
         transport_(*worker.transport),
+        background_(worker.background),
         devices_(devices),
         number_(number),
         team_(team),
@@ -76,7 +81,8 @@ class Loop {
   void run(Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
     Time now = clock.now();
     const Time deadline = Time() + options.deadline;
-    Watchdog watchdog(engine_, transport_, options.stall_timeout, now);
+    Watchdog watchdog(engine_, transport_, options.stall_timeout, now,
+                      background_ == nullptr ? Watchdog::Arrivals::kOfEngine : Watchdog::Arrivals::kOfOthersToo);
     bool moved = false;  // at the time `now`, which several turns may share
     while (!all_finished() && !team_.ended()) {
       // First, since connections of which the set-up was interrupted would fail.
@@ -84,7 +90,7 @@ class Loop {
         team_.end(Verdict::kInterrupted, "stopped by a signal");
         break;
       }
-      moved |= turn(engine_, transport_, devices_, events_, now, !clock.runs_by_itself());
+      moved |= turn(engine_, background_, transport_, devices_, events_, now, !clock.runs_by_itself());
       if (engine_.must_stop()) {
         team_.end(Verdict::kFailed, engine_.failure_text());
         break;
@@ -92,7 +98,7 @@ class Loop {
       if (all_finished()) break;
 
       const uint64_t before_ahead = transport_.activity();
-      const Time next = next_event(devices_, transport_, engine_.next_event(), now, clock);
+      const Time next = next_event(devices_, transport_, next_own(), now, clock);
       moved |= transport_.activity() != before_ahead;
       if (!goes_on(watchdog, now, next, deadline, clock)) break;
       clock.idle_until(std::min(next, deadline));
@@ -111,9 +117,15 @@ class Loop {
     return team_.finished();
   }
 
+  Time next_own() const noexcept {
+    return background_ == nullptr ? engine_.next_event() : std::min(engine_.next_event(), background_->next_event());
+  }
+
   /// Ends the run when nothing moves any more or time is up, and returns whether it goes on.
   bool goes_on(Watchdog& watchdog, Time now, Time next, Time deadline, const Clock& clock) {
-    if (next == Time::never() && !clock.runs_by_itself()) {
+    // The background goes on for ever, and none of the ranks waits for it.
+    const bool is_over = next == Time::never() || (background_ != nullptr && engine_.awaits_nothing());
+    if (is_over && !clock.runs_by_itself()) {
       team_.end(Verdict::kStalled, "nothing is left to happen, yet not every rank has finished");
       return false;
     }
@@ -132,6 +144,7 @@ class Loop {
 
   Engine& engine_;
   Transport& transport_;
+  BackgroundTraffic* const background_;
   const std::span<Device* const> devices_;
   const uint32_t number_;
   RunTeam& team_;

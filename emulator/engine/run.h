@@ -16,6 +16,7 @@
 #include "base/histogram.h"
 #include "base/record.h"
 #include "base/transport.h"
+#include "emulator/engine/background_traffic.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/team.h"
 
@@ -53,6 +54,7 @@ struct Worker {
   Transport* transport = nullptr;
   /// Called in the worker's thread before the run; what it returns is destroyed there after the run. May throw Error.
   std::function<std::shared_ptr<void>()> enter = nullptr;
+  BackgroundTraffic* background = nullptr;  ///< of the same transport, as long as jobs run; null: there is none
 };
 
 /// The threads of a run's workers: that of the first is the caller's, which enters with `run`; the others are made, and

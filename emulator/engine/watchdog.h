@@ -1,6 +1,8 @@
 // Tells a run that stands still from one that is slow.
 #pragma once
 
+#include <cstdint>
+
 #include "base/transport.h"
 #include "base/units.h"
 #include "emulator/engine/engine.h"
@@ -9,11 +11,20 @@ namespace rankwire {
 
 /// A worker stands still when for longer than `timeout` nothing has computed, no node and no message has been
 /// completed, and nothing has arrived. A long message that is on its way is progress; frames that are sent and never
-/// arrive are not. Used by the worker's thread alone; engine and transport outlive it.
+/// arrive are not. Where a transport has traffic of others, too, arrivals count as long as messages of the engine are
+/// under way. Used by the worker's thread alone; engine and transport outlive it.
 class Watchdog {
  public:
-  Watchdog(const Engine& engine, const Transport& transport, Duration timeout, Time now)
-      : engine_(engine), transport_(transport), timeout_(timeout), last_progress_(now), last_look_(now) {}
+  enum class Arrivals : uint8_t { kOfEngine, kOfOthersToo };
+
+  Watchdog(const Engine& engine, const Transport& transport, Duration timeout, Time now,
+           Arrivals arrivals = Arrivals::kOfEngine)
+      : engine_(engine),
+        transport_(transport),
+        timeout_(timeout),
+        arrivals_(arrivals),
+        last_progress_(now),
+        last_look_(now) {}
 
   /// To be asked after every turn of the loop.
   bool stands_still(Time now) noexcept {
@@ -34,13 +45,15 @@ class Watchdog {
   void look(Time now) noexcept {
     last_look_ = now;
     const uint64_t arrived = transport_.activity() - transport_.counters().packets_tx;
-    if (arrived != arrived_) last_progress_ = now;
+    const bool counts = arrivals_ == Arrivals::kOfEngine || engine_.communication().counters().under_way();
+    if (arrived != arrived_ && counts) last_progress_ = now;
     arrived_ = arrived;
   }
 
   const Engine& engine_;
   const Transport& transport_;
   const Duration timeout_;
+  const Arrivals arrivals_;
   Time last_progress_, last_look_;
   uint64_t completed_ = 0;
   uint64_t arrived_ = 0;  // when last looked: all activity but sending

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "emulator/collective/algorithm.h"
+#include "emulator/input/background_config.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
@@ -168,11 +169,6 @@ struct JobCollectivesConfig {
   std::array<AlgorithmChoice, kCollectiveOperations> algorithms;  ///< by Operation; kAuto: as the run's
   std::optional<uint32_t> channels;
   std::optional<Bytes> chunk;
-};
-
-/// How a job's data packets are marked, instead of `transport.markings.data`; absent: as those.
-struct JobMarkingConfig {
-  std::optional<uint32_t> dscp, priority;
 };
 
 /// One of several workloads that share the run.
@@ -343,6 +339,7 @@ struct RunConfig {
   uint64_t seed = 1;
   WorkloadConfig workload;      ///< where there are no `jobs`
   std::vector<JobConfig> jobs;  ///< by JobId
+  std::vector<BackgroundConfig> background;
   ComputeConfig compute;
   ConcurrencyConfig concurrency;
   CollectivesConfig collectives;

@@ -6,6 +6,7 @@
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
+#include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
@@ -122,6 +123,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   place_impairments(config, root);
   place_congestion(config, root);
   note_job_places(config, root);
+  note_background_places(config, root);
   settle_compute(config, root);
   validate(config, root);
   return config;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "emulator/input/algorithm_syntax.h"
+#include "emulator/input/background_schema.h"
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
@@ -398,6 +399,8 @@ void describe_config(Visitor& visit, RunConfig& config) {
   visit.field("seed", config.seed, Integer<uint64_t>{});
   visit.section_unless(!config.jobs.empty(), "workload", [&](auto& keys) { describe_workload(keys, config.workload); });
   visit.optional_items("jobs", config.jobs, [](auto& keys, JobConfig& job) { describe_job(keys, job); });
+  visit.optional_items("background", config.background,
+                       [](auto& keys, BackgroundConfig& entry) { describe_background(keys, entry); });
   describe_resources(visit, config);
   describe_placement(visit, config);
   describe_network(visit, config);

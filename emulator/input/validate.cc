@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/input/aggregators.h"
+#include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
 #include "emulator/input/validate_congestion.h"
 #include "emulator/input/validate_generate.h"
@@ -431,6 +432,7 @@ void check_without_ports(const Source& source) {
   }
   if (source.config.fabric) source.fail("fabric", "needs 'ports'");
   if (!source.config.impairments.empty()) source.fail("impairments", "needs 'ports'");
+  if (!source.config.background.empty()) source.fail("background", "needs 'ports'");
 }
 
 }  // namespace
@@ -454,6 +456,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_transport(source);
   check_verbs(source);
   validate_congestion(config, root);
+  validate_background(config, root);
   validate_impairments(config, root);
   validate_workers(config, root);
   if (config.dpdk.memory.count % (1 << 20) != 0) source.fail("dpdk.memory", "must be a whole number of MiB");

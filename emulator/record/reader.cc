@@ -120,6 +120,7 @@ RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), dat
   database_.execute("PRAGMA cache_size=-16384; BEGIN");
   read_record();
   read_jobs();
+  read_background();
   read_runs();
 }
 
@@ -230,6 +231,7 @@ void RunReader::read_end(RecordedRun& run, const Statement& row) const {
     const auto at = [](std::optional<int64_t> ps) { return ps ? std::optional(Time(*ps)) : std::nullopt; };
     while (spans.step()) end.jobs.push_back({at(spans.optional_integer(0)), at(spans.optional_integer(1))});
   }
+  read_background_traffic(run);
   Statement cores = database_.prepare("SELECT busy FROM cores WHERE run=? ORDER BY worker");
   cores.bind(run.run);
   while (cores.step()) end.core_busy.push_back(cores.real(0));

@@ -85,6 +85,11 @@ class RunReader {
   /// Of a job when nobody else is at work; null where that was not calculated.
   const JobAlone* alone(JobId job) const;
 
+  /// Traffic without a trace, and what its ends are called that stand behind the ranks. Empty where there is none, or
+  /// in a record of a version of rankwire without it.
+  const std::vector<BackgroundInfo>& background() const { return background_; }
+  const std::map<RankId, std::string>& background_ends() const { return background_ends_; }
+
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
@@ -153,6 +158,8 @@ class RunReader {
  private:
   void read_record();
   void read_jobs();
+  void read_background();
+  void read_background_traffic(RecordedRun& run) const;
   void read_runs();
   RecordedRun read_run(const Statement& row) const;
   std::string read_model(uint32_t run) const;
@@ -174,6 +181,8 @@ class RunReader {
   std::vector<std::string> warnings_;
   std::vector<JobInfo> jobs_;
   std::vector<JobAlone> alone_;
+  std::vector<BackgroundInfo> background_;
+  std::map<RankId, std::string> background_ends_;
   std::vector<RecordedRun> runs_;
   const RecordedRun *emulated_ = nullptr, *reference_ = nullptr;
   std::vector<const RecordedRun*> models_;

@@ -310,6 +310,11 @@ void RunRecorder::jobs_alone(std::span<const JobAlone> jobs) {
   writer_->store([&](RunStore& store) { store.jobs_alone(jobs); });
 }
 
+void RunRecorder::background(std::span<const BackgroundInfo> entries, RankId first_end,
+                             std::span<const std::string> ends) {
+  writer_->store([&](RunStore& store) { store.background(entries, first_end, ends); });
+}
+
 void RunRecorder::nodes(std::span<const NodeInfo> nodes) {
   writer_->store([&](RunStore& store) { store.nodes(nodes); });
 }

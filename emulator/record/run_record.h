@@ -60,6 +60,37 @@ struct JobAlone {
   Duration completion;
 };
 
+/// Message completion times of one flow, or of the whole run: posted at the source to delivered at the destination.
+/// Quantiles are at most 1/32 above the true value (base/histogram.h).
+struct MessageLatency {
+  uint64_t count = 0;
+  Duration p50, p95, p99, p999, max;
+};
+
+/// Traffic without a trace: flows that are alike.
+struct BackgroundInfo {
+  JobId job;  ///< of its queue pairs: behind those of the jobs
+  std::string name, pattern;
+  uint32_t flows = 0;
+  Bytes mean;                     ///< of a message
+  std::optional<Bandwidth> rate;  ///< of each flow; absent: a closed loop
+  uint32_t limit = 0;             ///< messages of a flow that are outstanding, at most
+  Time start;
+  std::optional<Time> stop;
+};
+
+/// What became of the messages of one of them in one run.
+struct BackgroundRow {
+  uint64_t offered = 0, posted = 0, acknowledged = 0, delivered = 0, failed = 0;
+  Bytes bytes_offered, bytes_posted, bytes_delivered;
+  uint64_t payload_errors = 0, failed_flows = 0;
+  MessageLatency completion;  ///< from the post to the acknowledgement
+  std::optional<Time> last_delivery;
+
+  /// Neither acknowledged nor failed when the run ended.
+  uint64_t under_way() const { return posted - acknowledged - failed; }
+};
+
 struct RunStart {
   Fidelity fidelity = Fidelity::kEmulated;
   std::string clock = "real";  ///< "real": rows are dropped and counted when the writer falls behind; "virtual": the
@@ -231,6 +262,7 @@ struct RunEnd {
   std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes
   std::vector<ComputeVariationRow> compute_variation;  ///< by rank; ranks whose times varied
   std::vector<StragglerRow> stragglers;                ///< by rank
+  std::vector<BackgroundRow> background;               ///< in the order of the record's; may be empty
   std::vector<double> core_busy;                       ///< by worker: the part of its loops that found work, 0 .. 1
   std::vector<Histogram::Bucket> turns;  ///< how long turns of the loop took, shortest first; empty in virtual time
 };
@@ -240,13 +272,6 @@ struct RecordLoss {
   uint64_t operations = 0;  ///< dropped because the ring to the writer was full
   uint64_t messages = 0;    ///< halves of messages dropped for the same reason
   uint64_t unjoined = 0;    ///< halves whose other half never came or had no room to wait for it
-};
-
-/// Message completion times of one flow, or of the whole run: posted at the source to delivered at the destination.
-/// Quantiles are at most 1/32 above the true value (base/histogram.h).
-struct MessageLatency {
-  uint64_t count = 0;
-  Duration p50, p95, p99, p999, max;
 };
 
 /// Both ends of a message. What is not known is `Time::never()`.

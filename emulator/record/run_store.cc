@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/transport_counters.h"
@@ -25,6 +26,11 @@ std::optional<int64_t> known(Time time) {
 
 std::optional<int64_t> known(const std::optional<uint32_t>& value) {
   return value ? std::optional<int64_t>(*value) : std::nullopt;
+}
+
+std::optional<int64_t> known(const std::optional<Bandwidth>& rate) {
+  const int64_t bits = rate.value_or(Bandwidth()).bits_per_second;
+  return bits == 0 ? std::nullopt : std::optional<int64_t>(bits);
 }
 
 template <class Tag>
@@ -107,6 +113,35 @@ void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
   open();
   Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?)");
   for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion).execute();
+}
+
+void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
+                          std::span<const std::string> ends) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO background VALUES(?,?,?,?,?,?,?,?,?)");
+  for (const BackgroundInfo& e : entries) {
+    insert
+        .bind(e.job.value, e.name, e.pattern, e.flows, e.mean.count, known(e.rate), e.limit, e.start.ps,
+              known(e.stop.value_or(Time::never())))
+        .execute();
+    background_.push_back(e.job);
+  }
+  Statement insert_end = database_.prepare("INSERT INTO background_ends VALUES(?,?)");
+  for (size_t i = 0; i < ends.size(); ++i) insert_end.bind(uint64_t{first_end.value + i}, ends[i]).execute();
+}
+
+void RunStore::background_traffic(uint32_t run, std::span<const BackgroundRow> rows) {
+  Statement insert = database_.prepare("INSERT INTO background_traffic VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (size_t i = 0; i < std::min(rows.size(), background_.size()); ++i) {
+    const BackgroundRow& r = rows[i];
+    const MessageLatency& l = r.completion;
+    insert
+        .bind(run, background_[i].value, r.offered, r.posted, r.acknowledged, r.delivered, r.failed,
+              r.bytes_offered.count, r.bytes_posted.count, r.bytes_delivered.count, r.payload_errors, r.failed_flows,
+              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps,
+              known(r.last_delivery.value_or(Time::never())))
+        .execute();
+  }
 }
 
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
@@ -215,6 +250,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
   storms(run, end.storms);
+  background_traffic(run, end.background);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/record.h"
 #include "emulator/record/database.h"
@@ -24,6 +25,8 @@ class RunStore {
                      const std::map<std::string, std::string>& dut);
   void jobs(std::span<const JobInfo> jobs);
   void jobs_alone(std::span<const JobAlone> jobs);
+  /// `end` writes what became of them, in their order.
+  void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
   void warning(const std::string& text);
   /// Returns the number of the run.
@@ -57,6 +60,7 @@ class RunStore {
   void port_drivers(uint32_t run, std::span<const PortCounters> ports);
   void port_rdma(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
+  void background_traffic(uint32_t run, std::span<const BackgroundRow> rows);
   void compute(uint32_t run, const RunEnd& end);
   void hardware(uint32_t run, const RunEnd& end);
   void impairments(uint32_t run, const RunEnd& end);
@@ -70,6 +74,7 @@ class RunStore {
   Database database_;
   Statement insert_operation_, insert_cause_, insert_message_;
   bool open_ = false;
+  std::vector<JobId> background_;  ///< numbers of its entries
   // Of the open run, written before its end.
   uint64_t live_samples_ = 0;
   std::vector<int64_t> live_storms_;  ///< numbers of their rows

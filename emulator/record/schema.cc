@@ -18,6 +18,18 @@ CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE jobs_alone(
   job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL);
+CREATE TABLE background(
+  job INTEGER PRIMARY KEY, name TEXT NOT NULL, pattern TEXT NOT NULL, flows INTEGER NOT NULL,
+  mean_bytes INTEGER NOT NULL, rate_bps INTEGER, message_limit INTEGER NOT NULL, start_ps INTEGER NOT NULL,
+  stop_ps INTEGER);
+CREATE TABLE background_ends(rank INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE background_traffic(
+  run INTEGER NOT NULL, job INTEGER NOT NULL, offered INTEGER NOT NULL, posted INTEGER NOT NULL,
+  acknowledged INTEGER NOT NULL, delivered INTEGER NOT NULL, failed INTEGER NOT NULL, bytes_offered INTEGER NOT NULL,
+  bytes_posted INTEGER NOT NULL, bytes_delivered INTEGER NOT NULL, payload_errors INTEGER NOT NULL,
+  failed_flows INTEGER NOT NULL, count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL,
+  p99_ps INTEGER NOT NULL, p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL, last_delivery_ps INTEGER,
+  PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE runs(
   run INTEGER PRIMARY KEY, fidelity TEXT NOT NULL, clock TEXT NOT NULL, ranks INTEGER NOT NULL,
   shards INTEGER NOT NULL, seed INTEGER NOT NULL, verdict TEXT, reason TEXT, completion_ps INTEGER, messages INTEGER,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/report/assessment.h"
+#include "emulator/report/background.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/format.h"
@@ -354,6 +355,7 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   html += section("Warnings", list(all_warnings(record)));
   html += section("Failed connections", html_failures(record));
   html += section("Jobs", html_jobs(record));
+  html += section("Background", html_background(record));
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));

@@ -68,8 +68,7 @@ std::string impairments_csv(const RunReader& record) {
   for (const RecordedRun& run : record.runs()) {
     const auto names = port_names(record, run);
     for (const ImpairmentRow& e : record.impairments(run)) {
-      const std::string job =
-          e.connection.id.valid() ? fmt::to_string(job_of_rank(record, e.connection.source).value) : "";
+      const std::string job = e.connection.id.valid() ? job_of_rank(record, e.connection.source) : "";
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), e.time.ps,
                          e.rule, e.action, e.port.value, csv_field(name_of(names, e.port)), e.direction,
                          csv_ends(e.connection), csv_field(e.operation), csv_field(e.message), text_of(e.packet, ""),

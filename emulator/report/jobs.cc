@@ -101,22 +101,26 @@ std::string spans_svg(const RunReader& record, const std::vector<JobResult>& emu
 }  // namespace
 
 JobNames::JobNames(const RunReader& record) {
+  for (const BackgroundInfo& entry : record.background()) background_[entry.job] = entry.name;
   if (record.jobs().size() < 2) return;
   for (const JobInfo& job : record.jobs()) names_.push_back(job.name);
 }
 
 std::string JobNames::name(JobId job) const {
+  if (const auto entry = background_.find(job); entry != background_.end()) return entry->second;
   return job.value < names_.size() ? names_[job.value] : std::string();
 }
 
 std::string JobNames::with_job(const std::string& text, JobId job) const {
+  if (const auto entry = background_.find(job); entry != background_.end()) return "background " + entry->second;
   if (job.value >= names_.size()) return text;
   return fmt::format("{}{}of job {}", text, text.empty() ? "" : " ", names_[job.value]);
 }
 
-JobId job_of_rank(const RunReader& record, RankId rank) {
+std::string job_of_rank(const RunReader& record, RankId rank) {
+  if (record.background_ends().contains(rank)) return {};
   const auto after = std::ranges::upper_bound(record.jobs(), rank.value, {}, &JobInfo::first_rank);
-  return after == record.jobs().begin() ? JobId(0) : (after - 1)->job;
+  return fmt::to_string(after == record.jobs().begin() ? 0 : (after - 1)->job.value);
 }
 
 std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* run) {

@@ -1,6 +1,7 @@
 // The jobs of a record: when each was at work, and how much longer it took than without the others.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,11 +11,13 @@
 
 namespace rankwire {
 
-/// What reports say of whose something is. Empty texts where the record has fewer than two jobs.
+/// What reports say of whose something is. Empty texts where the record has fewer than two jobs, but for entries of the
+/// background, which have JobIds behind those of the jobs.
 class JobNames {
  public:
   explicit JobNames(const RunReader& record);
 
+  /// There are several jobs.
   bool several() const { return !names_.empty(); }
   std::string name(JobId job) const;
   /// The text of something that every job may have: "dp0 of job a".
@@ -22,10 +25,12 @@ class JobNames {
 
  private:
   std::vector<std::string> names_;
+  std::map<JobId, std::string> background_;
 };
 
-/// Whose a rank is; of a record without jobs all are of the first.
-JobId job_of_rank(const RunReader& record, RankId rank);
+/// The number of the job that a rank is of; of a record without jobs all are of the first. Empty for an end of the
+/// background.
+std::string job_of_rank(const RunReader& record, RankId rank);
 
 /// A job in one run.
 struct JobResult {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/background.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
@@ -99,6 +100,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
     if (!record.jobs().empty()) write_file(run_folder / "jobs.csv", jobs_csv(record));
+    if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));
     write_file(run_folder / "hardware.csv", hardware_csv(record));

@@ -4,6 +4,7 @@
 
 #include "base/transport_counters.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/background.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
@@ -284,6 +285,7 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record);
+  json["background"] = background_json(record);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());
@@ -334,6 +336,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
   text += jobs_text(record);
+  text += background_text(record);
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);

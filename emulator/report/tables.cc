@@ -152,7 +152,7 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
                            t.rnr_naks, t.timeouts, t.marks);
       }
       csv += rdma_fields(ranks[rank].rdma) + cause_fields(ranks[rank].source.causes);
-      csv += fmt::format(",{}\n", job_of_rank(record, RankId(static_cast<uint32_t>(rank))).value);
+      csv += fmt::format(",{}\n", job_of_rank(record, RankId(static_cast<uint32_t>(rank))));
     }
   }
   return csv;

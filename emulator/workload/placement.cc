@@ -105,6 +105,7 @@ Placement place_ranks(uint32_t ranks, const PlacementOptions& options) {
   };
   for (uint32_t r = 0; r < ranks; ++r) add(place_of(r, options));
   for (const PortId port : options.further) add({.host = hosts, .npu = 0, .nic = 0, .port = port});
+  for (const Place& place : options.guests) add(place);
   return placement;
 }
 

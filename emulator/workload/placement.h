@@ -41,13 +41,14 @@ struct PlacementOptions {
   /// Which ports are meant, where not all are for ranks: the n-th of `ports` is rank_ports[n]. Empty: port n.
   std::vector<PortId> rank_ports;
   std::vector<PortId> further;  ///< ports of end points beyond the ranks, each a host of its own with one NIC
+  std::vector<Place> guests;    ///< of end points behind those, which may share NICs with ranks
   AddressPool addresses;        ///< of all NICs but those behind a port that has its own
   std::vector<std::optional<AddressPool>> port_addresses;  ///< by port; may be shorter
   MacAddress first_mac;
 };
 
 struct Placement {
-  std::vector<Place> ranks;  ///< by RankId; those of PlacementOptions::further follow
+  std::vector<Place> ranks;  ///< by RankId; those of PlacementOptions::further and of its `guests` follow
   std::vector<NicId> nic;    ///< by RankId
   std::vector<Nic> nics;     ///< by NicId; those that have a rank
 
