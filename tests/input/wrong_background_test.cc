@@ -94,7 +94,7 @@ std::filesystem::path written(const std::filesystem::path& folder, std::string e
   return file;
 }
 
-std::string error_of(const std::filesystem::path& file) {
+std::string background_error(const std::filesystem::path& file) {
   try {
     load_config(file, {});
   } catch (const Error& error) {
@@ -108,7 +108,7 @@ class WrongBackgroundConfig : public ::testing::TestWithParam<WrongBackground> {
 TEST_P(WrongBackgroundConfig, IsToldWithFileLineAndKey) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path file = written(folder.path(), GetParam().entries, "");
-  EXPECT_EQ(error_of(file), file.string() + GetParam().error);
+  EXPECT_EQ(background_error(file), file.string() + GetParam().error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Background, WrongBackgroundConfig, ::testing::ValuesIn(kWrongBackgrounds),
@@ -117,14 +117,14 @@ INSTANTIATE_TEST_SUITE_P(Background, WrongBackgroundConfig, ::testing::ValuesIn(
 TEST(BackgroundConfig, RefusesWhoCannotCarryIt) {
   const testing::TemporaryFolder folder;
   const auto error_with = [&](const std::string& more) {
-    return error_of(written(folder.path(), "  - {name: a, OK}\n", more));
+    return background_error(written(folder.path(), "  - {name: a, OK}\n", more));
   };
   EXPECT_THAT(error_with("simulation: {fidelity: astra, astra: {network: n.yml, system: s.json}}\n"),
               HasSubstr(":1: background: 'simulation.fidelity: astra' knows nothing of it; take flow or the twin"));
   std::ofstream(folder / "rdma.yaml") << "background:\n  - {name: a, pattern: all_to_all, size: 1KiB, rate: 1Gbps}\n"
                                          "workload: {traces: t}\n"
                                          "ports: [{name: p0, verbs: rxe0}, {name: p1, verbs: rxe1}]\n";
-  EXPECT_THAT(error_of(folder / "rdma.yaml"), HasSubstr(":1: background: port 'p0' is an RDMA device"));
+  EXPECT_THAT(background_error(folder / "rdma.yaml"), HasSubstr(":1: background: port 'p0' is an RDMA device"));
 }
 
 TEST(BackgroundConfig, ANameIsNotThatOfAJob) {
@@ -132,7 +132,8 @@ TEST(BackgroundConfig, ANameIsNotThatOfAJob) {
   std::ofstream(folder / "run.yaml") << "jobs:\n  - {name: a, workload: {traces: t}}\n"
                                         "background:\n  - {name: a, pattern: all_to_all, size: 1KiB, rate: 1Gbps}\n"
                                         "ports: {count: 2}\n";
-  EXPECT_THAT(error_of(folder / "run.yaml"), HasSubstr(":4: background[0].name: 'a' is the name of jobs[0] already"));
+  EXPECT_THAT(background_error(folder / "run.yaml"),
+              HasSubstr(":4: background[0].name: 'a' is the name of jobs[0] already"));
 }
 
 TEST(BackgroundConfig, IsReadAndPrinted) {
