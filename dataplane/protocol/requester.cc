@@ -59,7 +59,7 @@ uint32_t find_read(const MessagePool& messages, const MessageList& list, uint32_
 
 void Requester::post(RequesterPool& pool, uint32_t slot) noexcept {
   OutboundMessage& message = pool.messages[slot];
-  const Step step(*this, message);
+  const StateStep step(*this, message);
   if (state_ == State::kError) {
     message.failure = later_;
     pool.finished.push_back(pool.messages, slot);
@@ -94,7 +94,7 @@ RequestRun Requester::boundary_run(const RequesterPool& pool, uint32_t until_ack
 }
 
 void Requester::boundary_sent(RequesterPool& pool, const RequestRun& run, Time now) noexcept {
-  const Step step(*this, run);
+  const StateStep step(*this, run);
   OutboundMessage& message = pool.messages[run.message];
   const bool read = run.opcode == Opcode::kReadRequest;
   if (!message.started()) {
@@ -153,7 +153,7 @@ inline void Requester::take_credits(const RequesterPool& pool, uint8_t syndrome,
 }
 
 AckReception Requester::acknowledge(RequesterPool& pool, Time now, const Acknowledgement& acknowledgement) noexcept {
-  const Step step(*this, acknowledgement);
+  const StateStep step(*this, acknowledgement);
   return answers_all(pool, acknowledgement) ? finish_all(pool, now) : acknowledge_some(pool, now, acknowledgement);
 }
 
@@ -241,7 +241,7 @@ AckOutcome Requester::repair(RequesterPool& pool, AckOutcome outcome) noexcept {
 }
 
 AckOutcome Requester::expire(RequesterPool& pool) noexcept {
-  const Step step(*this, Step::Expiry{});
+  const StateStep step(*this, StateStep::Expiry{});
   const ReliableOptions& options = pool.options;
   if ((holds_ & kReceiverNotReady) != 0) {
     holds_ &= static_cast<uint8_t>(~kReceiverNotReady);
@@ -269,7 +269,7 @@ void Requester::rewind(const RequesterPool& pool) noexcept {
 }
 
 ReadReception Requester::respond(RequesterPool& pool, Time now, const ParsedPacket& packet) noexcept {
-  const Step step(*this, packet);
+  const StateStep step(*this, packet);
   if (state_ == State::kError) return {};
   const uint32_t psn = packet.psn;
   const int32_t ahead = psn_distance(unacked_, psn);
@@ -354,7 +354,7 @@ void Requester::seek(const RequesterPool& pool, uint32_t psn) noexcept {
 }
 
 void Requester::fail(RequesterPool& pool, Failure failure, Failure rest) noexcept {
-  const Step step(*this, failure);
+  const StateStep step(*this, failure);
   state_ = State::kError;
   later_ = rest;
   deadline_ = Time::never();

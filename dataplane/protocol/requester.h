@@ -15,7 +15,7 @@
 
 namespace rankwire {
 
-class Step;
+class StateStep;
 
 /// What all requesters of a transport share. Messages that are done, well or badly, stand in `finished` in the order in
 /// which they ended; whoever reports them gives their slots back.
@@ -224,7 +224,7 @@ class alignas(64) Requester {
   uint32_t oldest_message() const noexcept { return messages_.head; }
 
  private:
-  friend class Step;
+  friend class StateStep;
   static constexpr uint32_t kNoSample = UINT32_MAX;
 
   void start_message(OutboundMessage& message, Time now) noexcept {

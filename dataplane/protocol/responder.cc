@@ -104,7 +104,7 @@ Responder::Responder(uint32_t first_psn, const MemoryRegion& region, const Respo
       grants_credits_(resources.grants_credits) {}
 
 Reception Responder::receive_other(const ResponderOptions& options, const ParsedPacket& packet) noexcept {
-  const Step step(*this, packet);
+  const StateStep step(*this, packet);
   if (progress_ == Progress::kError) return {};
   if (const int32_t ahead = psn_distance(expected_, packet.psn); ahead != 0)
     return ahead < 0 ? repeated(options, packet) : early();
@@ -268,7 +268,7 @@ ResponseRun Responder::next_response(const ResponderOptions& options, uint32_t l
 }
 
 void Responder::responded(const ResponseRun& run) noexcept {
-  const Step step(*this, run);
+  const StateStep step(*this, run);
   ReadResource& read = reads_[active_];
   read.next += run.count;
   if (run.opcode != Opcode::kReadResponseLast && run.opcode != Opcode::kReadResponseOnly) return;
@@ -306,7 +306,7 @@ uint8_t Responder::ack_syndrome() const noexcept {
 
 Acknowledgement Responder::take_reply() noexcept {
   assert(reply_owed());
-  const Step step(*this, Step::Reply{});
+  const StateStep step(*this, StateStep::Reply{});
   const bool nak = owes_nak();
   const uint8_t syndrome = nak ? owed_ : ack_syndrome();
   owed_ = kNothing;

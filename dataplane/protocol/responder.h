@@ -11,7 +11,7 @@
 
 namespace rankwire {
 
-class Step;
+class StateStep;
 
 /// The memory that the peer may write and read. Nothing is stored there: the addresses are checked as a NIC checks
 /// them.
@@ -143,7 +143,7 @@ class alignas(64) Responder {
   uint32_t receives() const noexcept { return receives_; }
 
  private:
-  friend class Step;
+  friend class StateStep;
   enum class Progress : uint8_t { kError, kBetweenMessages, kInSend, kInWrite };
   static constexpr uint8_t kNothing = 0xFF;  // no syndrome
   static constexpr uint8_t kAck = static_cast<uint8_t>(Syndrome::kAck);

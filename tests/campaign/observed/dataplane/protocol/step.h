@@ -8,21 +8,21 @@
 namespace rankwire {
 
 /// The outermost step of a state machine is a transition; what it calls on its way is not.
-class Step {
+class StateStep {
  public:
   struct Expiry {};
   struct Reply {};
 
   template <class Machine, class Cause>
-  Step(const Machine& machine, const Cause& cause) noexcept
+  StateStep(const Machine& machine, const Cause& cause) noexcept
       : machine_(&machine), note_(&note<Machine>), outermost_(depth_++ == 0) {
     if (!outermost_) return;
     before_ = static_cast<uint8_t>(state_of(machine));
     event_ = static_cast<uint8_t>(event_of(machine, cause));
   }
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-  ~Step() {
+  StateStep(const StateStep&) = delete;
+  StateStep& operator=(const StateStep&) = delete;
+  ~StateStep() {
     --depth_;
     if (outermost_) note_(*this);
   }
@@ -34,7 +34,7 @@ class Step {
   using ResponderEvent = testing::ResponderEvent;
 
   template <class Machine>
-  static void note(const Step& step) noexcept {
+  static void note(const StateStep& step) noexcept {
     const auto after = state_of(*static_cast<const Machine*>(step.machine_));
     testing::transitions_of<Machine>().note(step.event_, step.before_, static_cast<uint8_t>(after));
   }
@@ -145,7 +145,7 @@ class Step {
   inline static int depth_ = 0;
 
   const void* const machine_;
-  void (*const note_)(const Step&) noexcept;
+  void (*const note_)(const StateStep&) noexcept;
   const bool outermost_;
   uint8_t before_ = 0, event_ = 0;
 };
