@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/reference.h"
+#include "emulator/assembly/worker_engines.h"
 #include "emulator/engine/engine.h"
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
@@ -43,25 +46,44 @@ class AloneRuns {
 
   /// Nothing where the job does not end well.
   std::optional<Duration> completion(JobId job, Time begin) const {
+    const auto spans = run_engine(OnlyJob{.job = job, .begin = begin}, network_,
+                                  fmt::format("{} alone", setup_.workload.jobs[job.value].name), operations(job));
+    return spans.empty() ? std::nullopt : spans[job.value].completion();
+  }
+
+  /// Of all jobs together, by JobId, while no cable fails. Empty where they do not end well, and where the model knows
+  /// no cables.
+  std::vector<JobSpan> unharmed() const {
+    if (times_ || !has_failures(setup_.config)) return {};
+    uint64_t all = 0;
+    for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(JobId(j));
+    return run_engine(std::nullopt, unharmed_network(setup_), "without failures", all);
+  }
+
+ private:
+  /// Of all jobs, by JobId, or of one without background; empty where they do not end well.
+  std::vector<JobSpan> run_engine(const std::optional<OnlyJob>& only, Network with, std::string label,
+                                  uint64_t planned) const {
     EngineOptions options = engine_options(setup_.config);
     options.variation = setup_.variation.get();
-    options.only = OnlyJob{.job = job, .begin = begin};
+    options.only = only;
     if (times_) options.times = &*times_;
     const Plan nothing;
     const Plan& plan = times_ ? nothing : setup_.plan;
     Unrecorded sink;
     Engine engine(setup_.workload, plan, options, sink);
-    NetworkModel network(network_);
+    NetworkModel network(std::move(with));
     network.connect(network.prepare(plan.transport));
+    WorkerBackground background(setup_, nullptr);
+    Crew crew({{.engine = &engine, .transport = &network, .background = only ? nullptr : background.of_worker(0)}});
     VirtualClock clock;
-    const auto watched = control_.watched(fmt::format("{} alone", setup_.workload.jobs[job.value].name),
-                                          operations(job), [&] { return engine.nodes_completed(); });
-    const RunResult result = run(engine, network, {}, clock, run_options(setup_.config), control_.interrupted);
-    if (result.verdict != Verdict::kOk) return std::nullopt;
-    return engine.job_spans()[job.value].completion();
+    const auto watched = control_.watched(std::move(label), planned, [&] { return engine.nodes_completed(); });
+    const RunResult result = crew.run(
+        {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup_.config),
+        control_.interrupted);
+    return result.verdict == Verdict::kOk ? engine.job_spans() : std::vector<JobSpan>();
   }
 
- private:
   uint64_t operations(JobId id) const {
     const Job& job = setup_.workload.jobs[id.value];
     uint64_t count = 0;
@@ -82,6 +104,10 @@ class AloneRuns {
 
 }  // namespace
 
+bool has_failures(const RunConfig& config) {
+  return config.fabric && !config.fabric->failures.empty();
+}
+
 SimulationFidelity alone_model(const RunConfig& config) {
   const auto needs_no_packets = [](SimulationFidelity model) {
     return model == SimulationFidelity::kFlow || model == SimulationFidelity::kAlphaBeta ||
@@ -96,10 +122,14 @@ std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity mode
                                      const RunControl& control) {
   std::vector<JobAlone> jobs;
   const AloneRuns alone(setup, model, control);
+  const std::vector<JobSpan> unharmed = alone.unharmed();
   for (uint32_t j = 0; j < together.size() && !control.interrupted.load(); ++j) {
     if (!together[j].begin) continue;
     const std::optional<Duration> completion = alone.completion(JobId(j), *together[j].begin);
-    if (completion) jobs.push_back({.job = JobId(j), .model = to_string(model), .completion = *completion});
+    if (!completion) continue;
+    JobAlone& job = jobs.emplace_back(
+        JobAlone{.job = JobId(j), .model = to_string(model), .completion = *completion, .unharmed = {}});
+    if (!unharmed.empty()) job.unharmed = unharmed[j].completion();
   }
   return jobs;
 }

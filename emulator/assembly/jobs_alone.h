@@ -14,9 +14,13 @@ namespace rankwire {
 /// The model of `simulation.fidelity` that is asked: the first that the engine runs without packets, else `flow`.
 SimulationFidelity alone_model(const RunConfig& config);
 
+/// Whether more is to be known of the jobs than what they do together.
+bool has_failures(const RunConfig& config);
+
 /// Runs each job that began in `together` by itself, in virtual time: over the same plan and network, from the time at
 /// which it began there, so that it has the same places, paths, cables and slow-downs. A job is left out that does not
-/// end well. Ends with what it has when `control` ends it.
+/// end well. Where cables fail, runs all together without that, too, if the model is `flow`; the others know no cables.
+/// Ends with what it has when `control` ends it.
 std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
                                      const RunControl& control);
 

@@ -63,7 +63,9 @@ Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>
   return local_network(setup.plan.transport, hosts.local_bandwidth, hosts.local_latency, wanted);
 }
 
-Network reference_network(const Setup& setup) {
+namespace {
+
+Network network_of(const Setup& setup, bool with_failures) {
   const RunConfig& config = setup.config;
   const Framing framing = framing_of(config.transport);
   if (config.fabric) {
@@ -75,8 +77,9 @@ Network reference_network(const Setup& setup) {
                                  .framing = framing,
                                  .local_bandwidth = config.hosts.local_bandwidth,
                                  .local_latency = config.hosts.local_latency,
-                                 .schedule = cable_schedule(config, topology),
+                                 .schedule = {},
                                  .convergence = config.fabric->convergence};
+    if (with_failures) options.schedule = cable_schedule(config, topology);
     for (const PortConfig& port : config.ports) options.hosts.push_back(port.name);
     for (uint32_t s = 0; s < topology.switches.size(); ++s)
       options.hash_seeds.push_back(switch_hash_seed(config.seed, s, config.fabric->balancing.seed_per_switch));
@@ -90,6 +93,16 @@ Network reference_network(const Setup& setup) {
                       .local_latency = config.hosts.local_latency};
   for (const PortConfig& port : config.ports) options.port_bandwidth.push_back(port.rate);
   return star_network(options, setup.plan.transport);
+}
+
+}  // namespace
+
+Network reference_network(const Setup& setup) {
+  return network_of(setup, true);
+}
+
+Network unharmed_network(const Setup& setup) {
+  return network_of(setup, false);
 }
 
 }  // namespace rankwire

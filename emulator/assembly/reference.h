@@ -12,6 +12,8 @@ namespace rankwire {
 /// The ports' rates and the modelled interconnect, and in the middle one switch, or the switches of the key `fabric`
 /// with the paths that their hashes choose for the queue pairs of a RoceTransport that has all ports.
 Network reference_network(const Setup& setup);
+/// The same while no cable fails or gets worse.
+Network unharmed_network(const Setup& setup);
 
 /// The modelled interconnect alone: what carries the connections that an emulated run or a twin has no wire for, or
 /// those of them that are `wanted`.

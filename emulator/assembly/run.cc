@@ -142,14 +142,17 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const Ru
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
   const std::vector<JobSpan>& jobs = together.result.jobs;
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
-  if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || same == runs.end()) {
+  if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
+      same == runs.end()) {
     recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, control));
     return;
   }
   const auto only = std::ranges::find_if(jobs, at_work);
   if (const std::optional<Duration> completion = only->completion()) {
-    const JobAlone alone{
-        .job = JobId(static_cast<uint32_t>(only - jobs.begin())), .model = to_string(model), .completion = *completion};
+    const JobAlone alone{.job = JobId(static_cast<uint32_t>(only - jobs.begin())),
+                         .model = to_string(model),
+                         .completion = *completion,
+                         .unharmed = {}};
     recorder_->jobs_alone({&alone, 1});
   }
 }

@@ -153,8 +153,11 @@ void RunReader::read_jobs() {
     job.start = duration(rows, 6);
     job.color = rows.text(7);
   }
-  Statement alone = database_.prepare("SELECT job, model, completion_ps FROM jobs_alone ORDER BY job");
-  while (alone.step()) alone_.push_back({JobId(small(alone, 0)), alone.text(1), duration(alone, 2)});
+  Statement alone = database_.prepare("SELECT job, model, completion_ps, unharmed_ps FROM jobs_alone ORDER BY job");
+  while (alone.step()) {
+    JobAlone& job = alone_.emplace_back(JobAlone{JobId(small(alone, 0)), alone.text(1), duration(alone, 2), {}});
+    if (const auto ps = alone.optional_integer(3)) job.unharmed = Duration(*ps);
+  }
 }
 
 const JobAlone* RunReader::alone(JobId job) const {

@@ -58,6 +58,8 @@ struct JobAlone {
   JobId job;
   std::string model;  ///< as RunStart::model
   Duration completion;
+  /// With all others, while no cable fails or gets worse; absent where none does in the run.
+  std::optional<Duration> unharmed;
 };
 
 /// Message completion times of one flow, or of the whole run: posted at the source to delivered at the destination.

@@ -111,8 +111,8 @@ void RunStore::jobs(std::span<const JobInfo> jobs) {
 
 void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
   open();
-  Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?)");
-  for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion).execute();
+  Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?,?)");
+  for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion, j.unharmed).execute();
 }
 
 void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,

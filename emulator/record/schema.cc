@@ -17,7 +17,7 @@ CREATE TABLE jobs(
 CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE jobs_alone(
-  job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL);
+  job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL, unharmed_ps INTEGER);
 CREATE TABLE background(
   job INTEGER PRIMARY KEY, name TEXT NOT NULL, pattern TEXT NOT NULL, flows INTEGER NOT NULL,
   mean_bytes INTEGER NOT NULL, rate_bps INTEGER, message_limit INTEGER NOT NULL, start_ps INTEGER NOT NULL,

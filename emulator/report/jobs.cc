@@ -98,6 +98,14 @@ std::string spans_svg(const RunReader& record, const std::vector<JobResult>& emu
          time_axis_svg(end, {.left = kLeft, .width = kWidth, .height = y}) + bars + "</svg></div>\n";
 }
 
+/// What the failures of cables have cost the job in this run of the model that knows its time without them.
+std::optional<Duration> lost_to_failures(const RunReader& record, const RecordedRun& run, JobId job,
+                                         std::optional<Duration> completion) {
+  const JobAlone* alone = record.alone(job);
+  if (alone == nullptr || !alone->unharmed || !completion || run.start.model != alone->model) return std::nullopt;
+  return *completion - *alone->unharmed;
+}
+
 }  // namespace
 
 JobNames::JobNames(const RunReader& record) {
@@ -131,6 +139,7 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
     result.completion = result.span.completion();
     const auto alone = alone_time(record, job.job);
     if (result.completion && alone) result.interference = ratio_of(*result.completion, *alone);
+    result.lost = lost_to_failures(record, *run, job.job, result.completion);
   }
   return results;
 }
@@ -149,10 +158,13 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
                                                 {"after", nullptr},
                                                 {"start_ps", job.start.ps},
                                                 {"alone", nullptr},
+                                                {"without_failures", nullptr},
                                                 {"emulated", result_json(at(emulated, job.job.value))},
                                                 {"reference", result_json(at(reference, job.job.value))}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;
     if (alone != nullptr) json["alone"] = {{"model", alone->model}, {"completion_time_ps", alone->completion.ps}};
+    if (alone != nullptr && alone->unharmed)
+      json["without_failures"] = {{"model", alone->model}, {"completion_time_ps", alone->unharmed->ps}};
   }
   return list;
 }
@@ -172,6 +184,11 @@ std::string jobs_text(const RunReader& record) {
                         alone ? readable(*alone) : "-", completion_text(r), interference_text(r), completion_text(e),
                         interference_text(e));
   }
+  for (size_t j = 0; j < reference.size(); ++j) {
+    if (!reference[j].lost) continue;
+    text += fmt::format("  failures of cables cost {} {} of {} in the reference\n", record.jobs()[j].name,
+                        readable(*reference[j].lost), completion_text(&reference[j]));
+  }
   return text;
 }
 
@@ -188,32 +205,36 @@ std::string html_jobs(const RunReader& record) {
                    {"Reference"},
                    {"Times alone"},
                    {"Emulated"},
-                   {"Times alone"}});
+                   {"Times alone"},
+                   {"Lost to failures"}});
   for (const JobInfo& job : record.jobs()) {
     const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
     table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job, e, r),
                alone_time(record, job.job), completion_text(r), interference_text(r), completion_text(e),
-               interference_text(e)});
+               interference_text(e), r == nullptr ? std::nullopt : r->lost});
   }
   return "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at "
-         "the same places and from the same time on, while nobody else is at work.</p>\n" +
+         "the same places and from the same time on, while nobody else is at work; lost to failures: how much less it "
+         "would be "
+         "in the reference if no cable failed.</p>\n" +
          std::move(table).finish() + spans_svg(record, emulated, reference);
 }
 
 std::string jobs_csv(const RunReader& record) {
   std::string csv =
-      "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference\n";
+      "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference,"
+      "lost_to_failures_ps\n";
   const auto number = [](const auto& value) { return value ? fmt::to_string(value->ps) : std::string(); };
   for (const RecordedRun& run : record.runs()) {
     const std::vector<JobResult> results = job_results(record, &run);
     for (size_t j = 0; j < results.size(); ++j) {
       const JobInfo& job = record.jobs()[j];
       const JobResult& result = results[j];
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(run.start.fidelity), run.start.model,
                          job.job.value, csv_field(job.name), job.first_rank, job.ranks, job.iterations,
                          number(result.span.begin), number(result.span.end), number(result.completion),
                          number(alone_time(record, job.job)),
-                         result.interference ? fmt::to_string(*result.interference) : "");
+                         result.interference ? fmt::to_string(*result.interference) : "", number(result.lost));
     }
   }
   return csv;

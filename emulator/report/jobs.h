@@ -37,6 +37,7 @@ struct JobResult {
   JobSpan span;
   std::optional<Duration> completion;  ///< JCT
   std::optional<double> interference;  ///< JCT over the JCT alone
+  std::optional<Duration> lost;        ///< JCT beyond that without failures; of the model that knows that
 };
 
 /// Empty results where `run` is null or has not ended; else by JobId.

@@ -207,6 +207,31 @@ TEST_F(JobsRun, AJobMayHaveItsOwnCollectives) {
   EXPECT_THAT(channels, ElementsAre(1, 2));
 }
 
+// Everything of both jobs passes the cable of p0, which carries nothing for a millisecond.
+TEST_F(JobsRun, EachSaysWhatItLostByAFailure) {
+  const std::string star = std::string(kTwoAlike) + "fabric: {topology: star";
+  run(star + "}\n");
+  const Duration whole = *record().reference()->end.jobs[1].completion();
+  ASSERT_EQ(record().alone(JobId(1))->unharmed, std::nullopt);
+  run(star + ", failures: [{a: p0, down: 2ms, up: 3ms}]}\n");
+  const RunReader reader = record();
+  for (uint32_t job = 0; job < 2; ++job) {
+    EXPECT_EQ(reader.alone(JobId(job))->unharmed, whole);
+    EXPECT_EQ(reader.reference()->end.jobs[job].completion(), whole + milliseconds(1));
+  }
+}
+
+// A job that is the only one says so, too; a model without cables does not.
+TEST_F(JobsRun, OneJobSaysWhatItLostWhereTheModelKnowsCables) {
+  const std::string star =
+      "jobs: [{name: a, workload: {traces: TRACES}}]\nfabric: {topology: star, failures: [{a: p0, up: 1ms}]}\n";
+  run(star);
+  const RunReader flow = record();
+  EXPECT_EQ(*flow.reference()->end.jobs[0].completion(), *flow.alone(JobId(0))->unharmed + milliseconds(1));
+  run(star + "simulation: {fidelity: alpha_beta}\n");
+  EXPECT_EQ(record().alone(JobId(0))->unharmed, std::nullopt);
+}
+
 // The iterations and sizes of each job count in what is planned: a sends 2 x 2 messages of 2 MiB in 3 iterations, b
 // in 1.
 TEST_F(JobsRun, TrafficIsThatOfAllJobs) {

@@ -21,7 +21,7 @@ constexpr Time us(int64_t n) {
 }
 
 /// Ranks 0 and 1 of job left, rank 2 of job "right, far", whose number is 1. Alone they take 20 and 10 us; in the
-/// reference left takes 30 us and right 10; emulated 40 and, from 5 us on, 25.
+/// reference left takes 30 us and right 10, 8 if no cable failed; emulated 40 and, from 5 us on, 25.
 class JobsReport : public ::testing::Test {
  protected:
   JobsReport() {
@@ -56,7 +56,7 @@ class JobsReport : public ::testing::Test {
     recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
     end.jobs = {{.begin = us(0), .end = us(30)}, {.begin = us(31), .end = us(41)}};
     recorder.end(end);
-    const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)}, {JobId(1), "flow", microseconds(10)}};
+    const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)}, {JobId(1), "flow", microseconds(10), microseconds(8)}};
     recorder.jobs_alone(alone);
   }
   std::string text(const char* file) const { return testing::file_text(folder_ / "base" / file); }
@@ -67,11 +67,12 @@ class JobsReport : public ::testing::Test {
 TEST_F(JobsReport, CsvIsExact) {
   // Factors: 40/20, 25/10, 30/20 and 10/10.
   EXPECT_EQ(text("jobs.csv"),
-            "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference\n"
-            "emulated,,0,left,0,2,3,0,40000000,40000000,20000000,2\n"
-            "emulated,,1,\"right, far\",2,1,1,5000000,30000000,25000000,10000000,2.5\n"
-            "reference,flow,0,left,0,2,3,0,30000000,30000000,20000000,1.5\n"
-            "reference,flow,1,\"right, far\",2,1,1,31000000,41000000,10000000,10000000,1\n");
+            "fidelity,model,job,name,first_rank,ranks,iterations,begin_ps,end_ps,jct_ps,alone_ps,interference,"
+            "lost_to_failures_ps\n"
+            "emulated,,0,left,0,2,3,0,40000000,40000000,20000000,2,\n"
+            "emulated,,1,\"right, far\",2,1,1,5000000,30000000,25000000,10000000,2.5,\n"
+            "reference,flow,0,left,0,2,3,0,30000000,30000000,20000000,1.5,\n"
+            "reference,flow,1,\"right, far\",2,1,1,31000000,41000000,10000000,10000000,1,2000000\n");
 }
 
 TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
@@ -81,17 +82,20 @@ TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
                          R"({"job": 1, "name": "right, far", "first_rank": 2, "ranks": 1, "iterations": 1,
                              "after": "left", "start_ps": 1000000,
                              "alone": {"model": "flow", "completion_time_ps": 10000000},
+                             "without_failures": {"model": "flow", "completion_time_ps": 8000000},
                              "emulated": {"begin_ps": 5000000, "end_ps": 30000000, "completion_time_ps": 25000000,
                                           "interference": 2.5},
                              "reference": {"begin_ps": 31000000, "end_ps": 41000000, "completion_time_ps": 10000000,
                                            "interference": 1.0}})"));
   EXPECT_TRUE(json[0]["after"].is_null());
+  EXPECT_TRUE(json[0]["without_failures"].is_null());
 }
 
 TEST_F(JobsReport, PrintedSummaryAndPageShowThem) {
   const RunReader record(folder_ / "base");
   EXPECT_THAT(summary_table(record),
-              HasSubstr("  left                2      20 us      30 us   1.500      40 us   2.000\n"));
+              AllOf(HasSubstr("  left                2      20 us      30 us   1.500      40 us   2.000\n"),
+                    HasSubstr("  failures of cables cost right, far 2 us of 10 us in the reference\n")));
   EXPECT_THAT(text("report.html"), AllOf(HasSubstr("<h2>Jobs</h2>"), HasSubstr("background:#123456"),
                                          HasSubstr("1 us after left"), HasSubstr("right, far:0 emulated")));
   EXPECT_THAT(text("timeline.json"), HasSubstr("rank 0 of job right, far emulated"));
