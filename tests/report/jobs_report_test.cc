@@ -56,7 +56,8 @@ class JobsReport : public ::testing::Test {
     recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
     end.jobs = {{.begin = us(0), .end = us(30)}, {.begin = us(31), .end = us(41)}};
     recorder.end(end);
-    const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)}, {JobId(1), "flow", microseconds(10), microseconds(8)}};
+    const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)},
+                              {JobId(1), "flow", microseconds(10), microseconds(8)}};
     recorder.jobs_alone(alone);
   }
   std::string text(const char* file) const { return testing::file_text(folder_ / "base" / file); }
