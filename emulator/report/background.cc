@@ -151,7 +151,7 @@ std::string html_background(const RunReader& record) {
                  row.completion.max});
     }
   }
-  return "<p class=\"note\">Traffic without a trace beside the jobs. It is in no figure of jobs and operations, and in "
+  return "<p class=\"note\">Traffic without a trace beside the jobs. It is in no figure of jobs and operations, but in "
          "those of ports and queue pairs. Times are from the post of a message to its acknowledgement.</p>\n" +
          std::move(table).finish();
 }

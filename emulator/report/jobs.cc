@@ -106,6 +106,17 @@ std::optional<Duration> lost_to_failures(const RunReader& record, const Recorded
   return *completion - *alone->unharmed;
 }
 
+/// A line for each job that has lost something.
+std::vector<std::string> losses(const RunReader& record, const std::vector<JobResult>& reference) {
+  std::vector<std::string> lines;
+  for (size_t j = 0; j < reference.size(); ++j) {
+    if (!reference[j].lost) continue;
+    lines.push_back(fmt::format("failures of cables cost {} {} of {} in the reference", record.jobs()[j].name,
+                                readable(*reference[j].lost), completion_text(&reference[j])));
+  }
+  return lines;
+}
+
 }  // namespace
 
 JobNames::JobNames(const RunReader& record) {
@@ -184,11 +195,7 @@ std::string jobs_text(const RunReader& record) {
                         alone ? readable(*alone) : "-", completion_text(r), interference_text(r), completion_text(e),
                         interference_text(e));
   }
-  for (size_t j = 0; j < reference.size(); ++j) {
-    if (!reference[j].lost) continue;
-    text += fmt::format("  failures of cables cost {} {} of {} in the reference\n", record.jobs()[j].name,
-                        readable(*reference[j].lost), completion_text(&reference[j]));
-  }
+  for (const std::string& line : losses(record, reference)) text += "  " + line + "\n";
   return text;
 }
 
@@ -205,19 +212,19 @@ std::string html_jobs(const RunReader& record) {
                    {"Reference"},
                    {"Times alone"},
                    {"Emulated"},
-                   {"Times alone"},
-                   {"Lost to failures"}});
+                   {"Times alone"}});
   for (const JobInfo& job : record.jobs()) {
     const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
     table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job, e, r),
                alone_time(record, job.job), completion_text(r), interference_text(r), completion_text(e),
-               interference_text(e), r == nullptr ? std::nullopt : r->lost});
+               interference_text(e)});
   }
-  return "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at "
-         "the same places and from the same time on, while nobody else is at work; lost to failures: how much less it "
-         "would be "
-         "in the reference if no cable failed.</p>\n" +
-         std::move(table).finish() + spans_svg(record, emulated, reference);
+  std::string html =
+      "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at the "
+      "same places and from the same time on, while nobody else is at work.</p>\n" +
+      std::move(table).finish();
+  for (const std::string& line : losses(record, reference)) html += "<p>" + html_escaped(line) + "</p>\n";
+  return html + spans_svg(record, emulated, reference);
 }
 
 std::string jobs_csv(const RunReader& record) {
