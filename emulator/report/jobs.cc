@@ -7,6 +7,7 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/shared_links.h"
 #include "emulator/report/time_axis.h"
 
 namespace rankwire {
@@ -137,6 +138,7 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
 
 nlohmann::ordered_json jobs_json(const RunReader& record) {
   JobsJson list = JobsJson::array();
+  const std::vector<SharedLinkRow> shared = longest_shared_links(record);
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
   const std::vector<JobResult> reference = job_results(record, record.reference());
   for (const JobInfo& job : record.jobs()) {
@@ -150,7 +152,8 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
                                                 {"start_ps", job.start.ps},
                                                 {"alone", nullptr},
                                                 {"emulated", result_json(at(emulated, job.job.value))},
-                                                {"reference", result_json(at(reference, job.job.value))}});
+                                                {"reference", result_json(at(reference, job.job.value))},
+                                                {"shared", shared_links_json(record, shared, job.job)}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;
     if (alone != nullptr) json["alone"] = {{"model", alone->model}, {"completion_time_ps", alone->completion.ps}};
   }
@@ -172,6 +175,7 @@ std::string jobs_text(const RunReader& record) {
                         alone ? readable(*alone) : "-", completion_text(r), interference_text(r), completion_text(e),
                         interference_text(e));
   }
+  text += shared_links_text(record);
   return text;
 }
 
@@ -197,7 +201,7 @@ std::string html_jobs(const RunReader& record) {
   }
   return "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at "
          "the same places and from the same time on, while nobody else is at work.</p>\n" +
-         std::move(table).finish() + spans_svg(record, emulated, reference);
+         std::move(table).finish() + spans_svg(record, emulated, reference) + html_shared_links(record);
 }
 
 std::string jobs_csv(const RunReader& record) {
