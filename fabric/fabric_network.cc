@@ -149,6 +149,7 @@ class Rerouting {
                                                       static_cast<uint32_t>(network_.links.size()));
     if (added) {
       link.name += " (degraded)";
+      link.whole = whole;
       network_.links.push_back(std::move(link));
     }
     return LinkId(known->second);

@@ -34,8 +34,8 @@ using FlowHashes = std::vector<uint32_t>;
 ///
 /// The routes are those with all cables in use; by the schedule they become those of the cables that are. Nothing
 /// passes on a connection any part of which would take a cable that is down, before routes follow, or finds no way. A
-/// cable whose rate or latency changes is other links meanwhile, behind all that are named above; what cables lose is
-/// not known here.
+/// cable whose rate or latency changes is other links meanwhile (Link::whole), behind all that are named above; what
+/// cables lose is not known here.
 Network fabric_network(const Topology& topology, const FabricNetworkOptions& options, const TransportPlan& plan,
                        std::span<const FlowHashes> flows);
 

@@ -48,6 +48,9 @@ struct Link {
   Bandwidth bandwidth;
   Duration latency;     ///< from the last bit sent to the last bit received and ready to be forwarded
   Duration forwarding;  ///< the part of it that the switch at the far end takes
+  /// Of the same cable and direction, as it is when nothing is wrong with it, where this one stands for it while it is
+  /// degraded; else invalid.
+  LinkId whole = LinkId::invalid();
 };
 
 /// A link on a route. A message may go over several links at the same hop, a part of it over each.

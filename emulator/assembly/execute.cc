@@ -192,6 +192,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
   for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
                                                         setup.config.run.stall_timeout))
     recorder.warning(finding);
+  if (execution.complete) execution.complete(end);
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -37,6 +38,8 @@ struct Execution {
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
+  /// Adds what only the kind of transport tells. Empty: there is nothing.
+  std::function<void(RunEnd& end)> complete = nullptr;
 };
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)

@@ -25,6 +25,7 @@
 #include "emulator/input/fabric_topology.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/recorder.h"
+#include "emulator/simulator/link_sharing.h"
 #include "emulator/simulator/network_model.h"
 
 namespace rankwire {
@@ -139,6 +140,16 @@ Bytes model_memory(uint64_t connections, uint64_t links, uint64_t messages) {
   return bytes_of(connections * NetworkModel::bytes_each(links) + messages * NetworkModel::kBytesOfMessage);
 }
 
+/// Where several jobs are at work, to count what links they share.
+Bytes sharing_memory(const Setup& setup, const Counts& counts, uint64_t links_of_route) {
+  const auto jobs = static_cast<uint64_t>(std::ranges::count(setup.workload.jobs, false, &Job::idle));
+  if (jobs < 2) return Bytes(0);
+  const uint64_t ports = setup.config.ports.size();
+  const uint64_t links = ports + (setup.config.fabric ? fabric_topology(setup.config).ports() : ports);
+  const uint64_t pairs = std::min<uint64_t>(links * jobs * jobs, LinkSharing::kMostPairs);
+  return bytes_of(LinkSharing::bytes(counts.connections, links_of_route, pairs));
+}
+
 Bytes interconnect_memory(const Counts& counts) {
   return model_memory(counts.local, kLinksOfStar, std::min(counts.in_flight, counts.local_messages)) +
          bytes_of(counts.connections * sizeof(uint32_t));
@@ -238,7 +249,9 @@ RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const C
   memory.engine = engine_memory(setup, counts);
   memory.record = record_memory(setup, counts);
   const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
-  if (model == SimulationFidelity::kFlow) memory.model = model_memory(counts.connections, links, counts.in_flight);
+  if (model == SimulationFidelity::kFlow) {
+    memory.model = model_memory(counts.connections, links, counts.in_flight) + sharing_memory(setup, counts, links);
+  }
   if (model == SimulationFidelity::kAlphaBeta) memory.model = model_memory(counts.connections, links, 0);
   return memory;
 }

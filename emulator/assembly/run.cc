@@ -38,6 +38,32 @@ MessageDetail message_detail(MessageRecording recording) {
   return MessageDetail::kSampled;
 }
 
+/// By connection of the plan, invalid where the job is idle and in the background; none where fewer than two jobs are
+/// at work, so that there is nothing to share.
+std::vector<JobId> jobs_of_connections(const Setup& setup) {
+  std::vector<JobId> jobs;
+  if (std::ranges::count(setup.workload.jobs, false, &Job::idle) < 2) return jobs;
+  for (const Connection& connection : setup.plan.transport.connections) {
+    const bool counts = !setup.background.has(connection.id) && !setup.workload.is_idle(connection.job);
+    jobs.push_back(counts ? connection.job : JobId::invalid());
+  }
+  return jobs;
+}
+
+std::vector<SharedLinkRow> shared_link_rows(const NetworkModel& model) {
+  std::vector<SharedLinkRow> rows;
+  for (const SharedLink& shared : model.sharing()->shared()) {
+    rows.push_back({.link = model.link_name(shared.link),
+                    .job = shared.job,
+                    .other = shared.other,
+                    .time = shared.time,
+                    .shared = shared.shared,
+                    .bytes = shared.bytes,
+                    .shared_bytes = shared.shared_bytes});
+  }
+  return rows;
+}
+
 void require_ports(const RunConfig& config, const char* what) {
   if (config.ports.empty())
     fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
@@ -249,6 +275,13 @@ CompletedRun PreparedRun::run_flow(const RunControl& control) {
   }
   VirtualClock clock;
   NetworkModel model(std::move(network));
+  const std::vector<JobId> jobs = jobs_of_connections(setup_);
+  if (!jobs.empty() && !model.watch_sharing(jobs)) {
+    recorder_->warning("who shares links with whom is not counted: too many jobs meet on too many links");
+  }
+  const auto add_shared_links = [&](RunEnd& end) {
+    if (model.sharing() != nullptr) end.shared_links = shared_link_rows(model);
+  };
   return {Fidelity::kReference, name,
           execute(setup_,
                   {.fidelity = Fidelity::kReference,
@@ -256,7 +289,8 @@ CompletedRun PreparedRun::run_flow(const RunControl& control) {
                    .clock = clock,
                    .transport = model,
                    .testbed = nullptr,
-                   .model = name},
+                   .model = name,
+                   .complete = add_shared_links},
                   *recorder_, control)};
 }
 

@@ -341,6 +341,24 @@ std::optional<QueueSampling> RunReader::queue_samples(const RecordedRun& run) co
   return sampling;
 }
 
+std::vector<SharedLinkRow> RunReader::shared_links(const RecordedRun& run) const {
+  std::vector<SharedLinkRow> links;
+  if (!has_table("shared_links")) return links;
+  Statement rows = database_.prepare(
+      "SELECT link, job, other, time_ps, shared_ps, bytes, shared_bytes FROM shared_links WHERE run=? ORDER BY rowid");
+  rows.bind(run.run);
+  while (rows.step()) {
+    links.push_back({.link = rows.text(0),
+                     .job = JobId(small(rows, 1)),
+                     .other = JobId(small(rows, 2)),
+                     .time = duration(rows, 3),
+                     .shared = duration(rows, 4),
+                     .bytes = Bytes(rows.integer(5)),
+                     .shared_bytes = Bytes(rows.integer(6))});
+  }
+  return links;
+}
+
 std::vector<StormRow> RunReader::storms(const RecordedRun& run) const {
   std::vector<StormRow> storms;
   if (!has_table("storms")) return storms;

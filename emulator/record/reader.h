@@ -124,6 +124,9 @@ class RunReader {
   std::optional<QueueSampling> queue_samples(const RecordedRun& run) const;
   /// In the order in which they began. Empty in a record of a version of rankwire that did not write them.
   std::vector<StormRow> storms(const RecordedRun& run) const;
+  /// Link by link. Empty where the run was not of the model `flow` with several jobs at work, or in a record of a
+  /// version of rankwire that did not write them.
+  std::vector<SharedLinkRow> shared_links(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first, with the names of their operations.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 

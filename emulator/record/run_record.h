@@ -239,6 +239,16 @@ struct StormRow {
   uint64_t forwarded = 0;   ///< frames sent although the other end forbade it
 };
 
+/// What one job sent over a link that another used at the same time. Bytes are of the line, headers included.
+struct SharedLinkRow {
+  std::string link;
+  JobId job, other;
+  Duration time;       ///< in which the job sent there
+  Duration shared;     ///< in which the other did, too
+  Bytes bytes;         ///< that the job sent there
+  Bytes shared_bytes;  ///< and while the other did, too
+};
+
 struct RunEnd {
   std::string verdict = "ok";  ///< "ok", "failed", "stalled" or "interrupted"
   std::string reason;
@@ -261,6 +271,7 @@ struct RunEnd {
   std::vector<ImpairmentRuleRow> impairment_rules;
   std::optional<QueueSampling> queue_samples;
   std::vector<StormRow> storms;                        ///< in the order in which they began
+  std::vector<SharedLinkRow> shared_links;             ///< by link, job and other, where a model tells
   std::vector<ComputeTimeRow> compute_times;           ///< by rank; models with nodes
   std::vector<ComputeVariationRow> compute_variation;  ///< by rank; ranks whose times varied
   std::vector<StragglerRow> stragglers;                ///< by rank

@@ -250,7 +250,16 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   impairments(run, end);
   if (end.queue_samples) queue_samples(run, *end.queue_samples);
   storms(run, end.storms);
+  shared_links(run, end.shared_links);
   background_traffic(run, end.background);
+}
+
+void RunStore::shared_links(uint32_t run, std::span<const SharedLinkRow> links) {
+  Statement insert = database_.prepare("INSERT INTO shared_links VALUES(?,?,?,?,?,?,?,?)");
+  for (const SharedLinkRow& l : links) {
+    insert.bind(run, l.link, l.job.value, l.other.value, l.time.ps, l.shared.ps, l.bytes.count, l.shared_bytes.count)
+        .execute();
+  }
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {

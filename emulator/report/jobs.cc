@@ -7,6 +7,7 @@
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/shared_links.h"
 #include "emulator/report/time_axis.h"
 
 namespace rankwire {
@@ -157,6 +158,7 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
 
 nlohmann::ordered_json jobs_json(const RunReader& record) {
   JobsJson list = JobsJson::array();
+  const std::vector<SharedLinkRow> shared = longest_shared_links(record);
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
   const std::vector<JobResult> reference = job_results(record, record.reference());
   for (const JobInfo& job : record.jobs()) {
@@ -171,7 +173,8 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
                                                 {"alone", nullptr},
                                                 {"without_failures", nullptr},
                                                 {"emulated", result_json(at(emulated, job.job.value))},
-                                                {"reference", result_json(at(reference, job.job.value))}});
+                                                {"reference", result_json(at(reference, job.job.value))},
+                                                {"shared", shared_links_json(record, shared, job.job)}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;
     if (alone != nullptr) json["alone"] = {{"model", alone->model}, {"completion_time_ps", alone->completion.ps}};
     if (alone != nullptr && alone->unharmed)
@@ -196,6 +199,7 @@ std::string jobs_text(const RunReader& record) {
                         interference_text(e));
   }
   for (const std::string& line : losses(record, reference)) text += "  " + line + "\n";
+  text += shared_links_text(record);
   return text;
 }
 
@@ -224,7 +228,7 @@ std::string html_jobs(const RunReader& record) {
       "same places and from the same time on, while nobody else is at work.</p>\n" +
       std::move(table).finish();
   for (const std::string& line : losses(record, reference)) html += "<p>" + html_escaped(line) + "</p>\n";
-  return html + spans_svg(record, emulated, reference);
+  return html + spans_svg(record, emulated, reference) + html_shared_links(record);
 }
 
 std::string jobs_csv(const RunReader& record) {

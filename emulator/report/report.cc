@@ -17,6 +17,7 @@
 #include "emulator/report/output_file.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/shared_links.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
@@ -99,7 +100,10 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
-    if (!record.jobs().empty()) write_file(run_folder / "jobs.csv", jobs_csv(record));
+    if (!record.jobs().empty()) {
+      write_file(run_folder / "jobs.csv", jobs_csv(record));
+      write_file(run_folder / "shared.csv", shared_links_csv(record));
+    }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));

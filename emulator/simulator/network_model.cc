@@ -115,6 +115,15 @@ std::vector<NetworkModel::Way> NetworkModel::ways_of(const Network& network, std
   return ways;
 }
 
+bool NetworkModel::watch_sharing(std::span<const JobId> jobs) {
+  std::vector<LinkSharing::Flow> flows;
+  flows.reserve(ways_.size());
+  for (const Way& way : ways_) flows.push_back({jobs[id_of(way.connection).value], &way.route});
+  if (LinkSharing::is_too_much(network_.links, flows)) return false;
+  sharing_ = std::make_unique<LinkSharing>(network_.links, flows);
+  return true;
+}
+
 std::vector<EndPoint> NetworkModel::prepare(const TransportPlan& plan) {
   if (!network_.connections && plan.connections.size() != flows_.size())
     fail_input("the network has routes for {} connections, the plan has {}", flows_.size(), plan.connections.size());
@@ -176,6 +185,7 @@ void NetworkModel::share_rates() noexcept {
     flow.remaining -= static_cast<__int128>(flow.rate) * (now - flow.updated).ps;
     flow.updated = now;
     flow.rate = shares_.share(variable);
+    if (sharing_) sharing_->set_rate(variable, flow.rate, now);
     schedule_completion(connection);
   }
 }
@@ -192,6 +202,8 @@ void NetworkModel::take(const Turn& turn) noexcept {
   completions_.remove(turn.connection);
   if (before != kNone) shares_.deactivate(before);
   if (turn.variable != kNone) shares_.activate(turn.variable);
+  if (sharing_ && before != kNone) sharing_->end(before, turn.at);
+  if (sharing_ && turn.variable != kNone) sharing_->begin(turn.variable, turn.at);
   shares_changed_ = turn.at;
 }
 
@@ -219,6 +231,7 @@ void NetworkModel::begin(uint32_t connection, Time now) noexcept {
     completions_.remove(connection);
     if (flow.variable == kNone) return;
     shares_.activate(flow.variable);
+    if (sharing_) sharing_->begin(flow.variable, now);
     shares_changed_ = now;
     return;
   }
@@ -253,6 +266,7 @@ void NetworkModel::complete(uint32_t connection, Time now) noexcept {
   flow.active = false;
   flow.rate = 0;
   shares_.deactivate(flow.variable);
+  if (sharing_) sharing_->end(flow.variable, now);
   shares_changed_ = now;
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/transport.h"
 #include "base/untouched_array.h"
+#include "emulator/simulator/link_sharing.h"
 #include "emulator/simulator/max_min.h"
 #include "emulator/simulator/notice_queue.h"
 #include "emulator/simulator/time_heap.h"
@@ -48,6 +50,14 @@ class NetworkModel final : public Transport {
   /// Has the connections that the network has routes for. Throws Error(kInput) for a route without links and for a link
   /// that cannot give 1 bit/s to each of its connections.
   explicit NetworkModel(Network network);
+
+  /// Counts from now on which jobs share links; before anything is posted. `jobs` are those of the plan's connections,
+  /// invalid where what is posted does not count.
+  /// False where that would be LinkSharing::is_too_much: nothing is counted then.
+  bool watch_sharing(std::span<const JobId> jobs);
+  /// Null: nobody counts.
+  const LinkSharing* sharing() const { return sharing_.get(); }
+  const std::string& link_name(LinkId link) const { return network_.links[link.value].name; }
 
   /// The plan may contain connections that are never posted to. No end points: the model needs to be told of none.
   std::vector<EndPoint> prepare(const TransportPlan& plan) override;
@@ -139,6 +149,7 @@ class NetworkModel final : public Transport {
   size_t turned_ = 0;        ///< of them
   std::vector<Way> ways_;    ///< by variable: each connection's first one, then those that it turns to
   MaxMin shares_;
+  std::unique_ptr<LinkSharing> sharing_;   ///< by variable; null: nobody asks
   Time shares_changed_ = Time::never();    ///< when the active flows changed, if the rates do not reflect it yet
   std::vector<Flow> flows_;                ///< by connection
   std::vector<uint32_t> flow_of_;          ///< by ConnectionId: place in `flows_`; empty: the same

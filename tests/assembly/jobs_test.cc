@@ -106,6 +106,59 @@ TEST_F(JobsRun, TwoAlikeHaveHalfOfTheirPorts) {
   }
 }
 
+// Each job's two messages a port go over the port's two directions, at half the rate as long as the other's do: all
+// time and all bytes there are shared. In a run of one at work nothing is.
+TEST_F(JobsRun, WhoSharesLinksIsTold) {
+  run(kTwoAlike);
+  const std::vector<SharedLinkRow> rows = record().shared_links(*record().reference());
+  ASSERT_EQ(rows.size(), 2u * 2 * 2) << "ports, directions, jobs";
+  for (const SharedLinkRow& row : rows) {
+    EXPECT_NE(row.job, row.other);
+    EXPECT_EQ(row.time, Duration(2 * 2 * kLine));
+    EXPECT_EQ(row.shared, row.time);
+    EXPECT_EQ(row.bytes, Bytes(2 * (512 * 4178 + 20)));
+    EXPECT_EQ(row.shared_bytes, row.bytes);
+  }
+  run(kTwoAlike, RunKind::kModels, {"jobs[1].idle=on"});
+  EXPECT_TRUE(record().shared_links(*record().reference()).empty());
+}
+
+// What runs beside the jobs takes a part of their ports, and is no job.
+TEST_F(JobsRun, TheBackgroundSharesWithNobody) {
+  run(kTwoAlike, RunKind::kModels,
+      {"background=[{name: noise, pattern: pairs, from: [p0], to: [p1], size: 64KiB, rate: 1Gbps}]"});
+  const RunReader reader = record();
+  EXPECT_GT(*reader.reference()->end.jobs[0].completion(), kHalved);
+  const std::vector<SharedLinkRow> rows = reader.shared_links(*reader.reference());
+  ASSERT_EQ(rows.size(), 2u * 2 * 2) << "ports, directions, jobs";
+  for (const SharedLinkRow& row : rows) {
+    EXPECT_LT(row.job, JobId(2));
+    EXPECT_LT(row.other, JobId(2));
+    EXPECT_EQ(row.bytes, Bytes(2 * (512 * 4178 + 20)));
+  }
+}
+
+// Two jobs on ports of their own have no company: each takes its time alone, to the picosecond. So they do behind
+// leaves of their own, whose cables they do not need.
+TEST_F(JobsRun, JobsOnPortsOfTheirOwnShareNothing) {
+  const std::vector<std::string> star = {"ports.count=4", "hosts.count=4"};
+  std::vector<std::string> leaves = star;
+  leaves.push_back("fabric={topology: leaf_spine, leaves: 2, spines: 1}");
+  for (const std::vector<std::string>& settings : {star, leaves}) {
+    SCOPED_TRACE(settings.back());
+    run("jobs:\n  - {name: a, workload: {traces: TRACES}, hosts: [0, 1]}\n"
+        "  - {name: b, workload: {traces: TRACES}, hosts: [2, 3]}\n",
+        RunKind::kModels, settings);
+    const RunReader reader = record();
+    EXPECT_TRUE(reader.shared_links(*reader.reference()).empty());
+    for (uint32_t job = 0; job < 2; ++job) {
+      ASSERT_NE(reader.alone(JobId(job)), nullptr);
+      EXPECT_EQ(reader.alone(JobId(job))->completion, kAlone);
+      EXPECT_EQ(reader.reference()->end.jobs[job].completion(), kAlone) << "interference factor 1";
+    }
+  }
+}
+
 // b begins at the end of a, c 1 us after that of b.
 TEST_F(JobsRun, JobsFollowEachOtherToThePicosecond) {
   const auto runs = run(

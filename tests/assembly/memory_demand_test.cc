@@ -5,6 +5,7 @@
 
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
+#include "emulator/simulator/link_sharing.h"
 #include "tests/assembly/tiny_run.h"
 #include "tests/temporary_folder.h"
 
@@ -86,6 +87,18 @@ TEST(MemoryDemand, ModelsAloneNeedNoConnections) {
   ASSERT_EQ(demand.runs.size(), 2u);
   EXPECT_EQ(demand.runs[0].connections, Bytes(0));
   EXPECT_GT(demand.runs[0].model, Bytes(0));
+}
+
+// On the two directions of four ports, two jobs at work are four pairs each. An idle one has its connections, and
+// shares nothing.
+TEST(MemoryDemand, JobsThatMayShareLinksAreCounted) {
+  RunConfig config = tiny_run(1, 4);
+  config.simulation.fidelity = {SimulationFidelity::kFlow};
+  for (const char* name : {"a", "b"}) config.jobs.push_back({.name = name, .workload = config.workload});
+  const Bytes both = demand_of(config, RunKind::kModels).runs[0].model;
+  config.jobs[1].idle = true;
+  const Bytes one = demand_of(config, RunKind::kModels).runs[0].model;
+  EXPECT_GT(both, one + Bytes(LinkSharing::bytes(0, 0, 2 * 4 * 4)));
 }
 
 TEST(MemoryDemand, MoreThanThereIsIsAFinding) {

@@ -224,6 +224,8 @@ TEST_F(LeafSpineNetwork, ADegradedCableIsOtherLinksForAWhile) {
         continue;
       }
       const Link& link = network.links[turn.links[i].link.value];
+      EXPECT_EQ(link.whole, before[i].link);
+      EXPECT_FALSE(network.links[before[i].link.value].whole.valid());
       EXPECT_EQ(link.bandwidth, tenth);
       EXPECT_EQ(link.latency, network.links[before[i].link.value].latency + microseconds(3));
       slow.insert(turn.links[i].link.value);

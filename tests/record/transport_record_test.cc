@@ -166,16 +166,44 @@ TEST(TransportRecord, KeepsFailuresAndWhatHardwareSays) {
   EXPECT_EQ(settings[1].after, "");
 }
 
+// 0.5 of its 2 s there job 1 has job 0 beside it; the bytes do not fit in 32 bits.
+TEST(TransportRecord, KeepsLinksThatJobsShare) {
+  TemporaryFolder folder;
+  record(folder.path(),
+         {.shared_links = {{.link = "it's.up",
+                            .job = JobId(1),
+                            .other = JobId(0),
+                            .time = seconds(2),
+                            .shared = milliseconds(500),
+                            .bytes = Bytes(25'000'000'000),
+                            .shared_bytes = Bytes(6'250'000'000)},
+                           {.link = "down", .job = JobId(0), .other = JobId(1), .time = {}, .shared = {}}}});
+  const RunReader reader(folder.path());
+  const std::vector<SharedLinkRow> links = reader.shared_links(*reader.emulated());
+  ASSERT_EQ(links.size(), 2u);
+  EXPECT_EQ(links[0].link, "it's.up");
+  EXPECT_EQ(links[0].job, JobId(1));
+  EXPECT_EQ(links[0].other, JobId(0));
+  EXPECT_EQ(links[0].time, seconds(2));
+  EXPECT_EQ(links[0].shared, milliseconds(500));
+  EXPECT_EQ(links[0].bytes, Bytes(25'000'000'000));
+  EXPECT_EQ(links[0].shared_bytes, Bytes(6'250'000'000));
+  EXPECT_EQ(links[1].link, "down");
+}
+
 // Records of an earlier rankwire have the same version and lack these tables.
 TEST(TransportRecord, ReadsRecordsWithoutTheTablesThatWereAdded) {
   TemporaryFolder folder;
   record(folder.path(), {});
   Database(folder.path() / "run.sqlite", Database::Access::kCreate)
-      .execute("DROP TABLE failures; DROP TABLE hardware_counters; DROP TABLE port_settings;");
+      .execute(
+          "DROP TABLE failures; DROP TABLE hardware_counters; DROP TABLE port_settings; "
+          "DROP TABLE shared_links;");
   const RunReader reader(folder.path());
   EXPECT_TRUE(reader.failures(*reader.emulated()).empty());
   EXPECT_TRUE(reader.hardware_counters(*reader.emulated()).empty());
   EXPECT_TRUE(reader.port_settings(*reader.emulated()).empty());
+  EXPECT_TRUE(reader.shared_links(*reader.emulated()).empty());
 }
 
 /// Port 0 measured 1 .. 10 ps and is stamped by hardware, port 1 measured 11 .. 20 ps and is not; one way 5 ps on port

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "emulator/report/comparison.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/rank_names.h"
@@ -12,6 +15,7 @@ namespace rankwire {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TemporaryFolder;
@@ -55,6 +59,16 @@ class JobsReport : public ::testing::Test {
     recorder.end(end);
     recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
     end.jobs = {{.begin = us(0), .end = us(30)}, {.begin = us(31), .end = us(41)}};
+    const auto row = [](const char* link, uint32_t job, int64_t shared, int64_t bytes) {
+      return SharedLinkRow{.link = link,
+                           .job = JobId(job),
+                           .other = JobId(1 - job),
+                           .time = microseconds(8),
+                           .shared = microseconds(shared),
+                           .bytes = Bytes(2048),
+                           .shared_bytes = Bytes(bytes)};
+    };
+    end.shared_links = {row("p0", 0, 2, 512), row("p0", 1, 2, 1024), row("p1", 0, 4, 1024), row("p1", 1, 4, 2048)};
     recorder.end(end);
     const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)},
                               {JobId(1), "flow", microseconds(10), microseconds(8)}};
@@ -87,7 +101,11 @@ TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
                              "emulated": {"begin_ps": 5000000, "end_ps": 30000000, "completion_time_ps": 25000000,
                                           "interference": 2.5},
                              "reference": {"begin_ps": 31000000, "end_ps": 41000000, "completion_time_ps": 10000000,
-                                           "interference": 1.0}})"));
+                                           "interference": 1.0},
+                             "shared": [{"link": "p1", "other": "left", "time_ps": 8000000, "shared_ps": 4000000,
+                                         "bytes": 2048, "shared_bytes": 2048},
+                                        {"link": "p0", "other": "left", "time_ps": 8000000, "shared_ps": 2000000,
+                                         "bytes": 2048, "shared_bytes": 1024}]})"));
   EXPECT_TRUE(json[0]["after"].is_null());
   EXPECT_TRUE(json[0]["without_failures"].is_null());
 }
@@ -100,6 +118,48 @@ TEST_F(JobsReport, PrintedSummaryAndPageShowThem) {
   EXPECT_THAT(text("report.html"), AllOf(HasSubstr("<h2>Jobs</h2>"), HasSubstr("background:#123456"),
                                          HasSubstr("1 us after left"), HasSubstr("right, far:0 emulated")));
   EXPECT_THAT(text("timeline.json"), HasSubstr("rank 0 of job right, far emulated"));
+}
+
+TEST_F(JobsReport, SharedLinksAreToldLongestFirst) {
+  const RunReader record(folder_ / "base");
+  EXPECT_THAT(summary_table(record),
+              HasSubstr("predicted links that jobs share longest\n"
+                        "  left shares p1 with right, far for 4 us of 8 us, 1 KiB of its 2 KiB there\n"
+                        "  right, far shares p1 with left for 4 us of 8 us, 2 KiB of its 2 KiB there\n"));
+  EXPECT_EQ(text("shared.csv"),
+            "fidelity,model,link,job,other,time_ps,shared_ps,bytes,shared_bytes\n"
+            "reference,flow,p0,left,\"right, far\",8000000,2000000,2048,512\n"
+            "reference,flow,p0,\"right, far\",left,8000000,2000000,2048,1024\n"
+            "reference,flow,p1,left,\"right, far\",8000000,4000000,2048,1024\n"
+            "reference,flow,p1,\"right, far\",left,8000000,4000000,2048,2048\n");
+  EXPECT_THAT(text("report.html"), HasSubstr("<td>p1</td><td>left</td><td>right, far</td>"));
+}
+
+// Of ten jobs that share a port the first eight are printed.
+TEST_F(JobsReport, NotMoreThanEightJobsArePrintedWithWhatTheyShare) {
+  {
+    RunRecorder recorder(folder_ / "many");
+    testing::begin_sample(recorder);
+    std::vector<JobInfo> jobs;
+    RunEnd end = testing::sample_end(microseconds(40));
+    for (uint32_t job = 0; job < 10; ++job) {
+      jobs.push_back(
+          {.job = JobId(job), .name = "j" + std::to_string(job), .first_rank = 0, .ranks = 1, .iterations = 1});
+      end.shared_links.push_back({.link = "p0",
+                                  .job = JobId(job),
+                                  .other = JobId(job ^ 1),
+                                  .time = microseconds(2),
+                                  .shared = microseconds(1),
+                                  .bytes = Bytes(2),
+                                  .shared_bytes = Bytes(1)});
+    }
+    recorder.jobs(jobs);
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
+    recorder.end(end);
+  }
+  const std::string printed = summary_table(RunReader(folder_ / "many"));
+  EXPECT_THAT(printed, HasSubstr("  j7 shares p0 with j6 for"));
+  EXPECT_THAT(printed, Not(AnyOf(HasSubstr("  j8 shares"), HasSubstr("  j9 shares"))));
 }
 
 TEST_F(JobsReport, RanksAreCountedWithinTheirJobs) {

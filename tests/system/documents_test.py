@@ -28,8 +28,12 @@ class Metrics(RankwireTest):
                 written.update(next(csv.reader(file)))
         jobs = self.call("simulate", SOURCE / "configs/jobs.yaml", out="jobs")
         written.update(names(jobs.summary["jobs"][1]))
-        with open(jobs.folder / "jobs.csv", encoding="utf-8", newline="") as file:
-            written.update(next(csv.reader(file)))
+        for table in ("jobs", "shared"):
+            with open(jobs.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
+                written.update(next(csv.reader(file)))
+        for job in jobs.summary["jobs"]:
+            for shared in job["shared"]:
+                written.update(shared)
         with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
             for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 written.add(table)

@@ -33,6 +33,7 @@ class Jobs(RankwireTest):
         self.assertEqual([(row["fidelity"], row["name"]) for row in rows],
                          [(side, job["name"]) for side in ("twin", "reference") for job in jobs])
         self.assertEqual(int(rows[1]["jct_ps"]), experts["emulated"]["completion_time_ps"])
+        self.check_shared(run.rows("shared"), jobs)
         operations = run.rows("operations")
         for job in jobs:
             ranks = {int(row["rank"]) for row in operations if int(row["job"]) == job["job"]}
@@ -46,12 +47,39 @@ class Jobs(RankwireTest):
         names = {event["args"]["name"] for event in timeline["traceEvents"] if event["name"] == "process_name"}
         self.assertIn("rank 0 of job later twin", names)
 
+    def check_shared(self, rows, jobs):
+        """All have a rank behind each of the four ports; `later` follows `dense`, so that these two never meet."""
+        self.assertEqual({(row["fidelity"], row["model"]) for row in rows}, {("reference", "flow")})
+        shared = {(row["link"], row["job"], row["other"]): row for row in rows}
+        self.assertEqual(len(shared), len(rows))
+        self.assertEqual({row["link"] for row in rows},
+                         {f"port{port}.{way}" for port in range(4) for way in ("up", "down")})
+        self.assertNotIn({"dense", "later"}, [{row["job"], row["other"]} for row in rows])
+        for (link, job, other), row in shared.items():
+            self.assertEqual(row["shared_ps"], shared[link, other, job]["shared_ps"])
+            for part, whole in (("shared_ps", "time_ps"), ("shared_bytes", "bytes")):
+                self.assertGreater(int(row[part]), 0)
+                self.assertLessEqual(int(row[part]), int(row[whole]))
+        for job in jobs:
+            times = [link["shared_ps"] for link in job["shared"]]
+            self.assertEqual(times, sorted((int(row["shared_ps"]) for row in rows if row["job"] == job["name"]),
+                                           reverse=True)[:16])
+
+    def test_tables_of_jobs_go_with_the_run(self):
+        jobs = self.call("simulate", SOURCE / "configs/jobs.yaml")
+        self.assertTrue((jobs.folder / "shared.csv").exists())
+        one = self.call("simulate", SOURCE / "configs/quickstart.yaml", "--force")
+        self.assertEqual(one.folder, jobs.folder)
+        for table in ("jobs.csv", "shared.csv"):
+            self.assertFalse((one.folder / table).exists(), table)
+
     def test_what_is_printed(self):
         run = self.call("simulate", SOURCE / "configs/jobs.yaml", out="base")
         process = rankwire("report", run.folder)
         self.assertEqual(process.returncode, OK, process.stderr)
         self.assertIn("job completion times", process.stdout)
         self.assertRegex(process.stdout, r"\n  experts +4 ")
+        self.assertRegex(process.stdout, r"share longest\n  dense shares port\d\.(up|down) with experts for .* of ")
         other = self.call("simulate", SOURCE / "configs/jobs.yaml", "--set", "jobs[1].start=2s", out="other")
         process = rankwire("compare", run.folder, other.folder)
         self.assertEqual(process.returncode, OK, process.stderr)
