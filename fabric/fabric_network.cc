@@ -111,14 +111,15 @@ class Rerouting {
   /// Calls `changed(at)` whenever cables, or the routes, have changed; `paths` is as of then.
   template <class Changed>
   void run(Paths& paths, Changed changed) {
-    std::set<Time> times;
-    for (const CableEvent& event : options_.schedule) times.insert({event.at, event.at + options_.convergence});
+    std::set<Time> times, followed;
+    for (const CableEvent& event : options_.schedule) {
+      times.insert({event.at, event.at + options_.convergence});
+      followed.insert(event.at + options_.convergence);
+    }
     auto event = options_.schedule.begin();
     for (const Time at : times) {
       for (; event != options_.schedule.end() && event->at == at; ++event) now_[event->cable] = event->condition;
-      const bool follows = std::ranges::any_of(
-          options_.schedule, [&](const CableEvent& earlier) { return earlier.at + options_.convergence == at; });
-      if (follows && follow_cables()) paths.use_cables(std::span(routed_).first(cables_));
+      if (followed.contains(at) && follow_cables()) paths.use_cables(std::span(routed_).first(cables_));
       changed(at);
     }
   }

@@ -258,6 +258,11 @@ std::vector<std::string> background_findings(const BackgroundPlan& background,
           fmt::format("background {}: {} of its flows failed and have sent nothing since, {} messages are "
                       "lost",
                       name, c.failed_flows, c.failed));
+    if (c.behind > std::max(milliseconds(1), Duration((end - Time()).ps / 100)))
+      findings.push_back(fmt::format(
+          "background {}: its messages were up to {:g} s late, since more of them are due than this machine can post: "
+          "give larger ones, or fewer flows",
+          name, static_cast<double>(c.behind.ps) / 1e12));
     const Time last = std::max(c.last_delivery, background.entries[i].start);
     if (c.posted > c.acknowledged + c.failed && last < end && end - last > silence)
       findings.push_back(fmt::format("background {}: {} messages are under way, and none has arrived for {:g} s", name,

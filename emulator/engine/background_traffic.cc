@@ -28,6 +28,7 @@ BackgroundCounters& BackgroundCounters::operator+=(const BackgroundCounters& oth
   delivered += other.delivered, failed += other.failed;
   bytes_offered += other.bytes_offered, bytes_posted += other.bytes_posted, bytes_delivered += other.bytes_delivered;
   payload_errors += other.payload_errors, failed_flows += other.failed_flows;
+  behind = std::max(behind, other.behind);
   last_delivery = std::max(last_delivery, other.last_delivery);
   completion.merge(other.completion);
   return *this;
@@ -54,14 +55,16 @@ BackgroundTraffic::BackgroundTraffic(const BackgroundPlan& background, const Pla
 }
 
 void BackgroundTraffic::advance(Time now) noexcept {
-  while (next_event() <= now) {
+  for (uint32_t n = 0; n < kMostAtOnce && next_event() <= now; ++n) {
     const auto [at, f] = due_.front();
     std::ranges::pop_heap(due_, std::greater<>());
     due_.pop_back();
     Flow& flow = flows_[f];
     flow.waits = false;
-    const BackgroundEntry& entry = background_.entries[background_.flows[f].entry];
+    const uint32_t number = background_.flows[f].entry;
+    const BackgroundEntry& entry = background_.entries[number];
     if (flow.failed) continue;
+    counters_[number].behind = std::max(counters_[number].behind, now - at);
     if (entry.arrivals == BackgroundArrivals::kClosed) {
       refill(f, at);
     } else {

@@ -24,6 +24,7 @@ struct BackgroundCounters {
   uint64_t bytes_offered = 0, bytes_posted = 0, bytes_delivered = 0;              ///< of their payload
   uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
   uint64_t failed_flows = 0;    ///< which have stopped with their first message that failed
+  Duration behind;              ///< the longest that what was due had to wait for `advance`
   Time last_delivery = Time::long_ago();
   Histogram completion;  ///< of messages: from the post to the acknowledgement
 
@@ -40,7 +41,8 @@ class BackgroundTraffic {
   BackgroundTraffic(const BackgroundPlan& background, const Plan& plan, const Shard& shard,
                     BackgroundKeys keys = BackgroundKeys::kIgnored);
 
-  /// Makes messages of all that is due at `now` or before.
+  /// Makes messages of what is due at `now` or before, of so much at once that a loop in real time is not held up; the
+  /// rest is due the next time.
   void advance(Time now) noexcept;
   /// Messages to be posted, oldest first; tell `posted` how many the transport took.
   std::span<const Message> outgoing() const noexcept { return std::span(outgoing_).subspan(taken_); }
@@ -54,6 +56,8 @@ class BackgroundTraffic {
   std::span<const BackgroundCounters> counters() const noexcept { return counters_; }
 
  private:
+  static constexpr uint32_t kMostAtOnce = 256;  // messages that are due
+
   struct Flow {
     uint32_t next = 0;         ///< index of the next message
     uint32_t outstanding = 0;  ///< posted and not yet acknowledged

@@ -63,6 +63,10 @@ class BackgroundCheck {
   void check_loop(const BackgroundConfig& entry, const std::string& key) const {
     if (!entry.rate && !entry.outstanding)
       fail(key, "needs 'rate', by which each flow sends, or 'outstanding', the messages that it waits for");
+    const auto fastest = std::ranges::max_element(config_.ports, {}, &PortConfig::rate);
+    if (entry.rate && fastest != config_.ports.end() && *entry.rate > fastest->rate)
+      fail(key + ".rate", "is more than the {:g} Gbit/s of port '{}', and no port is faster",
+           static_cast<double>(fastest->rate.bits_per_second) / 1e9, fastest->name);
     if (entry.rate && entry.outstanding)
       fail(key + ".outstanding",
            "contradicts 'rate', by which a flow sends whatever becomes of its messages; give one of them");

@@ -107,7 +107,8 @@ void check_failures(const RunConfig& config, const Topology& topology, const Tre
     const std::string key = fmt::format("fabric.failures[{}]", i);
     if (failure.up && *failure.up <= failure.down) fail_key(root, key + ".up", "is not after {}.down", key);
     if (failure.times > 1 && !failure.period) fail_key(root, key + ".times", "needs '{}.period'", key);
-    if (failure.period && (!failure.up || *failure.period <= *failure.up - failure.down))
+    if (failure.period && !failure.up) fail_key(root, key + ".period", "needs '{}.up'", key);
+    if (failure.period && (*failure.period <= *failure.up - failure.down))
       fail_key(root, key + ".period", "is not longer than it is down, from {}.down to {}.up", key, key);
     if (!failure.b && failure.cable != 0) fail_key(root, key + ".cable", "needs '{}.b'", key);
     std::vector<uint32_t> cables;

@@ -76,7 +76,8 @@ std::vector<std::pair<const char*, const RecordedRun*>> sides(const RunReader& r
 }  // namespace
 
 std::optional<Bandwidth> delivered_rate(const BackgroundInfo& entry, const BackgroundRow& row, Duration completion) {
-  const Time end = entry.stop ? std::min(*entry.stop, Time() + completion) : Time() + completion;
+  const Time last = row.last_delivery.value_or(Time());
+  const Time end = std::max(last, entry.stop ? std::min(*entry.stop, Time() + completion) : Time() + completion);
   if (end <= entry.start) return std::nullopt;
   const double seconds = static_cast<double>((end - entry.start).ps) / 1e12;
   return Bandwidth(static_cast<int64_t>(static_cast<double>(row.bytes_delivered.count) * 8 / seconds));

@@ -123,5 +123,21 @@ TEST(BackgroundRun, AJobThatComputesIsNotTakenForOneThatWaits) {
   EXPECT_GE(run.delivered(), 999u);
 }
 
+// What arrives may be the background's, so it counts for six timeouts of 100 us. At half a byte a nanosecond 200,000
+// bytes take 400 us, and 1,000,000 would take 2 ms.
+TEST(BackgroundRun, WhatArrivesIsProgressOfALongMessageForSixTimeouts) {
+  const auto result_of = [](int64_t bytes) {
+    WorkloadBuilder builder(2);
+    builder.send(0, 1, 0, bytes);
+    builder.receive(1, 0, 0, bytes);
+    return BesideBackground(builder.build()).run({.deadline = seconds(1), .stall_timeout = microseconds(100)});
+  };
+  EXPECT_EQ(result_of(200'000).verdict, Verdict::kOk);
+  const RunResult result = result_of(1'000'000);
+  EXPECT_EQ(result.verdict, Verdict::kStalled) << result.reason;
+  EXPECT_GE(result.total, microseconds(600));
+  EXPECT_LE(result.total, microseconds(800));
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -213,10 +213,13 @@ TEST(BackgroundTraffic, PoissonGapsHaveTheMeanOfTheRate) {
   entry.limit = 1;
   Traffic traffic(entry);
   // In 20,000 us as many messages, with a deviation of the root of that, 141; five of those.
-  traffic->advance(at(20'000));
+  const auto run = [](Traffic& one) {
+    for (int64_t us = 0; us <= 20'000; us += 50) one->advance(at(us));
+  };
+  run(traffic);
   EXPECT_NEAR(static_cast<double>(traffic->counters()[0].offered), 20'000, 707);
   Traffic again(entry);
-  again->advance(at(20'000));
+  run(again);
   EXPECT_EQ(again->counters()[0].offered, traffic->counters()[0].offered);
 }
 
@@ -297,6 +300,17 @@ TEST(BackgroundPlan, MoreEntriesThanJobsCanBeNamedAreAnError) {
   index_plan(plan);
   const std::vector<BackgroundTold> told(MessageId::kMaxJobs, {.entry = a_closed_loop(1), .pairs = {}});
   EXPECT_THROW(add_background(plan, {}, told, {}, 1, 0), Error);
+}
+
+// At 999 us 1000 messages are due, the first since 999 us. A loop in real time is not to stand still for all of them.
+TEST(BackgroundTraffic, MakesSoManyMessagesAtOnceAndTheRestTheNextTimes) {
+  Traffic traffic(a_message_a_microsecond());
+  for (const size_t made : {256u, 512u, 768u, 1000u, 1000u}) {
+    traffic->advance(at(999));
+    EXPECT_EQ(traffic->outgoing().size(), made);
+  }
+  EXPECT_EQ(traffic->counters()[0].behind, microseconds(999));
+  EXPECT_EQ(traffic->next_event(), at(1000));
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ const WrongBackground kWrongBackgrounds[] = {
      ":2: background[0].size: /nowhere/sizes.csv: the table of sizes cannot be read"},
     {"NoLoop", "  - {name: a, pattern: incast, to: p1, size: 1KiB}\n",
      ":2: background[0]: needs 'rate', by which each flow sends, or 'outstanding', the messages that it waits for"},
+    {"FasterThanAnyPort", "  - {name: a, pattern: incast, to: p1, size: 1KiB, rate: 64Tbps}\n",
+     ":2: background[0].rate: is more than the 10 Gbit/s of port 'p0', and no port is faster"},
     {"BothLoops", "  - {name: a, OK, outstanding: 2}\n",
      ":2: background[0].outstanding: contradicts 'rate', by which a flow sends whatever becomes of its messages; give "
      "one of them"},

@@ -189,7 +189,7 @@ const Mistake kMistakes[] = {
      ":5: fabric.failures[0].period: is not longer than it is down, from fabric.failures[0].down to "
      "fabric.failures[0].up"},
     {"FlapsThatNeverEnd", "GOODfabric:\n  failures:\n    - {a: p0, down: 1ms, period: 2ms, times: 3}\n",
-     ":5: fabric.failures[0].period: is not longer"},
+     ":5: fabric.failures[0].period: needs 'fabric.failures[0].up'"},
     {"DegradedPort", "GOODfabric:\n  failures:\n    - {a: p0, down: 1ms, rate: 1Gbps}\n",
      ":5: fabric.failures[0].rate: is for cables between switches; that of a port has the rate of 'ports'"},
     {"DegradedLeaf", "GOODfabric:\n  failures:\n    - {a: leaf0, down: 1ms, rate: 1Gbps}\n",
