@@ -42,7 +42,7 @@ template <class Visitor>
 void describe_background(Visitor& visit, BackgroundConfig& entry) {
   const Interval time{Duration(), seconds(1'000'000)};
   const Interval step{nanoseconds(1), seconds(1'000'000)};
-  visit.field("name", entry.name, Text{});
+  visit.field("name", entry.name, Name{});
   visit.field("pattern", entry.pattern, background_patterns());
   visit.list("from", entry.from, Text{});
   visit.list("to", entry.to, Text{});

@@ -29,7 +29,7 @@ inline Choice<int8_t> alphas() {
 
 template <class Visitor>
 void describe_level(Visitor& visit, LevelConfig& level) {
-  visit.field("name", level.name, Text{});
+  visit.field("name", level.name, Name{});
   visit.field("count", level.count, Integer<uint32_t>{1, 1'024});
   visit.field("switches", level.switches, Integer<uint32_t>{1, 1'024});
   visit.field("cables", level.cables, Integer<uint32_t>{1, 64});

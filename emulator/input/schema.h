@@ -189,7 +189,7 @@ void describe_resources(Visitor& visit, RunConfig& config) {
     keys.section("nccl", [&](auto& nccl) { describe_nccl(nccl, config.collectives.nccl); });
     keys.section("algorithms", [&](auto& names) { describe_algorithms(names, config.collectives.algorithms); });
     keys.items("aggregators", config.collectives.aggregators, [](auto& entry, AggregatorConfig& aggregator) {
-      entry.field("name", aggregator.name, Text{});
+      entry.field("name", aggregator.name, Name{});
       entry.field("port", aggregator.port, Text{});
       entry.field("parent", aggregator.parent, TextOrNone{});
       entry.list("ports", aggregator.ports, Text{});
@@ -204,7 +204,7 @@ void describe_resources(Visitor& visit, RunConfig& config) {
 
 template <class Visitor>
 void describe_job(Visitor& visit, JobConfig& job) {
-  visit.field("name", job.name, Text{});
+  visit.field("name", job.name, Name{});
   visit.section_like("workload", [&](auto& keys) { describe_workload(keys, job.workload); });
   visit.field("after", job.after, TextOrNone{});
   visit.field("start", job.start, Interval{Duration(), kLongestTime});
@@ -252,7 +252,7 @@ void describe_placement(Visitor& visit, RunConfig& config) {
 
 template <class Visitor>
 void describe_port(Visitor& keys, PortConfig& port) {
-  keys.field("name", port.name, Text{});
+  keys.field("name", port.name, Name{});
   keys.field("device", port.device, TextOrNone{});
   keys.field("verbs", port.verbs, TextOrNone{});
   keys.field("port", port.verbs_port, Integer<uint32_t>{1, 255});
@@ -395,7 +395,7 @@ void describe_run(Visitor& visit, RunConfig& config) {
 
 template <class Visitor>
 void describe_config(Visitor& visit, RunConfig& config) {
-  visit.field("name", config.name, Text{});
+  visit.field("name", config.name, FolderName{});
   visit.field("seed", config.seed, Integer<uint64_t>{});
   visit.section_unless(!config.jobs.empty(), "workload", [&](auto& keys) { describe_workload(keys, config.workload); });
   visit.optional_items("jobs", config.jobs, [](auto& keys, JobConfig& job) { describe_job(keys, job); });

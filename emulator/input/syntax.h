@@ -133,6 +133,31 @@ struct Text {
   Json print(const std::string& value) const { return value; }
 };
 
+/// What tables and pages call something: one line that a terminal shows as it is.
+struct Name {
+  static constexpr size_t kLongest = 128;
+
+  std::string parse(const Tree& scalar) const {
+    const std::string name = Text().parse(scalar);
+    if (std::ranges::any_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
+      throw ValueError("has a control character, such as a line break or a tab");
+    if (name.size() > kLongest) throw ValueError(fmt::format("is longer than {} bytes", kLongest));
+    return name;
+  }
+  Json print(const std::string& value) const { return value; }
+};
+
+/// A name by which a folder is called.
+struct FolderName {
+  std::string parse(const Tree& scalar) const {
+    std::string name = Name().parse(scalar);
+    if (name == "." || name == ".." || name.find('/') != std::string::npos)
+      throw ValueError(fmt::format("'{}' is not the name of a folder, as which it stands below runs/", name));
+    return name;
+  }
+  Json print(const std::string& value) const { return value; }
+};
+
 /// "none" is the empty text.
 struct TextOrNone {
   std::string parse(const Tree& scalar) const { return scalar.text == "none" ? std::string() : Text().parse(scalar); }
