@@ -28,11 +28,6 @@ std::optional<int64_t> known(const std::optional<uint32_t>& value) {
   return value ? std::optional<int64_t>(*value) : std::nullopt;
 }
 
-std::optional<int64_t> known(const std::optional<Bandwidth>& rate) {
-  const int64_t bits = rate.value_or(Bandwidth()).bits_per_second;
-  return bits == 0 ? std::nullopt : std::optional<int64_t>(bits);
-}
-
 template <class Tag>
 std::optional<int64_t> known(Id<Tag> id) {
   return id.valid() ? std::optional<int64_t>(id.value) : std::nullopt;
@@ -99,49 +94,6 @@ void RunStore::configuration(const std::string& json, const std::string& version
   insert.bind("created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))).execute();
   Statement insert_dut = database_.prepare("INSERT OR REPLACE INTO dut VALUES(?,?)");
   for (const auto& [key, value] : dut) insert_dut.bind(key, value).execute();
-}
-
-void RunStore::jobs(std::span<const JobInfo> jobs) {
-  open();
-  Statement insert = database_.prepare("INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?)");
-  for (const JobInfo& j : jobs) {
-    insert.bind(j.job.value, j.name, j.first_rank, j.ranks, j.iterations, known(j.after), j.start, j.color).execute();
-  }
-}
-
-void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
-  open();
-  Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?,?)");
-  for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion, j.unharmed).execute();
-}
-
-void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
-                          std::span<const std::string> ends) {
-  open();
-  Statement insert = database_.prepare("INSERT INTO background VALUES(?,?,?,?,?,?,?,?,?)");
-  for (const BackgroundInfo& e : entries) {
-    insert
-        .bind(e.job.value, e.name, e.pattern, e.flows, e.mean.count, known(e.rate), e.limit, e.start.ps,
-              known(e.stop.value_or(Time::never())))
-        .execute();
-    background_.push_back(e.job);
-  }
-  Statement insert_end = database_.prepare("INSERT INTO background_ends VALUES(?,?)");
-  for (size_t i = 0; i < ends.size(); ++i) insert_end.bind(uint64_t{first_end.value + i}, ends[i]).execute();
-}
-
-void RunStore::background_traffic(uint32_t run, std::span<const BackgroundRow> rows) {
-  Statement insert = database_.prepare("INSERT INTO background_traffic VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  for (size_t i = 0; i < std::min(rows.size(), background_.size()); ++i) {
-    const BackgroundRow& r = rows[i];
-    const MessageLatency& l = r.completion;
-    insert
-        .bind(run, background_[i].value, r.offered, r.posted, r.acknowledged, r.delivered, r.failed,
-              r.bytes_offered.count, r.bytes_posted.count, r.bytes_delivered.count, r.payload_errors, r.failed_flows,
-              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps,
-              known(r.last_delivery.value_or(Time::never())))
-        .execute();
-  }
 }
 
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
@@ -252,14 +204,6 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   storms(run, end.storms);
   shared_links(run, end.shared_links);
   background_traffic(run, end.background);
-}
-
-void RunStore::shared_links(uint32_t run, std::span<const SharedLinkRow> links) {
-  Statement insert = database_.prepare("INSERT INTO shared_links VALUES(?,?,?,?,?,?,?,?)");
-  for (const SharedLinkRow& l : links) {
-    insert.bind(run, l.link, l.job.value, l.other.value, l.time.ps, l.shared.ps, l.bytes.count, l.shared_bytes.count)
-        .execute();
-  }
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {

@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer
+from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, start, transformer
 
 
 def job(name, **changes):
@@ -106,9 +106,8 @@ class Interference(RankwireTest):
         folder = self.folder / "matrix"
         with start("interference", path, "--out", folder) as process:
             end = time.monotonic() + 60
-            while not (folder / "point-1").exists() and time.monotonic() < end:
-                time.sleep(0.02)
-            time.sleep(0.5)
+            while recorded_operations(folder / "point-1") == 0 and time.monotonic() < end:
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED)

@@ -1,11 +1,13 @@
 """Runs the program as a user does, and reads what it leaves behind."""
 
+import contextlib
 import csv
 import functools
 import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -35,6 +37,15 @@ class Run:
         """Rows of TABLE.csv as dictionaries of text, those whose columns have the given values."""
         with open(self.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
             return [row for row in csv.DictReader(file) if all(row[column] == text for column, text in where.items())]
+
+
+def recorded_operations(folder):
+    """How many the record in the run folder has so far."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{folder / 'run.sqlite'}?mode=ro", uri=True)) as record:
+            return record.execute("SELECT count(*) FROM operations").fetchone()[0]
+    except sqlite3.OperationalError:  # not there yet
+        return 0
 
 
 def start(*arguments, prefix=(), binary=BINARY):

@@ -1,14 +1,12 @@
 """Runs spread over several workers: the same messages, one record, one verdict."""
 
-import contextlib
 import json
 import os
 import signal
-import sqlite3
 import time
 import unittest
 
-from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, start, transformer
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, recorded_operations, start, transformer
 
 
 class Workers(RankwireTest):
@@ -88,19 +86,10 @@ class Workers(RankwireTest):
         path, folder = self.configuration(config), self.folder / name
         process = start("run", path, "--out", folder)
         deadline = time.monotonic() + 60
-        while self.recorded(folder) == 0 and process.poll() is None and time.monotonic() < deadline:
+        while recorded_operations(folder) == 0 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.assertGreater(self.recorded(folder), 0, "nothing has been recorded")
+        self.assertGreater(recorded_operations(folder), 0, "nothing has been recorded")
         return process, folder
-
-    @staticmethod
-    def recorded(folder):
-        """Operations in the record so far."""
-        try:
-            with contextlib.closing(sqlite3.connect(f"file:{folder / 'run.sqlite'}?mode=ro", uri=True)) as record:
-                return record.execute("SELECT count(*) FROM operations").fetchone()[0]
-        except sqlite3.OperationalError:  # not there yet
-            return 0
 
     def test_an_interrupted_run_keeps_what_it_measured(self):
         process, folder = self.endless("interrupted")
@@ -117,7 +106,7 @@ class Workers(RankwireTest):
         process.communicate(timeout=60)
         report = rankwire("report", folder)
         self.assertIn("interrupted", report.stdout + report.stderr)
-        self.assertGreater(self.recorded(folder), 0)
+        self.assertGreater(recorded_operations(folder), 0)
 
     def test_cores_that_there_are_not(self):
         config = self.config(2)

@@ -1,0 +1,70 @@
+// What a RunStore keeps of jobs that share a run, and of the traffic beside them.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "emulator/record/run_store.h"
+
+namespace rankwire {
+namespace {
+
+std::optional<int64_t> picoseconds(const std::optional<Time>& time) {
+  return time ? std::optional(time->ps) : std::nullopt;
+}
+
+}  // namespace
+
+void RunStore::jobs(std::span<const JobInfo> jobs) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?)");
+  for (const JobInfo& j : jobs) {
+    insert
+        .bind(j.job.value, j.name, j.first_rank, j.ranks, j.iterations,
+              j.after.valid() ? std::optional<int64_t>(j.after.value) : std::nullopt, j.start, j.color)
+        .execute();
+  }
+}
+
+void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO jobs_alone VALUES(?,?,?,?)");
+  for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion, j.unharmed).execute();
+}
+
+void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
+                          std::span<const std::string> ends) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO background VALUES(?,?,?,?,?,?,?,?,?)");
+  for (const BackgroundInfo& e : entries) {
+    insert
+        .bind(e.job.value, e.name, e.pattern, e.flows, e.mean.count,
+              e.rate ? std::optional(e.rate->bits_per_second) : std::nullopt, e.limit, e.start.ps, picoseconds(e.stop))
+        .execute();
+    background_.push_back(e.job);
+  }
+  Statement insert_end = database_.prepare("INSERT INTO background_ends VALUES(?,?)");
+  for (size_t i = 0; i < ends.size(); ++i) insert_end.bind(uint64_t{first_end.value + i}, ends[i]).execute();
+}
+
+void RunStore::background_traffic(uint32_t run, std::span<const BackgroundRow> rows) {
+  Statement insert = database_.prepare("INSERT INTO background_traffic VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (size_t i = 0; i < std::min(rows.size(), background_.size()); ++i) {
+    const BackgroundRow& r = rows[i];
+    const MessageLatency& l = r.completion;
+    insert
+        .bind(run, background_[i].value, r.offered, r.posted, r.acknowledged, r.delivered, r.failed,
+              r.bytes_offered.count, r.bytes_posted.count, r.bytes_delivered.count, r.payload_errors, r.failed_flows,
+              l.count, l.p50.ps, l.p95.ps, l.p99.ps, l.p999.ps, l.max.ps, picoseconds(r.last_delivery))
+        .execute();
+  }
+}
+
+void RunStore::shared_links(uint32_t run, std::span<const SharedLinkRow> links) {
+  Statement insert = database_.prepare("INSERT INTO shared_links VALUES(?,?,?,?,?,?,?,?)");
+  for (const SharedLinkRow& l : links) {
+    insert.bind(run, l.link, l.job.value, l.other.value, l.time.ps, l.shared.ps, l.bytes.count, l.shared_bytes.count)
+        .execute();
+  }
+}
+
+}  // namespace rankwire
