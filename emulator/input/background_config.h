@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/input/marking_config.h"
 
 namespace rankwire {
 
@@ -21,12 +22,6 @@ struct MessageSizeConfig {
 
 struct BurstConfig {
   Duration on, off;
-};
-
-/// How the data packets of a job, or of an item of `background`, are marked, instead of `transport.markings.data`;
-/// absent: as those.
-struct JobMarkingConfig {
-  std::optional<uint32_t> dscp, priority;
 };
 
 /// One item of `background`.

@@ -19,6 +19,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/marking_config.h"
 #include "emulator/input/simulation_config.h"
 
 namespace rankwire {
