@@ -28,7 +28,6 @@ BackgroundJson row_json(const BackgroundInfo& entry, const RecordedRun* run, siz
   const BackgroundRow* row = row_of(run, i);
   if (row == nullptr) return nullptr;
   const auto rate = delivered_rate(entry, *row, run->end.completion);
-  const auto last = row->last_delivery ? std::optional(*row->last_delivery - Time()) : std::nullopt;
   const MessageLatency& l = row->completion;
   return {{"messages_offered", row->offered},
           {"messages_posted", row->posted},
@@ -42,7 +41,7 @@ BackgroundJson row_json(const BackgroundInfo& entry, const RecordedRun* run, siz
           {"payload_errors", row->payload_errors},
           {"flows_failed", row->failed_flows},
           {"delivered_bps", rate ? BackgroundJson(rate->bits_per_second) : BackgroundJson(nullptr)},
-          {"last_delivery_ps", ps_json(last)},
+          {"last_delivery_ps", ps_json(row->last_delivery)},
           {"completion_time",
            {{"count", l.count},
             {"p50_ps", l.p50.ps},
@@ -87,7 +86,6 @@ nlohmann::ordered_json background_json(const RunReader& record) {
   BackgroundJson list = BackgroundJson::array();
   for (size_t i = 0; i < record.background().size(); ++i) {
     const BackgroundInfo& entry = record.background()[i];
-    const auto stop = entry.stop ? std::optional(*entry.stop - Time()) : std::nullopt;
     list.push_back({{"job", entry.job.value},
                     {"name", entry.name},
                     {"pattern", entry.pattern},
@@ -96,7 +94,7 @@ nlohmann::ordered_json background_json(const RunReader& record) {
                     {"rate_bps", entry.rate ? BackgroundJson(entry.rate->bits_per_second) : BackgroundJson(nullptr)},
                     {"limit", entry.limit},
                     {"start_ps", entry.start.ps},
-                    {"stop_ps", ps_json(stop)},
+                    {"stop_ps", ps_json(entry.stop)},
                     {"emulated", row_json(entry, record.emulated(), i)},
                     {"reference", row_json(entry, record.reference(), i)}});
   }
