@@ -152,6 +152,9 @@ struct FlowCounters {
   uint16_t member = 0;
   uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs; 0: not known, or there are none
   uint64_t messages = 0, bytes = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
+  /// Packets that reached the destination intact, in whatever order and however often; absent: not counted.
+  std::optional<uint64_t> arrived;
+  uint64_t unacknowledged = 0;  ///< packets that may be under way still; READ responses are not known of
   /// Of the whole queue pair, in whichever direction; connections that share the queue pairs of another
   /// (Connection::reverse_of) have none of their own.
   RdmaCounters source_end, destination_end;

@@ -3,7 +3,6 @@
 namespace rankwire {
 
 void AnswerReceiver::on_response(uint32_t queue_pair, const ParsedPacket& packet, Time arrival, Time now) noexcept {
-  ++counters_.totals.data_packets_rx;
   Requester& requester = tables_.requesters[queue_pair];
   const Time deadline = requester.deadline();
   const ReadReception reception = requester.respond(outbound_.pool, now, packet);

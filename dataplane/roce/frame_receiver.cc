@@ -38,6 +38,11 @@ inline uint32_t FrameReceiver::find_runs(std::span<const Frame> frames,
   return found;
 }
 
+inline void FrameReceiver::count_data(uint32_t queue_pair, uint64_t packets) noexcept {
+  counters_.totals.data_packets_rx += packets;
+  tables_.inboxes[queue_pair].arrived += packets;
+}
+
 // The short way for what most packets are: acknowledgements and MIDDLEs as the peer must have written them. How many of
 // the run's leading frames are of that kind, and accepted.
 inline size_t FrameReceiver::accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed,
@@ -87,8 +92,8 @@ bool FrameReceiver::accept_middle(uint32_t queue_pair, const Frame& frame, Time 
   packet.psn = reinterpret_cast<const Be32*>(frame.head + MirrorImage::kEnd - sizeof(Be32))->value() & kPsnMask;
   if (!check_.matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
   ++counters_.totals.packets_rx;
-  ++counters_.totals.data_packets_rx;
   counters_.totals.bytes_rx += frame.length();
+  count_data(queue_pair, 1);
   requests_.on_request(queue_pair, packet, frame.arrival, now);
   return true;
 }
@@ -107,8 +112,8 @@ size_t FrameReceiver::accept_middles(uint32_t queue_pair, std::span<const Frame>
   responder.take_middles(responder_options_, static_cast<uint32_t>(good));
   if (requests_.keeps_early()) requests_.place_early(queue_pair, run[good - 1].arrival, now);
   counters_.totals.packets_rx += good;
-  counters_.totals.data_packets_rx += good;
   counters_.totals.bytes_rx += uint64_t{length} * good;
+  count_data(queue_pair, good);
   return good;
 }
 
@@ -183,13 +188,18 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     answers_.on_acknowledgement(port_index, queue_pair,
                                 {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
   } else if (is_read_response(packet.opcode)) {
+    count_data(queue_pair, 1);
     answers_.on_response(queue_pair, packet, frame.arrival, now);
   } else if (packet.opcode == Opcode::kCongestionNotification) {
     answers_.on_notification(queue_pair, now);
   } else if (is_response(packet.opcode)) {
     ++counters_.details.ghost_acks;
   } else {
-    ++(packet.opcode == Opcode::kReadRequest ? counters_.totals.read_requests_rx : counters_.totals.data_packets_rx);
+    if (packet.opcode == Opcode::kReadRequest) {
+      ++counters_.totals.read_requests_rx;
+    } else {
+      count_data(queue_pair, 1);
+    }
     const auto early =
         requests_.keeps_early() ? requests_.keep_early(queue_pair, frame, packet) : EarlyPackets::Outcome::kNoRoom;
     if (early != EarlyPackets::Outcome::kNoRoom) return early == EarlyPackets::Outcome::kKept;

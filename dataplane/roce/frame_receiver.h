@@ -56,6 +56,7 @@ class alignas(64) FrameReceiver {
   size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run, Time now) noexcept;
+  void count_data(uint32_t queue_pair, uint64_t packets) noexcept;
   bool accept_middle(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
 

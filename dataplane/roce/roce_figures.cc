@@ -48,6 +48,10 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.naks = counters.naks;
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
+        const Requester& requester = pairs_.requesters[source];
+        if (options_.verb != DataVerb::kRead)
+          flow.unacknowledged =
+              static_cast<uint64_t>(psn_distance(requester.oldest_unacknowledged(), requester.end_psn()));
         if (end.connection == flow.connection) flow.source_end = counters_.rdma(source);
         if (causes_.on()) flow.causes = causes_.read(source, now);
       }
@@ -56,6 +60,7 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.source_qp = pairs_.peer_number(destination);
         flow.destination_qp = pairs_.number_of(destination);
         flow.marks = counters_.of[destination].marks;
+        flow.arrived = pairs_.inboxes[destination].arrived;
         if (pairs_.ends[destination].connection == flow.connection) flow.destination_end = counters_.rdma(destination);
       }
     }

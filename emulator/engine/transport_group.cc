@@ -166,6 +166,7 @@ std::vector<FlowCounters> TransportGroup::flows_of(ConnectionRange range) const 
     const auto to = std::ranges::lower_bound(flows.begin(), flows.begin() + of_sources, key(*from), {}, key);
     if (to == flows.begin() + of_sources || key(*to) != key(*from)) continue;
     to->marks = from->marks;
+    to->arrived = from->arrived;
     to->destination_end = from->destination_end;
     if (to->source_qp == 0) to->source_qp = from->source_qp;
     if (to->destination_qp == 0) to->destination_qp = from->destination_qp;

@@ -84,7 +84,6 @@ TEST_F(AnswerReceiverTest, AResponseThatNobodyAskedForIsCounted) {
   packet.psn = oldest();
   parts_->answers.on_response(source(), packet, Time(), Time());
   EXPECT_EQ(detail("ghost_acks"), 1u);
-  EXPECT_EQ(parts_->counters.totals.data_packets_rx, 1u);
 }
 
 TEST_F(AnswerReceiverTest, ANotificationIsHeededByWhoeverHasARate) {

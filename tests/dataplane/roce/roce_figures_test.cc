@@ -66,6 +66,7 @@ TEST_F(RoceFiguresTest, AFlowHasWhatItsEndsHaveCounted) {
   send_silently(source() + 1, 1);
   parts_->counters.count_timeout(source() + 1);
   parts_->counters.of[destination() + 1].marks = 9;
+  parts_->pairs.inboxes[destination() + 1].arrived = 3;
   const std::vector<FlowCounters> flows = parts_->figures.flows_of({0, 1}, Time());
   ASSERT_EQ(flows.size(), 2u);
   EXPECT_EQ(flows[1].connection, ConnectionId(0));
@@ -76,6 +77,8 @@ TEST_F(RoceFiguresTest, AFlowHasWhatItsEndsHaveCounted) {
   EXPECT_EQ(flows[1].messages, 3u);
   EXPECT_EQ(flows[1].bytes, 3000u);
   EXPECT_EQ(flows[1].packets, 4u) << "one is under way";
+  EXPECT_EQ(flows[1].unacknowledged, 1u);
+  EXPECT_EQ(flows[1].arrived, 3u);
   EXPECT_EQ(flows[1].timeouts, 1u);
   EXPECT_EQ(flows[1].source_end.local_ack_timeout_err, 1u);
   EXPECT_EQ(flows[1].marks, 9u);
