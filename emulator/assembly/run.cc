@@ -13,6 +13,7 @@
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
+#include "emulator/assembly/limits.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
@@ -106,6 +107,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
                     RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
   record_jobs();
+  if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));
   if (!setup_.background.empty())
     recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
   record_nodes();

@@ -28,9 +28,9 @@ std::vector<FlowRow> flow_rows(const Setup& setup, std::span<const FlowCounters>
 
 std::vector<RankNic> rank_nics(const Setup& setup) {
   std::vector<RankNic> nics;
-  for (const NicId id : setup.placement.nic) {
-    const Nic& nic = setup.placement.nics[id.value];
-    nics.push_back({nic.id, nic.port, to_string(nic.mac), to_string(nic.ip)});
+  for (size_t rank = 0; rank < setup.placement.nic.size(); ++rank) {
+    const Nic& nic = setup.placement.nics[setup.placement.nic[rank].value];
+    nics.push_back({nic.id, nic.port, to_string(nic.mac), to_string(nic.ip), setup.placement.ranks[rank].host});
   }
   return nics;
 }

@@ -148,7 +148,7 @@ struct CommandLine {
 
     CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
     add_run_options(run);
-    run.add_flag("--strict", request.strict, "exit 1 when the generator, not the device, set the pace");
+    run.add_flag("--strict", request.strict, "exit 1 when the run is degraded, or the generator, not the device, set the pace");
     run.footer("Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%");
     run.callback([this] { status = run_emulation(request); });
 

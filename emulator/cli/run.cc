@@ -32,20 +32,22 @@ RunControl control() {
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
-int finish(const std::filesystem::path& folder, const RunRequest& request, bool ok) {
-  const OperationStatistics operations = write_report(folder);
+int finish(const std::filesystem::path& folder, const RunRequest& request) {
+  const RecordFigures figures = write_report(folder);
   const RunReader reader(folder);
-  const nlohmann::ordered_json summary = rankwire::summary(reader, operations);
+  const nlohmann::ordered_json summary = rankwire::summary(reader, figures);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", summary_table(reader, operations));
+    fmt::print("{}", summary_table(reader, figures));
   }
   std::fflush(stdout);
-  const bool limited = request.strict && summary.at("fidelity") != "ok";
-  if (!ok && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
-  if (ok && limited) log_error("--strict: " + explain_fidelity(reader));
-  return ok && !limited ? 0 : 1;
+  const RecordVerdict verdict = verdict_of(reader);
+  if (!verdict.passes() && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
+  if (!verdict.passes() || !request.strict) return verdict.passes() ? 0 : 1;
+  if (verdict.verdict != "ok") log_error("--strict: " + verdict_text(reader));
+  if (summary.at("fidelity") != "ok") log_error("--strict: " + explain_fidelity(reader));
+  return verdict.verdict == "ok" && summary.at("fidelity") == "ok" ? 0 : 1;
 }
 
 /// A run that ended by an error says so in its summary, as far as that can be written, and on `--json`. `is_written`:
@@ -74,9 +76,9 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   bool is_recorded = false;
   try {
-    const std::vector<CompletedRun> runs = prepared.run(control());
+    prepared.run(control());
     is_recorded = true;
-    return finish(prepared.folder(), request, all_ok(runs));
+    return finish(prepared.folder(), request);
   } catch (const Error& error) {
     // What fails once the record is complete is the writing of the report.
     if (prepared.has_begun()) give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure());

@@ -19,6 +19,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/limits_config.h"
 #include "emulator/input/marking_config.h"
 #include "emulator/input/simulation_config.h"
 
@@ -362,6 +363,7 @@ struct RunConfig {
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
+  std::optional<LimitsConfig> limits;
 };
 
 /// Reads and validates a configuration. `settings` are "dotted.key=value" texts applied to the file before validation.

@@ -19,6 +19,7 @@
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
+#include "emulator/input/limits_schema.h"
 #include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
 
@@ -409,6 +410,8 @@ void describe_config(Visitor& visit, RunConfig& config) {
               [](auto& keys, ImpairmentConfig& rule) { describe_impairment(keys, rule); });
   visit.section("simulation", [&](auto& keys) { describe_simulation(keys, config.simulation); });
   describe_run(visit, config);
+  visit.optional_section("limits", config.limits,
+                         [](auto& keys, LimitsConfig& limits) { describe_limits(keys, limits); });
 }
 
 }  // namespace rankwire

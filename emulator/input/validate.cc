@@ -13,6 +13,7 @@
 #include "emulator/input/validate_generate.h"
 #include "emulator/input/validate_impairments.h"
 #include "emulator/input/validate_jobs.h"
+#include "emulator/input/validate_limits.h"
 #include "emulator/input/validate_workers.h"
 
 namespace rankwire {
@@ -442,6 +443,7 @@ void validate(const RunConfig& config, const Tree& root) {
   check_workload(source);
   check_simulation(source);
   validate_compute(config, root);
+  validate_limits(config, root);
   if (!config.simulation.needs_ports() && config.ports.empty()) return check_without_ports(source);
   check_ports(source);
   check_addresses(source);

@@ -16,6 +16,13 @@ LatencyKind kind_of(const std::string& text) {
   fail_input("run record: unknown kind of latency '{}'", text);
 }
 
+/// Beside the rows `f` of flows, those of their arrivals.
+constexpr const char* kArrivals =
+    "LEFT JOIN flow_arrivals a ON a.run=f.run AND a.connection=f.connection AND a.member=f.member";
+/// Packets of a row of flows that are neither known to have arrived nor to be under way.
+constexpr const char* kLostPackets =
+    "CASE WHEN a.arrived IS NULL THEN 0 ELSE MAX(f.packets - a.unacknowledged - a.arrived, 0) END";
+
 /// Overwrites in place, so that the name of the group keeps its memory from row to row.
 void assign(RecordedFlow& row, const Statement& columns) {
   Connection& c = row.flow.connection;
@@ -65,6 +72,17 @@ void read_ends(Statement& rows, const RecordedRun& run, FlowCounters& flow) {
     add_counter(rows.integer(0) != 0 ? flow.source_end : flow.destination_end, rows.text_view(1), count(rows, 2));
 }
 
+void read_arrivals(Statement& rows, const RecordedRun& run, FlowCounters& flow) {
+  if (flow.packets == 0) return;
+  if (!find(rows, run, flow)) {
+    flow.arrived = flow.packets;
+    return;
+  }
+  const std::optional<int64_t> arrived = rows.optional_integer(0);
+  if (arrived) flow.arrived = static_cast<uint64_t>(*arrived);
+  flow.unacknowledged = count(rows, 1);
+}
+
 }  // namespace
 
 void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const {
@@ -80,6 +98,10 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
   std::optional<Statement> rdma;
   if (has_table("flow_rdma"))
     rdma = database_.prepare("SELECT at_source, name, value FROM flow_rdma WHERE run=? AND connection=? AND member=?");
+  std::optional<Statement> arrivals;
+  if (has_table("flow_arrivals"))
+    arrivals = database_.prepare(
+        "SELECT arrived, unacknowledged FROM flow_arrivals WHERE run=? AND connection=? AND member=?");
   RecordedFlow row;
   ConnectionId looked_up;
   while (rows.step()) {
@@ -88,6 +110,7 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
     FlowCounters& counters = row.flow.counters;
     if (causes) counters.causes = causes_of(*causes, run, counters);
     if (rdma) read_ends(*rdma, run, counters);
+    if (arrivals) read_arrivals(*arrivals, run, counters);
     if (c.id != looked_up) {
       latency.reset();
       latency.bind(run.run, c.job.value, c.group.valid() ? uint64_t{c.group.value} : MessageId::kPointToPoint,
@@ -96,6 +119,68 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
       looked_up = c.id;
     }
     visit(row);
+  }
+}
+
+void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(const PairTraffic&)>& visit) const {
+  // Without a row all packets of a queue pair arrived; in a record without the table nobody knows.
+  const bool counted = has_table("flow_arrivals");
+  Statement rows = database_.prepare(fmt::format(
+      "SELECT f.job, f.\"group\", f.source, f.destination, COUNT(*), SUM(f.packets), SUM(f.retransmitted), "
+      "SUM(f.naks), "
+      "SUM(f.rnr_naks), SUM(f.timeouts), SUM(f.marks), {}, {} FROM flows f {} WHERE f.run=? AND f.path='wire' GROUP BY "
+      "f.job, f.\"group\", f.source, f.destination",
+      counted ? "SUM(CASE WHEN a.run IS NULL OR a.arrived IS NOT NULL THEN f.packets ELSE 0 END)" : "0",
+      counted ? fmt::format("SUM({})", kLostPackets) : "0", counted ? kArrivals : ""));
+  rows.bind(run.run);
+  PairTraffic row;
+  while (rows.step()) {
+    row.job = JobId(small(rows, 0));
+    row.group = rows.text_view(1);
+    row.source = RankId(small(rows, 2));
+    row.destination = RankId(small(rows, 3));
+    row.queue_pairs = count(rows, 4);
+    row.packets = count(rows, 5);
+    row.retransmitted = count(rows, 6);
+    row.naks = count(rows, 7);
+    row.rnr_naks = count(rows, 8);
+    row.timeouts = count(rows, 9);
+    row.marks = count(rows, 10);
+    row.counted = count(rows, 11);
+    row.lost = count(rows, 12);
+    visit(row);
+  }
+}
+
+RunReader::WirePackets RunReader::wire_packets(const RecordedRun& run) const {
+  Statement packets = database_.prepare("SELECT COALESCE(SUM(packets), 0) FROM flows WHERE run=? AND path='wire'");
+  packets.bind(run.run);
+  packets.step();
+  WirePackets all{.packets = count(packets, 0)};
+  if (!has_table("flow_arrivals")) return all;
+  Statement lost = database_.prepare(fmt::format(
+      "SELECT COALESCE(SUM({}), 0) FROM flows f {} WHERE f.run=? AND f.path='wire'", kLostPackets, kArrivals));
+  lost.bind(run.run);
+  lost.step();
+  all.lost = count(lost, 0);
+  return all;
+}
+
+void RunReader::for_each_flow_time(const RecordedRun& first, const RecordedRun& second,
+                                   const std::function<void(const FlowTimes&)>& visit) const {
+  Statement rows = database_.prepare(
+      "SELECT a.job, a.source, a.destination, a.count, a.p50_ps, b.p50_ps FROM message_latency a JOIN message_latency "
+      "b "
+      "ON b.run=? AND b.job=a.job AND b.\"group\"=a.\"group\" AND b.source=a.source AND b.destination=a.destination "
+      "AND b.channel=a.channel AND b.control=a.control WHERE a.run=? AND a.control=0");
+  rows.bind(second.run, first.run);
+  while (rows.step()) {
+    visit({.job = JobId(small(rows, 0)),
+           .source = RankId(small(rows, 1)),
+           .destination = RankId(small(rows, 2)),
+           .messages = count(rows, 3),
+           .first = duration(rows, 4),
+           .second = duration(rows, 5)});
   }
 }
 
@@ -194,12 +279,16 @@ std::vector<PortCounters> RunReader::ports(const RecordedRun& run) const {
 }
 
 std::vector<RankNic> RunReader::rank_nics(const RecordedRun& run) const {
-  Statement rows = database_.prepare("SELECT nic, port, mac, ip FROM rank_nics WHERE run=? ORDER BY rank");
+  const char* const host =
+      has_table("rank_hosts") ? "(SELECT host FROM rank_hosts h WHERE h.run=n.run AND h.rank=n.rank)" : "NULL";
+  Statement rows =
+      database_.prepare(fmt::format("SELECT nic, port, mac, ip, {} FROM rank_nics n WHERE run=? ORDER BY rank", host));
   rows.bind(run.run);
   std::vector<RankNic> nics;
   while (rows.step()) {
-    nics.push_back(
-        {.nic = NicId(small(rows, 0)), .port = PortId(small(rows, 1)), .mac = rows.text(2), .ip = rows.text(3)});
+    RankNic& nic = nics.emplace_back(
+        RankNic{.nic = NicId(small(rows, 0)), .port = PortId(small(rows, 1)), .mac = rows.text(2), .ip = rows.text(3)});
+    if (const auto of_rank = rows.optional_integer(4)) nic.host = static_cast<uint32_t>(*of_rank);
   }
   return nics;
 }

@@ -138,6 +138,14 @@ void RunReader::read_record() {
   while (warnings.step()) warnings_.push_back(warnings.text(0));
 }
 
+std::vector<LimitInfo> RunReader::limits() const {
+  std::vector<LimitInfo> limits;
+  if (!has_table("limits")) return limits;
+  Statement rows = database_.prepare("SELECT name, value FROM limits ORDER BY rowid");
+  while (rows.step()) limits.push_back({rows.text(0), rows.real(1)});
+  return limits;
+}
+
 void RunReader::read_jobs() {
   if (!has_table("jobs")) return;
   Statement rows = database_.prepare(

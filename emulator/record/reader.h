@@ -90,6 +90,9 @@ class RunReader {
   const std::vector<BackgroundInfo>& background() const { return background_; }
   const std::map<RankId, std::string>& background_ends() const { return background_ends_; }
 
+  /// Empty where the configuration has none, or in a record of a version of rankwire without them.
+  std::vector<LimitInfo> limits() const;
+
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
@@ -101,6 +104,17 @@ class RunReader {
   /// Visits a run's queue pairs in order of (connection, member). Rows are streamed; the row is valid during the call
   /// only.
   void for_each_flow(const RecordedRun& run, const std::function<void(const RecordedFlow&)>& visit) const;
+  /// Visits what ranks sent each other over the wire, by job, group, source and destination. The row is valid during
+  /// the call only.
+  void for_each_pair(const RecordedRun& run, const std::function<void(const PairTraffic&)>& visit) const;
+  /// Of all queue pairs together. `lost` of those whose arrivals were counted.
+  struct WirePackets {
+    uint64_t packets = 0, lost = 0;
+  };
+  WirePackets wire_packets(const RecordedRun& run) const;
+  /// Visits flows whose messages were timed in both runs, control messages left out.
+  void for_each_flow_time(const RecordedRun& first, const RecordedRun& second,
+                          const std::function<void(const FlowTimes&)>& visit) const;
   /// By job and name. Empty where causes were not recorded.
   std::vector<GroupCauses> causes_of_groups(const RecordedRun& run) const;
   /// Those of the generator before those of the switch.

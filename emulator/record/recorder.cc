@@ -310,6 +310,10 @@ void RunRecorder::jobs_alone(std::span<const JobAlone> jobs) {
   writer_->store([&](RunStore& store) { store.jobs_alone(jobs); });
 }
 
+void RunRecorder::limits(std::span<const LimitInfo> limits) {
+  writer_->store([&](RunStore& store) { store.limits(limits); });
+}
+
 void RunRecorder::background(std::span<const BackgroundInfo> entries, RankId first_end,
                              std::span<const std::string> ends) {
   writer_->store([&](RunStore& store) { store.background(entries, first_end, ends); });

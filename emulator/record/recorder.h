@@ -44,6 +44,8 @@ class RunRecorder {
   void jobs(std::span<const JobInfo> jobs);
   /// Each job once.
   void jobs_alone(std::span<const JobAlone> jobs);
+  /// Once, where the configuration has any.
+  void limits(std::span<const LimitInfo> limits);
   /// Once, where there is traffic without a trace. `ends` are what people call its ends, from RankId `first_end` on.
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   /// May be called several times, for different nodes.

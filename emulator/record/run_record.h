@@ -53,6 +53,12 @@ struct JobInfo {
   std::string color;  ///< "#rrggbb"; empty: the report's choice
 };
 
+/// What the configuration asks of the emulated side, to be called good.
+struct LimitInfo {
+  std::string name;  ///< key of the configuration: "ratio", "busbw.all_reduce"
+  double value = 0;  ///< times in picoseconds, bandwidths in bits a second
+};
+
 /// A job's completion time when a model runs it without the others, at its places.
 struct JobAlone {
   JobId job;
@@ -159,6 +165,17 @@ struct RankNic {
   NicId nic;
   PortId port;
   std::string mac, ip;
+  std::optional<uint32_t> host;  ///< absent: in an old record
+};
+
+/// What the queue pairs of one job's group, or of point-to-point, sent from one rank to another over the wire.
+struct PairTraffic {
+  JobId job;
+  std::string group;  ///< its name; empty for point-to-point
+  RankId source, destination;
+  uint64_t queue_pairs = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
+  uint64_t counted = 0;  ///< of `packets`, those of queue pairs whose arrivals were counted
+  uint64_t lost = 0;     ///< of those: neither arrived intact nor unacknowledged when the run ended
 };
 
 /// The first message that failed on a connection.
@@ -285,6 +302,14 @@ struct RecordLoss {
   uint64_t operations = 0;  ///< dropped because the ring to the writer was full
   uint64_t messages = 0;    ///< halves of messages dropped for the same reason
   uint64_t unjoined = 0;    ///< halves whose other half never came or had no room to wait for it
+};
+
+/// How long the messages of one flow took in two runs.
+struct FlowTimes {
+  JobId job;
+  RankId source, destination;
+  uint64_t messages = 0;   ///< of the first run
+  Duration first, second;  ///< from post to delivery, P50 of each run
 };
 
 /// Both ends of a message. What is not known is `Time::never()`.

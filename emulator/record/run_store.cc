@@ -248,6 +248,7 @@ void RunStore::flows(uint32_t run, std::span<const FlowRow> flows) {
   }
   flow_causes(run, flows);
   flow_rdma(run, flows);
+  flow_arrivals(run, flows);
 }
 
 void RunStore::flow_causes(uint32_t run, std::span<const FlowRow> flows) {
@@ -273,6 +274,16 @@ void RunStore::flow_rdma(uint32_t run, std::span<const FlowRow> flows) {
   }
 }
 
+// Of a queue pair all of whose packets arrived there is no row.
+void RunStore::flow_arrivals(uint32_t run, std::span<const FlowRow> flows) {
+  Statement insert = database_.prepare("INSERT INTO flow_arrivals VALUES(?,?,?,?,?)");
+  for (const FlowRow& flow : flows) {
+    const FlowCounters& n = flow.counters;
+    if (n.packets == 0 || n.arrived == n.packets) continue;
+    insert.bind(run, flow.connection.id.value, uint32_t{n.member}, n.arrived, n.unacknowledged).execute();
+  }
+}
+
 void RunStore::port_rdma(uint32_t run, std::span<const PortCounters> ports) {
   Statement insert = database_.prepare("INSERT INTO port_rdma VALUES(?,?,?,?)");
   for (const RdmaCounterField& counter : rdma_counters())
@@ -286,9 +297,11 @@ void RunStore::port_rdma(uint32_t run, std::span<const PortCounters> ports) {
 
 void RunStore::rank_nics(uint32_t run, std::span<const RankNic> nics) {
   Statement insert = database_.prepare("INSERT INTO rank_nics VALUES(?,?,?,?,?,?)");
+  Statement insert_host = database_.prepare("INSERT INTO rank_hosts VALUES(?,?,?)");
   for (size_t rank = 0; rank < nics.size(); ++rank) {
     const RankNic& nic = nics[rank];
     insert.bind(run, uint64_t{rank}, nic.nic.value, nic.port.value, nic.mac, nic.ip).execute();
+    if (nic.host) insert_host.bind(run, uint64_t{rank}, *nic.host).execute();
   }
 }
 

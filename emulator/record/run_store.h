@@ -26,6 +26,7 @@ class RunStore {
   void jobs(std::span<const JobInfo> jobs);
   void jobs_alone(std::span<const JobAlone> jobs);
   /// `end` writes what became of them, in their order.
+  void limits(std::span<const LimitInfo> limits);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
   void warning(const std::string& text);
@@ -54,6 +55,7 @@ class RunStore {
   void packet_latencies(uint32_t run, std::span<const LatencyRow> latencies);
   void flow_causes(uint32_t run, std::span<const FlowRow> flows);
   void flow_rdma(uint32_t run, std::span<const FlowRow> flows);
+  void flow_arrivals(uint32_t run, std::span<const FlowRow> flows);
   void rank_nics(uint32_t run, std::span<const RankNic> nics);
   void ports(uint32_t run, std::span<const PortCounters> ports);
   void port_pauses(uint32_t run, std::span<const PortCounters> ports);

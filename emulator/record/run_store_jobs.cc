@@ -31,6 +31,12 @@ void RunStore::jobs_alone(std::span<const JobAlone> jobs) {
   for (const JobAlone& j : jobs) insert.bind(j.job.value, j.model, j.completion, j.unharmed).execute();
 }
 
+void RunStore::limits(std::span<const LimitInfo> limits) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO limits VALUES(?,?)");
+  for (const LimitInfo& limit : limits) insert.bind(limit.name, limit.value).execute();
+}
+
 void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
                           std::span<const std::string> ends) {
   open();

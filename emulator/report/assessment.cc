@@ -1,12 +1,17 @@
 #include "emulator/report/assessment.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "emulator/diagnosis/diagnosis.h"
+#include "emulator/diagnosis/loop_turns.h"
 #include "emulator/report/format.h"
-#include "emulator/report/loop_turns.h"
+#include "emulator/report/limits.h"
 
 namespace rankwire {
 namespace {
@@ -55,6 +60,45 @@ std::string slowest_port(std::span<const PortCounters> ports) {
   return slowest != ports.end() && slowest->slipped > Duration(0) ? port_name(*slowest) : "a port";
 }
 
+/// "limits.ratio: 1.432 is above 1.1; limits.timeouts: ..."; empty when all are kept.
+std::string broken_limits(const RunReader& record) {
+  std::vector<std::string> broken;
+  for (const LimitResult& result : limit_results(record))
+    if (!result.is_kept) broken.push_back(result.text);
+  return fmt::format("{}", fmt::join(broken, "; "));
+}
+
+/// Losses and time-outs of the emulated side; empty where there is none, or where kept limits allow what there is.
+std::string unlimited_trouble(const RunReader& record) {
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended) return {};
+  const auto is_limited = [limits = record.limits()](const char* name) {
+    return std::ranges::find(limits, name, &LimitInfo::name) != limits.end();
+  };
+  if (is_limited("retransmissions")) return {};
+  const RunReader::WirePackets packets = record.wire_packets(*run);
+  std::vector<std::string> trouble;
+  if (packets.lost > 0 && !is_limited("loss_ppm"))
+    trouble.push_back(fmt::format("{} of {} data packets lost", packets.lost, packets.packets));
+  if (const uint64_t timeouts = run->end.counters.timeouts; timeouts > 0 && !is_limited("timeouts"))
+    trouble.push_back(fmt::format("{} time-outs", timeouts));
+  return fmt::format("{}", fmt::join(trouble, ", "));
+}
+
+/// How much of the gap to the reference is not the generator's.
+std::string explain_limits(const RunReader& record, const RecordedRun& run) {
+  if (run.end.verdict != "ok") return "the run did not end well, so there are no times to judge";
+  const RecordedRun* const reference = record.reference();
+  const std::optional<double> ratio = completion_ratio(record);
+  if (!ratio || *ratio <= 1) return "the generator may have set the pace: the times say nothing bad of the network";
+  const Duration gap = run.end.completion - reference->end.completion;
+  const Duration late = generator_delay(run, reference);
+  if (late * 2 >= gap) return "the generator may have set the pace: the times say little of the network";
+  return fmt::format(
+      "the generator was late for {} at most, which is not all of the {} by which the run is longer than the reference",
+      readable(late), readable(gap));
+}
+
 }  // namespace
 
 std::string reason_code(const RunReader& record, const RecordedRun& run) {
@@ -76,6 +120,8 @@ RecordVerdict verdict_of(const RunReader& record) {
   for (const RecordedRun* run : runs) {
     if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason, reason_code(record, *run)};
   }
+  if (const std::string broken = broken_limits(record); !broken.empty()) return {"failed", broken, "limit_exceeded"};
+  if (const std::string trouble = unlimited_trouble(record); !trouble.empty()) return {"degraded", trouble, "degraded"};
   return {"ok", runs.front()->end.reason, "completed"};
 }
 
@@ -143,7 +189,7 @@ std::string explain_fidelity(const RunReader& record) {
   if (run == nullptr) return "nothing was emulated: all times are those of the reference model";
   if (!run->ended) return "unknown: the emulated run has no end in the record";
   if (assess_fidelity(record).fidelity != "ok") {
-    return "the generator set the pace, so the device under test is not to be blamed for the times";
+    return explain_limits(record, *run);
   }
   if (run->start.fidelity == Fidelity::kTwin) {
     return "packet-level twin in virtual time: no device took part, and the generator is never late";

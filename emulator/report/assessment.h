@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/record/reader.h"
@@ -12,10 +13,18 @@ namespace rankwire {
 /// Why a run ended, as one word: `reason_code` of docs/metrics.md.
 std::string reason_code(const RunReader& record, const RecordedRun& run);
 
-/// The verdict of the first run, emulated before references, that is not "ok"; "ok" when all are; "interrupted" when
-/// the record has no run.
+/// Whether a pipeline may go on with a verdict.
+inline bool passes(std::string_view verdict) {
+  return verdict == "ok" || verdict == "degraded";
+}
+
+/// The verdict of the first run, emulated before references, that is not "ok"; "interrupted" when the record has no
+/// run. When all are ok: "failed" if the emulated side broke a limit of the configuration; "degraded" if it lost
+/// packets or had time-outs that no limit allows; else "ok".
 struct RecordVerdict {
   std::string verdict, reason, code;
+
+  bool passes() const { return rankwire::passes(verdict); }
 };
 RecordVerdict verdict_of(const RunReader& record);
 

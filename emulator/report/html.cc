@@ -13,6 +13,7 @@
 #include "emulator/report/background.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/compute.h"
+#include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
@@ -21,6 +22,7 @@
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/limits.h"
 #include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
@@ -38,7 +40,7 @@ using HtmlColumn::kText;
 /// Texts of the result carry this class: how a reader should feel about it.
 const char* tone_of(std::string_view word) {
   if (word == "ok") return "good";
-  return word == "generator_limited" || word == "interrupted" ? "doubtful" : "bad";
+  return word == "generator_limited" || word == "degraded" || word == "interrupted" ? "doubtful" : "bad";
 }
 
 std::string section(const char* title, const std::string& body) {
@@ -141,6 +143,12 @@ std::string result(const RunReader& record) {
   return reason(verdict_of(record)) +
          fmt::format("<p class=\"blame\">{}{}</p>\n", html_escaped(sentence), fidelity.reasons.empty() ? "." : ":") +
          list(fidelity.reasons);
+}
+
+std::string html_limits(const RunReader& record) {
+  std::vector<std::string> lines;
+  for (const LimitResult& limit : limit_results(record)) lines.push_back(limit.text);
+  return list(lines);
 }
 
 std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names,
@@ -343,8 +351,9 @@ std::string head(const RunReader& record) {
 
 }  // namespace
 
-std::string report_html(const RunReader& record, const OperationStatistics& operations,
-                        std::span<const FlowStatistics> flows, const RecordActivity& activity) {
+std::string report_html(const RunReader& record, const RecordFigures& figures, std::span<const FlowStatistics> flows,
+                        const RecordActivity& activity) {
+  const OperationStatistics& operations = figures.operations;
   const FlowStatistics no_flows(0);
   const RecordedRun* principal = principal_run(record);
   const FlowStatistics& queue_pairs =
@@ -352,6 +361,8 @@ std::string report_html(const RunReader& record, const OperationStatistics& oper
   std::string html = head(record);
   html += cards(record);
   html += result(record);
+  html += section("What was found", list(findings(record, figures.diagnosis)));
+  html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
   html += section("Failed connections", html_failures(record));
   html += section("Jobs", html_jobs(record));

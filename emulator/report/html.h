@@ -5,8 +5,8 @@
 #include <string>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/figures.h"
 #include "emulator/report/flow_statistics.h"
-#include "emulator/report/operation_statistics.h"
 #include "emulator/report/picture.h"
 
 namespace rankwire {
@@ -15,7 +15,7 @@ namespace rankwire {
 /// the timeline, packet latencies and the tables. All are bounded: 50 operations, 16 ranks by time and 64 by traffic,
 /// 200 patterns of operations, 500 queue pairs and 100 messages; the CSV files have the rest. `flows` are those of
 /// RunReader::runs, in that order, `activity` is that of `read_activity`.
-std::string report_html(const RunReader& record, const OperationStatistics& operations,
-                        std::span<const FlowStatistics> flows, const RecordActivity& activity);
+std::string report_html(const RunReader& record, const RecordFigures& figures, std::span<const FlowStatistics> flows,
+                        const RecordActivity& activity);
 
 }  // namespace rankwire

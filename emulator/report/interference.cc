@@ -173,14 +173,14 @@ std::vector<InterferenceMatrix> interference_matrices(const Interference& interf
 }
 
 bool is_ok(const Interference& interference) {
-  return std::ranges::all_of(interference.runs, [](const InterferenceRun& run) { return run.point.verdict == "ok"; });
+  return std::ranges::all_of(interference.runs, [](const InterferenceRun& run) { return passes(run.point.verdict); });
 }
 
 std::vector<std::string> doubtful_runs(const Interference& interference) {
   std::vector<std::string> lines;
   for (const InterferenceRun& run : interference.runs) {
     const std::string whose = fmt::format("{} ({})", run.point.folder, names_of(interference, run));
-    if (run.point.verdict != "ok")
+    if (!passes(run.point.verdict))
       lines.push_back(fmt::format("{}: {}: {}", whose, run.point.verdict, first_line(run.point.reason)));
     if (run.fidelity == "generator_limited")
       lines.push_back(whose + ": the generator, not the device, set the pace; its summary says why");

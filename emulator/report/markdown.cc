@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "emulator/report/assessment.h"
+#include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/limits.h"
 
 namespace rankwire {
 namespace {
@@ -26,7 +28,7 @@ std::string time(std::optional<Duration> duration) {
 
 }  // namespace
 
-std::string report_markdown(const RunReader& record, const OperationStatistics& operations) {
+std::string report_markdown(const RunReader& record, const RecordFigures& figures) {
   const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text = "# rankwire report\n\n| | |\n|---|---|\n";
@@ -55,12 +57,14 @@ std::string report_markdown(const RunReader& record, const OperationStatistics& 
         fmt::format("emulated {}, reference {}", times_of(emulated), times_of(reference)));
   }
   for (const auto& [key, value] : record.dut()) add(cell("DUT " + key).c_str(), value);
+  for (const std::string& finding : findings(record, figures.diagnosis)) text += fmt::format("\n- {}", cell(finding));
+  for (const LimitResult& limit : limit_results(record)) text += fmt::format("\n- {}", cell(limit.text));
   for (const std::string& reason : fidelity.reasons) text += fmt::format("\n- {}", cell(reason));
   for (const std::string& warning : all_warnings(record)) text += fmt::format("\n- {}", cell(warning));
   text +=
       "\n\n| Name | Kind | Count | Emulated mean | Reference mean | Ratio | Worst |\n|---|---|--:|--:|--:|--:|--:|\n";
   const JobNames jobs(record);
-  for (const OperationGroup* g : operations.groups(kMarkdownGroups)) {
+  for (const OperationGroup* g : figures.operations.groups(kMarkdownGroups)) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(jobs.with_job(g->name, g->job)), cell(g->kind),
                         g->count, time(g->emulated.duration()), time(g->reference.duration()),
                         readable_ratio(g->ratio()), readable(g->worst));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/background.h"
+#include "emulator/report/findings.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
@@ -92,11 +93,11 @@ ReportFormats parse_formats(std::string_view list) {
   }
 }
 
-OperationStatistics write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
+RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
   const RunReader record(run_folder);
-  const OperationStatistics operations = read_operations(record, formats);
+  const RecordFigures figures{read_operations(record, formats), diagnose(record)};
   write_file(run_folder / "summary.json",
-             summary(record, operations).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+             summary(record, figures).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
@@ -105,6 +106,7 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
       write_file(run_folder / "shared.csv", shared_links_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
+    write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));
     write_file(run_folder / "hardware.csv", hardware_csv(record));
@@ -123,12 +125,12 @@ OperationStatistics write_report(const std::filesystem::path& run_folder, const 
   }
   if (formats.contains(ReportFormat::kHtml)) {
     if (!activity) activity = read_activity(record);
-    write_file(run_folder / "report.html", report_html(record, operations, flows, *activity));
+    write_file(run_folder / "report.html", report_html(record, figures, flows, *activity));
   }
   if (formats.contains(ReportFormat::kMarkdown)) {
-    write_file(run_folder / "report.md", report_markdown(record, operations));
+    write_file(run_folder / "report.md", report_markdown(record, figures));
   }
-  return operations;
+  return figures;
 }
 
 }  // namespace rankwire

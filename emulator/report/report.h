@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "emulator/report/operation_statistics.h"
+#include "emulator/report/figures.h"
 
 namespace rankwire {
 
@@ -25,8 +25,7 @@ ReportFormats parse_formats(std::string_view list);
 
 /// Writes `summary.json` and the files of `formats` into the folder, each whole or not at all. Throws Error(kInput)
 /// when the folder has no record and Error(kRun) when a file cannot be written. Memory does not grow with the number of
-/// operations. Returns what it learned of the operations, which saves `summary_table` from reading them again.
-OperationStatistics write_report(const std::filesystem::path& run_folder,
-                                 const ReportFormats& formats = standard_formats());
+/// operations. Returns what it learned, which saves `summary_table` from reading it again.
+RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats = standard_formats());
 
 }  // namespace rankwire

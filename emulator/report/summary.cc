@@ -1,17 +1,20 @@
 #include "emulator/report/summary.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/transport_counters.h"
+#include "emulator/diagnosis/loop_turns.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
 #include "emulator/report/compute.h"
+#include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/latency.h"
-#include "emulator/report/loop_turns.h"
+#include "emulator/report/limits.h"
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -146,7 +149,26 @@ Json failures_json(const RunReader& record) {
   return list;
 }
 
-constexpr size_t kPrintedReasons = 16, kPrintedFailures = 8;
+constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3;
+
+/// The lines of a verdict's reason behind the first: who waits for whom.
+void add_waiting(std::string& text, const RunReader& record) {
+  const std::string reason = verdict_of(record).reason;
+  std::string_view rest = reason;
+  rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
+  const char* title = "waiting\n";
+  for (size_t lines = 0; !rest.empty(); ++lines) {
+    rest.remove_prefix(1);
+    text += std::exchange(title, "");
+    if (lines == kPrintedReasons) {
+      text += fmt::format("  and {} more, in report.html\n", std::ranges::count(rest, '\n') + 1);
+      return;
+    }
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    text += fmt::format("  {}\n", rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+}
 
 void add_bytes(std::string& text, const RunEnd& end) {
   const double wire = end.bytes.count == 0
@@ -200,6 +222,8 @@ void add_culprit(std::string& text, const std::string& line) {
 
 void add_deviations(std::string& text, const RunReader& record, const std::vector<OperationRow>& deviations) {
   if (deviations.empty()) {
+    // Of a run that came to no good end it would say nothing.
+    if (!completion_ratio(record)) return;
     text += fmt::format("{:<14}none: no communication took 1 % or 10 us longer than in the reference\n", "deviations");
     return;
   }
@@ -245,19 +269,19 @@ void add_operations(std::string& text, const RunReader& record, const OperationS
   }
 }
 
-OperationStatistics read_operations(const RunReader& record, size_t listed) {
-  OperationStatistics operations(listed);
-  record.for_each_operation([&](const OperationRow& row) { operations.add(row); });
-  return operations;
+RecordFigures read_figures(const RunReader& record, size_t listed) {
+  RecordFigures figures{OperationStatistics(listed), diagnose(record)};
+  record.for_each_operation([&](const OperationRow& row) { figures.operations.add(row); });
+  return figures;
 }
 
 }  // namespace
 
 nlohmann::ordered_json summary(const RunReader& record) {
-  return summary(record, read_operations(record, kListedSlowOperations));
+  return summary(record, read_figures(record, kListedSlowOperations));
 }
 
-nlohmann::ordered_json summary(const RunReader& record, const OperationStatistics& operations) {
+nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& figures) {
   const RecordVerdict verdict = verdict_of(record);
   const FidelityAssessment fidelity = assess_fidelity(record);
   const RecordedRun* principal = principal_run(record);
@@ -282,6 +306,8 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   json["bytes"] = of_principal([](const RunEnd& end) { return end.bytes.count; });
   json["emulated"] = completion_json(record.emulated());
   json["reference"] = completion_json(record.reference());
+  json["limits"] = limits_json(record);
+  json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record);
@@ -292,7 +318,7 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   json["latency"] = packet_latency_json(record);
   json["message_completion_time"] = completion_time_json(record.emulated());
   json["time_by_cause"] = time_by_cause_json(record);
-  json["slow_operations"] = slow_operations_json(record, operations);
+  json["slow_operations"] = slow_operations_json(record, figures.operations);
   json["compute"] = compute_json(record);
   json["failures"] = failures_json(record);
   json["impairments"] = impairments_json(record);
@@ -304,30 +330,26 @@ nlohmann::ordered_json summary(const RunReader& record, const OperationStatistic
   return json;
 }
 
-/// The first line of the reason says what happened, each other one who waits for whom.
 std::string verdict_text(const RunReader& record) {
   const RecordVerdict verdict = verdict_of(record);
-  std::string_view rest = verdict.reason;
-  std::string text = verdict.verdict;
-  const char* separator = ": ";
-  for (size_t lines = 0; !rest.empty(); ++lines) {
-    if (lines > kPrintedReasons)
-      return text + fmt::format("\n  and {} more, in report.html", std::count(rest.begin(), rest.end(), '\n') + 1);
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    text.append(separator).append(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    separator = "\n  ";
-  }
-  return text;
+  const std::string_view first = std::string_view(verdict.reason).substr(0, verdict.reason.find('\n'));
+  return first.empty() ? verdict.verdict : fmt::format("{}: {}", verdict.verdict, first);
 }
 
 std::string summary_table(const RunReader& record) {
-  return summary_table(record, read_operations(record, kSummaryOperations));
+  return summary_table(record, read_figures(record, kSummaryOperations));
 }
 
-std::string summary_table(const RunReader& record, const OperationStatistics& operations) {
+std::string summary_table(const RunReader& record, const RecordFigures& figures) {
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text = fmt::format("{:<14}{}\n", "verdict", verdict_text(record));
+  const char* title = "found";
+  for (const std::string& finding : findings(record, figures.diagnosis))
+    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), finding);
+  title = "limits";
+  for (const LimitResult& limit : limit_results(record))
+    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), limit.text);
+  add_waiting(text, record);
   if (record.emulated() != nullptr) {
     text += fmt::format("{:<14}{}: {}\n", "fidelity", fidelity.fidelity, explain_fidelity(record));
   }
@@ -344,7 +366,7 @@ std::string summary_table(const RunReader& record, const OperationStatistics& op
   text += storms_text(record);
   add_round_trip(text, record);
   text += time_by_cause_text(record);
-  add_operations(text, record, operations);
+  add_operations(text, record, figures.operations);
   text += fmt::format("{:<14}{}\n", "report", (record.folder() / "report.html").string());
   return text;
 }

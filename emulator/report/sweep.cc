@@ -161,13 +161,13 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
 }
 
 bool is_ok(const Sweep& sweep) {
-  return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return point.verdict == "ok"; });
+  return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return passes(point.verdict); });
 }
 
 std::vector<std::string> failed_points(const Sweep& sweep) {
   std::vector<std::string> lines;
   for (const SweepPoint& point : sweep.points) {
-    if (point.verdict == "ok") continue;
+    if (passes(point.verdict)) continue;
     std::string line = point.folder;
     for (size_t i = 0; i < sweep.keys.size(); ++i) line += fmt::format(", {}={}", sweep.keys[i], point.values[i]);
     lines.push_back(fmt::format("{}: {}: {}", line, point.verdict, point.reason.substr(0, point.reason.find('\n'))));

@@ -1,4 +1,4 @@
-#include "emulator/report/loop_turns.h"
+#include "emulator/diagnosis/loop_turns.h"
 
 #include <gtest/gtest.h>
 

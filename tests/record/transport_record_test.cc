@@ -97,6 +97,52 @@ TEST(TransportRecord, FlowsMayBeToldBeforeTheEnd) {
   EXPECT_THAT(rows, ElementsAre("0 10 0", "1 10 0", "2 10 7", "3 10 0"));
 }
 
+// Connections 0 and 1 lead from rank 0 to rank 1; connection 1 is of RDMA devices, which do not tell what arrived.
+TEST(TransportRecord, TellsWhatDidNotArrive) {
+  TemporaryFolder folder;
+  FlowRow lossy = flow(0, 0, false), all = flow(0, 1, false), unknown = flow(1, 0, false);
+  lossy.counters.packets = 100, lossy.counters.arrived = 80, lossy.counters.unacknowledged = 5;
+  all.counters.packets = 30, all.counters.arrived = 30;
+  unknown.counters.packets = 7;
+  record(folder.path(), {.flows = {lossy, all, unknown}});
+  const RunReader reader(folder.path());
+  std::vector<std::string> rows;
+  reader.for_each_flow(*reader.emulated(), [&](const RecordedFlow& row) {
+    const FlowCounters& n = row.flow.counters;
+    rows.push_back(fmt::format("{} {}", n.arrived ? fmt::to_string(*n.arrived) : "-", n.unacknowledged));
+  });
+  EXPECT_THAT(rows, ElementsAre("80 5", "30 0", "- 0"));
+  std::vector<PairTraffic> pairs;
+  reader.for_each_pair(*reader.emulated(), [&](const PairTraffic& pair) { pairs.push_back(pair); });
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].queue_pairs, 3u);
+  EXPECT_EQ(pairs[0].packets, 137u);
+  EXPECT_EQ(pairs[0].counted, 130u);
+  EXPECT_EQ(pairs[0].lost, 15u) << "100 - 80 - 5";
+  EXPECT_EQ(reader.wire_packets(*reader.emulated()).packets, 137u);
+  EXPECT_EQ(reader.wire_packets(*reader.emulated()).lost, 15u);
+}
+
+TEST(TransportRecord, KeepsTheHostsOfRanksAndLimits) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    recorder.limits(std::vector<LimitInfo>{{"ratio", 1.1}, {"busbw.all_reduce", 8e10}});
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    recorder.end({.rank_nics = {{.nic = NicId(0), .port = PortId(0), .mac = {}, .ip = {}, .host = 3},
+                                {.nic = NicId(1), .port = PortId(1), .mac = {}, .ip = {}, .host = {}}}});
+  }
+  const RunReader reader(folder.path());
+  const auto nics = reader.rank_nics(*reader.emulated());
+  ASSERT_EQ(nics.size(), 2u);
+  EXPECT_EQ(nics[0].host, 3u);
+  EXPECT_EQ(nics[1].host, std::nullopt);
+  const auto limits = reader.limits();
+  ASSERT_EQ(limits.size(), 2u);
+  EXPECT_EQ(limits[0].name, "ratio");
+  EXPECT_EQ(limits[1].value, 8e10);
+}
+
 TEST(TransportRecord, KeepsDetailsInTheirOrderAndRanksNics) {
   TemporaryFolder folder;
   record(folder.path(), {.details = {{"replies_held", 3}, {"acks_coalesced", UINT64_MAX}},

@@ -1,0 +1,129 @@
+#include "emulator/diagnosis/diagnosis.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "emulator/diagnosis/loop_turns.h"
+
+namespace rankwire {
+namespace {
+
+/// What of a run all questions need.
+struct WireTraffic {
+  std::vector<PairTraffic> pairs;
+  std::vector<RankNic> nics;
+};
+
+WireTraffic read_traffic(const RunReader& record, const RecordedRun& run) {
+  WireTraffic traffic;
+  traffic.nics = record.rank_nics(run);
+  record.for_each_pair(run, [&](const PairTraffic& pair) { traffic.pairs.push_back(pair); });
+  return traffic;
+}
+
+double seconds_of(Duration duration) {
+  return static_cast<double>(duration.ps) / 1e12;
+}
+
+TroubledPair troubled(const PairTraffic& pair, double trouble, double traffic) {
+  return {.job = pair.job,
+          .group = pair.group,
+          .source = pair.source,
+          .destination = pair.destination,
+          .trouble = trouble,
+          .traffic = traffic};
+}
+
+Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic) {
+  Losses losses;
+  std::map<std::pair<PortId, PortId>, PortLosses> ports;
+  std::vector<TroubledPair> pairs;
+  for (const PairTraffic& pair : traffic.pairs) {
+    losses.packets += pair.counted;
+    losses.lost += pair.lost;
+    losses.uncounted += pair.packets - pair.counted;
+    pairs.push_back(troubled(pair, static_cast<double>(pair.lost), static_cast<double>(pair.counted)));
+    if (std::max(pair.source.value, pair.destination.value) >= traffic.nics.size() || pair.counted == 0) continue;
+    const PortId source = traffic.nics[pair.source.value].port, destination = traffic.nics[pair.destination.value].port;
+    PortLosses& of_ports = ports.try_emplace({source, destination}, PortLosses{source, destination}).first->second;
+    of_ports.packets += pair.counted;
+    of_ports.lost += pair.lost;
+  }
+  for (const auto& [ends, of_ports] : ports) losses.ports.push_back(of_ports);
+  for (const PortCounters& port : record.ports(run)) {
+    losses.missed += port.rx_missed;
+    losses.corrupt += port.rx_icrc_encapsulated;
+    if (port.dropped > 0) losses.drops.push_back({port.name, port.dropped});
+  }
+  std::ranges::stable_sort(losses.drops, std::ranges::greater(), &SwitchDrops::frames);
+  losses.where = common_trait(pairs, traffic.nics, {losses.lost, {}});
+  return losses;
+}
+
+FailedConnections failed_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic) {
+  std::map<std::pair<RankId, RankId>, double> failures;
+  FailedConnections failed;
+  for (const FailureRow& failure : record.failures(run)) {
+    ++failed.recorded;
+    ++failures[{failure.connection.source, failure.connection.destination}];
+  }
+  if (failed.recorded == 0) return failed;
+  std::vector<TroubledPair> pairs;
+  for (const PairTraffic& pair : traffic.pairs) {
+    const auto failure = failures.extract({pair.source, pair.destination});
+    pairs.push_back(troubled(pair, failure ? failure.mapped() : 0, 1));
+  }
+  failed.where = common_trait(pairs, traffic.nics, {failed.recorded, pairs.size()});
+  return failed;
+}
+
+std::optional<SlowMessages> slow_of(const RunReader& record, const RecordedRun& emulated, const RecordedRun& reference,
+                                    const std::vector<RankNic>& nics) {
+  SlowMessages slow;
+  std::vector<TroubledPair> pairs;
+  record.for_each_flow_time(emulated, reference, [&](const FlowTimes& flow) {
+    const double messages = static_cast<double>(flow.messages);
+    const double expected = seconds_of(flow.second) * messages;
+    const double extra = seconds_of(std::max(flow.first - flow.second, Duration())) * messages;
+    slow.expected += expected, slow.extra += extra;
+    pairs.push_back({.job = flow.job,
+                     .group = {},
+                     .source = flow.source,
+                     .destination = flow.destination,
+                     .trouble = extra,
+                     .traffic = expected});
+  });
+  if (pairs.empty()) return std::nullopt;
+  slow.where = common_trait(pairs, nics, {pairs.size(), {}});
+  return slow;
+}
+
+}  // namespace
+
+Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference) {
+  const TransportCounters& counters = emulated.end.counters;
+  const Duration lost = counters.slipped + counters.pacing_slipped;
+  if (reference == nullptr || !reference->latency || emulated.end.turns.empty()) return lost;
+  return std::max(lost, time_in_turns_above(emulated.end.turns, reference->latency->p50));
+}
+
+Diagnosis diagnose(const RunReader& record) {
+  Diagnosis diagnosis;
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended) return diagnosis;
+  const WireTraffic traffic = read_traffic(record, *run);
+  diagnosis.losses = losses_of(record, *run, traffic);
+  diagnosis.failed = failed_of(record, *run, traffic);
+  const RecordedRun* const reference = record.reference();
+  if (reference == nullptr || !reference->ended) return diagnosis;
+  diagnosis.slow = slow_of(record, *run, *reference, traffic.nics);
+  if (run->end.verdict != "ok" || reference->end.verdict != "ok") return diagnosis;
+  if (const Duration gap = run->end.completion - reference->end.completion; gap > Duration()) {
+    const Duration generator = std::min(gap, generator_delay(*run, reference));
+    diagnosis.gap = GapShares{.gap = gap, .generator = generator, .network = gap - generator};
+  }
+  return diagnosis;
+}
+
+}  // namespace rankwire

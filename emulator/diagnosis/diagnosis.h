@@ -1,0 +1,76 @@
+// What a record says about why a run took as long as it did, or did not end well: figures, without words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/diagnosis/common_trait.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// Data packets from the ranks behind one port to those behind another.
+struct PortLosses {
+  PortId source, destination;
+  uint64_t packets = 0, lost = 0;
+};
+
+/// Frames that a port of the embedded switch or fabric dropped.
+struct SwitchDrops {
+  std::string port;  ///< as in ports.csv
+  uint64_t frames = 0;
+};
+
+/// Data packets that the emulated side sent over the wire, and those that did not arrive intact. What was not
+/// acknowledged when the run ended counts as under way.
+struct Losses {
+  uint64_t packets = 0, lost = 0;  ///< of queue pairs whose arrivals were counted
+  uint64_t uncounted = 0;          ///< packets of others
+  uint64_t missed = 0;             ///< frames that the generator's own ports dropped: not the network's
+  uint64_t corrupt = 0;            ///< packets that arrived with a wrong ICRC; they are among `lost`
+  std::vector<PortLosses> ports;   ///< by source and destination, those with packets
+  std::vector<SwitchDrops> drops;  ///< most first
+  std::optional<CommonTrait> where;
+};
+
+/// Connections that failed.
+struct FailedConnections {
+  uint64_t recorded = 0;  ///< at most as many as the record keeps
+  std::optional<CommonTrait> where;
+};
+
+/// Messages that took longer than in the reference, in what their sums of times are, in seconds. Of a flow's messages
+/// each counts as long as half of them took at most.
+struct SlowMessages {
+  double expected = 0;  ///< in the reference
+  double extra = 0;     ///< of flows that took longer
+  std::optional<CommonTrait> where;
+};
+
+/// By how much the emulated side took longer than the reference, and whose that is. They add up to `gap`, which is
+/// positive.
+struct GapShares {
+  Duration gap;
+  Duration generator;  ///< at most
+  Duration network;    ///< at least
+};
+
+struct Diagnosis {
+  Losses losses;
+  FailedConnections failed;
+  std::optional<SlowMessages> slow;  ///< absent unless both sides timed messages
+  std::optional<GapShares> gap;      ///< absent unless both sides ended well, and the emulated one later
+};
+
+/// Of the emulated side. Empty where there is none, or its run has no end. Reads all queue pairs once.
+Diagnosis diagnose(const RunReader& record);
+
+/// How much of the completion time of an emulated run the generator may have caused: the line time that its worst port
+/// lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
+/// longer than half of the messages do in the reference, whichever is longer. 0 in virtual time.
+Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference);
+
+}  // namespace rankwire

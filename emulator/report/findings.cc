@@ -1,0 +1,259 @@
+#include "emulator/report/findings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "emulator/report/format.h"
+#include "emulator/report/port_names.h"
+#include "emulator/report/rank_names.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A part of all message times that is not spoken of.
+constexpr double kLeastSlow = 0.05;
+constexpr size_t kNamedDrops = 3;
+
+/// What the values of traits are called.
+class TraitNames {
+ public:
+  TraitNames(const RunReader& record, const RecordedRun& run)
+      : ranks_(record), ports_(port_names(record, run)), jobs_(record.jobs()), nics_(record.rank_nics(run)) {}
+
+  std::string port(PortId port) const { return name_of(ports_, port); }
+
+  /// "port p2", "host 3", "rank 5 of job a", "job a", "group tp0".
+  std::string value(const CommonTrait& found) const {
+    switch (found.trait) {
+      case Trait::kDestinationPort:
+      case Trait::kSourcePort:
+      case Trait::kPort:
+        return "port " + port(PortId(found.value)) + host_behind(PortId(found.value));
+      case Trait::kPortPair:
+        return fmt::format("port {} to port {}", port(PortId(found.value)), port(PortId(found.other)));
+      case Trait::kDestinationHost:
+      case Trait::kSourceHost:
+      case Trait::kHost:
+        return fmt::format("host {}", found.value);
+      case Trait::kDestinationRank:
+      case Trait::kSourceRank:
+      case Trait::kRank:
+        return ranks_.titled(found.value);
+      case Trait::kRankPair:
+        return fmt::format("{} to {}", ranks_.titled(found.value), ranks_.titled(found.other));
+      case Trait::kJob:
+        return "job " + job(found.value);
+      case Trait::kGroup:
+        return fmt::format("group {}{}", found.group, jobs_.empty() ? "" : " of job " + job(found.value));
+    }
+    return {};
+  }
+
+  /// "on the way to port p2 (host 2)".
+  std::string place(const CommonTrait& found) const {
+    switch (found.trait) {
+      case Trait::kDestinationPort:
+      case Trait::kDestinationHost:
+      case Trait::kDestinationRank:
+        return "on the way to " + value(found);
+      case Trait::kPortPair:
+      case Trait::kRankPair:
+      case Trait::kSourcePort:
+      case Trait::kSourceHost:
+      case Trait::kSourceRank:
+        return "on the way from " + value(found);
+      case Trait::kPort:
+      case Trait::kHost:
+      case Trait::kRank:
+        return "on the way from or to " + value(found);
+      case Trait::kJob:
+      case Trait::kGroup:
+        return "of " + value(found);
+    }
+    return {};
+  }
+
+ private:
+  std::string job(uint32_t number) const { return number < jobs_.size() ? jobs_[number].name : std::to_string(number); }
+  /// " (host 2)" where one host alone stands behind the port.
+  std::string host_behind(PortId port) const {
+    std::optional<uint32_t> host;
+    for (const RankNic& nic : nics_) {
+      if (nic.port != port) continue;
+      if (!nic.host || (host && host != nic.host)) return {};
+      host = nic.host;
+    }
+    return host ? fmt::format(" (host {})", *host) : std::string();
+  }
+
+  RankNames ranks_;
+  std::map<PortId, std::string> ports_;
+  std::vector<JobInfo> jobs_;
+  std::vector<RankNic> nics_;
+};
+
+/// "7.3 %", "100 %"; what is not all is never called so.
+std::string percent(double part) {
+  if (part >= 1) return "100 %";
+  const double value = 100 * part;
+  if (value < 0.1) return fmt::format("{:.2g} %", value);
+  return fmt::format("{:.1f} %", std::min(value, 99.9));
+}
+
+std::string part_of(uint64_t part, uint64_t all) {
+  return percent(all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all));
+}
+
+/// "; 100 % of them on the way to port p2, which has 25.0 % of the traffic".
+std::string where_text(const TraitNames& names, const std::optional<CommonTrait>& where, const char* trouble,
+                       const char* traffic) {
+  if (!where) return {};
+  return fmt::format("; {} of {} {}, which has {} of {}", percent(where->part_of_trouble), trouble, names.place(*where),
+                     percent(where->part_of_traffic), traffic);
+}
+
+std::string failure_text(const TraitNames& names, const FailedConnections& failed) {
+  if (failed.recorded == 0) return {};
+  return fmt::format("{} connections failed{}", failed.recorded,
+                     where_text(names, failed.where, "them", "the connections"));
+}
+
+std::string drops_text(const std::vector<SwitchDrops>& drops) {
+  if (drops.empty()) return {};
+  std::vector<std::string> list;
+  for (size_t i = 0; i < std::min(drops.size(), kNamedDrops); ++i)
+    list.push_back(fmt::format("{} at {}", drops[i].frames, drops[i].port));
+  if (drops.size() > kNamedDrops) list.push_back(fmt::format("and {} more ports", drops.size() - kNamedDrops));
+  return fmt::format("; dropped: {}", fmt::join(list, ", "));
+}
+
+/// Why packets were sent again although all had arrived.
+std::string repetition_text(const TransportCounters& counters) {
+  std::vector<std::string> reasons;
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count > 0) reasons.push_back(fmt::format("{} {}", count, what));
+  };
+  add(counters.rnr_naks, "times a receiver was not ready");
+  add(counters.naks + counters.implied_naks, "times packets came out of order");
+  add(counters.timeouts, "time-outs, for which acknowledgements were lost or late");
+  return reasons.empty() ? "nobody counted why" : fmt::format("{}", fmt::join(reasons, ", "));
+}
+
+std::string loss_text(const TraitNames& names, const Losses& losses, const TransportCounters& counters) {
+  if (losses.lost == 0) {
+    if (counters.timeouts + counters.retransmitted == 0) return {};
+    return fmt::format("{} packets were sent again{}: {}", counters.retransmitted,
+                       losses.packets == 0 ? "" : ", although none was lost", repetition_text(counters));
+  }
+  std::string text =
+      fmt::format("{} of {} data packets were lost ({}){}", losses.lost, losses.packets,
+                  part_of(losses.lost, losses.packets), where_text(names, losses.where, "them", "the traffic"));
+  text += drops_text(losses.drops);
+  if (losses.missed > 0) text += fmt::format("; {} frames were missed by the generator's own ports", losses.missed);
+  if (losses.corrupt > 0) text += fmt::format("; {} arrived corrupt", losses.corrupt);
+  return text;
+}
+
+std::string slow_text(const TraitNames& names, const RecordedRun& run, const std::optional<SlowMessages>& slow) {
+  if (run.end.verdict != "ok" || !slow || slow->extra <= kLeastSlow * slow->expected) return {};
+  return fmt::format("messages took {} longer than in the reference, which is {:.3g} times as long{}",
+                     readable(Duration(static_cast<int64_t>(slow->extra * 1e12))),
+                     (slow->expected + slow->extra) / slow->expected,
+                     where_text(names, slow->where, "that", "the time in the reference"));
+}
+
+std::string gap_text(const RecordedRun& run, const std::optional<GapShares>& gap) {
+  if (!gap || gap->gap * 20 <= run.end.completion || run.end.turns.empty()) return {};
+  return fmt::format(
+      "of the {} by which it took longer than the reference, {} at most are the generator's and {} at "
+      "least the network's",
+      readable(gap->gap), readable(gap->generator), readable(gap->network));
+}
+
+Json trait_json(const TraitNames& names, const std::optional<CommonTrait>& where) {
+  if (!where) return nullptr;
+  constexpr const char* kNames[] = {"destination_port",
+                                    "source_port",
+                                    "port",
+                                    "port_pair",
+                                    "destination_host",
+                                    "source_host",
+                                    "host",
+                                    "destination_rank",
+                                    "source_rank",
+                                    "rank",
+                                    "rank_pair",
+                                    "job",
+                                    "group"};
+  return {{"trait", kNames[static_cast<size_t>(where->trait)]},
+          {"value", where->value},
+          {"other",
+           where->trait == Trait::kPortPair || where->trait == Trait::kRankPair ? Json(where->other) : Json(nullptr)},
+          {"text", names.value(*where)},
+          {"part_of_trouble", where->part_of_trouble},
+          {"part_of_traffic", where->part_of_traffic}};
+}
+
+}  // namespace
+
+std::vector<std::string> findings(const RunReader& record, const Diagnosis& diagnosis) {
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended) return {};
+  const TraitNames names(record, *run);
+  std::vector<std::string> list;
+  for (const std::string& text :
+       {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
+        slow_text(names, *run, diagnosis.slow), gap_text(*run, diagnosis.gap)}) {
+    if (!text.empty()) list.push_back(text);
+  }
+  return list;
+}
+
+nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& diagnosis) {
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended) return nullptr;
+  const TraitNames names(record, *run);
+  const Losses& l = diagnosis.losses;
+  Json json;
+  json["findings"] = findings(record, diagnosis);
+  Json drops = Json::array();
+  for (const SwitchDrops& drop : l.drops) drops.push_back({{"port", drop.port}, {"frames", drop.frames}});
+  json["losses"] = {{"packets", l.packets},
+                    {"lost", l.lost},
+                    {"uncounted_packets", l.uncounted},
+                    {"generator_missed", l.missed},
+                    {"corrupt", l.corrupt},
+                    {"switch_drops", std::move(drops)},
+                    {"where", trait_json(names, l.where)}};
+  json["failed_connections"] = {{"recorded", diagnosis.failed.recorded},
+                                {"where", trait_json(names, diagnosis.failed.where)}};
+  json["slow_messages"] = nullptr;
+  if (const auto& slow = diagnosis.slow)
+    json["slow_messages"] = {
+        {"reference_s", slow->expected}, {"extra_s", slow->extra}, {"where", trait_json(names, slow->where)}};
+  json["gap"] = nullptr;
+  if (const auto& gap = diagnosis.gap)
+    json["gap"] = {
+        {"gap_ps", gap->gap.ps}, {"generator_at_most_ps", gap->generator.ps}, {"network_at_least_ps", gap->network.ps}};
+  return json;
+}
+
+std::string losses_csv(const RunReader& record, const Diagnosis& diagnosis) {
+  std::string csv = "fidelity,source_port,source_name,destination_port,destination_name,packets,lost\n";
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr) return csv;
+  const std::map<PortId, std::string> names = port_names(record, *run);
+  for (const PortLosses& row : diagnosis.losses.ports) {
+    csv += fmt::format("{},{},{},{},{},{},{}\n", to_string(run->start.fidelity), row.source.value,
+                       csv_field(name_of(names, row.source)), row.destination.value,
+                       csv_field(name_of(names, row.destination)), row.packets, row.lost);
+  }
+  return csv;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,23 @@
+// What was found about a run, in sentences: what is wrong, where, and whose it is.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "emulator/diagnosis/diagnosis.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// The gravest first: failures, losses, slow messages, the shares of the gap. At most one sentence of each. Nothing
+/// where nothing is wrong.
+std::vector<std::string> findings(const RunReader& record, const Diagnosis& diagnosis);
+
+/// `diagnosis` of summary.json.
+nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& diagnosis);
+
+/// Losses from port to port, one row for each pair with packets.
+std::string losses_csv(const RunReader& record, const Diagnosis& diagnosis);
+
+}  // namespace rankwire

@@ -1,0 +1,91 @@
+#include "emulator/report/limits.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "emulator/report/assessment.h"
+#include "emulator/report/bandwidth.h"
+#include "emulator/report/format.h"
+#include "emulator/report/operation_statistics.h"
+
+namespace rankwire {
+namespace {
+
+constexpr std::string_view kBandwidth = "busbw.";
+
+/// Of all executions of a kind of operation, in bits a second.
+std::optional<double> mean_bus_bandwidth(const RunReader& record, std::string_view kind) {
+  MeanBandwidth mean;
+  record.for_each_operation([&](const OperationRow& row) {
+    if (row.node.kind != kind || !row.emulated) return;
+    const Duration time = row.emulated->duration();
+    if (const auto bandwidth = operation_bandwidth(row.node, time)) mean.add(bandwidth->bus, time);
+  });
+  const std::optional<double> gbps = mean.gbps();
+  return gbps ? std::optional(*gbps * 1e9) : std::nullopt;
+}
+
+std::optional<double> loss_ppm(const RunReader& record, const RecordedRun& run) {
+  const RunReader::WirePackets packets = record.wire_packets(run);
+  if (packets.packets == 0) return std::nullopt;
+  return 1e6 * static_cast<double>(packets.lost) / static_cast<double>(packets.packets);
+}
+
+std::optional<double> value_of(const RunReader& record, const RecordedRun& run, std::string_view name) {
+  if (name == "ratio") return completion_ratio(record);
+  if (name == "retransmissions") return static_cast<double>(run.end.counters.retransmitted);
+  if (name == "timeouts") return static_cast<double>(run.end.counters.timeouts);
+  if (name == "loss_ppm") return loss_ppm(record, run);
+  if (name == "message_p99")
+    return run.latency ? std::optional(static_cast<double>(run.latency->p99.ps)) : std::nullopt;
+  if (name.starts_with(kBandwidth)) return mean_bus_bandwidth(record, name.substr(kBandwidth.size()));
+  return std::nullopt;
+}
+
+std::string quantity(std::string_view name, double value) {
+  if (name == "message_p99") return readable(Duration(static_cast<int64_t>(value)));
+  if (name.starts_with(kBandwidth)) return readable_gbps(value / 1e9) + " Gbit/s";
+  return fmt::format("{:.4g}", value);
+}
+
+}  // namespace
+
+std::vector<LimitResult> limit_results(const RunReader& record) {
+  std::vector<LimitResult> results;
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended) return results;
+  for (LimitInfo& limit : record.limits()) {
+    LimitResult result{.limit = std::move(limit), .value = {}, .is_kept = false, .text = {}};
+    const std::string& name = result.limit.name;
+    const bool is_floor = name.starts_with(kBandwidth);
+    result.value = value_of(record, *run, name);
+    if (result.value) {
+      result.is_kept = is_floor ? *result.value >= result.limit.value : *result.value <= result.limit.value;
+      const char* const how = is_floor         ? (result.is_kept ? "not below" : "below")
+                              : result.is_kept ? "not above"
+                                               : "above";
+      result.text = fmt::format("limits.{}: {} is {} {}", name, quantity(name, *result.value), how,
+                                quantity(name, result.limit.value));
+    } else {
+      result.text = fmt::format("limits.{}: the run has no such figure", name);
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+nlohmann::ordered_json limits_json(const RunReader& record) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const LimitResult& result : limit_results(record)) {
+    list.push_back({{"name", result.limit.name},
+                    {"limit", result.limit.value},
+                    {"value", result.value ? nlohmann::ordered_json(*result.value) : nlohmann::ordered_json(nullptr)},
+                    {"is_kept", result.is_kept},
+                    {"text", result.text}});
+  }
+  return list;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,27 @@
+// Whether a run kept what its configuration asks of it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+struct LimitResult {
+  LimitInfo limit;
+  std::optional<double> value;  ///< in the units of the limit; absent: the run did not measure it
+  bool is_kept = false;         ///< never without a value
+  std::string text;             ///< "limits.ratio: 1.432 is above 1.1"
+};
+
+/// Of the emulated side, in the order of the configuration. Empty without limits, and where nothing was emulated or the
+/// run has not ended.
+std::vector<LimitResult> limit_results(const RunReader& record);
+
+/// `limits` of summary.json.
+nlohmann::ordered_json limits_json(const RunReader& record);
+
+}  // namespace rankwire

@@ -1,0 +1,140 @@
+#include "emulator/diagnosis/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include "emulator/record/recorder.h"
+#include "tests/test_data.h"
+
+namespace rankwire {
+namespace {
+
+using testing::TemporaryFolder;
+
+constexpr uint32_t kPorts = 4;
+
+/// Every rank, one behind each of four ports, sent each other 1000 packets, all of which arrived.
+class DiagnosisTest : public ::testing::Test {
+ protected:
+  DiagnosisTest() {
+    for (uint32_t r = 0; r < kPorts; ++r) {
+      end_.rank_nics.push_back({.nic = NicId(r), .port = PortId(r), .mac = {}, .ip = {}, .host = r});
+      end_.ports.push_back({.port = PortId(r), .name = "p" + std::to_string(r)});
+    }
+    for (uint32_t a = 0; a < kPorts; ++a) {
+      for (uint32_t b = 0; b < kPorts; ++b) {
+        if (a == b) continue;
+        FlowRow& flow = end_.flows.emplace_back();
+        flow.connection.id = flow.counters.connection = ConnectionId(static_cast<uint32_t>(end_.flows.size() - 1));
+        flow.connection.source = RankId(a), flow.connection.destination = RankId(b);
+        flow.connection.path = Path::kWire;
+        flow.counters.packets = 1000, flow.counters.arrived = 1000;
+      }
+    }
+    end_.completion = seconds(2);
+  }
+
+  FlowCounters& flow(uint32_t source, uint32_t destination) {
+    for (FlowRow& row : end_.flows)
+      if (row.connection.source == RankId(source) && row.connection.destination == RankId(destination))
+        return row.counters;
+    throw std::logic_error("no such flow");
+  }
+  /// Writes the emulated run, and a reference of `reference` where that is not 0.
+  Diagnosis diagnosis(Duration reference = {}) {
+    RunRecorder recorder(folder_.path());
+    recorder.configuration("{}", "0.1.0");
+    recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = kPorts});
+    recorder.end(end_);
+    if (reference > Duration()) {
+      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = kPorts, .model = "flow"});
+      RunEnd end;
+      end.completion = reference;
+      recorder.end(end);
+    }
+    return diagnose(RunReader(folder_.path()));
+  }
+
+  RunEnd end_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(DiagnosisTest, NothingIsWrong) {
+  const Diagnosis found = diagnosis(seconds(3));
+  EXPECT_EQ(found.losses.packets, 12'000u);
+  EXPECT_EQ(found.losses.lost, 0u);
+  EXPECT_EQ(found.losses.ports.size(), 12u);
+  EXPECT_FALSE(found.losses.where);
+  EXPECT_EQ(found.failed.recorded, 0u);
+  EXPECT_FALSE(found.gap) << "it was not later than the reference";
+}
+
+TEST_F(DiagnosisTest, CountsWhatWasLostOnTheWayToAPort) {
+  for (const uint32_t source : {0, 1, 3}) flow(source, 2).arrived = 900;
+  // Sent and not acknowledged when the run ended: may have been under way.
+  flow(0, 1).arrived = 990, flow(0, 1).unacknowledged = 10;
+  const Diagnosis found = diagnosis();
+  EXPECT_EQ(found.losses.lost, 300u);
+  ASSERT_TRUE(found.losses.where);
+  EXPECT_EQ(found.losses.where->trait, Trait::kDestinationPort);
+  EXPECT_EQ(found.losses.where->value, 2u);
+  for (const PortLosses& ports : found.losses.ports)
+    EXPECT_EQ(ports.lost, ports.destination == PortId(2) ? 100u : 0u) << ports.source.value;
+}
+
+TEST_F(DiagnosisTest, DoesNotGuessWhatNobodyCounted) {
+  flow(0, 1).arrived.reset();
+  const Diagnosis found = diagnosis();
+  EXPECT_EQ(found.losses.lost, 0u);
+  EXPECT_EQ(found.losses.packets, 11'000u);
+  EXPECT_EQ(found.losses.uncounted, 1000u);
+}
+
+TEST_F(DiagnosisTest, NamesWhatDroppedAndWhoMissed) {
+  end_.ports[1].rx_missed = 3;
+  end_.ports[2].rx_icrc_encapsulated = 4;
+  end_.ports.push_back({.port = PortId(0), .name = "leaf0.spine0", .dropped = 5});
+  end_.ports.push_back({.port = PortId(1), .name = "leaf0.spine1", .dropped = 7});
+  const Losses losses = diagnosis().losses;
+  EXPECT_EQ(losses.missed, 3u);
+  EXPECT_EQ(losses.corrupt, 4u);
+  ASSERT_EQ(losses.drops.size(), 2u);
+  EXPECT_EQ(losses.drops.front().port, "leaf0.spine1") << "most first";
+  EXPECT_EQ(losses.drops.front().frames, 7u);
+}
+
+TEST_F(DiagnosisTest, FindsWhatFailedConnectionsShare) {
+  end_.verdict = "failed";
+  for (uint32_t other : {0, 1, 3}) {
+    for (const auto& [source, destination] : {std::pair(other, 2u), std::pair(2u, other)}) {
+      FailureRow& failure = end_.failures.emplace_back();
+      failure.connection.source = RankId(source), failure.connection.destination = RankId(destination);
+    }
+  }
+  const FailedConnections failed = diagnosis().failed;
+  EXPECT_EQ(failed.recorded, 6u);
+  ASSERT_TRUE(failed.where);
+  EXPECT_EQ(failed.where->trait, Trait::kPort);
+  EXPECT_EQ(failed.where->value, 2u);
+}
+
+// 2 s instead of 0.5 s. The worst port lost 0.4 s and the worst paced queue pair 0.1 s.
+TEST_F(DiagnosisTest, SharesTheGapOut) {
+  end_.counters.slipped = milliseconds(400);
+  end_.counters.pacing_slipped = milliseconds(100);
+  const Diagnosis found = diagnosis(milliseconds(500));
+  ASSERT_TRUE(found.gap);
+  EXPECT_EQ(found.gap->gap, milliseconds(1500));
+  EXPECT_EQ(found.gap->generator, milliseconds(500));
+  EXPECT_EQ(found.gap->network, milliseconds(1000));
+}
+
+TEST_F(DiagnosisTest, TheGeneratorsShareIsNoMoreThanTheGap) {
+  end_.counters.slipped = seconds(9);
+  const Diagnosis found = diagnosis(milliseconds(500));
+  ASSERT_TRUE(found.gap);
+  EXPECT_EQ(found.gap->generator, found.gap->gap);
+  EXPECT_EQ(found.gap->network, Duration());
+}
+
+}  // namespace
+}  // namespace rankwire

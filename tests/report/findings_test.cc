@@ -1,0 +1,125 @@
+#include "emulator/report/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/sample_record.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::TemporaryFolder;
+
+/// Four ranks, each alone behind a port; all pairs sent 1000 packets.
+RunEnd traffic() {
+  RunEnd end = testing::sample_end(microseconds(50));
+  for (uint32_t r = 0; r < 4; ++r) {
+    end.rank_nics.push_back({.nic = NicId(r), .port = PortId(r), .mac = {}, .ip = {}, .host = r});
+    end.ports.push_back({.port = PortId(r), .name = "p" + std::to_string(r)});
+  }
+  for (uint32_t a = 0; a < 4; ++a) {
+    for (uint32_t b = 0; b < 4; ++b) {
+      if (a == b) continue;
+      FlowRow& flow = end.flows.emplace_back();
+      flow.connection.id = flow.counters.connection = ConnectionId(static_cast<uint32_t>(end.flows.size() - 1));
+      flow.connection.source = RankId(a), flow.connection.destination = RankId(b);
+      flow.connection.path = Path::kWire;
+      flow.counters.packets = 1000, flow.counters.arrived = 1000;
+    }
+  }
+  return end;
+}
+
+std::vector<std::string> findings_of(const RunEnd& end) {
+  const TemporaryFolder folder;
+  testing::write_sample(folder.path(), end);
+  const RunReader record(folder.path());
+  return findings(record, diagnose(record));
+}
+
+TEST(Findings, SayNothingWhereNothingIsWrong) {
+  EXPECT_THAT(findings_of(traffic()), IsEmpty());
+}
+
+// Connections 2, 5 and 10 are those from ranks 0, 1 and 3 to rank 2: 3 of 12.
+TEST(Findings, NameThePortThatLostPackets) {
+  RunEnd end = traffic();
+  for (FlowRow& flow : end.flows)
+    if (flow.connection.destination == RankId(2)) flow.counters.arrived = 900;
+  EXPECT_THAT(findings_of(end),
+              ElementsAre("300 of 12000 data packets were lost (2.5 %); 100 % of them on the way to port p2 (host 2), "
+                          "which has 25.0 % of the traffic"));
+}
+
+TEST(Findings, NameTheSwitchPortsThatDropped) {
+  RunEnd end = traffic();
+  end.flows[0].counters.arrived = 999;
+  for (uint32_t i = 0; i < 5; ++i)
+    end.ports.push_back({.port = PortId(i), .name = "leaf.spine" + std::to_string(i), .dropped = 10 + i});
+  EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("; dropped: 14 at leaf.spine4, 13 at leaf.spine3, 12 at "
+                                                      "leaf.spine2, and 2 more ports")));
+}
+
+TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
+  RunEnd end = traffic();
+  end.flows[0].counters.arrived = 990;
+  end.ports[1].rx_missed = 10;
+  EXPECT_THAT(findings_of(end), ElementsAre(HasSubstr("10 frames were missed by the generator's own ports")));
+}
+
+TEST(Findings, TellWhyPacketsWereSentAgainWithoutLosses) {
+  RunEnd end = traffic();
+  end.counters.retransmitted = 20, end.counters.timeouts = 2, end.counters.rnr_naks = 3;
+  EXPECT_THAT(findings_of(end),
+              ElementsAre("20 packets were sent again, although none was lost: 3 times a receiver was not "
+                          "ready, 2 time-outs, for which acknowledgements were lost or late"));
+}
+
+TEST(Findings, NameWhatFailedConnectionsShare) {
+  RunEnd end = traffic();
+  end.verdict = "failed", end.reason = "retries exhausted";
+  for (const FlowRow& flow : end.flows) {
+    if (flow.connection.source != RankId(2) && flow.connection.destination != RankId(2)) continue;
+    end.failures.emplace_back().connection = flow.connection;
+  }
+  const TemporaryFolder folder;
+  testing::write_sample(folder.path(), end);
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text,
+              HasSubstr("6 connections failed; 100 % of them on the way from or to port p2 (host 2), which has 50.0 "
+                        "% of the connections\n"));
+  EXPECT_THAT(text, Not(HasSubstr("no communication took"))) << "of a run that failed it would say nothing";
+}
+
+// 50 us instead of 30 us, of which the generator lost 4 us.
+TEST(Findings, ShareTheGapOut) {
+  RunEnd end = traffic();
+  end.counters.slipped = microseconds(4);
+  end.turns = {{.low = microseconds(1), .high = microseconds(1), .count = 50}};
+  EXPECT_THAT(findings_of(end), ElementsAre("of the 20 us by which it took longer than the reference, 4 us at most are "
+                                            "the generator's and 16 us at least the network's"));
+}
+
+TEST(Findings, AreInTheSummaryAndTheTable) {
+  RunEnd end = traffic();
+  for (FlowRow& flow : end.flows)
+    if (flow.connection.destination == RankId(2)) flow.counters.arrived = 900;
+  const testing::SampleReport report(end);
+  const auto json = report.summary()["diagnosis"];
+  EXPECT_EQ(json["losses"]["lost"], 300);
+  EXPECT_EQ(json["losses"]["where"]["trait"], "destination_port");
+  EXPECT_EQ(json["losses"]["where"]["text"], "port p2 (host 2)");
+  EXPECT_EQ(json["findings"].size(), 1u);
+  EXPECT_EQ(report.summary()["verdict"], "degraded");
+  const std::string csv = report.csv("losses.csv");
+  EXPECT_THAT(csv, HasSubstr("fidelity,source_port,source_name,destination_port,destination_name,packets,lost\n"));
+  EXPECT_THAT(csv, HasSubstr("emulated,0,p0,2,p2,1000,100\n"));
+  EXPECT_THAT(csv, HasSubstr("emulated,2,p2,0,p0,1000,0\n"));
+}
+
+}  // namespace
+}  // namespace rankwire

@@ -1,0 +1,93 @@
+"""Whom a run blames: a Linux bridge that is slow, or dead, towards one of its ports, and limits that decide the verdict."""
+
+import unittest
+
+from bridge import BridgeTest, command, ip
+from rankwire import FAILED, OK, RankwireTest, rankwire, transformer
+
+
+class SlowBridge(BridgeTest):
+    TOOLS = ("ip", "tc")
+
+    def configuration_of(self, **keys):
+        return {
+            "workload": {
+                "generate": transformer(tensor_parallel=1, pipeline_parallel=1, data_parallel=8, layers=2),
+                "scale": {"compute": "1/100"},
+            },
+            "ports": [
+                {"name": f"p{port}", "device": f"net_af_packet{port},iface=rw{port}", "rate": "200Mbps"}
+                for port in range(self.PORTS)
+            ],
+            "transport": {"mtu": "1024B", "timeout": 14},
+            "dpdk": {"eal_arguments": ["--no-pci"]},
+            "run": {"deadline": "60s"},
+        } | keys
+
+    def printed(self, config, status):
+        """What a person sees of the run."""
+        process = rankwire(
+            "run", self.configuration(config), "--force", "--out", self.folder / "run", prefix=self.inside()
+        )
+        self.assertEqual(process.returncode, status, process.stdout + process.stderr)
+        return process.stdout
+
+    def shape(self):
+        """The bridge sends no more than 40 Mbit/s to p2, and drops what it has no room for."""
+        command("ip", "netns", "exec", self.far, "tc", "qdisc", "add", "dev", "dut2", "root",
+                "tbf", "rate", "40mbit", "burst", "16kb", "limit", "32kb")  # fmt: skip
+
+    def test_a_slow_way_to_one_port(self):
+        self.shape()
+        run = self.call("run", self.configuration_of(), prefix=self.inside(), status=OK)
+        self.assertEqual(run.summary["verdict"], "degraded")
+        losses = run.summary["diagnosis"]["losses"]
+        self.assertGreater(losses["lost"], 50)
+        self.assertEqual(losses["where"]["trait"], "destination_port")
+        self.assertIn("port p2", losses["where"]["text"])
+        self.assertGreater(losses["where"]["part_of_trouble"], 0.99)
+        # All that was lost was on its way to p2, from each of the others that sends there.
+        lost = [row for row in run.rows("losses") if int(row["lost"]) > 0]
+        self.assertEqual({row["destination_name"] for row in lost}, {"p2"})
+        self.assertEqual(sum(int(row["lost"]) for row in lost), losses["lost"])
+        gap = run.summary["diagnosis"]["gap"]
+        self.assertEqual(gap["generator_at_most_ps"] + gap["network_at_least_ps"], gap["gap_ps"])
+        self.assertGreater(gap["network_at_least_ps"], gap["gap_ps"] / 2, "five times the time is the bridge's")
+
+    def test_limits_make_it_a_failure(self):
+        self.shape()
+        text = self.printed(self.configuration_of(limits={"ratio": 1.5, "loss_ppm": 0}), FAILED)
+        self.assertIn("limits.ratio: ", text.splitlines()[0])
+        self.assertIn("limits.loss_ppm: ", text.splitlines()[0])
+        self.assertIn("port p2", text)
+
+    def test_a_dead_port(self):
+        ip("-n", self.far, "link", "set", "dut2", "down")
+        config = self.configuration_of(transport={"mtu": "1024B", "timeout": 8, "neighbours": "static"})
+        text = self.printed(config, FAILED)
+        first = text.splitlines()[:3]
+        self.assertTrue(any("port p2" in line for line in first), text)
+        self.assertLess(len(text.splitlines()), 40, text)
+
+
+class Limits(RankwireTest):
+    def test_a_twin_keeps_or_breaks_them(self):
+        config = {
+            "workload": {"generate": transformer()},
+            "ports": {"count": 4, "rate": "10Gbps"},
+            "simulation": {"fidelity": ["flow"]},
+            "limits": {"ratio": 1000, "timeouts": 0, "busbw": {"all_reduce": "1Kbps"}},
+        }
+        run = self.call("simulate", config, "--twin")
+        self.assertEqual(run.summary["verdict"], "ok")
+        self.assertEqual([limit["is_kept"] for limit in run.summary["limits"]], [True] * 3)
+        config["limits"] = {"busbw": {"all_reduce": "60Tbps"}}
+        run = self.call("simulate", config, "--twin", status=FAILED)
+        self.assertEqual(run.summary["reason_code"], "limit_exceeded")
+        # A reference alone has nothing to keep.
+        run = self.call("simulate", config)
+        self.assertEqual(run.summary["verdict"], "ok")
+
+
+if __name__ == "__main__":
+    unittest.main()
