@@ -357,7 +357,7 @@ class Environment(Failing):
 
     def test_a_run_that_does_not_begin_leaves_no_older_summary(self):
         config = self.one_all_reduce(ports={"count": RANKS, "device": "memory", "rate": "1Gbps"})
-        self.assertEqual(self.call("run", config).summary["verdict"], "ok")
+        self.assertIn(self.call("run", config).summary["verdict"], ("ok", "degraded"))
         config["ports"] = [{"name": f"p{i}", "device": f"ffff:ff:1f.{i}", "rate": "1Gbps"} for i in range(RANKS)]
         again = rankwire("run", self.configuration(config), "--out", self.folder / "run", "--force")
         self.assertNotEqual(again.returncode, OK)

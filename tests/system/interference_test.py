@@ -41,7 +41,7 @@ class Interference(RankwireTest):
         self.assertEqual(matrix, json.loads((self.folder / "matrix/interference.json").read_text(encoding="utf-8")))
         self.assertEqual(matrix["jobs"], ["a", "b"])
         self.assertEqual([run["jobs"] for run in matrix["runs"]], [["a", "b"], ["a"], ["b"]])
-        self.assertEqual([run["verdict"] for run in matrix["runs"]], ["ok"] * 3)
+        self.assertLessEqual({run["verdict"] for run in matrix["runs"]}, {"ok", "degraded"})
         # Two that are alike, each time on each side.
         self.assertEqual([(cell["run"], cell["victim"], cell["aggressor"]) for cell in matrix["cells"]],
                          [(side, *pair) for side in ("emulated", "reference") for pair in (("a", "b"), ("b", "a"))])

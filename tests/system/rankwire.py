@@ -131,9 +131,10 @@ class RankwireTest(unittest.TestCase):
         return self.folder
 
     def assert_delivered(self, run):
-        """Every message arrived once and unharmed, and the record says so."""
+        """Every message arrived once and unharmed, and the record says so; also whether that took repairs."""
         summary, transport = run.summary, run.transport
-        self.assertEqual(summary["verdict"], "ok", summary["reason"])
+        harmless = summary["diagnosis"]["losses"]["lost"] == 0 and transport["timeouts"] == 0
+        self.assertEqual(summary["verdict"], "ok" if harmless else "degraded", summary["reason"])
         self.assertGreater(summary["messages"], 0)
         self.assertEqual(transport["messages_delivered"], summary["messages"])
         self.assertEqual(summary["bytes"], summary["bytes_wire"] + summary["bytes_local"])
