@@ -243,17 +243,4 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
   return json;
 }
 
-std::string losses_csv(const RunReader& record, const Diagnosis& diagnosis) {
-  std::string csv = "fidelity,source_port,source_name,destination_port,destination_name,packets,lost\n";
-  const RecordedRun* const run = record.emulated();
-  if (run == nullptr) return csv;
-  const std::map<PortId, std::string> names = port_names(record, *run);
-  for (const PortLosses& row : diagnosis.losses.ports) {
-    csv += fmt::format("{},{},{},{},{},{},{}\n", to_string(run->start.fidelity), row.source.value,
-                       csv_field(name_of(names, row.source)), row.destination.value,
-                       csv_field(name_of(names, row.destination)), row.packets, row.lost);
-  }
-  return csv;
-}
-
 }  // namespace rankwire

@@ -17,7 +17,4 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
 /// `diagnosis` of summary.json.
 nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& diagnosis);
 
-/// Losses from port to port, one row for each pair with packets.
-std::string losses_csv(const RunReader& record, const Diagnosis& diagnosis);
-
 }  // namespace rankwire

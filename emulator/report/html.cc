@@ -23,6 +23,7 @@
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/limits.h"
+#include "emulator/report/losses.h"
 #include "emulator/report/models.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
@@ -364,6 +365,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
+  html += section("Losses", html_losses(record, figures.diagnosis.losses));
   html += section("Failed connections", html_failures(record));
   html += section("Jobs", html_jobs(record));
   html += section("Background", html_background(record));

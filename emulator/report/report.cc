@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/background.h"
-#include "emulator/report/findings.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/losses.h"
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
@@ -106,7 +106,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
       write_file(run_folder / "shared.csv", shared_links_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
-    write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis));
+    write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis.losses));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));
     write_file(run_folder / "hardware.csv", hardware_csv(record));

@@ -119,6 +119,10 @@ TEST(Findings, AreInTheSummaryAndTheTable) {
   EXPECT_THAT(csv, HasSubstr("fidelity,source_port,source_name,destination_port,destination_name,packets,lost\n"));
   EXPECT_THAT(csv, HasSubstr("emulated,0,p0,2,p2,1000,100\n"));
   EXPECT_THAT(csv, HasSubstr("emulated,2,p2,0,p0,1000,0\n"));
+  const std::string page = report.page();
+  EXPECT_THAT(page, HasSubstr("<h2>What was found</h2>"));
+  EXPECT_THAT(page, HasSubstr("<h2>Losses</h2>"));
+  EXPECT_THAT(page, HasSubstr("33.3 %")) << "from each of three ports a third";
 }
 
 }  // namespace
