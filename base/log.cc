@@ -3,7 +3,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
 #include <memory>
+#include <string>
 
 namespace rankwire {
 
@@ -24,6 +26,11 @@ void log_warning(std::string_view text) {
 }
 void log_error(std::string_view text) {
   spdlog::error("{}", text);
+}
+void log_answer(std::string_view text) {
+  std::string line(text);
+  line += '\n';
+  std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace rankwire

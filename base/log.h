@@ -12,5 +12,7 @@ void configure_log(Verbosity verbosity);
 Verbosity log_verbosity();
 void log_warning(std::string_view text);
 void log_error(std::string_view text);
+/// What somebody has asked for: also when quiet, and without a level.
+void log_answer(std::string_view text);
 
 }  // namespace rankwire

@@ -111,6 +111,17 @@ struct WorkerStay {
   std::optional<PinnedThread> pinned;
 };
 
+/// What a worker says when somebody asks who waits for whom.
+std::vector<std::string> answer_lines(const Execution& execution, const WorkerEngines& engines, uint32_t worker,
+                                      Time now, std::span<const std::string> waiting) {
+  std::vector<std::string> lines{
+      fmt::format("{}{} run at {:.6g} s: {} operations have ended; {}", to_string(execution.fidelity),
+                  engines.count() > 1 ? fmt::format(" (worker {})", worker) : "", static_cast<double>(now.ps) / 1e12,
+                  engines.nodes_completed(), waiting.empty() ? "nobody waits" : "waiting:")};
+  for (const std::string& line : waiting) lines.push_back("  " + line);
+  return lines;
+}
+
 RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngines& engines,
                       WorkerBackground& background, const RunControl& control) {
   Testbed* const testbed = execution.testbed;
@@ -129,12 +140,19 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     worker.background = background.of_worker(i);
   }
   Crew crew(std::move(workers));
+  const std::atomic<uint32_t> nothing{0};
+  const WaitInquiry inquiry{control.asked != nullptr ? *control.asked : nothing,
+                            [&](uint32_t worker, Time now, std::span<const std::string> waiting) {
+                              control.answer(answer_lines(execution, engines, worker, now, waiting));
+                            }};
+  RunOptions options = run_options(setup.config);
+  if (control.asked != nullptr) options.inquiry = &inquiry;
   execution.clock.start();
   if (testbed != nullptr) testbed->start(execution.clock);
   const std::span<Device* const> devices = testbed != nullptr ? testbed->devices() : std::span<Device* const>();
   return crew.run(
       devices, [&](ConnectionId connection) { return execution.transport.describe(connection); }, execution.clock,
-      run_options(setup.config), control.interrupted);
+      options, control.interrupted);
 }
 
 /// What stands behind the transport, which is closed.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,11 @@ struct RunControl {
       nullptr;
   /// Told of what is found doubtful once devices are touched. Empty: nobody is told, but the record has it.
   std::function<void(std::string_view text)> warn = nullptr;
+
+  /// Grows whenever somebody wants to know who waits for whom, and `answer` is told by each worker in its thread: a
+  /// line each, after what the run is called, when, and how many operations have ended. Null: nobody asks.
+  const std::atomic<uint32_t>* asked = nullptr;
+  std::function<void(std::span<const std::string> lines)> answer = nullptr;
 
   std::shared_ptr<void> watched(std::string label, uint64_t operations, std::function<uint64_t()> done) const {
     return watch ? watch(std::move(label), operations, std::move(done)) : nullptr;

@@ -7,6 +7,11 @@ namespace {
 
 // A signal handler can reach nothing but a global.
 std::atomic<bool> interrupted{false};
+std::atomic<uint32_t> asked{0};
+
+void on_inquiry(int) {
+  asked.fetch_add(1);
+}
 
 void on_signal(int signal) {
   if (interrupted.exchange(true)) {
@@ -30,6 +35,18 @@ const std::atomic<bool>& interrupt_flag() {
   }();
   static_cast<void>(installed);
   return interrupted;
+}
+
+const std::atomic<uint32_t>& inquiries() {
+  static const bool installed = [] {
+    struct sigaction action {};
+    action.sa_handler = on_inquiry;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, nullptr);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return asked;
 }
 
 }  // namespace rankwire

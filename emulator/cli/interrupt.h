@@ -1,12 +1,16 @@
-// Ctrl-C, SIGTERM and SIGHUP end a run cleanly, with what it measured.
+// Signals: Ctrl-C, SIGTERM and SIGHUP end a run cleanly, with what it measured; SIGUSR1 asks who waits for whom.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace rankwire {
 
 /// True once SIGINT, SIGTERM or, unless it is ignored, SIGHUP has arrived. The first call installs the handlers; a
 /// second signal ends the process at once.
 const std::atomic<bool>& interrupt_flag();
+
+/// How often SIGUSR1 has arrived. The first call installs the handler.
+const std::atomic<uint32_t>& inquiries();
 
 }  // namespace rankwire

@@ -22,13 +22,16 @@
 namespace rankwire {
 namespace {
 
-/// Signals end a run, and a terminal shows how far it is.
+/// Signals end a run or ask how it stands, and a terminal shows how far it is.
 RunControl control() {
   return {interrupt_flag(),
           [](std::string label, uint64_t operations, std::function<uint64_t()> done) {
             return std::make_shared<Progress>(std::move(label), operations, std::move(done));
           },
-          log_warning};
+          log_warning, &inquiries(),
+          [](std::span<const std::string> lines) {
+            for (const std::string& line : lines) log_answer(line);
+          }};
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.

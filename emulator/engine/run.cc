@@ -84,12 +84,14 @@ class Loop {
     Watchdog watchdog(engine_, transport_, options.stall_timeout, now,
                       background_ == nullptr ? Watchdog::Arrivals::kOfEngine : Watchdog::Arrivals::kOfOthersToo);
     bool moved = false;  // at the time `now`, which several turns may share
+    uint32_t answered = options.inquiry != nullptr ? options.inquiry->asked.load() : 0;
     while (!all_finished() && !team_.ended()) {
       // First, since connections of which the set-up was interrupted would fail.
       if (interrupted.load(std::memory_order_relaxed)) {
         team_.end(Verdict::kInterrupted, "stopped by a signal");
         break;
       }
+      if (options.inquiry != nullptr) answer(*options.inquiry, answered, now);
       moved |= turn(engine_, background_, transport_, devices_, events_, now, !clock.runs_by_itself());
       if (engine_.must_stop()) {
         team_.end(Verdict::kFailed, engine_.failure_text());
@@ -111,6 +113,17 @@ class Loop {
   }
 
  private:
+  /// `answered`: questions so far that have been.
+  void answer(const WaitInquiry& inquiry, uint32_t& answered, Time now) const {
+    const uint32_t asked = inquiry.asked.load(std::memory_order_relaxed);
+    if (asked == answered) [[likely]]
+      return;
+    answered = asked;
+    inquiry.tell(number_, now, engine_.stall_report(kReportedWaits, [&](ConnectionId connection) {
+      return transport_.describe(connection);
+    }));
+  }
+
   bool all_finished() noexcept {
     if (!engine_.finished()) return false;
     if (!std::exchange(told_, true)) team_.finish(number_);

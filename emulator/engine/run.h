@@ -22,9 +22,19 @@
 
 namespace rankwire {
 
+/// Somebody who may want to know who waits for whom while a run goes on.
+struct WaitInquiry {
+  /// Grows with each question, from any thread or a signal handler.
+  const std::atomic<uint32_t>& asked;
+  /// Told by each worker, in its thread, once a question: when, and who of its ranks waits for whom, 64 lines at most.
+  /// The loop stands still meanwhile.
+  std::function<void(uint32_t worker, Time now, std::span<const std::string> waiting)> tell;
+};
+
 struct RunOptions {
-  Duration deadline = seconds(600);     ///< of run time
-  Duration stall_timeout = seconds(5);  ///< without any progress while nothing computes
+  Duration deadline = seconds(600);      ///< of run time
+  Duration stall_timeout = seconds(5);   ///< without any progress while nothing computes
+  const WaitInquiry* inquiry = nullptr;  ///< outlives the run; null: nobody asks
 };
 
 /// How one worker spent a run. Its thread's alone while that goes on.

@@ -1,9 +1,11 @@
 """Whom a run blames: a Linux bridge that is slow, or dead, towards one of its ports, and limits that decide the verdict."""
 
+import signal
+import time
 import unittest
 
 from bridge import BridgeTest, command, ip
-from rankwire import FAILED, OK, RankwireTest, rankwire, transformer
+from rankwire import FAILED, OK, RankwireTest, rankwire, recorded_operations, start, transformer
 
 
 class SlowBridge(BridgeTest):
@@ -68,6 +70,26 @@ class SlowBridge(BridgeTest):
         first = text.splitlines()[:3]
         self.assertTrue(any("port p2" in line for line in first), text)
         self.assertLess(len(text.splitlines()), 40, text)
+
+
+class Inquiry(RankwireTest):
+    def test_a_run_at_work_says_who_waits(self):
+        config = {
+            "workload": {"generate": transformer(), "iterations": 10_000},
+            "ports": {"count": 4, "device": "memory", "rate": "1Gbps"},
+        }
+        process = start("run", self.configuration(config), "--quiet", "--out", self.folder / "run")
+        deadline = time.monotonic() + 60
+        while recorded_operations(self.folder / "run") == 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGUSR1)
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, FAILED, first + rest)
+        self.assertRegex(first, r"^emulated run at [0-9.e-]+ s: [0-9]+ operations have ended; (waiting:|nobody waits)$")
+        # It went on, until it was stopped.
+        self.assertIn("interrupted: stopped by a signal", rest)
 
 
 class Limits(RankwireTest):
