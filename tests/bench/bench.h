@@ -59,6 +59,7 @@ void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
 void kineto_gigabyte(Dpdk& dpdk);
 void kineto_reading(Dpdk& dpdk);
+void many_cores(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);
 void run_chain(Dpdk& dpdk);
 void run_embedded(Dpdk& dpdk);

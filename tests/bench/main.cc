@@ -20,6 +20,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"fabric", fabric_hops},
     Benchmark{"kineto", kineto_reading},
     Benchmark{"kineto_gigabyte", kineto_gigabyte, true},
+    Benchmark{"many_cores", many_cores},
     Benchmark{"pacing", pacing_precision},
     Benchmark{"run_chain", run_chain},
     Benchmark{"run_embedded", run_embedded},
