@@ -23,12 +23,14 @@ namespace rankwire {
 namespace {
 
 /// Signals end a run, and a terminal shows how far it is.
-RunControl control() {
-  return {interrupt_flag(),
-          [](std::string label, uint64_t operations, std::function<uint64_t()> done) {
-            return std::make_shared<Progress>(std::move(label), operations, std::move(done));
-          },
-          log_warning};
+std::vector<CompletedRun> run_watched(PreparedRun& prepared) {
+  ProgressLine line;
+  return prepared.run(
+      {interrupt_flag(),
+       [&line](std::string label, uint64_t operations, std::function<uint64_t()> done) {
+         return line.show({std::move(label), [operations] { return operations; }, std::move(done), "operations"});
+       },
+       log_warning});
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
@@ -74,7 +76,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   bool is_recorded = false;
   try {
-    const std::vector<CompletedRun> runs = prepared.run(control());
+    const std::vector<CompletedRun> runs = run_watched(prepared);
     is_recorded = true;
     return finish(prepared.folder(), request, all_ok(runs));
   } catch (const Error& error) {
