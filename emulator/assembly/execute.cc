@@ -156,48 +156,48 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
 }
 
 /// What stands behind the transport, which is closed.
-void add_testbed(Testbed& testbed, RunResult& result, RunRecorder& recorder, RunEnd& end) {
+void add_testbed(Testbed& testbed, RunResult& result, RunRecorder::Run& record, RunEnd& end) {
   for (PortSettingRow& setting : testbed.settings()) end.port_settings.push_back(std::move(setting));
   for (PortCounters& port : testbed.finish()) end.ports.push_back(std::move(port));
   end.queue_samples = testbed.queue_samples();
   if (end.queue_samples && end.queue_samples->lost > 0)
-    recorder.warning(fmt::format(
+    record.warning(fmt::format(
         "{} samples of queues are not in the record, which has no row for them: raise record.fabric_rows, to two for "
         "each queue at least",
         end.queue_samples->lost));
   end.storms = testbed.storms();
   if (const uint64_t lost = testbed.storms_lost(); lost > 0)
-    recorder.warning(fmt::format("{} more pause storms began than the {} in the record", lost, end.storms.size()));
+    record.warning(fmt::format("{} more pause storms began than the {} in the record", lost, end.storms.size()));
   if (const std::string diagnosis = testbed.diagnosis(); !diagnosis.empty())
     result.reason += "\n" + diagnosis, end.reason += "\n" + diagnosis;
 }
 
 }  // namespace
 
-RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control) {
+RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control) {
   const Workers* const workers = execution.workers;
   const WorkerShares* const shares = workers != nullptr && workers->several() ? &workers->shares : nullptr;
-  recorder.begin({.fidelity = execution.fidelity,
-                  .clock = execution.clock_name,
-                  .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
-                  .seed = setup.config.seed,
-                  .shards = shares != nullptr ? shares->workers() : 1,
-                  .model = execution.model});
+  record.begin({.fidelity = execution.fidelity,
+                .clock = execution.clock_name,
+                .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
+                .seed = setup.config.seed,
+                .shards = shares != nullptr ? shares->workers() : 1,
+                .model = execution.model});
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
   EngineOptions options = engine_options(setup.config);
   options.variation = setup.variation.get();
-  WorkerEngines engines(setup, options, shares, recorder);
+  WorkerEngines engines(setup, options, shares, record);
   WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
   const auto watched = control.watched(to_string(execution.fidelity), operations(setup, setup.workload),
                                        [&] { return engines.nodes_completed(); });
-  const RunRecorder::Following following(recorder, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
+  const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
   record_flows(
-      setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, recorder);
+      setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
   RunEnd end =
       run_end(setup, result,
               {.per_rank = engines.rank_times(),
@@ -209,20 +209,20 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& r
                .background = background.counters()});
   for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
                                                         setup.config.run.stall_timeout))
-    recorder.warning(finding);
+    record.warning(finding);
   if (execution.complete) execution.complete(end);
   execution.transport.close();
   // Looking at a device takes memory that may be locked, of which the run's own is free by now.
   const HardwareReading after = read_hardware(verbs_ports);
   end.hardware_counters = counter_rows(before, after);
   end.port_settings = setting_rows(before, after);
-  if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, recorder, end);
-  recorder.end(end);
+  if (execution.testbed != nullptr) add_testbed(*execution.testbed, result, record, end);
+  record.end(end);
   return result;
 }
 
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
-                                        RunRecorder& recorder, const RunControl& control) {
+                                        RunRecorder::Run& record, const RunControl& control) {
   std::optional<MessageSample> sample;
   if (setup.config.messages == MessageRecording::kSampled)
     sample.emplace(quotient, MessageSample::Limits{MessageJoin::kMaxFlows, RecorderOptions().slowest});
@@ -232,21 +232,21 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
                                          [&] { return run.engine().nodes_completed(); });
     if (!run.run(run_options(setup.config), control.interrupted)) return std::nullopt;
   }
-  run.tell(recorder.begin(reference_start(setup, setup.workload.ranks.size(), model)));
-  if (sample) recorder.messages(message_summary(setup, *sample));
+  run.tell(record.begin(reference_start(setup, setup.workload.ranks.size(), model)));
+  if (sample) record.messages(message_summary(setup, *sample));
   RunResult result = run.result();
   record_flows(
-      setup, [&](ConnectionRange range) { return run.flows_of(range); }, recorder);
-  recorder.end(run_end(setup, result,
-                       {.per_rank = run.rank_times(),
-                        .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
-                        .messages = run.messages()}));
+      setup, [&](ConnectionRange range) { return run.flows_of(range); }, record);
+  record.end(run_end(setup, result,
+                     {.per_rank = run.rank_times(),
+                      .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
+                      .messages = run.messages()}));
   return result;
 }
 
-RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
-                        const RunControl& control) {
-  RecordSink& sink = recorder.begin(reference_start(setup, setup.workload.ranks.size(), model));
+RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model,
+                        RunRecorder::Run& record, const RunControl& control) {
+  RecordSink& sink = record.begin(reference_start(setup, setup.workload.ranks.size(), model));
   EngineOptions options = engine_options(setup.config);
   options.variation = setup.variation.get();
   options.times = &times;
@@ -262,17 +262,16 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
   }
-  recorder.end(run_end(setup, result,
-                       {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
-                          return engine.compute_times(rank);
-                        }}));
+  record.end(run_end(setup, result,
+                     {.per_rank = engine.rank_times(), .compute_times = [&](RankId rank) -> const ComputeTimes& {
+                        return engine.compute_times(rank);
+                      }}));
   return result;
 }
 
-RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunControl& control) {
+RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunControl& control) {
   const AstraProgram& program = setup.astra->workload.program;
-  RecordSink& sink =
-      recorder.begin(reference_start(setup, program.ranks.size(), to_string(SimulationFidelity::kAstra)));
+  RecordSink& sink = record.begin(reference_start(setup, program.ranks.size(), to_string(SimulationFidelity::kAstra)));
   AstraSimulation simulation(setup.astra->model, program, sink, {});
   AstraResult simulated;
   {
@@ -285,7 +284,7 @@ RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunCont
   result.reason = simulated.reason, result.waiting = simulated.waiting;
   const RunEnd end = run_end(setup, result, {.per_rank = std::move(simulated.per_rank), .planned = false});
   result.total = end.completion;
-  recorder.end(end);
+  record.end(end);
   return result;
 }
 

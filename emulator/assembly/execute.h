@@ -1,4 +1,5 @@
-// One run of a set-up, of any kind, recorded. All close the run in the record whatever its verdict.
+// One run of a set-up, of any kind. All open it in the record and close it there whatever its verdict. Several may go
+// on at a time, each with an Execution of its own; the set-up they share is constant.
 #pragma once
 
 #include <cstdint>
@@ -44,18 +45,18 @@ struct Execution {
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
 /// when connections cannot be made.
-RunResult execute(const Setup& setup, const Execution& execution, RunRecorder& recorder, const RunControl& control);
+RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control);
 
 /// Runs the quotient of the reference, named `model` in the record, and tells of the whole run. Empty when it cannot
 /// stand for that; nothing is recorded then. Not where all messages are recorded.
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
-                                        RunRecorder& recorder, const RunControl& control);
+                                        RunRecorder::Run& record, const RunControl& control);
 
 /// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
-RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model, RunRecorder& recorder,
-                        const RunControl& control);
+RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model,
+                        RunRecorder::Run& record, const RunControl& control);
 
 /// The program of ASTRA-sim's semantics that the set-up has. The n-th node of rank r is OperationRecord::node n.
-RunResult execute_astra(const Setup& setup, RunRecorder& recorder, const RunControl& control);
+RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunControl& control);
 
 }  // namespace rankwire

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/worker_engines.h"
@@ -24,7 +26,7 @@ class Unrecorded final : public RecordSink {
   bool wants_messages() const noexcept override { return false; }
 };
 
-/// What the runs of all jobs share.
+/// What the runs of all jobs share, which is constant: they may go on at the same time.
 class AloneRuns {
  public:
   AloneRuns(const Setup& setup, SimulationFidelity model, const RunControl& control)
@@ -51,10 +53,10 @@ class AloneRuns {
     return spans.empty() ? std::nullopt : spans[job.value].completion();
   }
 
-  /// Of all jobs together, by JobId, while no cable fails. Empty where they do not end well, and where the model knows
-  /// no cables.
+  /// Whether cables fail, and the model knows of cables.
+  bool tells_unharmed() const { return !times_ && has_failures(setup_.config); }
+  /// Of all jobs together, by JobId, while no cable fails. Empty where they do not end well.
   std::vector<JobSpan> unharmed() const {
-    if (times_ || !has_failures(setup_.config)) return {};
     uint64_t all = 0;
     for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(JobId(j));
     return run_engine(std::nullopt, unharmed_network(setup_), "without failures", all);
@@ -119,16 +121,24 @@ SimulationFidelity alone_model(const RunConfig& config) {
 }
 
 std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                                     const RunControl& control) {
-  std::vector<JobAlone> jobs;
+                                     uint32_t threads, const RunControl& control) {
   const AloneRuns alone(setup, model, control);
-  const std::vector<JobSpan> unharmed = alone.unharmed();
-  for (uint32_t j = 0; j < together.size() && !control.interrupted.load(); ++j) {
+  std::vector<JobSpan> unharmed;
+  std::vector<std::optional<Duration>> completions(together.size());
+  std::vector<std::function<void()>> runs;
+  if (alone.tells_unharmed()) runs.push_back([&] { unharmed = alone.unharmed(); });
+  for (uint32_t j = 0; j < together.size(); ++j) {
     if (!together[j].begin) continue;
-    const std::optional<Duration> completion = alone.completion(JobId(j), *together[j].begin);
-    if (!completion) continue;
+    runs.push_back([&, j] { completions[j] = alone.completion(JobId(j), *together[j].begin); });
+  }
+  on_threads(threads, runs.size(), [&](size_t part) {
+    if (!control.interrupted.load()) runs[part]();
+  });
+  std::vector<JobAlone> jobs;
+  for (uint32_t j = 0; j < together.size(); ++j) {
+    if (!completions[j]) continue;
     JobAlone& job = jobs.emplace_back(
-        JobAlone{.job = JobId(j), .model = to_string(model), .completion = *completion, .unharmed = {}});
+        JobAlone{.job = JobId(j), .model = to_string(model), .completion = *completions[j], .unharmed = {}});
     if (!unharmed.empty()) job.unharmed = unharmed[j].completion();
   }
   return jobs;

@@ -1,6 +1,7 @@
 // How long each of several jobs would take without the others.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,8 +21,8 @@ bool has_failures(const RunConfig& config);
 /// Runs each job that began in `together` by itself, in virtual time: over the same plan and network, from the time at
 /// which it began there, so that it has the same places, paths, cables and slow-downs. A job is left out that does not
 /// end well. Where cables fail, runs all together without that, too, if the model is `flow`; the others know no cables.
-/// Ends with what it has when `control` ends it.
+/// Up to `threads` of these runs go on at a time, with the same result. Ends with what it has when `control` ends it.
 std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                                     const RunControl& control);
+                                     uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire

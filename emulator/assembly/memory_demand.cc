@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <utility>
 
 #include "base/affinity.h"
 #include "base/record.h"
@@ -16,6 +18,7 @@
 #include "dataplane/switch/agenda.h"
 #include "dataplane/switch/packets.h"
 #include "emulator/assembly/dpdk_demand.h"
+#include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
@@ -56,6 +59,14 @@ uint32_t most_iterations(const Setup& setup) {
   uint32_t most = setup.config.workload.iterations;
   for (const Job& job : setup.workload.jobs) most = std::max(most, job.iterations);
   return most;
+}
+
+/// Of one property, a member or a function without arguments, of several runs.
+template <class Property>
+Bytes sum_of(const std::vector<const RunMemory*>& runs, Property property) {
+  Bytes sum;
+  for (const RunMemory* run : runs) sum += std::invoke(property, *run);
+  return sum;
 }
 
 /// What a plan has, counted once.
@@ -235,7 +246,7 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
 }
 
 RunMemory twin_memory(const Setup& setup, const Counts& counts) {
-  RunMemory memory{.run = "twin"};
+  RunMemory memory{.run = "twin", .stage = MemoryStage::kModels};
   memory.frames = switch_memory(setup, counts) + memory_testbed_memory(setup, PoolUse::kOneThread, counts);
   memory.connections = connection_memory(setup, counts, memory.frames);
   memory.engine = engine_memory(setup, counts);
@@ -245,7 +256,7 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
 }
 
 RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
-  RunMemory memory{.run = to_string(model)};
+  RunMemory memory{.run = to_string(model), .stage = MemoryStage::kModels};
   memory.engine = engine_memory(setup, counts);
   memory.record = record_memory(setup, counts);
   const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
@@ -256,9 +267,24 @@ RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const C
   return memory;
 }
 
+/// A job alone, of which nothing is recorded. None where the model's run tells as much.
+std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) {
+  const auto jobs = static_cast<uint32_t>(std::ranges::count(setup.workload.jobs, false, &Job::idle));
+  const SimulationFidelity model = alone_model(setup.config);
+  const bool fails = has_failures(setup.config);
+  if (jobs == 0 || (jobs == 1 && !fails && setup.background.empty() && setup.config.simulation.has(model)))
+    return std::nullopt;
+  RunMemory memory{.run = "job alone", .stage = MemoryStage::kJobsAlone, .times = jobs + fails};
+  memory.engine = engine_memory(setup, counts);
+  if (model == SimulationFidelity::kFlow)
+    memory.model =
+        model_memory(counts.connections, setup.config.fabric ? kLinksOfFabric : kLinksOfStar, counts.in_flight);
+  return memory;
+}
+
 /// The report reads rows one by one.
 RunMemory report_memory() {
-  return {.run = "report", .record = bytes_of(kProgram + kDatabase)};
+  return {.run = "report", .stage = MemoryStage::kReport, .record = bytes_of(kProgram + kDatabase)};
 }
 
 /// What a transport of so many connections from one port to another says of its queue pairs.
@@ -288,12 +314,27 @@ std::span<const MemoryPart> memory_parts() {
   return kParts;
 }
 
-const RunMemory& MemoryDemand::largest() const {
-  return *std::ranges::max_element(runs, {}, &RunMemory::total);
+std::vector<const RunMemory*> MemoryDemand::peak() const {
+  std::vector<const RunMemory*> most;
+  for (const MemoryStage stage :
+       {MemoryStage::kEmulated, MemoryStage::kModels, MemoryStage::kJobsAlone, MemoryStage::kReport}) {
+    std::vector<const RunMemory*> of_stage;
+    for (const RunMemory& run : runs)
+      if (run.stage == stage) of_stage.insert(of_stage.end(), std::min(run.times, threads), &run);
+    std::ranges::stable_sort(of_stage, std::greater(), &RunMemory::total);
+    of_stage.resize(std::min<size_t>(of_stage.size(), threads));
+    if (most.empty() || sum_of(of_stage, &RunMemory::total) > sum_of(most, &RunMemory::total))
+      most = std::move(of_stage);
+  }
+  return most;
+}
+
+Bytes MemoryDemand::total() const {
+  return setup + sum_of(peak(), &RunMemory::total);
 }
 
 MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
-  MemoryDemand demand{.setup = resident};
+  MemoryDemand demand{.setup = resident, .threads = run_threads(setup.config.simulation), .runs = {}};
   const Counts counts(setup);
   const auto& models = setup.config.simulation.fidelity;
   if (kind == RunKind::kEmulated) demand.runs.push_back(emulated_memory(setup, counts));
@@ -302,6 +343,7 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
   for (const SimulationFidelity model : models)
     demand.runs.push_back(model == SimulationFidelity::kTwin ? twin_memory(setup, counts)
                                                              : reference_memory(setup, model, counts));
+  if (const auto alone = alone_memory(setup, counts)) demand.runs.push_back(*alone);
   demand.runs.push_back(report_memory());
   return demand;
 }
@@ -320,13 +362,16 @@ std::optional<std::string> memory_finding(const MemoryDemand& demand, std::optio
   // What this process holds for the set-up is free again when the run takes it.
   if (!available || demand.total() <= *available + demand.setup) return std::nullopt;
   const auto mebibytes = [](Bytes bytes) { return static_cast<uint64_t>(bytes.count) >> 20; };
-  const auto part =
-      std::ranges::max_element(kParts, {}, [&](const MemoryPart& p) { return demand.largest().*p.bytes; });
+  const std::vector<const RunMemory*> peak = demand.peak();
+  const auto of_part = [&](const MemoryPart& part) { return sum_of(peak, part.bytes); };
+  const auto part = std::ranges::max_element(kParts, {}, of_part);
+  const bool several = peak.size() > 1;
   return fmt::format(
-      "the {} run would take {} MiB of memory, {} MiB of it for {}, and {} MiB are available: take fewer ranks, or "
-      "lower transport.queue_pairs, transport.window or switch.buffer",
-      demand.largest().run, mebibytes(demand.total()), mebibytes(demand.largest().*part->bytes), part->name,
-      mebibytes(*available + demand.setup));
+      "the {} run{} would take {} MiB of memory, {} MiB of it for {}, and {} MiB are available: take fewer ranks, or "
+      "lower {}transport.queue_pairs, transport.window or switch.buffer",
+      peak.front()->run, several ? fmt::format(" and {} beside it", peak.size() - 1) : "", mebibytes(demand.total()),
+      mebibytes(of_part(*part)), part->name, mebibytes(*available + demand.setup),
+      several ? "simulation.threads, " : "");
 }
 
 }  // namespace rankwire

@@ -13,15 +13,21 @@
 
 namespace rankwire {
 
+/// Stages follow one another; of a stage several runs may be at work at a time.
+enum class MemoryStage : uint8_t { kEmulated, kModels, kJobsAlone, kReport };
+
 /// The most that one of a configuration's runs has at a time, beside what its set-up takes, by what it is for. Resident
 /// memory: what is reserved and never written to does not count.
 struct RunMemory {
-  const char* run = "";  ///< "emulated", "twin", "report", or its name in `simulation.fidelity`; of static lifetime
-  Bytes connections;     ///< queue pairs, messages in flight, and what is looked up by connection
-  Bytes frames;          ///< frame pools, queues of ports, the embedded switch, captures
-  Bytes engine;          ///< what runs the plan, and the program's parts that a set-up does not use
-  Bytes model;           ///< the modelled interconnect, or the network of a reference
-  Bytes record;          ///< rows on their way to the record, and what is made of them
+  /// "emulated", "twin", "job alone", "report", or its name in `simulation.fidelity`; of static lifetime.
+  const char* run = "";
+  MemoryStage stage = MemoryStage::kEmulated;
+  uint32_t times = 1;  ///< runs like this one
+  Bytes connections;   ///< queue pairs, messages in flight, and what is looked up by connection
+  Bytes frames;        ///< frame pools, queues of ports, the embedded switch, captures
+  Bytes engine;        ///< what runs the plan, and the program's parts that a set-up does not use
+  Bytes model;         ///< the modelled interconnect, or the network of a reference
+  Bytes record;        ///< rows on their way to the record, and what is made of them
 
   Bytes total() const { return connections + frames + engine + model + record; }
 };
@@ -34,13 +40,15 @@ struct MemoryPart {
 /// All of them.
 std::span<const MemoryPart> memory_parts();
 
-/// What a configuration takes. Its runs follow one another, so that the largest counts.
+/// What a configuration takes: of the stage that takes most, the largest runs that may be at work at a time.
 struct MemoryDemand {
   Bytes setup;                  ///< the program with traces, placement and plan, all through
+  uint32_t threads = 1;         ///< runs of a stage at a time at most, > 0
   std::vector<RunMemory> runs;  ///< not empty; the last one is the report
 
-  const RunMemory& largest() const;
-  Bytes total() const { return setup + largest().total(); }
+  /// Those that count, the largest first; a run that there is several times may be there as often. Not empty.
+  std::vector<const RunMemory*> peak() const;
+  Bytes total() const;
 };
 
 /// Of what `PreparedRun` runs for a configuration of this kind. `resident`: of a process that has this set-up. Takes no

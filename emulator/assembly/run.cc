@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/execute.h"
@@ -63,6 +64,11 @@ std::vector<SharedLinkRow> shared_link_rows(const NetworkModel& model) {
                     .shared_bytes = shared.shared_bytes});
   }
   return rows;
+}
+
+void complete_capture(Testbed& testbed, const char* file, RunRecorder::Run& record) {
+  if (const uint64_t left_out = testbed.complete_capture(); left_out > 0)
+    record.warning(fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
 }
 
 void require_ports(const RunConfig& config, const char* what) {
@@ -163,7 +169,7 @@ void PreparedRun::record_jobs() {
 
 /// What a run with one job at work says is its time alone, too. Of a run that did not end well there is nothing to
 /// compare.
-void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const RunControl& control) {
+void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
   if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return;
   const SimulationFidelity model = alone_model(setup_.config);
   const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
@@ -172,7 +178,7 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, const Ru
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
   if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
       same == runs.end()) {
-    recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, control));
+    recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, threads, control));
     return;
   }
   const auto only = std::ranges::find_if(jobs, at_work);
@@ -189,11 +195,16 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (!recorder_) fail_run("{}: this run has been run already", folder().string());
   std::vector<CompletedRun> runs;
   try {
-    if (kind_ == RunKind::kEmulated) runs.push_back(emulate(control));
-    if (kind_ == RunKind::kTwin && !setup_.config.simulation.has(SimulationFidelity::kTwin))
-      runs.push_back(run_twin("", "capture.pcapng", control));
-    for (const SimulationFidelity model : setup_.config.simulation.fidelity) runs.push_back(run_model(model, control));
-    record_jobs_alone(runs, control);
+    if (kind_ == RunKind::kEmulated) runs.push_back(emulate(recorder_->next_run(), control));
+    avoided_.reset();
+    const uint32_t threads = run_threads(setup_.config.simulation);
+    const std::vector<VirtualRun> models = virtual_runs();
+    std::vector<RunRecorder::Run> records;
+    for (size_t i = 0; i < models.size(); ++i) records.push_back(recorder_->next_run());
+    const size_t first = runs.size();
+    runs.resize(first + models.size());
+    on_threads(threads, models.size(), [&](size_t i) { runs[first + i] = run_model(models[i], records[i], control); });
+    record_jobs_alone(runs, threads, control);
   } catch (const Error& error) {
     record_failure(error);
     throw;
@@ -211,14 +222,7 @@ void PreparedRun::record_failure(const Error& error) {
   close_record();
 }
 
-void PreparedRun::complete_capture(Testbed& testbed, const char* file) {
-  if (const uint64_t left_out = testbed.complete_capture(); left_out > 0) {
-    recorder_->warning(
-        fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
-  }
-}
-
-CompletedRun PreparedRun::emulate(const RunControl& control) {
+CompletedRun PreparedRun::emulate(RunRecorder::Run record, const RunControl& control) {
   RealClock clock;
   const size_t warnings = setup_.warnings.size();
   const WorkerShares shares(setup_, threads_.count);
@@ -238,16 +242,26 @@ CompletedRun PreparedRun::emulate(const RunControl& control) {
                               .testbed = testbed.get(),
                               .impairments = impairments.get(),
                               .workers = &workers},
-                             *recorder_, control);
-  complete_capture(*testbed, "capture.pcapng");
+                             record, control);
+  complete_capture(*testbed, "capture.pcapng", record);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
 
-/// `model` is its name among those of `simulation.fidelity`, empty where it stands for an emulated run.
-CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const RunControl& control) {
+std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {
+  std::vector<VirtualRun> runs;
+  const SimulationConfig& simulation = setup_.config.simulation;
+  if (kind_ == RunKind::kTwin && !simulation.has(SimulationFidelity::kTwin))
+    runs.push_back({SimulationFidelity::kTwin, "", "capture.pcapng"});
+  // Beside an emulated run, the twin's capture has a file of its own.
+  const char* const capture = kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng";
+  for (const SimulationFidelity model : simulation.fidelity) runs.push_back({model, to_string(model), capture});
+  return runs;
+}
+
+CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup_);
-  testbed->capture_to(folder() / capture);
+  testbed->capture_to(folder() / run.capture);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   const std::unique_ptr<Transport> transport =
       with_interconnect(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
@@ -258,60 +272,57 @@ CompletedRun PreparedRun::run_twin(const char* model, const char* capture, const
                               .transport = *transport,
                               .testbed = testbed.get(),
                               .impairments = impairments.get(),
-                              .model = model},
-                             *recorder_, control);
-  complete_capture(*testbed, capture);
-  return {Fidelity::kTwin, model, std::move(result)};
+                              .model = run.name},
+                             record, control);
+  complete_capture(*testbed, run.capture, record);
+  return {Fidelity::kTwin, run.name, std::move(result)};
 }
 
-CompletedRun PreparedRun::run_flow(const RunControl& control) {
-  const char* const name = to_string(SimulationFidelity::kFlow);
+CompletedRun PreparedRun::run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
   Network network = reference_network(setup_);
   // Classes of what cannot be told apart know nothing of ways that change, and nothing of the background.
   if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty() &&
       setup_.background.empty()) {
     if (const std::optional<Quotient> folded = quotient(setup_.workload, setup_.plan, network)) {
-      if (std::optional<RunResult> result = execute_folded(setup_, *folded, name, *recorder_, control))
-        return {Fidelity::kReference, name, std::move(*result)};
+      if (std::optional<RunResult> result = execute_folded(setup_, *folded, run.name, record, control))
+        return {Fidelity::kReference, run.name, std::move(*result)};
     }
   }
   VirtualClock clock;
   NetworkModel model(std::move(network));
   const std::vector<JobId> jobs = jobs_of_connections(setup_);
   if (!jobs.empty() && !model.watch_sharing(jobs)) {
-    recorder_->warning("who shares links with whom is not counted: too many jobs meet on too many links");
+    record.warning("who shares links with whom is not counted: too many jobs meet on too many links");
   }
   const auto add_shared_links = [&](RunEnd& end) {
     if (model.sharing() != nullptr) end.shared_links = shared_link_rows(model);
   };
-  return {Fidelity::kReference, name,
+  return {Fidelity::kReference, run.name,
           execute(setup_,
                   {.fidelity = Fidelity::kReference,
                    .clock_name = "virtual",
                    .clock = clock,
                    .transport = model,
                    .testbed = nullptr,
-                   .model = name,
+                   .model = run.name,
                    .complete = add_shared_links},
-                  *recorder_, control)};
+                  record, control)};
 }
 
-CompletedRun PreparedRun::run_model(SimulationFidelity model, const RunControl& control) {
-  const char* const name = to_string(model);
-  switch (model) {
+CompletedRun PreparedRun::run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const {
+  switch (run.model) {
     case SimulationFidelity::kFlow:
-      return run_flow(control);
+      return run_flow(run, record, control);
     case SimulationFidelity::kAlphaBeta:
-      return {Fidelity::kReference, name,
-              execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), name, *recorder_, control)};
+      return {Fidelity::kReference, run.name,
+              execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), run.name, record, control)};
     case SimulationFidelity::kRecorded:
-      return {Fidelity::kReference, name,
-              execute_timed(setup_, recorded_times(setup_.workload), name, *recorder_, control)};
+      return {Fidelity::kReference, run.name,
+              execute_timed(setup_, recorded_times(setup_.workload), run.name, record, control)};
     case SimulationFidelity::kAstra:
-      return {Fidelity::kReference, name, execute_astra(setup_, *recorder_, control)};
+      return {Fidelity::kReference, run.name, execute_astra(setup_, record, control)};
     case SimulationFidelity::kTwin:
-      // Beside an emulated run, the twin's capture has a file of its own.
-      return run_twin(name, kind_ == RunKind::kEmulated ? "capture-twin.pcapng" : "capture.pcapng", control);
+      return run_twin(run, record, control);
   }
   fail_run("unknown model");
 }

@@ -25,7 +25,6 @@
 namespace rankwire {
 
 class Error;
-class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
 enum class RunKind : uint8_t {
@@ -57,6 +56,7 @@ struct CompletedRun {
 bool all_ok(std::span<const CompletedRun> runs);
 
 /// A run that can start, with its folder, which nobody else writes into as long as this exists, and its open record.
+/// Belongs to one thread.
 class PreparedRun {
  public:
   /// Makes the folder, loads, places and plans, and removes what an earlier run has left in the folder. Touches no
@@ -72,9 +72,11 @@ class PreparedRun {
   const Setup& setup() const { return setup_; }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  /// Runs everything, one after the other, in the order of the results, and closes the record. Once, and blocks until
-  /// it is done or `control` ends it. A verdict that is not ok is a result; Error is thrown when devices cannot be had
-  /// or connections not be made.
+  /// Runs everything and closes the record. An emulated run has the machine to itself; then the twin and the models
+  /// run, and then each job alone, up to `simulation.threads` at a time, on threads of their own. Results and record
+  /// are the same however many there are, in the order of the configuration. Once, and blocks until all is done or
+  /// `control` ends it. A verdict that is not ok is a result; Error is thrown when devices cannot be had or connections
+  /// not be made, after what runs beside that has ended.
   std::vector<CompletedRun> run(const RunControl& control);
   /// After `run`, also one that has thrown: whether anything of it began, so that the folder has a record.
   bool has_begun() const { return has_begun_; }
@@ -86,19 +88,26 @@ class PreparedRun {
   void record_failure(const Error& error);
   void take_warnings(size_t first);
   void record_nodes();
-  CompletedRun emulate(const RunControl& control);
-  CompletedRun run_twin(const char* model, const char* capture, const RunControl& control);
-  CompletedRun run_flow(const RunControl& control);
   void record_jobs();
-  void record_jobs_alone(std::span<const CompletedRun> runs, const RunControl& control);
-  CompletedRun run_model(SimulationFidelity model, const RunControl& control);
-  void complete_capture(Testbed& testbed, const char* file);
+  void record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  CompletedRun emulate(RunRecorder::Run record, const RunControl& control);
+
+  /// A run in virtual time. Several go on at a time; they share the set-up and the recorder.
+  struct VirtualRun {
+    SimulationFidelity model;
+    const char* name;     ///< among those of `simulation.fidelity`; empty where the twin stands for an emulated run
+    const char* capture;  ///< file of a twin
+  };
+  std::vector<VirtualRun> virtual_runs() const;
+  CompletedRun run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const;
+  CompletedRun run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
+  CompletedRun run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
 
   const RunKind kind_;
   RunFolder folder_;
   Setup setup_;
   WorkerThreads threads_;                ///< of the emulated run
-  std::optional<AvoidedCpus> avoided_;   ///< those of the workers, by all other threads
+  std::optional<AvoidedCpus> avoided_;   ///< those of the workers, by all other threads, until the emulated run is over
   std::optional<RunRecorder> recorder_;  ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };

@@ -1,4 +1,5 @@
-// What whoever starts a run keeps in hand: how it is stopped, and who looks on.
+// What whoever starts a run keeps in hand: how it is stopped, and who looks on. Runs that go on beside each other call
+// the functions from threads of their own, also at the same time.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,8 @@ struct RunControl {
   /// Ends the run, with what it has measured, once it is true; outlives the run.
   const std::atomic<bool>& interrupted;
   /// Told when a run begins: what it is called, and how many operations it has. `done` tells how many have ended, to
-  /// any thread, until what is returned is destroyed, which is at the end of the run. Empty: nobody looks on.
+  /// any thread, until what is returned is destroyed, which is at the end of the run. Several of them may be at work.
+  /// Empty: nobody looks on.
   std::function<std::shared_ptr<void>(std::string label, uint64_t operations, std::function<uint64_t()> done)> watch =
       nullptr;
   /// Told of what is found doubtful once devices are touched. Empty: nobody is told, but the record has it.

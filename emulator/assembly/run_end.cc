@@ -160,7 +160,7 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
 }
 
 void record_flows(const Setup& setup, const std::function<std::vector<FlowCounters>(ConnectionRange)>& flows_of,
-                  RunRecorder& recorder) {
+                  RunRecorder::Run& record) {
   constexpr size_t kRowsAtOnce = 4096;
   constexpr uint32_t kFewest = 4096;
   const auto connections = static_cast<uint32_t>(setup.plan.transport.connections.size());
@@ -169,7 +169,7 @@ void record_flows(const Setup& setup, const std::function<std::vector<FlowCounte
     const std::vector<FlowCounters> counters = flows_of({begin, begin + std::min(part, connections - begin)});
     for (std::span<const FlowCounters> rest(counters); !rest.empty();
          rest = rest.subspan(std::min(kRowsAtOnce, rest.size())))
-      recorder.flows(flow_rows(setup, rest.first(std::min(kRowsAtOnce, rest.size()))));
+      record.flows(flow_rows(setup, rest.first(std::min(kRowsAtOnce, rest.size()))));
   }
 }
 

@@ -37,8 +37,8 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome);
 /// Parts in which the flows of a large plan go into the record, one after the other: what all of them take at once
 /// would be the most that a run takes.
 constexpr uint32_t kFlowParts = 8;
-/// Records the flows of the open run, which has not ended; `flows_of` as Transport::flows_of.
+/// Records the flows of a run that is open; `flows_of` as Transport::flows_of.
 void record_flows(const Setup& setup, const std::function<std::vector<FlowCounters>(ConnectionRange)>& flows_of,
-                  RunRecorder& recorder);
+                  RunRecorder::Run& record);
 
 }  // namespace rankwire

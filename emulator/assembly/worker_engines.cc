@@ -5,14 +5,14 @@
 namespace rankwire {
 
 WorkerEngines::WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
-                             RunRecorder& recorder)
+                             const RunRecorder::Run& record)
     : shares_(shares) {
   for (size_t job = 0; shares != nullptr && job < std::max<size_t>(setup.workload.jobs.size(), 1); ++job)
     iterations_.emplace_back(shares->workers());
   for (uint32_t worker = 0; worker < (shares != nullptr ? shares->workers() : 1); ++worker) {
     EngineOptions of_worker = options;
     if (shares != nullptr) of_worker.shard = Shard(shares->ranks(worker), worker, iterations_);
-    engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_worker, recorder.sink(worker)));
+    engines_.push_back(std::make_unique<Engine>(setup.workload, setup.plan, of_worker, record.sink(worker)));
   }
 }
 

@@ -19,9 +19,10 @@ namespace rankwire {
 /// after, but for `nodes_completed`.
 class WorkerEngines {
  public:
-  /// One engine for each worker of `shares`, or one for all ranks when that is null. Their rows go to the recorder's
-  /// sinks of their numbers, in the run that is open. All outlive this.
-  WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares, RunRecorder& recorder);
+  /// One engine for each worker of `shares`, or one for all ranks when that is null. Their rows go to the sinks of
+  /// their numbers of `record`, which is open. All but that outlive this.
+  WorkerEngines(const Setup& setup, const EngineOptions& options, const WorkerShares* shares,
+                const RunRecorder::Run& record);
 
   uint32_t count() const { return static_cast<uint32_t>(engines_.size()); }
   Engine& of_worker(uint32_t worker) { return *engines_[worker]; }

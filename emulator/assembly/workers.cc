@@ -52,6 +52,12 @@ WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> 
   return threads;
 }
 
+uint32_t run_threads(const SimulationConfig& simulation) {
+  if (simulation.threads) return *simulation.threads;
+  const auto cores = static_cast<uint32_t>(one_of_each_core(allowed_cpus()).size());
+  return std::clamp(cores, 1u, kMostRunThreads);
+}
+
 std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores) {
   const bool own_switch = config.ports.front().embedded() && config.embedded_switch.own_core;
   const size_t polling = threads.count + own_switch;

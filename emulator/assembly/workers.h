@@ -1,4 +1,5 @@
-// How a run in real time is spread over threads: who has which ports, ranks and connections.
+// How a run in real time is spread over threads: who has which ports, ranks and connections. And how many threads there
+// are for runs in virtual time, which have one each.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/transport_group.h"
 #include "emulator/engine/worker_exchange.h"
+#include "emulator/input/simulation_config.h"
 
 namespace rankwire {
 
@@ -25,6 +27,10 @@ struct WorkerThreads {
 /// than ports; with the embedded switch one. Several workers whose CPUs are not named have the last cores, one each, as
 /// long as one core is left.
 WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> cores);
+
+/// Runs in virtual time that go on at a time, where there are as many: `simulation.threads`, or one for each core that
+/// the calling thread may use.
+uint32_t run_threads(const SimulationConfig& simulation);
 
 /// A warning when more threads poll without a break than there are cores, or nothing.
 std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores);

@@ -11,7 +11,9 @@ nlohmann::ordered_json memory_json(Setup& setup) {
   const MemoryDemand demand = memory_demand(setup, kind, resident_memory());
   const std::optional<Bytes> available = available_memory();
   if (const auto finding = memory_finding(demand, available)) setup.warnings.push_back(*finding);
-  nlohmann::ordered_json json = {{"setup_bytes", demand.setup.count}, {"runs", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = {{"setup_bytes", demand.setup.count},
+                                 {"runs", nlohmann::ordered_json::array()},
+                                 {"runs_at_peak", demand.peak().size()}};
   for (const RunMemory& run : demand.runs) {
     nlohmann::ordered_json& row = json["runs"].emplace_back();
     row["run"] = run.run;
@@ -36,8 +38,10 @@ void print_memory(const nlohmann::ordered_json& memory) {
     fmt::print(" {:>9.1f}\n", mebibytes(run["total_bytes"]));
   }
   if (memory["available_bytes"].is_null()) return;
-  fmt::print("one after the other, so {:.0f} MiB in all; {:.0f} MiB are available\n", mebibytes(memory["total_bytes"]),
-             mebibytes(memory["available_bytes"]));
+  const auto at_peak = memory["runs_at_peak"].get<size_t>();
+  fmt::print("{}, so {:.0f} MiB in all; {:.0f} MiB are available\n",
+             at_peak == 1 ? "one after the other" : fmt::format("up to {} at a time", at_peak),
+             mebibytes(memory["total_bytes"]), mebibytes(memory["available_bytes"]));
 }
 
 }  // namespace rankwire

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <list>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -64,7 +65,13 @@ class PointRunner {
     std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe")};
     command.insert(command.end(), {options_.kind == RunKind::kEmulated ? "run" : "simulate", runs_[index].config});
     if (options_.kind == RunKind::kTwin) command.push_back("--twin");
-    for (const std::string& setting : runs_[index].settings) command.insert(command.end(), {"--set", setting});
+    const std::vector<std::string>& settings = runs_[index].settings;
+    for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
+    // The other processes have the other cores.
+    const bool is_told =
+        std::ranges::any_of(settings, [](std::string_view text) { return text.starts_with("simulation.threads="); });
+    if (!is_told && std::min<size_t>(options_.jobs, runs_.size()) > 1)
+      command.insert(command.end(), {"--set", "simulation.threads=1"});
     command.insert(command.end(), {"--quiet", "--out", options_.folder / point.folder});
     std::filesystem::remove_all(options_.folder / point.folder);
     running_.push_back({point, ChildProcess(command, log_of(point))});

@@ -21,7 +21,7 @@ struct PointRun {
 struct PointRunOptions {
   std::filesystem::path folder;  ///< exists; that of a point is in it, and while it runs POINT.log
   RunKind kind = RunKind::kModels;
-  uint32_t jobs = 1;                ///< processes at a time, > 0
+  uint32_t jobs = 1;  ///< processes at a time, > 0; of several each has one thread (`simulation.threads`), unless told
   std::vector<std::string> others;  ///< folders of points that another call runs, and whose runs stay
 };
 

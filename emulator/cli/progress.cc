@@ -11,16 +11,26 @@
 
 namespace rankwire {
 
-Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit)
-    : Progress(
-          std::move(label), [total] { return total; }, std::move(done), unit) {}
-
-Progress::Progress(std::string label, std::function<uint64_t()> total, std::function<uint64_t()> done, const char* unit)
-    : label_(std::move(label)), total_(std::move(total)), done_(std::move(done)), unit_(unit) {
-  if (isatty(STDERR_FILENO) != 0 && log_verbosity() == Verbosity::kNormal) thread_ = std::thread([this] { show(); });
+std::optional<std::string> progress_text(const std::list<ProgressItem>& items) {
+  const ProgressItem* least = nullptr;
+  uint64_t least_done = 0, least_total = 0, least_percent = 0;
+  for (const ProgressItem& item : items) {
+    const uint64_t done = item.done(), total = item.total(), percent = total == 0 ? 0 : done * 100 / total;
+    if (least != nullptr && percent >= least_percent) continue;
+    least = &item, least_done = done, least_total = total, least_percent = percent;
+  }
+  if (least == nullptr) return std::nullopt;
+  std::string text =
+      fmt::format("{}: {} of {} {} ({} %)", least->label, least_done, least_total, least->unit, least_percent);
+  if (items.size() > 1) text += fmt::format(", {} beside it", items.size() - 1);
+  return text;
 }
 
-Progress::~Progress() {
+ProgressLine::ProgressLine() {
+  if (isatty(STDERR_FILENO) != 0 && log_verbosity() == Verbosity::kNormal) thread_ = std::thread([this] { print(); });
+}
+
+ProgressLine::~ProgressLine() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -30,18 +40,41 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::show() {
+std::shared_ptr<void> ProgressLine::show(ProgressItem item) {
+  const std::lock_guard lock(mutex_);
+  const auto place = items_.insert(items_.end(), std::move(item));
+  return std::shared_ptr<void>(nullptr, [this, place](void*) {
+    const std::lock_guard on_removal(mutex_);
+    items_.erase(place);
+  });
+}
+
+void ProgressLine::print() {
   std::unique_lock lock(mutex_);
   bool shown = false;
+  const auto wipe = [&] {
+    if (std::exchange(shown, false)) fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  };
   for (auto wait = std::chrono::seconds(2); !stop_.wait_for(lock, wait, [this] { return stopped_; });
        wait = std::chrono::seconds(1)) {
-    const uint64_t done = done_(), total = total_();
-    fmt::print(stderr, "\r{}: {} of {} {} ({} %)\x1b[K", label_, done, total, unit_,
-               total == 0 ? 0 : done * 100 / total);
+    const std::optional<std::string> text = progress_text(items_);
+    if (!text) {
+      wipe();
+      continue;
+    }
+    fmt::print(stderr, "\r{}\x1b[K", *text);
     std::fflush(stderr);
     shown = true;
   }
-  if (shown) fmt::print(stderr, "\r\x1b[K");
+  wipe();
 }
+
+Progress::Progress(std::string label, uint64_t total, std::function<uint64_t()> done, const char* unit)
+    : Progress(
+          std::move(label), [total] { return total; }, std::move(done), unit) {}
+
+Progress::Progress(std::string label, std::function<uint64_t()> total, std::function<uint64_t()> done, const char* unit)
+    : shown_(line_.show({std::move(label), std::move(total), std::move(done), unit})) {}
 
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 #include "emulator/assembly/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -23,15 +24,15 @@ namespace rankwire {
 namespace {
 
 /// Signals end a run or ask how it stands, and a terminal shows how far it is.
-RunControl control() {
-  return {interrupt_flag(),
-          [](std::string label, uint64_t operations, std::function<uint64_t()> done) {
-            return std::make_shared<Progress>(std::move(label), operations, std::move(done));
-          },
-          log_warning, &inquiries(),
-          [](std::span<const std::string> lines) {
-            for (const std::string& line : lines) log_answer(line);
-          }};
+void run_watched(PreparedRun& prepared) {
+  ProgressLine line;
+  prepared.run(
+      {interrupt_flag(),
+       [&line](std::string label, uint64_t operations, std::function<uint64_t()> done) {
+         return line.show({std::move(label), [operations] { return operations; }, std::move(done), "operations"});
+       },
+       log_warning, &inquiries(),
+       [](std::span<const std::string> lines) { log_answer(fmt::format("{}", fmt::join(lines, "\n"))); }});
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
@@ -79,7 +80,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   bool is_recorded = false;
   try {
-    prepared.run(control());
+    run_watched(prepared);
     is_recorded = true;
     return finish(prepared.folder(), request);
   } catch (const Error& error) {

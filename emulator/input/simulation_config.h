@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,11 @@ struct AstraConfig {
   bool rendezvous = false;
 };
 
+constexpr uint32_t kMostRunThreads = 64;
+
 struct SimulationConfig {
   std::vector<SimulationFidelity> fidelity = {SimulationFidelity::kFlow};  ///< different; the first is the reference
+  std::optional<uint32_t> threads;  ///< runs in virtual time at a time, 1 .. kMostRunThreads; absent: one for each core
   AstraConfig astra;
 
   bool has(SimulationFidelity one) const { return std::ranges::find(fidelity, one) != fidelity.end(); }

@@ -1,9 +1,13 @@
 #include "emulator/record/recorder.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "emulator/record/reader.h"
@@ -17,6 +21,7 @@ namespace {
 constexpr size_t kBatch = 4096;
 constexpr size_t kSamplesAtOnce = 4096;
 constexpr std::chrono::milliseconds kPollInterval{2};
+constexpr std::chrono::microseconds kTurnOfOthers{50};
 
 /// A record of any version may be replaced, and what a run left that could write nothing.
 void require_replaceable(const std::filesystem::path& file) {
@@ -52,7 +57,7 @@ class RunRecorder::Writer {
 
   ~Writer() {
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = enter();
       stopping_ = true;
     }
     wake_.notify_all();
@@ -62,38 +67,74 @@ class RunRecorder::Writer {
   /// Writes beside the rings and commits.
   template <class Write>
   void store(Write write) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = enter();
     rethrow();
     write(store_);
     store_.commit();
   }
+  /// The same of an open run; `what` is written of it.
+  template <class Write>
+  void store_of(uint32_t run, const char* what, Write write) {
+    const auto lock = enter();
+    rethrow();
+    open_run(run, what);
+    write(store_);
+    store_.commit();
+  }
 
-  void begin(const RunStart& start);
-  bool is_open() {
-    const std::lock_guard lock(mutex_);
-    return !sinks_.empty();
+  uint32_t next_number() {
+    const auto lock = enter();
+    return ++runs_;
   }
+  void begin(uint32_t number, const RunStart& start);
   bool has_begun() {
-    const std::lock_guard lock(mutex_);
-    return run_ != 0;
+    const auto lock = enter();
+    return !begun_.empty();
   }
-  RingSink& sink(uint32_t shard);
-  void follow(LiveMeasurements* live);
-  void flows(std::span<const FlowRow> flows);
-  void messages(const MessageSummary& summary);
-  void end(const RunEnd& end);
+  std::vector<uint32_t> open_runs() {
+    const auto lock = enter();
+    std::vector<uint32_t> numbers;
+    for (const auto& [number, run] : open_) numbers.push_back(number);
+    return numbers;
+  }
+  RingSink& sink(uint32_t number, uint32_t shard);
+  void follow(uint32_t number, LiveMeasurements* live);
+  void end(uint32_t number, const RunEnd& end);
   void flush();
 
  private:
+  struct OpenRun {
+    std::vector<std::unique_ptr<RingSink>> sinks;
+    MessageJoin join;
+    LiveMeasurements* live = nullptr;  ///< may be null
+    std::chrono::steady_clock::time_point listened;
+    bool ending = false;   ///< nobody pushes any more
+    bool drained = false;  ///< and what was pushed is written
+  };
+
+  /// The mutex for all threads but the writer's.
+  std::unique_lock<std::mutex> enter() {
+    ++waiting_;
+    std::unique_lock lock(mutex_);
+    --waiting_;
+    return lock;
+  }
+  OpenRun& open_run(uint32_t number, const char* what) {
+    const auto run = open_.find(number);
+    if (run == open_.end()) fail_run("run record: {} of no open run", what);
+    return run->second;
+  }
+
   void loop() noexcept;
-  bool drain_batch(RingSink& sink);
+  bool drain_batch(uint32_t number, OpenRun& run, RingSink& sink);
   bool drain();
   void drain_all();
   void commit_when_due();
   bool listen();
-  void write_kept_messages();
+  bool listen_to(uint32_t number, OpenRun& run);
+  void write_kept_messages(uint32_t number, const OpenRun& run);
   void give_up() noexcept;
-  RecordLoss loss() const;
+  static RecordLoss loss(const OpenRun& run);
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
@@ -103,14 +144,13 @@ class RunRecorder::Writer {
   std::vector<OperationRecord> operations_;
   std::vector<MessageRecord> messages_;
   std::vector<CauseRecord> causes_;
-  std::vector<std::unique_ptr<RingSink>> sinks_;
-  std::unique_ptr<MessageJoin> join_;
-  uint32_t run_ = 0;
+  uint32_t runs_ = 0;                 ///< that have a number, from 1 on
+  std::set<uint32_t> begun_;          ///< their numbers
+  std::map<uint32_t, OpenRun> open_;  ///< by number
   std::chrono::steady_clock::time_point opened_;
-  LiveMeasurements* live_ = nullptr;  ///< of the open run; may be null
-  std::chrono::steady_clock::time_point listened_;
 
   std::mutex mutex_;
+  std::atomic<uint32_t> waiting_{0};  ///< threads for `mutex_`
   std::condition_variable wake_, flushed_;
   uint64_t flush_wanted_ = 0, flush_done_ = 0;
   bool stopping_ = false;
@@ -133,40 +173,50 @@ void RunRecorder::Writer::loop() noexcept {
       }
       commit_when_due();
       if (moved) {
-        // Whoever waits for the mutex gets a chance between batches.
+        // Whoever waits for the mutex gets it between batches. While other runs push, this thread would have it again
+        // before who waits has woken up.
         lock.unlock();
         std::this_thread::yield();
+        while (waiting_.load() > 0) std::this_thread::sleep_for(kTurnOfOthers);
         lock.lock();
       } else if (!stopping_) {
         wake_.wait_for(lock, kPollInterval);
       }
     }
     drain_all();
-    if (join_) write_kept_messages();
+    for (const auto& [number, run] : open_) write_kept_messages(number, run);
     store_.finish();
   } catch (...) {
     give_up();
   }
 }
 
-bool RunRecorder::Writer::drain_batch(RingSink& sink) {
+bool RunRecorder::Writer::drain_batch(uint32_t number, OpenRun& run, RingSink& sink) {
   const size_t operations = sink.pop(std::span(operations_));
   const size_t messages = sink.pop(std::span(messages_));
   const size_t causes = sink.pop(std::span(causes_));
   if (operations + messages + causes == 0) return false;
   if (!store_.uncommitted()) opened_ = std::chrono::steady_clock::now();
-  store_.operations(run_, std::span(operations_).first(operations));
-  store_.operation_causes(run_, std::span(causes_).first(causes));
+  store_.operations(number, std::span(operations_).first(operations));
+  store_.operation_causes(number, std::span(causes_).first(causes));
   for (const MessageRecord& half : std::span(messages_).first(messages)) {
-    const JoinedMessage* message = join_->add(half);
-    if (message != nullptr && options_.messages == MessageDetail::kAll) store_.message(run_, *message);
+    const JoinedMessage* message = run.join.add(half);
+    if (message != nullptr && options_.messages == MessageDetail::kAll) store_.message(number, *message);
   }
   return true;
 }
 
+/// A batch of each sink.
 bool RunRecorder::Writer::drain() {
   bool moved = false;
-  for (const auto& sink : sinks_) moved = drain_batch(*sink) || moved;
+  for (auto& [number, run] : open_) {
+    bool of_run = false;
+    for (const auto& sink : run.sinks) of_run = drain_batch(number, run, *sink) || of_run;
+    moved = moved || of_run;
+    if (!run.ending || run.drained || of_run) continue;
+    run.drained = true;
+    flushed_.notify_all();
+  }
   return moved;
 }
 
@@ -183,113 +233,138 @@ void RunRecorder::Writer::commit_when_due() {
   if (std::chrono::steady_clock::now() - opened_ >= options_.commit_interval) store_.commit();
 }
 
-/// Asks what is measured in memory, when it is time to; whether there may be more to hear at once.
 bool RunRecorder::Writer::listen() {
-  if (live_ == nullptr) return false;
+  bool more = false;
+  for (auto& [number, run] : open_) more = listen_to(number, run) || more;
+  return more;
+}
+
+/// Asks what is measured in memory, when it is time to; whether there may be more to hear at once.
+bool RunRecorder::Writer::listen_to(uint32_t number, OpenRun& run) {
+  if (run.live == nullptr) return false;
   const auto now = std::chrono::steady_clock::now();
-  if (now - listened_ < options_.commit_interval) return false;
-  if (const std::optional<QueueUpdate> update = live_->queue_update(kSamplesAtOnce)) {
+  if (now - run.listened < options_.commit_interval) return false;
+  if (const std::optional<QueueUpdate> update = run.live->queue_update(kSamplesAtOnce)) {
     if (!store_.uncommitted()) opened_ = now;
-    store_.queue_update(run_, *update);
+    store_.queue_update(number, *update);
     if (update->rows.size() == kSamplesAtOnce) return true;
   }
-  if (const std::vector<StormUpdate> storms = live_->storm_update(); !storms.empty()) {
+  if (const std::vector<StormUpdate> storms = run.live->storm_update(); !storms.empty()) {
     if (!store_.uncommitted()) opened_ = now;
-    store_.storm_update(run_, storms);
+    store_.storm_update(number, storms);
   }
-  live_->save_captured();
-  listened_ = now;
+  run.live->save_captured();
+  run.listened = now;
   return false;
 }
 
-void RunRecorder::Writer::follow(LiveMeasurements* live) {
-  const std::lock_guard lock(mutex_);
-  live_ = live;
-  listened_ = std::chrono::steady_clock::now();
+/// Of a run that has ended nothing is asked any more.
+void RunRecorder::Writer::follow(uint32_t number, LiveMeasurements* live) {
+  const auto lock = enter();
+  const auto run = open_.find(number);
+  if (run == open_.end()) return;
+  run->second.live = live;
+  run->second.listened = std::chrono::steady_clock::now();
 }
 
-void RunRecorder::Writer::write_kept_messages() {
-  MessageSummary summary = join_->summary();
-  if (options_.messages == MessageDetail::kAll) summary.kept = join_->remaining();
-  store_.messages(run_, summary);
+void RunRecorder::Writer::write_kept_messages(uint32_t number, const OpenRun& run) {
+  MessageSummary summary = run.join.summary();
+  if (options_.messages == MessageDetail::kAll) summary.kept = run.join.remaining();
+  store_.messages(number, summary);
 }
 
 void RunRecorder::Writer::give_up() noexcept {
   error_ = std::current_exception();
-  for (const auto& sink : sinks_) sink->close();
+  for (const auto& [number, run] : open_)
+    for (const auto& sink : run.sinks) sink->close();
   flushed_.notify_all();
 }
 
-void RunRecorder::Writer::begin(const RunStart& start) {
-  const std::lock_guard lock(mutex_);
+void RunRecorder::Writer::begin(uint32_t number, const RunStart& start) {
+  const auto lock = enter();
   rethrow();
-  if (!sinks_.empty()) fail_run("run record: a run begins before the one before it has ended");
+  if (begun_.contains(number)) fail_run("run record: a run begins twice");
   if (start.clock != "real" && start.clock != "virtual") fail_run("run record: unknown clock '{}'", start.clock);
   if (start.shards == 0) fail_run("run record: a run without shards");
-  run_ = store_.begin(start);
+  store_.begin(number, start);
   store_.commit();
-  join_ = std::make_unique<MessageJoin>(MessageJoin::Limits{.kept = options_.slowest});
+  begun_.insert(number);
   const RingSink::Options ring{.operations = options_.ring,
                                .messages = options_.messages == MessageDetail::kNone ? 0 : options_.ring,
                                .causes = options_.causes ? options_.ring : 0,
                                .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};
-  for (uint32_t shard = 0; shard < start.shards; ++shard) sinks_.push_back(std::make_unique<RingSink>(ring));
+  std::vector<std::unique_ptr<RingSink>> sinks;
+  for (uint32_t shard = 0; shard < start.shards; ++shard) sinks.push_back(std::make_unique<RingSink>(ring));
+  open_.try_emplace(number, OpenRun{.sinks = std::move(sinks),
+                                    .join = MessageJoin(MessageJoin::Limits{.kept = options_.slowest}),
+                                    .listened = {}});
 }
 
-RingSink& RunRecorder::Writer::sink(uint32_t shard) {
-  const std::lock_guard lock(mutex_);
-  if (shard >= sinks_.size()) fail_run("run record: shard {} of {}", shard, sinks_.size());
-  return *sinks_[shard];
+RingSink& RunRecorder::Writer::sink(uint32_t number, uint32_t shard) {
+  const auto lock = enter();
+  const OpenRun& run = open_run(number, "a sink");
+  if (shard >= run.sinks.size()) fail_run("run record: shard {} of {}", shard, run.sinks.size());
+  return *run.sinks[shard];
 }
 
-RecordLoss RunRecorder::Writer::loss() const {
+RecordLoss RunRecorder::Writer::loss(const OpenRun& run) {
   RecordLoss loss;
-  for (const auto& sink : sinks_) {
+  for (const auto& sink : run.sinks) {
     loss.operations += sink->operations_dropped();
     loss.messages += sink->messages_dropped();
   }
-  loss.unjoined = join_->unjoined();
+  loss.unjoined = run.join.unjoined();
   return loss;
 }
 
-void RunRecorder::Writer::flows(std::span<const FlowRow> flows) {
-  const std::lock_guard lock(mutex_);
-  rethrow();
-  if (sinks_.empty()) fail_run("run record: flows of no run");
-  store_.flows(run_, flows);
-  store_.commit();
-}
-
-void RunRecorder::Writer::messages(const MessageSummary& summary) {
-  const std::lock_guard lock(mutex_);
-  rethrow();
-  if (sinks_.empty()) fail_run("run record: messages of no run");
-  store_.messages(run_, summary);
-  store_.commit();
-}
-
-void RunRecorder::Writer::end(const RunEnd& end) {
+void RunRecorder::Writer::end(uint32_t number, const RunEnd& end) {
   if (end.verdict != "ok" && end.verdict != "failed" && end.verdict != "stalled" && end.verdict != "interrupted") {
     fail_run("run record: unknown verdict '{}'", end.verdict);
   }
-  flush();
-  const std::lock_guard lock(mutex_);
+  auto lock = enter();
   rethrow();
-  if (sinks_.empty()) fail_run("run record: no run is open");
-  live_ = nullptr;
-  write_kept_messages();
-  store_.end(run_, end, loss());
+  OpenRun& run = open_run(number, "the end");
+  run.ending = true;
+  wake_.notify_all();
+  flushed_.wait(lock, [&] { return run.drained || error_; });
+  rethrow();
+  write_kept_messages(number, run);
+  store_.end(number, end, loss(run));
   store_.commit();
-  sinks_.clear();
-  join_.reset();
+  open_.erase(number);
 }
 
 void RunRecorder::Writer::flush() {
-  std::unique_lock lock(mutex_);
+  auto lock = enter();
   const uint64_t wanted = ++flush_wanted_;
   wake_.notify_all();
   flushed_.wait(lock, [&] { return flush_done_ >= wanted || error_; });
   rethrow();
+}
+
+RecordSink& RunRecorder::Run::begin(const RunStart& start) {
+  writer_->begin(number_, start);
+  return sink();
+}
+
+RecordSink& RunRecorder::Run::sink(uint32_t shard) const {
+  return writer_->sink(number_, shard);
+}
+
+void RunRecorder::Run::warning(const std::string& text) {
+  writer_->store([&](RunStore& store) { store.warning(number_, text); });
+}
+
+void RunRecorder::Run::flows(std::span<const FlowRow> flows) {
+  writer_->store_of(number_, "flows", [&](RunStore& store) { store.flows(number_, flows); });
+}
+
+void RunRecorder::Run::messages(const MessageSummary& summary) {
+  writer_->store_of(number_, "messages", [&](RunStore& store) { store.messages(number_, summary); });
+}
+
+void RunRecorder::Run::end(const RunEnd& end) {
+  writer_->end(number_, end);
 }
 
 RunRecorder::RunRecorder(const std::filesystem::path& folder, const RecorderOptions& options)
@@ -324,44 +399,33 @@ void RunRecorder::nodes(std::span<const NodeInfo> nodes) {
 }
 
 void RunRecorder::warning(const std::string& text) {
-  writer_->store([&](RunStore& store) { store.warning(text); });
+  writer_->store([&](RunStore& store) { store.warning(RunStore::kNoRun, text); });
 }
 
-RecordSink& RunRecorder::begin(const RunStart& start) {
-  writer_->begin(start);
-  return writer_->sink(0);
+RunRecorder::Run RunRecorder::next_run() {
+  return Run(*writer_, writer_->next_number());
+}
+
+RunRecorder::Run RunRecorder::begin(const RunStart& start) {
+  Run run = next_run();
+  run.begin(start);
+  return run;
 }
 
 bool RunRecorder::has_begun() const {
   return writer_->has_begun();
 }
 
-RecordSink& RunRecorder::sink(uint32_t shard) {
-  return writer_->sink(shard);
+void RunRecorder::fail(const std::string& reason) {
+  for (const uint32_t number : writer_->open_runs()) writer_->end(number, {.verdict = "failed", .reason = reason});
 }
 
-RunRecorder::Following::Following(RunRecorder& recorder, LiveMeasurements* live) : recorder_(recorder) {
-  recorder_.writer_->follow(live);
+RunRecorder::Following::Following(const Run& run, LiveMeasurements* live) : run_(run) {
+  run_.writer_->follow(run_.number_, live);
 }
 
 RunRecorder::Following::~Following() {
-  recorder_.writer_->follow(nullptr);
-}
-
-void RunRecorder::flows(std::span<const FlowRow> flows) {
-  writer_->flows(flows);
-}
-
-void RunRecorder::messages(const MessageSummary& summary) {
-  writer_->messages(summary);
-}
-
-void RunRecorder::end(const RunEnd& end) {
-  writer_->end(end);
-}
-
-void RunRecorder::fail(const std::string& reason) {
-  if (writer_->is_open()) writer_->end({.verdict = "failed", .reason = reason});
+  run_.writer_->follow(run_.number_, nullptr);
 }
 
 void RunRecorder::flush() {

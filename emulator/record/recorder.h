@@ -24,12 +24,43 @@ struct RecorderOptions {
   std::chrono::milliseconds commit_interval{200};
 };
 
-/// Owns the record and the thread that writes it. Every function but the sinks' belongs to one thread, may block on the
-/// file system and throws Error(kRun) when the record cannot be written.
+/// Owns the record and the thread that writes it. Its functions, but those of runs, belong to one thread. All but the
+/// sinks' may block on the file system and throw Error(kRun) when the record cannot be written.
 ///
-/// Runs follow each other: `begin`, rows into the sinks, `end`. A run without an `end` reads as interrupted.
+/// Of a run: `begin`, rows into the sinks, `end`. Several may be open at a time. A run without an `end` reads as
+/// interrupted.
 class RunRecorder {
+ private:
+  class Writer;
+
  public:
+  /// One run of the record; a copy is the same one. Its functions may be called by any thread, by one at a time, also
+  /// while others call those of other runs. Destroying it neither ends nor fails the run. The recorder outlives the
+  /// calls.
+  class Run {
+   public:
+    /// Opens the run, once, and returns the sink of shard 0. Sinks live until `end`; each belongs to one thread, and
+    /// its calls neither allocate nor throw.
+    RecordSink& begin(const RunStart& start);
+    /// The sink of a shard of the open run, 0 <= shard < RunStart::shards.
+    RecordSink& sink(uint32_t shard = 0) const;
+    /// Also before `begin` and after `end`. Warnings stand in the record in the order of their runs.
+    void warning(const std::string& text);
+    /// Flows of the open run, beside those of its RunEnd: a part at a time where all of them are many. Each flow once.
+    void flows(std::span<const FlowRow> flows);
+    /// The messages of the open run, of whose sinks none has been given any. Once.
+    void messages(const MessageSummary& summary);
+    /// Closes the open run when no shard pushes any more.
+    void end(const RunEnd& end);
+
+   private:
+    friend class RunRecorder;
+    Run(Writer& writer, uint32_t number) : writer_(&writer), number_(number) {}
+
+    Writer* writer_;
+    uint32_t number_;
+  };
+
   /// Makes the folder, and replaces the record in it. Throws Error(kInput) when `run.sqlite` is something else.
   explicit RunRecorder(const std::filesystem::path& folder, const RecorderOptions& options = {});
   /// Commits everything that was pushed; failures at this point are lost.
@@ -50,42 +81,37 @@ class RunRecorder {
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   /// May be called several times, for different nodes.
   void nodes(std::span<const NodeInfo> nodes);
+  /// Of no run in particular; such warnings stand before those of runs.
   void warning(const std::string& text);
 
-  /// Opens a run and returns the sink of shard 0. Sinks live until `end`; each belongs to one thread, and its calls
-  /// neither allocate nor throw.
-  RecordSink& begin(const RunStart& start);
+  /// A run that stands in the record behind all that were made before, whichever of them begin and end first, and not
+  /// at all unless it begins.
+  Run next_run();
+  /// The same, and begins it.
+  Run begin(const RunStart& start);
   /// Whether a run has ever begun.
   bool has_begun() const;
-  /// The sink of a shard of the open run, 0 <= shard < RunStart::shards.
-  RecordSink& sink(uint32_t shard);
+  /// Closes all open runs as failed, without what they measured. No shard pushes any more.
+  void fail(const std::string& reason);
+
   /// Until it is destroyed, or the run ends, the recorder's thread asks `live` every `commit_interval`, and commits
   /// what it hears.
   class Following {
    public:
-    /// Of the open run. `live` may be null. Both outlive this; one at a time.
-    Following(RunRecorder& recorder, LiveMeasurements* live);
+    /// Of the open run. `live` may be null. It and the recorder outlive this; one at a time of each run.
+    Following(const Run& run, LiveMeasurements* live);
     ~Following();
     Following(const Following&) = delete;
     Following& operator=(const Following&) = delete;
 
    private:
-    RunRecorder& recorder_;
+    const Run run_;
   };
-  /// Flows of the open run, beside those of its RunEnd: a part at a time where all of them are many. Each flow once.
-  void flows(std::span<const FlowRow> flows);
-  /// The messages of the open run, of whose sinks none has been given any. Once.
-  void messages(const MessageSummary& summary);
-  /// Closes the open run as failed, if one is open, without what it measured.
-  void fail(const std::string& reason);
-  /// Closes the open run when no shard pushes any more.
-  void end(const RunEnd& end);
 
   /// Returns when everything that was pushed before is committed.
   void flush();
 
  private:
-  class Writer;
   std::unique_ptr<Writer> writer_;
 };
 

@@ -107,21 +107,20 @@ void RunStore::nodes(std::span<const NodeInfo> nodes) {
   }
 }
 
-void RunStore::warning(const std::string& text) {
+void RunStore::warning(uint32_t run, const std::string& text) {
   open();
-  database_.prepare("INSERT INTO warnings(text) VALUES(?)").bind(text).execute();
+  const int64_t number = (int64_t{run} << 32) + ++warnings_[run];
+  database_.prepare("INSERT INTO warnings VALUES(?,?)").bind(number, text).execute();
 }
 
-uint32_t RunStore::begin(const RunStart& start) {
+void RunStore::begin(uint32_t run, const RunStart& start) {
   open();
-  database_.prepare("INSERT INTO runs(fidelity, clock, ranks, shards, seed) VALUES(?,?,?,?,?)")
-      .bind(to_string(start.fidelity), start.clock, start.ranks, start.shards, start.seed)
+  database_.prepare("INSERT INTO runs(run, fidelity, clock, ranks, shards, seed) VALUES(?,?,?,?,?,?)")
+      .bind(run, to_string(start.fidelity), start.clock, start.ranks, start.shards, start.seed)
       .execute();
-  const auto run = static_cast<uint32_t>(database_.last_row());
   if (!start.model.empty()) {
     database_.prepare("INSERT INTO models(run, model) VALUES(?,?)").bind(run, start.model).execute();
   }
-  return run;
 }
 
 void RunStore::operations(uint32_t run, std::span<const OperationRecord> rows) {
@@ -204,6 +203,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   storms(run, end.storms);
   shared_links(run, end.shared_links);
   background_traffic(run, end.background);
+  live_.erase(run);
 }
 
 void RunStore::counters(uint32_t run, const RunEnd& end) {

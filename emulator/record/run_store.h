@@ -29,9 +29,11 @@ class RunStore {
   void limits(std::span<const LimitInfo> limits);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
-  void warning(const std::string& text);
-  /// Returns the number of the run.
-  uint32_t begin(const RunStart& start);
+  /// Of a run, or of none: kNoRun. Read in the order of the runs' numbers.
+  void warning(uint32_t run, const std::string& text);
+  static constexpr uint32_t kNoRun = 0;
+  /// `run`: its number, by which runs are read in order.
+  void begin(uint32_t run, const RunStart& start);
   void operations(uint32_t run, std::span<const OperationRecord> rows);
   void operation_causes(uint32_t run, std::span<const CauseRecord> rows);
   void message(uint32_t run, const JoinedMessage& message);
@@ -78,9 +80,13 @@ class RunStore {
   Statement insert_operation_, insert_cause_, insert_message_;
   bool open_ = false;
   std::vector<JobId> background_;  ///< numbers of its entries
-  // Of the open run, written before its end.
-  uint64_t live_samples_ = 0;
-  std::vector<int64_t> live_storms_;  ///< numbers of their rows
+  /// What was written of a run before its end.
+  struct Live {
+    uint64_t samples = 0;
+    std::vector<int64_t> storms;  ///< numbers of their rows
+  };
+  std::map<uint32_t, Live> live_;          ///< by run that has not ended
+  std::map<uint32_t, uint32_t> warnings_;  ///< their number by run
 };
 
 }  // namespace rankwire

@@ -1,5 +1,6 @@
 // What a RunStore keeps of the embedded fabric: samples of its queues, and pause storms, also while the run lasts.
 #include <optional>
+#include <vector>
 
 #include "emulator/record/run_store.h"
 
@@ -21,16 +22,18 @@ void RunStore::queue_samples(uint32_t run, const QueueSampling& sampling) {
 void RunStore::queue_update(uint32_t run, const QueueUpdate& update) {
   open();
   if (update.anew) forget_queue_samples(run);
-  live_samples_ += update.rows.size();
-  queue_sampling(run, update.interval, live_samples_, update.lost);
+  uint64_t& samples = live_[run].samples;
+  samples += update.rows.size();
+  queue_sampling(run, update.interval, samples, update.lost);
   queue_rows(run, update.ports, update.rows);
 }
 
 /// What was written of them before the run's end.
 void RunStore::forget_queue_samples(uint32_t run) {
-  if (live_samples_ == 0) return;
+  uint64_t& samples = live_[run].samples;
+  if (samples == 0) return;
   database_.prepare("DELETE FROM queue_samples WHERE run=?").bind(run).execute();
-  live_samples_ = 0;
+  samples = 0;
 }
 
 void RunStore::queue_sampling(uint32_t run, Duration interval, uint64_t rows, uint64_t lost) {
@@ -49,21 +52,23 @@ void RunStore::queue_rows(uint32_t run, std::span<const std::string> ports, std:
 
 // In place of what was written of them before the run's end.
 void RunStore::storms(uint32_t run, std::span<const StormRow> storms) {
-  if (!live_storms_.empty()) database_.prepare("DELETE FROM storms WHERE run=?").bind(run).execute();
-  live_storms_.clear();
+  std::vector<int64_t>& live = live_[run].storms;
+  if (!live.empty()) database_.prepare("DELETE FROM storms WHERE run=?").bind(run).execute();
+  live.clear();
   for (const StormRow& storm : storms) insert_storm(run, storm);
 }
 
 void RunStore::storm_update(uint32_t run, std::span<const StormUpdate> updates) {
   open();
+  std::vector<int64_t>& live = live_[run].storms;
   for (const auto& [place, storm] : updates) {
-    if (place == live_storms_.size()) {
+    if (place == live.size()) {
       insert_storm(run, storm);
-      live_storms_.push_back(database_.last_row());
+      live.push_back(database_.last_row());
       continue;
     }
     database_.prepare("UPDATE storms SET end_ps=?, dropped=?, forwarded=? WHERE rowid=?")
-        .bind(end_of(storm), storm.dropped, storm.forwarded, live_storms_[place])
+        .bind(end_of(storm), storm.dropped, storm.forwarded, live[place])
         .execute();
   }
 }

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/simulator/link_sharing.h"
@@ -12,6 +18,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr Bytes kSetup(20 << 20);
@@ -27,6 +34,7 @@ TEST(MemoryDemand, EveryRunHasItsPartsAndTheLargestCounts) {
   RunConfig config = tiny_run(2, 2);
   config.hosts = {.count = 2, .npus = 2, .nics = 2};  // tensor parallelism is local, so that there is a model
   config.simulation.fidelity = {SimulationFidelity::kFlow, SimulationFidelity::kTwin};
+  config.simulation.threads = 1;
   const MemoryDemand demand = demand_of(config);
   ASSERT_EQ(demand.runs.size(), 4u);
   for (const size_t run : {0, 2}) {
@@ -43,8 +51,67 @@ TEST(MemoryDemand, EveryRunHasItsPartsAndTheLargestCounts) {
   EXPECT_EQ(demand.runs[1].frames, Bytes(0)) << "the model sends none";
   EXPECT_STREQ(demand.runs[2].run, "twin");
   EXPECT_STREQ(demand.runs[3].run, "report");
-  for (const RunMemory& run : demand.runs) EXPECT_LE(run.total(), demand.largest().total());
-  EXPECT_EQ(demand.total(), kSetup + demand.largest().total());
+  EXPECT_THAT(demand.peak(), ElementsAre(&demand.runs[0]));
+  EXPECT_EQ(demand.total(), kSetup + demand.runs[0].total());
+}
+
+/// What runs of this total have.
+RunMemory taking(const char* run, MemoryStage stage, int64_t mebibytes, uint32_t times = 1) {
+  return {.run = run, .stage = stage, .times = times, .engine = Bytes(mebibytes << 20)};
+}
+
+std::vector<std::string> names_at_peak(const MemoryDemand& demand) {
+  std::vector<std::string> names;
+  for (const RunMemory* run : demand.peak()) names.push_back(run->run);
+  return names;
+}
+
+// The models take 90 + 50 + 20, of which so many are at work as there are threads; of four jobs alone each takes 54,
+// which is more than the models from three threads on.
+TEST(MemoryDemand, TheLargestOfAStageThatAreAtWorkAtATimeCount) {
+  MemoryDemand demand{
+      .setup = kSetup,
+      .runs = {taking("emulated", MemoryStage::kEmulated, 100), taking("flow", MemoryStage::kModels, 20),
+               taking("twin", MemoryStage::kModels, 90), taking("alpha_beta", MemoryStage::kModels, 50),
+               taking("job alone", MemoryStage::kJobsAlone, 54, 4), taking("report", MemoryStage::kReport, 9)}};
+  const std::vector<std::pair<std::vector<std::string>, int64_t>> expected = {
+      {{"emulated"}, 100},
+      {{"twin", "alpha_beta"}, 140},
+      {{"job alone", "job alone", "job alone"}, 162},
+      {{"job alone", "job alone", "job alone", "job alone"}, 216},
+      {{"job alone", "job alone", "job alone", "job alone"}, 216}};
+  for (uint32_t threads = 1; threads <= expected.size(); ++threads) {
+    demand.threads = threads;
+    EXPECT_EQ(names_at_peak(demand), expected[threads - 1].first);
+    EXPECT_EQ(demand.total(), kSetup + Bytes(expected[threads - 1].second << 20));
+  }
+}
+
+// Two jobs at work and, where a cable fails, all of them without that. One job's time alone is the model's, unless
+// something is beside it.
+TEST(MemoryDemand, JobsAloneAreRunsToo) {
+  RunConfig config = tiny_run(1, 4);
+  config.simulation.threads = 3;
+  for (const char* name : {"a", "b"}) config.jobs.push_back({.name = name, .workload = config.workload});
+  const auto alone = [&]() -> std::optional<RunMemory> {
+    const MemoryDemand demand = demand_of(config, RunKind::kModels);
+    EXPECT_EQ(demand.threads, 3u);
+    const auto row = std::ranges::find(demand.runs, MemoryStage::kJobsAlone, &RunMemory::stage);
+    return row == demand.runs.end() ? std::nullopt : std::optional(*row);
+  };
+  ASSERT_TRUE(alone());
+  EXPECT_EQ(alone()->times, 2u);
+  EXPECT_GT(alone()->model, Bytes(0));
+  EXPECT_EQ(alone()->record, Bytes(0));
+  config.simulation.fidelity = {SimulationFidelity::kAlphaBeta};
+  EXPECT_EQ(alone()->model, Bytes(0)) << "nothing is sent";
+  config.jobs[1].idle = true;
+  EXPECT_FALSE(alone());
+  config.simulation.fidelity = {SimulationFidelity::kTwin};
+  EXPECT_EQ(alone()->times, 1u);
+  config.jobs[1].idle = false;
+  config.fabric.emplace().failures.push_back({.a = "p0", .up = milliseconds(1)});
+  EXPECT_EQ(alone()->times, 3u);
 }
 
 // Dealt messages are not split, so that queue pairs are all that there is more of: each step of the same number of them
@@ -111,6 +178,20 @@ TEST(MemoryDemand, MoreThanThereIsIsAFinding) {
   EXPECT_THAT(*finding,
               HasSubstr("the emulated run would take 450 MiB of memory, 300 MiB of it for connections, and 449 "
                         "MiB are available"));
+}
+
+// Of two at a time the part counts that takes most of both: 70 + 20 MiB of frames, 80 of connections.
+TEST(MemoryDemand, RunsAtATimeThatTakeMoreThanThereIsAreAFinding) {
+  MemoryDemand demand{
+      .setup = Bytes(10 << 20),
+      .threads = 2,
+      .runs = {
+          {.run = "flow", .stage = MemoryStage::kModels, .frames = Bytes(20 << 20)},
+          {.run = "twin", .stage = MemoryStage::kModels, .connections = Bytes(80 << 20), .frames = Bytes(70 << 20)}}};
+  const auto finding = memory_finding(demand, Bytes(100 << 20));
+  ASSERT_TRUE(finding);
+  EXPECT_THAT(*finding, HasSubstr("the twin run and 1 beside it would take 180 MiB of memory, 90 MiB of it for frames, "
+                                  "and 110 MiB are available: take fewer ranks, or lower simulation.threads, "));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
+using ::testing::UnorderedElementsAre;
 
 /// Rank 0 computes 10 us, rank 1 30 us; then both reduce 4 MiB, cut into nothing but halves. 10 Gb/s.
 class SmallRun : public ::testing::Test {
@@ -98,15 +100,20 @@ TEST_F(SmallRun, TakesThreeCallsAndPrintsNothing) {
 }
 
 TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
+  std::mutex mutex;  // of runs beside each other
   std::vector<std::string> began;
   std::vector<uint64_t> ended;
   PreparedRun prepared(resolved(RunKind::kModels), {out()});
   prepared.run({stop_, [&](const std::string& label, uint64_t operations, const std::function<uint64_t()>& done) {
+                  const std::lock_guard lock(mutex);
                   began.push_back(label);
                   EXPECT_EQ(operations, 4u);  // two of each rank
-                  return std::shared_ptr<void>(nullptr, [&ended, done](void*) { ended.push_back(done()); });
+                  return std::shared_ptr<void>(nullptr, [&, done](void*) {
+                    const std::lock_guard at_end(mutex);
+                    ended.push_back(done());
+                  });
                 }});
-  EXPECT_THAT(began, ElementsAre("alpha_beta", "reference"));
+  EXPECT_THAT(began, UnorderedElementsAre("alpha_beta", "reference"));
   EXPECT_THAT(ended, ElementsAre(4u, 4u));
 }
 

@@ -35,6 +35,7 @@ void two_jobs(const ImpairmentConfig& rule, const std::filesystem::path& folder,
 
 void run_twin(const Setup& setup, const std::filesystem::path& folder) {
   RunRecorder recorder(folder);
+  RunRecorder::Run record = recorder.next_run();
   VirtualClock clock;
   const std::atomic<bool> go_on{false};
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup);
@@ -47,7 +48,7 @@ void run_twin(const Setup& setup, const std::filesystem::path& folder) {
                                     .transport = *transport,
                                     .testbed = testbed.get(),
                                     .impairments = impairments.get()},
-                                   recorder, {go_on});
+                                   record, {go_on});
   EXPECT_EQ(result.verdict, Verdict::kOk) << result.reason;
 }
 

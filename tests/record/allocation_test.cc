@@ -16,7 +16,8 @@ TEST(Allocation, PushingRowsAllocatesNothing) {
   std::vector<MessageRecord> messages(64);
   std::vector<CauseRecord> causes(64);
   for (const char* clock : {"real", "virtual"}) {
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = clock, .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = clock, .ranks = 1});
+    RecordSink& sink = run.sink();
     const uint64_t before = testing::allocations;
     // 64,000 rows through rings of 1,024: full rings are part of it.
     for (int batch = 0; batch < 1000; ++batch) {
@@ -25,7 +26,7 @@ TEST(Allocation, PushingRowsAllocatesNothing) {
       sink.causes(causes);
     }
     EXPECT_EQ(testing::allocations, before) << clock;
-    recorder.end({});
+    run.end({});
   }
   EXPECT_GT(testing::allocations, 0u) << "the counter works";
 }

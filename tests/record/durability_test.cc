@@ -78,7 +78,8 @@ TEST(Durability, FlushedRowsSurviveSigkill) {
   RecordingChild child([&](auto say) {
     RunRecorder recorder(folder.path());
     recorder.configuration("{}", "0.1.0");
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RecordSink& sink = run.sink();
     sink.operations(rows(0, 5000));
     recorder.flush();
     say();
@@ -100,7 +101,8 @@ TEST(Durability, RowsAreCommittedWithoutBeingAskedFor) {
   TemporaryFolder folder;
   RecordingChild child([&](auto say) {
     RunRecorder recorder(folder.path());
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RecordSink& sink = run.sink();
     sink.operations(rows(0, 100));
     say();
     while (true) ::pause();
@@ -116,7 +118,7 @@ TEST(Durability, ARunWhoseRecorderGoesAwayReadsAsInterruptedWithAllItsRows) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1}).operations(rows(0, 10));
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1}).sink().operations(rows(0, 10));
   }
   EXPECT_EQ(recorded_operations(folder.path()), 10u);
   EXPECT_EQ(RunReader(folder.path()).reference()->end.verdict, "interrupted");
@@ -146,10 +148,11 @@ TEST(Durability, DroppedRowsAreStoredWithTheRun) {
   constexpr uint32_t kRows = 50'000;
   {
     RunRecorder recorder(folder.path(), {.ring = 16});
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
+    RecordSink& sink = run.sink();
     // More than 16 rows in one call cannot fit, however fast the writer is.
     sink.operations(rows(0, kRows));
-    recorder.end({});
+    run.end({});
   }
   const RunReader reader(folder.path());
   const uint64_t dropped = reader.emulated()->loss.operations;
@@ -163,9 +166,10 @@ TEST(Durability, VirtualTimeWaitsForTheWriterAndLosesNothing) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path(), {.ring = 256});
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1});
+    RecordSink& sink = run.sink();
     sink.operations(rows(0, 20'000));
-    recorder.end({});
+    run.end({});
   }
   EXPECT_EQ(recorded_operations(folder.path()), 20'000u);
   EXPECT_EQ(RunReader(folder.path()).reference()->loss.operations, 0u);
@@ -221,8 +225,8 @@ TEST(Durability, SamplesOfQueuesSurviveSigkill) {
     RecordingChild child([&](auto say) {
       TwoThousandSamples samples(doubles);
       RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
-      recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
-      const RunRecorder::Following following(recorder, &samples);
+      RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+      const RunRecorder::Following following(run, &samples);
       say();
       while (true) ::pause();
     });
@@ -278,8 +282,8 @@ TEST(Durability, PauseStormsSurviveSigkillWhileTheyLast) {
   RecordingChild child([&](auto say) {
     TwoStorms storms;
     RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
-    const RunRecorder::Following following(recorder, &storms);
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    const RunRecorder::Following following(run, &storms);
     say();
     while (true) ::pause();
   });
@@ -293,14 +297,14 @@ TEST(Durability, TheEndReplacesStormsWrittenBefore) {
   TemporaryFolder folder;
   TwoStorms storms;
   RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
-  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
   {
-    const RunRecorder::Following following(recorder, &storms);
+    const RunRecorder::Following following(run, &storms);
     while (recorded_storms(folder.path()) != kTwoStorms) std::this_thread::yield();
   }
   RunEnd end;
   end.storms = {{.name = "s.p1", .priority = 3, .stuck = Time(1), .begin = Time(10), .end = Time(30), .dropped = 6}};
-  recorder.end(end);
+  run.end(end);
   EXPECT_EQ(recorded_storms(folder.path()), std::vector<std::string>{"s.p1 3 1 10 30 6"});
 }
 
@@ -309,15 +313,44 @@ TEST(Durability, TheEndReplacesSamplesWrittenBefore) {
   TemporaryFolder folder;
   TwoThousandSamples samples(false);
   RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
-  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
   {
-    const RunRecorder::Following following(recorder, &samples);
+    const RunRecorder::Following following(run, &samples);
     while (recorded_samples(folder.path()) < 2000) std::this_thread::yield();
   }
   RunEnd end;
   end.queue_samples = QueueSampling{.interval = Duration(10), .ports = {"s.p0"}, .rows = {{.time = Time(5)}}};
-  recorder.end(end);
+  run.end(end);
   EXPECT_EQ(recorded_samples(folder.path()), 1u);
+}
+
+// Two runs are asked in turn, and what the end of one replaces is its own.
+TEST(Durability, TheEndOfARunLeavesWhatWasWrittenOfAnother) {
+  TemporaryFolder folder;
+  TwoThousandSamples samples(false), of_other(false);
+  TwoStorms storms;
+  RunRecorder recorder(folder.path(), {.commit_interval = std::chrono::milliseconds(1)});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+  RunRecorder::Run second = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
+  RunRecorder::Run third = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
+  const RunRecorder::Following following(run, &samples), second_following(second, &of_other);
+  const RunRecorder::Following third_following(third, &storms);
+  const auto samples_of = [&](size_t place) {
+    const RunReader reader(folder.path());
+    const auto sampling = reader.queue_samples(reader.runs()[place]);
+    return sampling ? sampling->rows.size() : 0;
+  };
+  const auto storms_of = [&](size_t place) {
+    const RunReader reader(folder.path());
+    return reader.storms(reader.runs()[place]).size();
+  };
+  while (samples_of(0) < 2000 || samples_of(1) < 2000 || storms_of(2) < 2) std::this_thread::yield();
+  RunEnd end;
+  end.queue_samples = QueueSampling{.interval = Duration(10), .ports = {"s.p0"}, .rows = {{.time = Time(5)}}};
+  second.end(end);
+  EXPECT_EQ(samples_of(0), 2000u);
+  EXPECT_EQ(samples_of(1), 1u);
+  EXPECT_EQ(storms_of(2), 2u);
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ TEST_P(MessageRows, AreStoredAsConfigured) {
   testing::TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path(), {.messages = GetParam().detail, .slowest = 2});
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated});
+    RecordSink& sink = run.sink();
     for (uint32_t i = 1; i <= 4; ++i) {
       sink.messages(std::vector{sent(id(i), 0, 100), received(id(i), 0, 10 * i)});
     }
@@ -171,7 +172,7 @@ TEST_P(MessageRows, AreStoredAsConfigured) {
                                  .destination = RankId(1)},
                   .group = "dp",
                   .counters = {.messages = 5}}};
-    recorder.end(end);
+    run.end(end);
   }
   Database database(folder / "run.sqlite", Database::Access::kRead);
   EXPECT_EQ(database.integer("SELECT count(*) FROM messages"), static_cast<int64_t>(GetParam().rows));
@@ -210,15 +211,16 @@ TEST(MessageSummary, IsRecordedLikeTheMessagesThemselves) {
     testing::TemporaryFolder folder;
     {
       RunRecorder recorder(folder.path(), {.slowest = 2});
-      RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
+      RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
+      RecordSink& sink = run.sink();
       MessageJoin join({.kept = 2});
       for (uint32_t i = 1; i <= 4; ++i) {
         const MessageRecord halves[] = {sent(id(i, i % 2), 0, 100), received(id(i, i % 2), 0, 10 * i)};
         if (!at_once) sink.messages(halves);
         for (const MessageRecord& half : halves) join.add(half);
       }
-      if (at_once) recorder.messages(join.summary());
-      recorder.end({});
+      if (at_once) run.messages(join.summary());
+      run.end({});
     }
     Database database(folder / "run.sqlite", Database::Access::kRead);
     std::string& text = records.emplace_back();

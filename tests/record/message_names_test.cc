@@ -35,7 +35,8 @@ std::vector<std::string> names_of(const MessageId& id, std::vector<NodeInfo> nod
     RunRecorder recorder(folder.path(), {.messages = MessageDetail::kAll});
     recorder.configuration("{}", "0.1.0", {});
     recorder.nodes(nodes);
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .ranks = 2});
+    RecordSink& sink = run.sink();
     sink.messages(std::vector<MessageRecord>{{.id = id, .at_source = true, .first = Time(0), .last = Time(30)},
                                              {.id = id, .first = Time(5), .last = Time(20)}});
     RunEnd end;
@@ -46,7 +47,7 @@ std::vector<std::string> names_of(const MessageId& id, std::vector<NodeInfo> nod
                                  .destination = RankId(1)},
                   .group = "tp",
                   .counters = {.connection = ConnectionId(0)}}};
-    recorder.end(end);
+    run.end(end);
   }
   const RunReader reader(folder.path());
   const auto slowest = reader.slowest_messages(reader.runs().front(), 1);

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "base/transport_counters.h"
@@ -100,8 +103,9 @@ TEST(RunRecord, KeepsTheEndOfARunExactly) {
                 .rx_missed = 6}};
   {
     RunRecorder recorder(folder.path());
-    recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = UINT64_MAX});
-    recorder.end(end);
+    RunRecorder::Run run =
+        recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = UINT64_MAX});
+    run.end(end);
   }
   const RunReader reader(folder.path());
   ASSERT_NE(reader.emulated(), nullptr);
@@ -132,14 +136,16 @@ TEST(RunRecord, JoinsOperationsOfBothSidesByIterationRankAndNode) {
   {
     RunRecorder recorder(folder.path());
     recorder.nodes(std::vector{node(0, 0, "compute"), node(0, 1, "all_reduce"), node(1, 0, "none")});
-    RecordSink& emulated = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2});
+    RecordSink& emulated = run.sink();
     // Out of order, as ranks finish; (iteration 1, rank 0, node 0) is on this side only.
     emulated.operations(std::vector{operation(0, 0, 1, 50, 60), operation(0, 1, 0, 10, 30), operation(1, 0, 0, 0, 0),
                                     operation(0, 0, 0, 0, 10)});
-    recorder.end({});
-    RecordSink& reference = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2});
+    run.end({});
+    RunRecorder::Run second_run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2});
+    RecordSink& reference = second_run.sink();
     reference.operations(std::vector{operation(0, 0, 0, 0, 9), operation(0, 1, 0, 9, 19), operation(0, 1, 1, 70, 80)});
-    recorder.end({});
+    second_run.end({});
   }
   const RunReader reader(folder.path());
   std::vector<std::string> rows;
@@ -186,7 +192,8 @@ TEST(RunRecord, TimesByCauseOfOperationsAndOfAllWhoTakePartInThem) {
     nodes[1].sequence = nodes[2].sequence = 7;
     nodes[4].group.clear();
     recorder.nodes(nodes);
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+    RecordSink& sink = run.sink();
     ASSERT_TRUE(sink.wants_causes());
     for (const uint32_t rank : {1u, 0u})
       sink.operations(
@@ -194,7 +201,7 @@ TEST(RunRecord, TimesByCauseOfOperationsAndOfAllWhoTakePartInThem) {
     sink.operations(std::vector{operation(1, 2, 0, 0, 9)});
     sink.causes(std::vector{cause(1, 0, 0, 2, 50), cause(0, 1, 0, 0, 20), cause(0, 1, 0, 1, 1), cause(0, 1, 1, 0, 99),
                             cause(1, 2, 0, 2, 30), cause(1, 2, 0, 3, 1)});
-    recorder.end(end_with_two_connections());
+    run.end(end_with_two_connections());
   }
   const RunReader reader(folder.path());
   std::vector<std::string> sums;
@@ -228,11 +235,12 @@ TEST(RunRecord, WithoutCausesNobodyIsAskedForThem) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    RecordSink& sink = run.sink();
     EXPECT_FALSE(sink.wants_causes());
     sink.causes(std::vector{cause(0, 0, 0, 0, 1)});
     sink.operations(std::vector{operation(0, 0, 0, 0, 1)});
-    recorder.end({});
+    run.end({});
   }
   const RunReader reader(folder.path());
   EXPECT_EQ(reader.emulated()->loss.operations, 0u);
@@ -246,9 +254,10 @@ TEST(RunRecord, VisitsARunByRankAndStart) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RecordSink& sink = run.sink();
     sink.operations(std::vector{operation(1, 0, 0, 5, 6), operation(0, 1, 0, 9, 10), operation(0, 0, 0, 2, 9)});
-    recorder.end({});
+    run.end({});
   }
   const RunReader reader(folder.path());
   std::vector<int64_t> starts;
@@ -264,12 +273,12 @@ TEST(RunRecord, RanksDurationsOverBothSides) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1})
-        .operations(std::vector{operation(0, 0, 0, 0, 4), operation(0, 1, 0, 4, 5), operation(0, 2, 0, 5, 14)});
-    recorder.end({});
-    recorder.begin({.fidelity = Fidelity::kReference, .ranks = 1})
-        .operations(std::vector{operation(0, 0, 0, 0, 9), operation(0, 1, 0, 9, 11)});
-    recorder.end({});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    run.sink().operations(std::vector{operation(0, 0, 0, 0, 4), operation(0, 1, 0, 4, 5), operation(0, 2, 0, 5, 14)});
+    run.end({});
+    RunRecorder::Run second_run = recorder.begin({.fidelity = Fidelity::kReference, .ranks = 1});
+    second_run.sink().operations(std::vector{operation(0, 0, 0, 0, 9), operation(0, 1, 0, 9, 11)});
+    second_run.end({});
   }
   const RunReader reader(folder.path());
   EXPECT_EQ(reader.operation_count(), 5u);
@@ -289,10 +298,10 @@ TEST(RunRecord, VisitsTheIntervalsOfEachKindAndLeavesOutNodesOfNone) {
   {
     RunRecorder recorder(folder.path());
     recorder.nodes(std::vector{node(0, 0, "compute"), node(0, 1, "none"), node(1, 0, "send")});
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2})
-        .operations(std::vector{operation(1, 0, 0, 3, 8), operation(0, 1, 0, 7, 7), operation(0, 0, 1, 7, 9),
-                                operation(0, 0, 0, 0, 2), operation(1, 5, 0, 1, 2)});
-    recorder.end({});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    run.sink().operations(std::vector{operation(1, 0, 0, 3, 8), operation(0, 1, 0, 7, 7), operation(0, 0, 1, 7, 9),
+                                      operation(0, 0, 0, 0, 2), operation(1, 5, 0, 1, 2)});
+    run.end({});
   }
   const RunReader reader(folder.path());
   std::vector<std::string> rows;
@@ -305,11 +314,11 @@ TEST(RunRecord, VisitsTheIntervalsOfEachKindAndLeavesOutNodesOfNone) {
 TEST(RunRecord, TheTwinFillsTheEmulatedSideUnlessThereIsAnEmulatedRun) {
   TemporaryFolder folder;
   RunRecorder recorder(folder.path());
-  recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
-  recorder.end({.completion = Duration(1)});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
+  run.end({.completion = Duration(1)});
   EXPECT_EQ(RunReader(folder.path()).emulated()->end.completion, Duration(1));
-  recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
-  recorder.end({.completion = Duration(2)});
+  RunRecorder::Run second_run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 1});
+  second_run.end({.completion = Duration(2)});
   EXPECT_EQ(RunReader(folder.path()).emulated()->end.completion, Duration(2));
   EXPECT_EQ(RunReader(folder.path()).runs().size(), 2u);
 }
@@ -317,25 +326,139 @@ TEST(RunRecord, TheTwinFillsTheEmulatedSideUnlessThereIsAnEmulatedRun) {
 TEST(RunRecord, EveryShardHasItsOwnSink) {
   TemporaryFolder folder;
   RunRecorder recorder(folder.path());
-  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2, .shards = 2});
-  recorder.sink(0).operations(std::vector{operation(0, 0, 0, 1, 2)});
-  recorder.sink(1).operations(std::vector{operation(1, 0, 0, 3, 4)});
-  EXPECT_THROW(recorder.sink(2), Error);
-  recorder.end({});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2, .shards = 2});
+  run.sink(0).operations(std::vector{operation(0, 0, 0, 1, 2)});
+  run.sink(1).operations(std::vector{operation(1, 0, 0, 3, 4)});
+  EXPECT_THROW(run.sink(2), Error);
+  run.end({});
   std::vector<uint32_t> ranks;
   RunReader(folder.path()).for_each_operation([&](const OperationRow& row) { ranks.push_back(row.node.rank.value); });
   EXPECT_THAT(ranks, ElementsAre(0, 1));
 }
 
-TEST(RunRecord, RunsDoNotOverlapAndVerdictsAreKnownWords) {
+TEST(RunRecord, ARunBeginsOnceAndVerdictsAreKnownWords) {
   TemporaryFolder folder;
   RunRecorder recorder(folder.path());
-  EXPECT_THROW(recorder.end({}), Error) << "nothing has begun";
-  recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
-  EXPECT_THROW(recorder.begin({}), Error);
-  EXPECT_THROW(recorder.end({.verdict = "fine"}), Error);
-  recorder.end({});
+  RunRecorder::Run run = recorder.next_run();
+  EXPECT_FALSE(recorder.has_begun());
+  EXPECT_THROW(run.end({}), Error) << "it has not begun";
+  EXPECT_THROW(run.sink(), Error);
+  run.begin({.fidelity = Fidelity::kReference, .clock = "virtual"});
+  EXPECT_TRUE(recorder.has_begun());
+  EXPECT_THROW(run.begin({}), Error);
+  EXPECT_THROW(run.end({.verdict = "fine"}), Error);
+  run.end({});
+  EXPECT_THROW(run.end({}), Error) << "it has ended";
+  EXPECT_THROW(run.begin({}), Error);
   EXPECT_THROW(recorder.begin({.clock = "sundial"}), Error);
+}
+
+/// Operations 0 to 4999 of rank 0, one at a time, each as long as `length`, and both halves of a message with each.
+void push_rows(RecordSink& sink, int64_t length) {
+  for (uint32_t i = 0; i < 5000; ++i) {
+    sink.operations(std::vector{operation(0, i, 0, i, i + length)});
+    const MessageId id{.sequence = i};
+    const MessageRecord sent{
+        .id = id, .bytes = Bytes(8), .at_source = true, .first = Time(i), .last = Time(i + length)};
+    MessageRecord received = sent;
+    received.at_source = false;
+    sink.messages(std::vector{sent, received});
+  }
+}
+
+// Through rings of 64 rows, so that the writer goes from one run to the other many times.
+TEST(RunRecord, RunsAtATimeKeepTheirOwnRows) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path(), {.messages = MessageDetail::kAll, .ring = 64});
+    std::vector<RunRecorder::Run> runs;
+    for (int i = 0; i < 3; ++i) runs.push_back(recorder.next_run());
+    std::vector<std::thread> threads;
+    for (const int64_t length : {1, 2, 3}) {
+      threads.emplace_back([run = runs[static_cast<size_t>(length - 1)], length]() mutable {
+        const Fidelity fidelity = length == 1 ? Fidelity::kTwin : Fidelity::kReference;
+        push_rows(run.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 1}), length);
+        run.warning(std::to_string(length));
+        run.end({.completion = Duration(length)});
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  const RunReader reader(folder.path());
+  ASSERT_EQ(reader.runs().size(), 3u);
+  EXPECT_THAT(reader.warnings(), ElementsAre("1", "2", "3"));
+  for (int64_t length = 1; length <= 3; ++length) {
+    const RecordedRun& run = reader.runs()[static_cast<size_t>(length - 1)];
+    EXPECT_EQ(run.end.completion, Duration(length));
+    EXPECT_EQ(run.loss.operations + run.loss.messages + run.loss.unjoined, 0u);
+    EXPECT_EQ(run.latency->count, 5000u);
+    EXPECT_EQ(run.latency->max, Duration(length));
+    int64_t next = 0;
+    reader.for_each_by_start(run, Duration(0), [&](const NodeInfo&, uint32_t, OperationTimes times) {
+      EXPECT_EQ(times.start, Time(next++));
+      EXPECT_EQ(times.end - times.start, Duration(length));
+    });
+    EXPECT_EQ(next, 5000);
+  }
+}
+
+// What comes first in the record is what was configured first, not what began or ended first.
+TEST(RunRecord, RunsStandInTheOrderInWhichTheyWereMade) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunRecorder::Run first = recorder.next_run(), unused = recorder.next_run(), last = recorder.next_run();
+    last.warning("of the last");
+    last.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .model = "flow"});
+    first.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .model = "alpha_beta"});
+    last.end({});
+    first.warning("of the first");
+    first.end({});
+    first.warning("of the first once more");
+    unused.warning("of one that never begins");
+    recorder.warning("of none");
+  }
+  const RunReader reader(folder.path());
+  std::vector<std::string> models;
+  for (const RecordedRun& run : reader.runs()) models.push_back(run.start.model);
+  EXPECT_THAT(models, ElementsAre("alpha_beta", "flow"));
+  EXPECT_THAT(reader.warnings(), ElementsAre("of none", "of the first", "of the first once more",
+                                             "of one that never begins", "of the last"));
+}
+
+// The writer is never without work meanwhile, and yet nobody waits until it is.
+TEST(RunRecord, ARunBeginsAndEndsWhileAnotherPushesWithoutABreak) {
+  TemporaryFolder folder;
+  RunRecorder recorder(folder.path(), {.ring = 64});
+  RunRecorder::Run busy = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 1});
+  std::atomic<bool> over{false};
+  std::thread pushing([&, &sink = busy.sink()] {
+    while (!over.load()) sink.operations(std::vector{operation(0, 0, 0, 1, 2)});
+  });
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1});
+  run.sink().operations(std::vector{operation(0, 0, 0, 1, 3)});
+  run.end({.completion = Duration(3)});
+  EXPECT_EQ(RunReader(folder.path()).reference()->end.completion, Duration(3));
+  EXPECT_FALSE(RunReader(folder.path()).emulated()->ended);
+  over = true;
+  pushing.join();
+  busy.end({});
+}
+
+TEST(RunRecord, AFailureClosesAllThatAreOpen) {
+  TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    RunRecorder::Run ended = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
+    ended.end({});
+    for (const char* model : {"flow", "alpha_beta"})
+      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .model = model});
+    recorder.fail("no connection");
+    recorder.fail("nothing is open any more");
+  }
+  std::vector<std::string> ends;
+  for (const RecordedRun& run : RunReader(folder.path()).runs()) ends.push_back(run.end.verdict + " " + run.end.reason);
+  EXPECT_THAT(ends, ElementsAre("ok ", "failed no connection", "failed no connection"));
 }
 
 TEST(RunRecord, AMissingRecordIsAnInputError) {

@@ -19,8 +19,9 @@ using testing::TemporaryFolder;
 
 void record(const std::filesystem::path& folder, const RunEnd& end, std::span<const MessageRecord> messages = {}) {
   RunRecorder recorder(folder);
-  recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).messages(messages);
-  recorder.end(end);
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+  run.sink().messages(messages);
+  run.end(end);
 }
 
 FlowRow flow(uint32_t connection, uint16_t member, bool control) {
@@ -80,13 +81,14 @@ TEST(TransportRecord, FlowsMayBeToldBeforeTheEnd) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    EXPECT_THROW(recorder.flows(std::vector{flow(0, 0, false)}), Error) << "of no run";
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RunRecorder::Run run = recorder.next_run();
+    EXPECT_THROW(run.flows(std::vector{flow(0, 0, false)}), Error) << "it has not begun";
+    run.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
     FlowRow last = flow(2, 0, false);
     last.counters.source_end.packet_seq_err = 7;
-    recorder.flows(std::vector{flow(0, 0, false), flow(1, 0, false)});
-    recorder.flows(std::vector{last});
-    recorder.end({.flows = {flow(3, 0, false)}});
+    run.flows(std::vector{flow(0, 0, false), flow(1, 0, false)});
+    run.flows(std::vector{last});
+    run.end({.flows = {flow(3, 0, false)}});
   }
   const RunReader reader(folder.path());
   std::vector<std::string> rows;

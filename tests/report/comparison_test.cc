@@ -21,12 +21,13 @@ using ::testing::ThrowsMessage;
 void write_slower(const std::filesystem::path& folder, const std::string& verdict = "ok") {
   RunRecorder recorder(folder);
   testing::begin_sample(recorder, R"({"name":"sample <b>","seed":8,"transport":{"markings":[{"a/b":"x"}]}})");
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2, .seed = 8});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2, .seed = 8});
+  RecordSink& sink = run.sink();
   sink.operations(testing::sample_operations(60));
   RunEnd end = testing::sample_end(microseconds(60));
   end.verdict = verdict;
   end.counters.retransmitted = 5;
-  recorder.end(end);
+  run.end(end);
 }
 
 TEST(Comparison, HasSettingsTimesAndCountersThatDiffer) {

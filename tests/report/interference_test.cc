@@ -161,12 +161,13 @@ TEST(InterferenceRun, IsReadFromItsRecord) {
     RunEnd end = testing::sample_end(microseconds(40));
     const auto at = testing::at_microsecond;
     end.jobs = {{}, {.begin = at(1), .end = at(40)}, {.begin = at(0), .end = at(30)}};
-    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
     end.verdict = "failed";
-    recorder.end(end);
-    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
+    run.end(end);
+    RunRecorder::Run second_run =
+        recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
     end.verdict = "ok";
-    recorder.end(end);
+    second_run.end(end);
   }
   InterferenceRun run;
   run.jobs = {0, 1};

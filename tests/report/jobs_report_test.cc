@@ -51,13 +51,15 @@ class JobsReport : public ::testing::Test {
          .start = microseconds(1)}};
     recorder.jobs(jobs);
     const OperationRecord of_right = testing::sample_operation(2, 0, us(5), us(5 + right));
-    RecordSink& emulated = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 3});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 3});
+    RecordSink& emulated = run.sink();
     emulated.operations(testing::sample_operations(40));
     emulated.operations({&of_right, 1});
     RunEnd end = testing::sample_end(microseconds(40));
     end.jobs = {{.begin = us(0), .end = us(40)}, {.begin = us(5), .end = us(5 + right)}};
-    recorder.end(end);
-    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
+    run.end(end);
+    RunRecorder::Run second_run =
+        recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
     end.jobs = {{.begin = us(0), .end = us(30)}, {.begin = us(31), .end = us(41)}};
     const auto row = [](const char* link, uint32_t job, int64_t shared, int64_t bytes) {
       return SharedLinkRow{.link = link,
@@ -69,7 +71,7 @@ class JobsReport : public ::testing::Test {
                            .shared_bytes = Bytes(bytes)};
     };
     end.shared_links = {row("p0", 0, 2, 512), row("p0", 1, 2, 1024), row("p1", 0, 4, 1024), row("p1", 1, 4, 2048)};
-    recorder.end(end);
+    second_run.end(end);
     const JobAlone alone[] = {{JobId(0), "flow", microseconds(20)},
                               {JobId(1), "flow", microseconds(10), microseconds(8)}};
     recorder.jobs_alone(alone);
@@ -154,8 +156,9 @@ TEST_F(JobsReport, NotMoreThanEightJobsArePrintedWithWhatTheyShare) {
                                   .shared_bytes = Bytes(1)});
     }
     recorder.jobs(jobs);
-    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
-    recorder.end(end);
+    RunRecorder::Run run =
+        recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 3, .model = "flow"});
+    run.end(end);
   }
   const std::string printed = summary_table(RunReader(folder_ / "many"));
   EXPECT_THAT(printed, HasSubstr("  j7 shares p0 with j6 for"));

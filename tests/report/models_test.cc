@@ -19,12 +19,14 @@ using testing::TemporaryFolder;
 /// A model whose all-reduce ends after so many microseconds.
 void record_model(RunRecorder& recorder, const std::string& model, int64_t end_us, const std::string& verdict = "ok") {
   const Fidelity fidelity = model == "twin" ? Fidelity::kTwin : Fidelity::kReference;
-  RecordSink& sink = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 2, .seed = 7, .model = model});
+  RunRecorder::Run run =
+      recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 2, .seed = 7, .model = model});
+  RecordSink& sink = run.sink();
   sink.operations(testing::sample_operations(end_us));
   RunEnd end = testing::sample_end(microseconds(end_us));
   end.verdict = verdict;
   end.reason = verdict == "ok" ? "" : "because";
-  recorder.end(end);
+  run.end(end);
 }
 
 class Models : public ::testing::Test {

@@ -102,13 +102,14 @@ TEST(ReportOfFlows, FlowsAndPortsAreOneLineEach) {
                   .arrival_error = Duration(7),
                   .slipped = Duration(42),
                   .worker = 3}};
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RecordSink& sink = run.sink();
     MessageId id;
     id.group = MessageId::kPointToPoint;
     id.destination = 1;
     sink.messages(std::vector<MessageRecord>{{.id = id, .at_source = true, .first = Time(0), .last = Time(30)},
                                              {.id = id, .first = Time(5), .last = Time(20)}});
-    recorder.end(end);
+    run.end(end);
   }
   write_report(folder.path(), {ReportFormat::kCsv});
   EXPECT_EQ(file_text(folder / "flows.csv"),
@@ -308,7 +309,7 @@ TEST(ReportOfKilledRun, IsDrawnFromWhatThereIs) {
   {
     RunRecorder recorder(folder.path());
     testing::begin_sample(recorder);
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(50));
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).sink().operations(testing::sample_operations(50));
   }
   write_report(folder.path());
   EXPECT_THAT(file_text(folder / "report.html"), HasSubstr("interrupted"));

@@ -70,17 +70,19 @@ inline RunEnd sample_end(Duration completion) {
 }
 
 inline void record_emulated(RunRecorder& recorder, const RunEnd& end) {
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+  RecordSink& sink = run.sink();
   sink.operations(sample_operations(50));
-  recorder.end(end);
+  run.end(end);
 }
 
 inline void record_reference(RunRecorder& recorder) {
-  RecordSink& sink = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .seed = 7});
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .seed = 7});
+  RecordSink& sink = run.sink();
   sink.operations(sample_operations(30));
   RunEnd end = sample_end(microseconds(30));
   end.counters = {};
-  recorder.end(end);
+  run.end(end);
 }
 
 /// Both runs; `end` is the emulated one's.

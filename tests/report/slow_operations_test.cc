@@ -40,7 +40,8 @@ class SlowOperations : public ::testing::Test {
   SlowOperations() {
     RunRecorder recorder(folder_.path(), {.causes = true});
     testing::begin_sample(recorder);
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+    RecordSink& sink = run.sink();
     sink.operations(testing::sample_operations(50));
     sink.causes(std::vector{cause(0, microseconds(10), microseconds(0)), cause(1, microseconds(10), microseconds(30))});
     RunEnd end = testing::sample_end(microseconds(50));
@@ -48,7 +49,7 @@ class SlowOperations : public ::testing::Test {
     end.ports = {{.port = PortId(0), .name = "left"}, {.port = PortId(1), .name = "right<"}};
     end.rank_nics = {{NicId(0), PortId(0), "02:00:00:00:00:01", "198.18.0.1"},
                      {NicId(1), PortId(1), "02:00:00:00:00:02", "198.18.0.2"}};
-    recorder.end(end);
+    run.end(end);
     testing::record_reference(recorder);
   }
   TemporaryFolder folder_;

@@ -86,7 +86,7 @@ TEST(Summary, ARunWithoutAnEndIsInterrupted) {
   TemporaryFolder folder;
   {
     RunRecorder recorder(folder.path());
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(50));
+    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).sink().operations(testing::sample_operations(50));
   }
   const auto json = summary_of(folder.path());
   EXPECT_EQ(json["verdict"], "interrupted");
@@ -181,14 +181,15 @@ TEST(Fidelity, NamesThePortThatLostMostAndItsWorker) {
 
 /// One message a run, from 0 to `end`.
 void record_message(RunRecorder& recorder, const RunStart& start, Duration end, const RunEnd& run_end) {
-  RecordSink& sink = recorder.begin(start);
+  RunRecorder::Run run = recorder.begin(start);
+  RecordSink& sink = run.sink();
   MessageId id;
   id.group = MessageId::kPointToPoint;
   id.destination = 1;
   const Time last = Time() + end;
   sink.messages(std::vector<MessageRecord>{{.id = id, .at_source = true, .first = Time(0), .last = last},
                                            {.id = id, .first = Time(0), .last = last}});
-  recorder.end(run_end);
+  run.end(run_end);
 }
 
 /// The reasons of a run of 50 us, with a message that takes `message` and these turns of the loop, beside a reference
@@ -238,9 +239,10 @@ TEST(Summary, RowsThatTheRecordLacksAreWarnedOf) {
   {
     RunRecorder recorder(folder.path(), {.ring = 2});
     recorder.warning("from the set-up");
-    RecordSink& sink = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    RecordSink& sink = run.sink();
     sink.operations(std::vector<OperationRecord>(1000, testing::sample_operation(0, 0, Time(0), Time(1))));
-    recorder.end({});
+    run.end({});
   }
   const auto json = summary_of(folder.path());
   EXPECT_EQ(json["warnings"][0], "from the set-up");
@@ -269,8 +271,9 @@ TEST(Summary, ThePrintedTableSaysSoWhenNothingDeviates) {
   {
     RunRecorder recorder(folder.path());
     testing::begin_sample(recorder);
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2}).operations(testing::sample_operations(30));
-    recorder.end(testing::sample_end(microseconds(30)));
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    run.sink().operations(testing::sample_operations(30));
+    run.end(testing::sample_end(microseconds(30)));
     testing::record_reference(recorder);
   }
   const std::string text = summary_table(RunReader(folder.path()));

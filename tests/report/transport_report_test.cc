@@ -237,8 +237,8 @@ TEST(TransportReportOfTwin, SaysThatVirtualTimeIsExact) {
   {
     RunRecorder recorder(folder.path());
     testing::begin_sample(recorder);
-    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
-    recorder.end(end_with_latency());
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+    run.end(end_with_latency());
   }
   EXPECT_THAT(summary_table(RunReader(folder.path())), HasSubstr("packets; exact, virtual time\n"));
 }

@@ -65,6 +65,22 @@ class Jobs(RankwireTest):
             self.assertEqual(times, sorted((int(row["shared_ps"]) for row in rows if row["job"] == job["name"]),
                                            reverse=True)[:16])
 
+    def test_files_are_the_same_however_many_threads_there_are(self):
+        files = []
+        for threads in (1, 4):
+            run = self.call("simulate", SOURCE / "configs/jobs.yaml", "--twin", "--set",
+                            "simulation.fidelity=[flow, alpha_beta]", "--set", f"simulation.threads={threads}",
+                            out=f"threads-{threads}")
+            self.assertEqual(run.summary["verdict"], "ok")
+            files.append({path.name: path.read_bytes() for path in run.folder.iterdir()
+                          if path.suffix in (".csv", ".json", ".md")})
+        self.assertIn("operations.csv", files[0])
+        self.assertEqual(files[0].keys(), files[1].keys())
+        for name, content in files[0].items():
+            # The summary has the whole configuration.
+            other = files[1][name].replace(b'"threads": 4', b'"threads": 1')
+            self.assertEqual(content, other, name)
+
     def test_tables_of_jobs_go_with_the_run(self):
         jobs = self.call("simulate", SOURCE / "configs/jobs.yaml")
         self.assertTrue((jobs.folder / "shared.csv").exists())

@@ -55,6 +55,16 @@ class Sweeps(RankwireTest):
         self.assertIn("4Gbps, 16KiB", page)
         self.assertEqual(page.count('<rect class="ec"'), 4)
 
+    def test_several_processes_have_a_thread_each(self):
+        for arguments, threads in ((("--jobs", "2"), 1), (("--jobs", "1"), "auto"),
+                                   (("--jobs", "2", "--set", "simulation.threads=3"), 3)):
+            with self.subTest(arguments):
+                process = self.sweep("--sweep", "seed=1,2", "--force", *arguments)
+                self.assertEqual(process.returncode, OK, process.stderr)
+                for point in (self.folder / "sweep").glob("point-*"):
+                    summary = json.loads((point / "summary.json").read_text(encoding="utf-8"))
+                    self.assertEqual(summary["config"]["simulation"]["threads"], threads)
+
     def test_a_point_that_fails_leaves_the_others(self):
         process = self.sweep("--sweep", "run.deadline=1us,100s")
         self.assertEqual(process.returncode, FAILED)

@@ -1,0 +1,16 @@
+// Work of several independent parts on several threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace rankwire {
+
+/// Calls `work` once with each number below `parts`, on at most `threads` (> 0) threads, of which the caller's is one,
+/// and returns when all calls have. They begin in the order of the numbers. Once one has thrown no other begins; of
+/// those that threw, what the one of the lowest number threw is thrown: always the same, however many threads there
+/// are.
+void on_threads(uint32_t threads, size_t parts, const std::function<void(size_t part)>& work);
+
+}  // namespace rankwire
