@@ -43,13 +43,11 @@ class DiagnosisTest : public ::testing::Test {
   Diagnosis diagnosis(Duration reference = {}) {
     RunRecorder recorder(folder_.path());
     recorder.configuration("{}", "0.1.0");
-    recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = kPorts});
-    recorder.end(end_);
+    recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = kPorts}).end(end_);
     if (reference > Duration()) {
-      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = kPorts, .model = "flow"});
       RunEnd end;
       end.completion = reference;
-      recorder.end(end);
+      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = kPorts, .model = "flow"}).end(end);
     }
     return diagnose(RunReader(folder_.path()));
   }

@@ -130,9 +130,9 @@ TEST(TransportRecord, KeepsTheHostsOfRanksAndLimits) {
   {
     RunRecorder recorder(folder.path());
     recorder.limits(std::vector<LimitInfo>{{"ratio", 1.1}, {"busbw.all_reduce", 8e10}});
-    recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
-    recorder.end({.rank_nics = {{.nic = NicId(0), .port = PortId(0), .mac = {}, .ip = {}, .host = 3},
-                                {.nic = NicId(1), .port = PortId(1), .mac = {}, .ip = {}, .host = {}}}});
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 2});
+    run.end({.rank_nics = {{.nic = NicId(0), .port = PortId(0), .mac = {}, .ip = {}, .host = 3},
+                           {.nic = NicId(1), .port = PortId(1), .mac = {}, .ip = {}, .host = {}}}});
   }
   const RunReader reader(folder.path());
   const auto nics = reader.rank_nics(*reader.emulated());
