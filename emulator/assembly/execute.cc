@@ -46,17 +46,6 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   check(establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted));
 }
 
-uint64_t operations(const Setup& setup, const Workload& workload) {
-  uint64_t count = 0;
-  for (const RankTrace& trace : workload.ranks) {
-    if (workload.is_idle(trace.job)) continue;
-    uint64_t of_rank = trace.streamed ? trace.streamed->operations : 0;
-    for (const Node& node : trace.nodes) of_rank += node.kind != NodeKind::kNone;
-    count += of_rank * workload.iterations_of(trace.job, setup.config.workload.iterations);
-  }
-  return count;
-}
-
 uint64_t operations(const AstraProgram& program) {
   uint64_t count = 0;
   for (const AstraRank& rank : program.ranks) {
@@ -191,7 +180,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   WorkerEngines engines(setup, options, shares, record);
   WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
-  const auto watched = control.watched(to_string(execution.fidelity), operations(setup, setup.workload),
+  const auto watched = control.watched(to_string(execution.fidelity), planned_operations(setup.config, setup.workload),
                                        [&] { return engines.nodes_completed(); });
   const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
@@ -228,8 +217,9 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
     sample.emplace(quotient, MessageSample::Limits{MessageJoin::kMaxFlows, RecorderOptions().slowest});
   FoldedRun run(quotient, engine_options(setup.config), sample ? &*sample : nullptr);
   {
-    const auto watched = control.watched(to_string(Fidelity::kReference), operations(setup, quotient.workload),
-                                         [&] { return run.engine().nodes_completed(); });
+    const auto watched =
+        control.watched(to_string(Fidelity::kReference), planned_operations(setup.config, quotient.workload),
+                        [&] { return run.engine().nodes_completed(); });
     if (!run.run(run_options(setup.config), control.interrupted)) return std::nullopt;
   }
   run.tell(record.begin(reference_start(setup, setup.workload.ranks.size(), model)));
@@ -257,8 +247,8 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
   VirtualClock clock;
   RunResult result;
   {
-    const auto watched =
-        control.watched(model, operations(setup, setup.workload), [&] { return engine.nodes_completed(); });
+    const auto watched = control.watched(model, planned_operations(setup.config, setup.workload),
+                                         [&] { return engine.nodes_completed(); });
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
   }

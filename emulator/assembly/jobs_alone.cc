@@ -7,24 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/reference.h"
-#include "emulator/assembly/worker_engines.h"
-#include "emulator/engine/engine.h"
-#include "emulator/engine/run.h"
-#include "emulator/simulator/network_model.h"
+#include "emulator/assembly/unrecorded_run.h"
 
 namespace rankwire {
 namespace {
-
-class Unrecorded final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-  bool wants_messages() const noexcept override { return false; }
-};
 
 /// What the runs of all jobs share, which is constant: they may go on at the same time.
 class AloneRuns {
@@ -48,9 +37,11 @@ class AloneRuns {
 
   /// Nothing where the job does not end well.
   std::optional<Duration> completion(JobId job, Time begin) const {
-    const auto spans = run_engine(OnlyJob{.job = job, .begin = begin}, network_,
-                                  fmt::format("{} alone", setup_.workload.jobs[job.value].name), operations(job));
-    return spans.empty() ? std::nullopt : spans[job.value].completion();
+    const auto result = run({.label = fmt::format("{} alone", setup_.workload.jobs[job.value].name),
+                             .operations = operations(job),
+                             .only = OnlyJob{.job = job, .begin = begin}},
+                            network_);
+    return result ? result->jobs[job.value].completion() : std::nullopt;
   }
 
   /// Whether cables fail, and the model knows of cables.
@@ -59,31 +50,15 @@ class AloneRuns {
   std::vector<JobSpan> unharmed() const {
     uint64_t all = 0;
     for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(JobId(j));
-    return run_engine(std::nullopt, unharmed_network(setup_), "without failures", all);
+    auto result = run({.label = "without failures", .operations = all}, unharmed_network(setup_));
+    return result ? std::move(result->jobs) : std::vector<JobSpan>();
   }
 
  private:
-  /// Of all jobs, by JobId, or of one without background; empty where they do not end well.
-  std::vector<JobSpan> run_engine(const std::optional<OnlyJob>& only, Network with, std::string label,
-                                  uint64_t planned) const {
-    EngineOptions options = engine_options(setup_.config);
-    options.variation = setup_.variation.get();
-    options.only = only;
-    if (times_) options.times = &*times_;
-    const Plan nothing;
-    const Plan& plan = times_ ? nothing : setup_.plan;
-    Unrecorded sink;
-    Engine engine(setup_.workload, plan, options, sink);
-    NetworkModel network(std::move(with));
-    network.connect(network.prepare(plan.transport));
-    WorkerBackground background(setup_, nullptr);
-    Crew crew({{.engine = &engine, .transport = &network, .background = only ? nullptr : background.of_worker(0)}});
-    VirtualClock clock;
-    const auto watched = control_.watched(std::move(label), planned, [&] { return engine.nodes_completed(); });
-    const RunResult result = crew.run(
-        {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup_.config),
-        control_.interrupted);
-    return result.verdict == Verdict::kOk ? engine.job_spans() : std::vector<JobSpan>();
+  std::optional<UnrecordedResult> run(UnrecordedRun what, const Network& network) const {
+    what.variation = setup_.variation.get();
+    if (times_) what.times = &*times_;
+    return run_unrecorded(setup_, what, network, control_);
   }
 
   uint64_t operations(JobId id) const {

@@ -267,6 +267,15 @@ RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const C
   return memory;
 }
 
+/// A member of the ensemble, of which nothing is recorded.
+RunMemory ensemble_memory(const Setup& setup, const Counts& counts, uint32_t members) {
+  RunMemory memory{.run = "ensemble", .stage = MemoryStage::kEnsemble, .times = members};
+  memory.engine = engine_memory(setup, counts);
+  memory.model =
+      model_memory(counts.connections, setup.config.fabric ? kLinksOfFabric : kLinksOfStar, counts.in_flight);
+  return memory;
+}
+
 /// A job alone, of which nothing is recorded. None where the model's run tells as much.
 std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) {
   const auto jobs = static_cast<uint32_t>(std::ranges::count(setup.workload.jobs, false, &Job::idle));
@@ -316,8 +325,8 @@ std::span<const MemoryPart> memory_parts() {
 
 std::vector<const RunMemory*> MemoryDemand::peak() const {
   std::vector<const RunMemory*> most;
-  for (const MemoryStage stage :
-       {MemoryStage::kEmulated, MemoryStage::kModels, MemoryStage::kJobsAlone, MemoryStage::kReport}) {
+  for (const MemoryStage stage : {MemoryStage::kEmulated, MemoryStage::kModels, MemoryStage::kJobsAlone,
+                                  MemoryStage::kEnsemble, MemoryStage::kReport}) {
     std::vector<const RunMemory*> of_stage;
     for (const RunMemory& run : runs)
       if (run.stage == stage) of_stage.insert(of_stage.end(), std::min(run.times, threads), &run);
@@ -344,6 +353,8 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
     demand.runs.push_back(model == SimulationFidelity::kTwin ? twin_memory(setup, counts)
                                                              : reference_memory(setup, model, counts));
   if (const auto alone = alone_memory(setup, counts)) demand.runs.push_back(*alone);
+  if (const auto members = setup.config.simulation.ensemble)
+    demand.runs.push_back(ensemble_memory(setup, counts, *members));
   demand.runs.push_back(report_memory());
   return demand;
 }

@@ -11,6 +11,7 @@
 #include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/background.h"
+#include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
@@ -205,6 +206,8 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     runs.resize(first + models.size());
     on_threads(threads, models.size(), [&](size_t i) { runs[first + i] = run_model(models[i], records[i], control); });
     record_jobs_alone(runs, threads, control);
+    if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs))
+      recorder_->ensemble(run_ensemble(setup_, *members, threads, control));
   } catch (const Error& error) {
     record_failure(error);
     throw;

@@ -366,6 +366,17 @@ EngineOptions engine_options(const RunConfig& config) {
                        .payload_keys = config.transport.checking ? PayloadKeys::kCompared : PayloadKeys::kIgnored}};
 }
 
+uint64_t planned_operations(const RunConfig& config, const Workload& workload) {
+  uint64_t count = 0;
+  for (const RankTrace& trace : workload.ranks) {
+    if (workload.is_idle(trace.job)) continue;
+    uint64_t of_rank = trace.streamed ? trace.streamed->operations : 0;
+    for (const Node& node : trace.nodes) of_rank += node.kind != NodeKind::kNone;
+    count += of_rank * workload.iterations_of(trace.job, config.workload.iterations);
+  }
+  return count;
+}
+
 RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }

@@ -55,6 +55,7 @@ constexpr uint32_t kMostRunThreads = 64;
 struct SimulationConfig {
   std::vector<SimulationFidelity> fidelity = {SimulationFidelity::kFlow};  ///< different; the first is the reference
   std::optional<uint32_t> threads;  ///< runs in virtual time at a time, 1 .. kMostRunThreads; absent: one for each core
+  std::optional<uint32_t> ensemble;  ///< runs of `flow` with small differences, 2 .. 1000; absent: none
   AstraConfig astra;
 
   bool has(SimulationFidelity one) const { return std::ranges::find(fidelity, one) != fidelity.end(); }

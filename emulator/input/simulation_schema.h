@@ -12,6 +12,7 @@ void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
   for (const SimulationFidelity model : kSimulationFidelities) models.words.push_back({to_string(model), model});
   visit.list("fidelity", simulation.fidelity, models);
   visit.field("threads", simulation.threads, Or{"auto", Integer<uint32_t>{1, kMostRunThreads}});
+  visit.field("ensemble", simulation.ensemble, Or{"off", Integer<uint32_t>{2, 1000}});
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;
     keys.field("network", astra.network, FilePathOrNone{});

@@ -418,6 +418,8 @@ void check_simulation(const Source& source) {
   if (simulation.fidelity.empty()) source.fail("simulation.fidelity", "names no model");
   if (std::set(simulation.fidelity.begin(), simulation.fidelity.end()).size() != simulation.fidelity.size())
     source.fail("simulation.fidelity", "names a model twice");
+  if (simulation.ensemble && !simulation.has(SimulationFidelity::kFlow))
+    source.fail("simulation.ensemble", "is of the model flow, which 'simulation.fidelity' does not have");
   if (!simulation.is_astra()) return;
   if (simulation.astra.network.empty()) source.fail("simulation.astra.network", "is required with 'fidelity: astra'");
   if (simulation.astra.system.empty()) source.fail("simulation.astra.system", "is required with 'fidelity: astra'");

@@ -138,6 +138,14 @@ void RunReader::read_record() {
   while (warnings.step()) warnings_.push_back(warnings.text(0));
 }
 
+std::vector<Duration> RunReader::ensemble() const {
+  std::vector<Duration> completions;
+  if (!has_table("ensemble")) return completions;
+  Statement rows = database_.prepare("SELECT completion_ps FROM ensemble ORDER BY completion_ps");
+  while (rows.step()) completions.push_back(duration(rows, 0));
+  return completions;
+}
+
 std::vector<LimitInfo> RunReader::limits() const {
   std::vector<LimitInfo> limits;
   if (!has_table("limits")) return limits;

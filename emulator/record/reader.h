@@ -93,6 +93,10 @@ class RunReader {
   /// Empty where the configuration has none, or in a record of a version of rankwire without them.
   std::vector<LimitInfo> limits() const;
 
+  /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
+  /// version of rankwire without it.
+  std::vector<Duration> ensemble() const;
+
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }

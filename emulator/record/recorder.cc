@@ -385,6 +385,10 @@ void RunRecorder::jobs_alone(std::span<const JobAlone> jobs) {
   writer_->store([&](RunStore& store) { store.jobs_alone(jobs); });
 }
 
+void RunRecorder::ensemble(std::span<const Duration> completions) {
+  writer_->store([&](RunStore& store) { store.ensemble(completions); });
+}
+
 void RunRecorder::limits(std::span<const LimitInfo> limits) {
   writer_->store([&](RunStore& store) { store.limits(limits); });
 }

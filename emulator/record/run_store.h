@@ -27,6 +27,7 @@ class RunStore {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
+  void ensemble(std::span<const Duration> completions);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
   /// Of a run, or of none: kNoRun. Read in the order of the runs' numbers.

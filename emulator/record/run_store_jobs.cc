@@ -37,6 +37,13 @@ void RunStore::limits(std::span<const LimitInfo> limits) {
   for (const LimitInfo& limit : limits) insert.bind(limit.name, limit.value).execute();
 }
 
+void RunStore::ensemble(std::span<const Duration> completions) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO ensemble VALUES(?,?)");
+  for (size_t member = 0; member < completions.size(); ++member)
+    insert.bind(uint64_t{member}, completions[member]).execute();
+}
+
 void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
                           std::span<const std::string> ends) {
   open();

@@ -17,6 +17,7 @@ CREATE TABLE jobs(
   iterations INTEGER NOT NULL, follows INTEGER, start_ps INTEGER NOT NULL, color TEXT NOT NULL);
 CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
+CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
 CREATE TABLE jobs_alone(
   job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL, unharmed_ps INTEGER);
 CREATE TABLE background(

@@ -11,6 +11,7 @@
 
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
+#include "emulator/report/band.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/findings.h"
@@ -372,6 +373,8 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
+  if (const std::string band = band_text(record); !band.empty())
+    html += section("The reference with small differences", fmt::format("<p>{}.</p>\n", html_escaped(band)));
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Compute", html_compute(record));

@@ -7,6 +7,7 @@
 #include "emulator/diagnosis/loop_turns.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
+#include "emulator/report/band.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
@@ -306,6 +307,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["bytes"] = of_principal([](const RunEnd& end) { return end.bytes.count; });
   json["emulated"] = completion_json(record.emulated());
   json["reference"] = completion_json(record.reference());
+  json["reference"]["band"] = band_json(record);
   json["limits"] = limits_json(record);
   json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
@@ -355,6 +357,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
+  if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
   text += jobs_text(record);

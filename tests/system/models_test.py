@@ -45,6 +45,28 @@ class Models(RankwireTest):
                 self.assertEqual(list(times), ["flow", "alpha_beta"])
                 self.assertAlmostEqual(times["alpha_beta"] / times["flow"], 1, delta=0.005)
 
+    def test_perfect_symmetry_is_no_prediction_and_the_band_is(self):
+        # Groups that share a port stay in step under exactly fair shares, and all wait for all; packets, or a tenth of a
+        # percent of difference, let them interleave.
+        config = {
+            "workload": {
+                "generate": {"layers": 8, "hidden": 4096, "sequence": 2048, "micro_batches": 4, "tensor_parallel": 8,
+                             "pipeline_parallel": 1, "data_parallel": 8},
+                "scale": {"bytes": "1/64", "compute": "1/64"},
+            },
+            "hosts": {"count": 8, "npus": 8},
+            "ports": {"count": 8, "rate": "400Gbps"},
+            "simulation": {"ensemble": 16},
+        }
+        run = self.call("simulate", config, "--twin")
+        band = run.summary["reference"]["band"]
+        self.assertEqual(band["runs"], 16)
+        self.assertLess(run.summary["ratio"], 0.75)
+        self.assertFalse(band["has_reference"])
+        self.assertGreater(band["ratio_median"], 0.93)
+        self.assertLess(band["ratio_median"], 1.02)
+        self.assertLess(band["p95_ps"] / band["p5_ps"], 1.05)
+
     def test_a_ring_by_hand(self):
         # 16 MiB among 8: 14 messages of 2 MiB, each 512 packets of 4096 + 82 bytes and 20 more in the first and last:
         # 2,139,156 bytes at 10 Gb/s, 1.2 us of switch and cables, and the first packet (4096 + 82 + 16), which the switch

@@ -1,0 +1,48 @@
+#include "emulator/assembly/unrecorded_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "emulator/assembly/worker_engines.h"
+#include "emulator/engine/run.h"
+#include "emulator/simulator/network_model.h"
+
+namespace rankwire {
+namespace {
+
+class Unrecorded final : public RecordSink {
+ public:
+  void operations(std::span<const OperationRecord>) noexcept override {}
+  void messages(std::span<const MessageRecord>) noexcept override {}
+  bool wants_messages() const noexcept override { return false; }
+};
+
+}  // namespace
+
+std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const UnrecordedRun& run, Network with,
+                                               const RunControl& control) {
+  EngineOptions options = engine_options(setup.config);
+  options.variation = run.variation;
+  options.only = run.only;
+  options.times = run.times;
+  const Plan nothing;
+  const Plan& plan = run.times != nullptr ? nothing : setup.plan;
+  Unrecorded sink;
+  Engine engine(setup.workload, plan, options, sink);
+  NetworkModel network(std::move(with));
+  network.connect(network.prepare(plan.transport));
+  WorkerBackground background(setup, nullptr);
+  Crew crew({{.engine = &engine, .transport = &network, .background = run.only ? nullptr : background.of_worker(0)}});
+  VirtualClock clock;
+  const auto watched = control.watched(run.label, run.operations, [&] { return engine.nodes_completed(); });
+  const RunResult result = crew.run(
+      {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup.config),
+      control.interrupted);
+  if (result.verdict != Verdict::kOk) return std::nullopt;
+  UnrecordedResult ended{.completion = {}, .jobs = engine.job_spans()};
+  for (const Duration time : engine.rank_times()) ended.completion = std::max(ended.completion, time);
+  return ended;
+}
+
+}  // namespace rankwire

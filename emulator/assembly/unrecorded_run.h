@@ -1,0 +1,36 @@
+// A run of the engine over the reference's network of which nothing is kept but when it ended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/record.h"
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/engine/communication_times.h"
+#include "emulator/engine/engine.h"
+#include "fabric/network.h"
+
+namespace rankwire {
+
+struct UnrecordedRun {
+  std::string label;                          ///< what whoever looks on is told
+  uint64_t operations = 0;                    ///< that it has
+  std::optional<OnlyJob> only = {};           ///< absent: all jobs, and the background
+  const NodeVariation* variation = nullptr;   ///< of the times of nodes; null: none
+  const CommunicationTimes* times = nullptr;  ///< instead of a network; null: there is one
+};
+
+struct UnrecordedResult {
+  Duration completion;        ///< of the slowest rank
+  std::vector<JobSpan> jobs;  ///< by JobId
+};
+
+/// Runs in virtual time, in this thread, over the set-up's plan. Nothing where it does not end well. What it shares
+/// with others is constant: several may be at work.
+std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const UnrecordedRun& run, Network network,
+                                               const RunControl& control);
+
+}  // namespace rankwire

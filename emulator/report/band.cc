@@ -1,0 +1,82 @@
+#include "emulator/report/band.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "emulator/report/assessment.h"
+#include "emulator/report/format.h"
+
+namespace rankwire {
+namespace {
+
+Duration nearest_rank(const std::vector<Duration>& ascending, double quantile) {
+  const auto rank = static_cast<size_t>(std::ceil(quantile * static_cast<double>(ascending.size())));
+  return ascending[std::clamp<size_t>(rank, 1, ascending.size()) - 1];
+}
+
+/// That of the model that the band is of, where it ended well.
+std::optional<Duration> symmetric_completion(const RunReader& record) {
+  for (const RecordedRun* run : record.models())
+    if (run->start.model == "flow" && run->end.verdict == "ok") return completion_of(run);
+  return std::nullopt;
+}
+
+/// The emulated side's, where it ended well.
+std::optional<Duration> emulated_completion(const RunReader& record) {
+  const RecordedRun* const run = record.emulated();
+  if (run == nullptr || !run->ended || run->end.verdict != "ok") return std::nullopt;
+  return run->end.completion;
+}
+
+}  // namespace
+
+std::optional<ReferenceBand> reference_band(const RunReader& record) {
+  const std::vector<Duration> completions = record.ensemble();
+  if (completions.empty()) return std::nullopt;
+  return ReferenceBand{.runs = completions.size(),
+                       .low = nearest_rank(completions, 0.05),
+                       .median = nearest_rank(completions, 0.5),
+                       .high = nearest_rank(completions, 0.95)};
+}
+
+nlohmann::ordered_json band_json(const RunReader& record) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  if (!band) return nullptr;
+  const auto ratio = [&](Duration reference) {
+    const auto emulated = emulated_completion(record);
+    const auto value = emulated ? ratio_of(*emulated, reference) : std::nullopt;
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  const auto symmetric = symmetric_completion(record);
+  return {
+      {"runs", band->runs},
+      {"p5_ps", band->low.ps},
+      {"median_ps", band->median.ps},
+      {"p95_ps", band->high.ps},
+      {"has_reference", symmetric ? nlohmann::ordered_json(band->has(*symmetric)) : nlohmann::ordered_json(nullptr)},
+      {"ratio_median", ratio(band->median)},
+      {"ratio_low", ratio(band->high)},
+      {"ratio_high", ratio(band->low)}};
+}
+
+std::string band_text(const RunReader& record) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  if (!band) return {};
+  std::string text = fmt::format("{} .. {} of {} runs, median {}", readable(band->low), readable(band->high),
+                                 band->runs, readable(band->median));
+  if (const auto emulated = emulated_completion(record))
+    text +=
+        fmt::format("; ratio {}, {} .. {}", readable_ratio(ratio_of(*emulated, band->median)),
+                    readable_ratio(ratio_of(*emulated, band->high)), readable_ratio(ratio_of(*emulated, band->low)));
+  if (const auto symmetric = symmetric_completion(record); symmetric && !band->has(*symmetric))
+    text += fmt::format(
+        "; {} of perfect symmetry is outside: groups that wait for each other in step, an unstable "
+        "prediction",
+        readable(*symmetric));
+  return text;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,31 @@
+// The reference as a band instead of a single time.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// Completion times of runs of the reference with small differences (`simulation.ensemble`). Quantiles are those of the
+/// nearest rank: a time that occurred.
+struct ReferenceBand {
+  size_t runs = 0;
+  Duration low, median, high;  ///< 5 %, 50 % and 95 %
+
+  bool has(Duration completion) const { return low <= completion && completion <= high; }
+};
+
+/// Absent without an ensemble.
+std::optional<ReferenceBand> reference_band(const RunReader& record);
+
+/// `reference.band` of summary.json; null without one.
+nlohmann::ordered_json band_json(const RunReader& record);
+/// "10.31 ms .. 11.02 ms of 16 runs, median 10.8 ms, ...", with what it says of the reference and of the emulated side;
+/// empty without a band.
+std::string band_text(const RunReader& record);
+
+}  // namespace rankwire

@@ -1,0 +1,65 @@
+#include "emulator/report/band.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/sample_record.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// 50 us emulated; the reference, 30 us, is of the model `flow`.
+RunReader record_of(const std::filesystem::path& folder, const std::vector<Duration>& ensemble) {
+  {
+    RunRecorder recorder(folder);
+    testing::begin_sample(recorder);
+    testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+    RunEnd end = testing::sample_end(microseconds(30));
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"}).end(end);
+    recorder.ensemble(ensemble);
+  }
+  return RunReader(folder);
+}
+
+// Of 20 the first is the 5 % quantile, the tenth the median, the nineteenth the 95 % one.
+TEST(ReferenceBand, HasTheQuantilesOfTheNearestRank) {
+  const TemporaryFolder folder;
+  std::vector<Duration> ensemble;
+  for (int i = 20; i > 0; --i) ensemble.push_back(microseconds(20 + i));
+  const auto band = reference_band(record_of(folder.path(), ensemble));
+  ASSERT_TRUE(band);
+  EXPECT_EQ(band->runs, 20u);
+  EXPECT_EQ(band->low, microseconds(21));
+  EXPECT_EQ(band->median, microseconds(30));
+  EXPECT_EQ(band->high, microseconds(39));
+}
+
+TEST(ReferenceBand, IsWhatTheEmulatedSideIsComparedWith) {
+  const TemporaryFolder folder;
+  const RunReader record = record_of(folder.path(), {microseconds(25), microseconds(40), microseconds(50)});
+  EXPECT_EQ(band_json(record), nlohmann::ordered_json::parse(R"({"runs": 3, "p5_ps": 25000000, "median_ps": 40000000,
+    "p95_ps": 50000000, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0})"));
+  EXPECT_EQ(band_text(record), "25 us .. 50 us of 3 runs, median 40 us; ratio 1.250, 1.000 .. 2.000");
+  EXPECT_THAT(summary_table(record), HasSubstr("band          25 us .. 50 us of 3 runs"));
+}
+
+TEST(ReferenceBand, SaysWhenTheReferenceIsOutside) {
+  const TemporaryFolder folder;
+  const RunReader record = record_of(folder.path(), {microseconds(20), microseconds(22)});
+  EXPECT_EQ(band_json(record)["has_reference"], false);
+  EXPECT_THAT(band_text(record), HasSubstr("; 30 us of perfect symmetry is outside"));
+}
+
+TEST(ReferenceBand, IsAbsentWithoutAnEnsemble) {
+  const TemporaryFolder folder;
+  const RunReader record = record_of(folder.path(), {});
+  EXPECT_FALSE(reference_band(record));
+  EXPECT_TRUE(band_json(record).is_null());
+  EXPECT_EQ(band_text(record), "");
+}
+
+}  // namespace
+}  // namespace rankwire
