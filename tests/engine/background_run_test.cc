@@ -10,6 +10,7 @@
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
 #include "fabric/network.h"
+#include "tests/engine/bench.h"
 #include "tests/engine/workload_builder.h"
 
 namespace rankwire {
@@ -17,16 +18,10 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kRate;
+using testing::NoRows;
 using ::testing::Not;
 using testing::WorkloadBuilder;
-
-constexpr Bandwidth kRate(8'000'000'000);  // one byte a nanosecond
-
-class NoRows final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-};
 
 /// Two ranks behind a port each, and a closed loop of one message of 1000 bytes from the first port to the second.
 class BesideBackground {

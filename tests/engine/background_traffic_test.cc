@@ -9,10 +9,12 @@
 
 #include "base/error.h"
 #include "tests/counting_new.h"
+#include "tests/engine/bench.h"
 
 namespace rankwire {
 namespace {
 
+using testing::at_us;
 using ::testing::ElementsAre;
 
 /// 1000 bytes at 8 Gbit/s: a message a microsecond.
@@ -31,10 +33,6 @@ BackgroundEntry a_closed_loop(uint32_t outstanding) {
           .sizes = SizeDistribution(Bytes(1'000)),
           .arrivals = BackgroundArrivals::kClosed,
           .limit = outstanding};
-}
-
-Time at(int64_t us) {
-  return Time() + microseconds(us);
 }
 
 /// Flows from end 0 to 1, and from 1 to 0 where there are two, without ranks.
@@ -94,9 +92,9 @@ class Traffic {
 
 TEST(BackgroundTraffic, AnEvenOpenLoopSendsWhatItsRateSays) {
   BackgroundEntry entry = a_message_a_microsecond();
-  entry.start = at(5), entry.stop = at(8);
+  entry.start = at_us(5), entry.stop = at_us(8);
   Traffic traffic(entry);
-  EXPECT_EQ(traffic->next_event(), at(5));
+  EXPECT_EQ(traffic->next_event(), at_us(5));
   EXPECT_THAT(traffic.due_times(10), ElementsAre(5, 6, 7));
   EXPECT_EQ(traffic->counters()[0].offered, 3u);
   EXPECT_EQ(traffic->counters()[0].posted, 3u);
@@ -105,7 +103,7 @@ TEST(BackgroundTraffic, AnEvenOpenLoopSendsWhatItsRateSays) {
 
 TEST(BackgroundTraffic, ALateLoopPostsAllThatIsDue) {
   Traffic traffic(a_message_a_microsecond(), 2);
-  traffic->advance(at(2));
+  traffic->advance(at_us(2));
   // At 0, 1 and 2 us, of the first flow and of the second.
   std::vector<std::pair<uint32_t, uint32_t>> posted;
   for (const Message& message : traffic->outgoing()) posted.emplace_back(message.connection.value, message.index);
@@ -120,7 +118,7 @@ TEST(BackgroundTraffic, ALateLoopPostsAllThatIsDue) {
 
 TEST(BackgroundTraffic, BurstsBeginWithTheStart) {
   BackgroundEntry entry = a_message_a_microsecond();
-  entry.start = at(3);
+  entry.start = at_us(3);
   entry.on = microseconds(2), entry.off = microseconds(8);
   Traffic traffic(entry);
   // On from 3 to 5, 13 to 15, 23 to 25 us.
@@ -131,16 +129,16 @@ TEST(BackgroundTraffic, WhatIsDueBeyondTheBacklogIsOfferedAlone) {
   BackgroundEntry entry = a_message_a_microsecond();
   entry.limit = 2;
   Traffic traffic(entry);
-  traffic->advance(at(4));
+  traffic->advance(at_us(4));
   const std::vector<Message> posted(traffic->outgoing().begin(), traffic->outgoing().end());
   ASSERT_EQ(posted.size(), 2u);
   EXPECT_EQ(traffic->counters()[0].offered, 5u);
   EXPECT_EQ(traffic->counters()[0].bytes_offered, 5'000u);
   EXPECT_EQ(traffic->counters()[0].posted, 2u);
   traffic->posted(2);
-  Event event = Traffic::sent(posted[0], at(0), at(4));
-  EXPECT_EQ(traffic->take(at(4), {&event, 1}), 0u);
-  traffic->advance(at(5));
+  Event event = Traffic::sent(posted[0], at_us(0), at_us(4));
+  EXPECT_EQ(traffic->take(at_us(4), {&event, 1}), 0u);
+  traffic->advance(at_us(5));
   ASSERT_EQ(traffic->outgoing().size(), 1u);
   EXPECT_EQ(traffic->outgoing()[0].index, 2u);
   EXPECT_EQ(traffic->counters()[0].completion.max(), microseconds(4));
@@ -148,13 +146,13 @@ TEST(BackgroundTraffic, WhatIsDueBeyondTheBacklogIsOfferedAlone) {
 
 TEST(BackgroundTraffic, AClosedLoopPostsWhenAMessageIsAcknowledged) {
   Traffic traffic(a_closed_loop(2));
-  traffic->advance(at(0));
+  traffic->advance(at_us(0));
   const std::vector<Message> posted(traffic->outgoing().begin(), traffic->outgoing().end());
   ASSERT_EQ(posted.size(), 2u);
   traffic->posted(2);
   EXPECT_EQ(traffic->next_event(), Time::never());
-  Event event = Traffic::sent(posted[0], at(0), at(3));
-  EXPECT_EQ(traffic->take(at(3), {&event, 1}), 0u);
+  Event event = Traffic::sent(posted[0], at_us(0), at_us(3));
+  EXPECT_EQ(traffic->take(at_us(3), {&event, 1}), 0u);
   ASSERT_EQ(traffic->outgoing().size(), 1u);
   EXPECT_EQ(traffic->outgoing()[0].index, 2u);
   EXPECT_EQ(traffic->counters()[0].acknowledged, 1u);
@@ -162,13 +160,13 @@ TEST(BackgroundTraffic, AClosedLoopPostsWhenAMessageIsAcknowledged) {
 
 TEST(BackgroundTraffic, EventsOfOthersStayInTheirOrder) {
   Traffic traffic(a_closed_loop(1), 1, BackgroundKeys::kIgnored, Shard(), 3);
-  traffic->advance(at(0));
+  traffic->advance(at_us(0));
   ASSERT_EQ(traffic->outgoing()[0].connection, ConnectionId(3));
   std::vector<Event> events(3);
   events[0].connection = ConnectionId(2), events[2].connection = ConnectionId(0);
-  events[1] = Traffic::sent(traffic->outgoing()[0], at(0), at(3));
+  events[1] = Traffic::sent(traffic->outgoing()[0], at_us(0), at_us(3));
   traffic->posted(1);
-  ASSERT_EQ(traffic->take(at(3), events), 2u);
+  ASSERT_EQ(traffic->take(at_us(3), events), 2u);
   EXPECT_EQ(events[0].connection, ConnectionId(2));
   EXPECT_EQ(events[1].connection, ConnectionId(0));
 }
@@ -176,18 +174,18 @@ TEST(BackgroundTraffic, EventsOfOthersStayInTheirOrder) {
 TEST(BackgroundTraffic, AClosedLoopWaitsForTheNextBurst) {
   BackgroundEntry entry = a_closed_loop(1);
   entry.on = microseconds(2), entry.off = microseconds(8);
-  entry.stop = at(25);
+  entry.stop = at_us(25);
   Traffic traffic(entry);
-  traffic->advance(at(0));
+  traffic->advance(at_us(0));
   for (const int64_t acked : {1, 4, 13, 24}) {
     ASSERT_EQ(traffic->outgoing().size(), 1u);
-    Event event = Traffic::sent(traffic->outgoing()[0], at(0), at(acked));
+    Event event = Traffic::sent(traffic->outgoing()[0], at_us(0), at_us(acked));
     traffic->posted(1);
-    traffic->take(at(acked), {&event, 1});
+    traffic->take(at_us(acked), {&event, 1});
     // At 1 us it is on; at 4 us off until 10 us; at 13 us off until 20 us; at 24 us until 30 us, when it has stopped.
     const int64_t next = acked == 4 ? 10 : acked == 13 ? 20 : 0;
-    EXPECT_EQ(traffic->next_event(), next > 0 ? at(next) : Time::never());
-    traffic->advance(at(next));
+    EXPECT_EQ(traffic->next_event(), next > 0 ? at_us(next) : Time::never());
+    traffic->advance(at_us(next));
   }
   EXPECT_TRUE(traffic->outgoing().empty());
   EXPECT_EQ(traffic->counters()[0].posted, 4u);
@@ -195,12 +193,12 @@ TEST(BackgroundTraffic, AClosedLoopWaitsForTheNextBurst) {
 
 TEST(BackgroundTraffic, AFlowThatFailedStopsAndOthersGoOn) {
   Traffic traffic(a_message_a_microsecond(), 2);
-  traffic->advance(at(0));
-  Event failed = Traffic::sent(traffic->outgoing()[0], at(0), Time::never());
+  traffic->advance(at_us(0));
+  Event failed = Traffic::sent(traffic->outgoing()[0], at_us(0), Time::never());
   failed.kind = EventKind::kFailed;
   traffic->posted(2);
-  traffic->take(at(0), {&failed, 1});
-  traffic->advance(at(3));
+  traffic->take(at_us(0), {&failed, 1});
+  traffic->advance(at_us(3));
   ASSERT_EQ(traffic->outgoing().size(), 3u);
   for (const Message& message : traffic->outgoing()) EXPECT_EQ(message.connection, ConnectionId(1));
   EXPECT_EQ(traffic->counters()[0].failed, 1u);
@@ -214,7 +212,7 @@ TEST(BackgroundTraffic, PoissonGapsHaveTheMeanOfTheRate) {
   Traffic traffic(entry);
   // In 20,000 us as many messages, with a deviation of the root of that, 141; five of those.
   const auto run = [](Traffic& one) {
-    for (int64_t us = 0; us <= 20'000; us += 50) one->advance(at(us));
+    for (int64_t us = 0; us <= 20'000; us += 50) one->advance(at_us(us));
   };
   run(traffic);
   EXPECT_NEAR(static_cast<double>(traffic->counters()[0].offered), 20'000, 707);
@@ -229,13 +227,13 @@ TEST(BackgroundTraffic, TheDestinationKnowsSizesAndPayload) {
   Traffic traffic(entry, 1, BackgroundKeys::kCompared);
   std::set<int64_t> sizes;
   for (int64_t us = 0; us < 200; us += 10) {
-    traffic->advance(at(us));
+    traffic->advance(at_us(us));
     for (const Message& message : traffic->outgoing()) {
       sizes.insert(message.bytes.count);
       // Every tenth one carries the payload of another.
       const uint64_t key = payload_key(message.id) ^ (message.index % 10 == 9);
-      Event events[] = {Traffic::received(message, at(us), key), Traffic::sent(message, at(us), at(us))};
-      EXPECT_EQ(traffic->take(at(us), events), 0u);
+      Event events[] = {Traffic::received(message, at_us(us), key), Traffic::sent(message, at_us(us), at_us(us))};
+      EXPECT_EQ(traffic->take(at_us(us), events), 0u);
     }
     traffic->posted(traffic->outgoing().size());
   }
@@ -245,21 +243,21 @@ TEST(BackgroundTraffic, TheDestinationKnowsSizesAndPayload) {
   EXPECT_EQ(counters.delivered, counters.posted);
   EXPECT_EQ(counters.bytes_delivered, counters.bytes_posted);
   EXPECT_EQ(counters.payload_errors, counters.posted / 10);
-  EXPECT_EQ(counters.last_delivery, at(190));
+  EXPECT_EQ(counters.last_delivery, at_us(190));
 }
 
 TEST(BackgroundTraffic, AWorkerHasTheFlowsOfItsSources) {
   std::vector<SharedIterations> iterations;
   iterations.emplace_back(2);
   Traffic traffic(a_message_a_microsecond(), 2, BackgroundKeys::kIgnored, Shard({false, true}, 1, iterations));
-  traffic->advance(at(0));
+  traffic->advance(at_us(0));
   ASSERT_EQ(traffic->outgoing().size(), 1u);
   EXPECT_EQ(traffic->outgoing()[0].connection, ConnectionId(1));
   // What arrives here comes from a source of the other worker, which alone hears of its end.
   Message other = traffic->outgoing()[0];
   other.connection = ConnectionId(0);
-  Event event = Traffic::received(other, at(1), 0);
-  traffic->take(at(1), {&event, 1});
+  Event event = Traffic::received(other, at_us(1), 0);
+  traffic->take(at_us(1), {&event, 1});
   EXPECT_EQ(traffic->counters()[0].delivered, 1u);
   EXPECT_EQ(traffic->counters()[0].acknowledged, 0u);
 }
@@ -268,12 +266,12 @@ TEST(BackgroundTraffic, TakesNoMemory) {
   Traffic traffic(a_closed_loop(8), 2);
   const uint64_t before = testing::allocations;
   for (int64_t us = 0; us < 100; ++us) {
-    traffic->advance(at(us));
+    traffic->advance(at_us(us));
     // Half of them are taken at a time, and acknowledged, which posts as many.
     for (int i = 0; i < 8; ++i) {
-      Event event = Traffic::sent(traffic->outgoing().front(), at(us), at(us));
+      Event event = Traffic::sent(traffic->outgoing().front(), at_us(us), at_us(us));
       traffic->posted(1);
-      traffic->take(at(us), {&event, 1});
+      traffic->take(at_us(us), {&event, 1});
     }
   }
   EXPECT_EQ(testing::allocations, before);
@@ -306,11 +304,11 @@ TEST(BackgroundPlan, MoreEntriesThanJobsCanBeNamedAreAnError) {
 TEST(BackgroundTraffic, MakesSoManyMessagesAtOnceAndTheRestTheNextTimes) {
   Traffic traffic(a_message_a_microsecond());
   for (const size_t made : {256u, 512u, 768u, 1000u, 1000u}) {
-    traffic->advance(at(999));
+    traffic->advance(at_us(999));
     EXPECT_EQ(traffic->outgoing().size(), made);
   }
   EXPECT_EQ(traffic->counters()[0].behind, microseconds(999));
-  EXPECT_EQ(traffic->next_event(), at(1000));
+  EXPECT_EQ(traffic->next_event(), at_us(1000));
 }
 
 }  // namespace

@@ -20,6 +20,16 @@ namespace rankwire::testing {
 inline constexpr Bandwidth kRate(8'000'000'000);  // one byte a nanosecond
 inline const std::atomic<bool> kGoOn{false};
 
+inline Time at_us(int64_t us) {
+  return Time() + microseconds(us);
+}
+
+class NoRows final : public RecordSink {
+ public:
+  void operations(std::span<const OperationRecord>) noexcept override {}
+  void messages(std::span<const MessageRecord>) noexcept override {}
+};
+
 class RowsOfARun final : public RecordSink {
  public:
   void operations(std::span<const OperationRecord> rows) noexcept override {
@@ -62,9 +72,9 @@ struct Bench {
                         plan.transport);
   }
 
-  RunResult run() {
+  RunResult run(const RunOptions& options = {}) {
     NetworkModel model(network());
-    return run_over(model);
+    return run_over(model, options);
   }
 
   RunResult run_over(Transport& transport, RunOptions options = {}, const std::atomic<bool>& interrupted = kGoOn) {
@@ -79,6 +89,13 @@ struct Bench {
   Plan plan;
   Engine engine;
 };
+
+inline Workload one_send(int64_t bytes) {
+  WorkloadBuilder builder(2);
+  builder.send(0, 1, 0, bytes);
+  builder.receive(1, 0, 0, bytes);
+  return builder.build();
+}
 
 inline Workload all_reduce_of_three(int64_t bytes) {
   WorkloadBuilder builder(3);

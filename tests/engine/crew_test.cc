@@ -21,6 +21,7 @@ namespace {
 using testing::Bench;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using testing::one_send;
 using ::testing::SizeIs;
 using testing::WorkloadBuilder;
 
@@ -112,13 +113,6 @@ Workload all_reduces_of_four() {
   return builder.build();
 }
 
-Workload one_send() {
-  WorkloadBuilder builder(2);
-  builder.send(0, 1, 0, 100);
-  builder.receive(1, 0, 0, 100);
-  return builder.build();
-}
-
 class CrewOf : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(CrewOf, DeliversEveryMessageOnce) {
@@ -138,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, CrewOf, ::testing::Values(1, 2, 3, 4));
 
 // Who waits for whom is one list, whichever worker has the ranks.
 TEST(Crew, AStallIsOfAllWorkersTogether) {
-  CrewRun run(one_send(), 2, {}, CrewRun::Wire::kSilence);
+  CrewRun run(one_send(100), 2, {}, CrewRun::Wire::kSilence);
   const RunResult result = run.run({.deadline = seconds(60), .stall_timeout = milliseconds(50)});
   EXPECT_EQ(result.verdict, Verdict::kStalled);
   EXPECT_THAT(result.reason, HasSubstr("no progress for"));
@@ -158,7 +152,7 @@ TEST(Crew, AWorkerThatWaitsForOneThatComputesIsNoStall) {
 }
 
 TEST(Crew, TheDeadlineIsEverybodys) {
-  CrewRun run(one_send(), 2, {}, CrewRun::Wire::kSilence);
+  CrewRun run(one_send(100), 2, {}, CrewRun::Wire::kSilence);
   const RunResult result = run.run({.deadline = milliseconds(30)});
   EXPECT_EQ(result.verdict, Verdict::kFailed);
   EXPECT_EQ(result.reason, "deadline of 0.03 s passed");
@@ -166,13 +160,13 @@ TEST(Crew, TheDeadlineIsEverybodys) {
 
 TEST(Crew, StopsWhenInterrupted) {
   const std::atomic<bool> interrupted{true};
-  CrewRun run(one_send(), 2);
+  CrewRun run(one_send(100), 2);
   EXPECT_EQ(run.run({}, interrupted).verdict, Verdict::kInterrupted);
 }
 
 // What a worker enters with belongs to its thread from the beginning to the end.
 TEST(Crew, EveryWorkerEntersInItsOwnThread) {
-  CrewRun run(one_send(), 2);
+  CrewRun run(one_send(100), 2);
   std::vector<Worker> workers = run.workers();
   std::vector<std::thread::id> entered(2), left(2);
   for (uint32_t i = 0; i < 2; ++i) {
@@ -196,7 +190,7 @@ TEST(Crew, EveryWorkerEntersInItsOwnThread) {
 }
 
 TEST(Crew, AWorkerThatCannotEnterIsAnErrorAndNobodyRuns) {
-  CrewRun run(one_send(), 2);
+  CrewRun run(one_send(100), 2);
   std::vector<Worker> workers = run.workers();
   workers[1].enter = []() -> std::shared_ptr<void> { fail_run("no place for worker 1"); };
   try {
@@ -209,7 +203,7 @@ TEST(Crew, AWorkerThatCannotEnterIsAnErrorAndNobodyRuns) {
 }
 
 TEST(Crew, MayLeaveWithoutARun) {
-  CrewRun run(one_send(), 2);
+  CrewRun run(one_send(100), 2);
   { const Crew crew(run.workers()); }
   EXPECT_EQ(run.operations(), 0u);
 }

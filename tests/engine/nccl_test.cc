@@ -8,59 +8,32 @@
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
 #include "fabric/network.h"
+#include "tests/engine/bench.h"
 #include "tests/engine/workload_builder.h"
 
 namespace rankwire {
 namespace {
 
+using testing::one_send;
 using testing::WorkloadBuilder;
 
-constexpr Bandwidth kRate(8'000'000'000);   // one byte a nanosecond
 constexpr Duration kHop = microseconds(1);  // rank to switch and switch to rank, each
 constexpr Duration kOneWay = microseconds(2);
 constexpr int64_t kSlice = 128 << 10;  // of point-to-point from 1 MiB on
 
-class NoRows final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-};
-
-/// A workload with one rank a port, over the model in virtual time: without framing and store-and-forward, a message of
-/// n bytes alone on its way takes n nanoseconds and kOneWay.
-struct Bench {
-  Bench(Workload w, const NcclProfile& profile, EngineOptions options = {})
-      : workload(std::move(w)),
-        placement(place_ranks(ranks(),
-                              {.hosts = ranks(), .ports = ranks(), .addresses = {.first = Ipv4Address{0xC6120001}}})),
-        plan(make_plan(workload, placement, {.nccl = profile}, options.iterations)),
-        engine(workload, plan, options, rows) {}
-
-  uint32_t ranks() const { return static_cast<uint32_t>(workload.ranks.size()); }
+/// Without framing and store-and-forward, a message of n bytes alone on its way takes n nanoseconds and kOneWay.
+struct NcclBench : testing::Bench {
+  NcclBench(Workload w, const NcclProfile& profile, EngineOptions options = {})
+      : Bench(std::move(w), std::move(options), {.nccl = profile}) {}
 
   RunResult run() {
-    NetworkModel model(star_network(
-        {.port_bandwidth = std::vector<Bandwidth>(ranks(), kRate), .port_latency = kHop, .local_bandwidth = kRate},
-        plan.transport));
-    model.connect(model.prepare(plan.transport));
-    VirtualClock clock;
-    const std::atomic<bool> go_on{false};
-    return rankwire::run(engine, model, {}, clock, {}, go_on);
+    NetworkModel model(star_network({.port_bandwidth = std::vector<Bandwidth>(ranks(), testing::kRate),
+                                     .port_latency = kHop,
+                                     .local_bandwidth = testing::kRate},
+                                    plan.transport));
+    return run_over(model);
   }
-
-  NoRows rows;
-  Workload workload;
-  Placement placement;
-  Plan plan;
-  Engine engine;
 };
-
-Workload one_transfer(int64_t bytes) {
-  WorkloadBuilder builder(2);
-  builder.send(0, 1, 0, bytes);
-  builder.receive(1, 0, 0, bytes);
-  return builder.build();
-}
 
 Workload one_collective(CollectiveKind kind, uint32_t ranks, int64_t bytes) {
   WorkloadBuilder builder(ranks);
@@ -74,7 +47,7 @@ Workload one_collective(CollectiveKind kind, uint32_t ranks, int64_t bytes) {
 // The first clear-to-send takes 64 ns and its way; then 16 slices follow each other without a gap, because the one that
 // grants slice k + 8 comes back long before the 8 slices are sent. The sender ends with the last acknowledgement.
 TEST(NcclRun, EightSlicesInFlightFillTheLine) {
-  Bench bench(one_transfer(16 * kSlice), {.channels = 1, .p2p_channels = 1});
+  NcclBench bench(one_send(16 * kSlice), {.channels = 1, .p2p_channels = 1});
   ASSERT_EQ(bench.run().verdict, Verdict::kOk);
   const Duration received = nanoseconds(64) + kOneWay + nanoseconds(16 * kSlice) + kOneWay;
   EXPECT_EQ(bench.engine.rank_times()[1], received);
@@ -83,13 +56,13 @@ TEST(NcclRun, EightSlicesInFlightFillTheLine) {
 
 // Each slice waits for a clear-to-send that leaves when the slice before has arrived.
 TEST(NcclRun, OneStepInFlightCostsARoundTripASlice) {
-  Bench bench(one_transfer(16 * kSlice), {.channels = 1, .p2p_channels = 1, .steps_in_flight = 1});
+  NcclBench bench(one_send(16 * kSlice), {.channels = 1, .p2p_channels = 1, .steps_in_flight = 1});
   ASSERT_EQ(bench.run().verdict, Verdict::kOk);
   EXPECT_EQ(bench.engine.rank_times()[1], (nanoseconds(64 + kSlice) + kOneWay * 2) * 16);
 }
 
 TEST(NcclRun, WithoutClearToSendOnlyTheDataTakesTime) {
-  Bench bench(one_transfer(16 * kSlice), {.channels = 1, .p2p_channels = 1, .clear_to_send = false});
+  NcclBench bench(one_send(16 * kSlice), {.channels = 1, .p2p_channels = 1, .clear_to_send = false});
   ASSERT_EQ(bench.run().verdict, Verdict::kOk);
   EXPECT_EQ(bench.engine.rank_times()[1], nanoseconds(16 * kSlice) + kOneWay);
 }
@@ -100,7 +73,7 @@ TEST(NcclRun, NothingIsSentBeforeTheReceiverIsReady) {
   builder.send(0, 1, 0, kSlice);
   const uint32_t busy = builder.compute(1, microseconds(50));
   builder.receive(1, 0, 0, kSlice, {busy});
-  Bench bench(builder.build(), {.channels = 1, .p2p_channels = 1});
+  NcclBench bench(builder.build(), {.channels = 1, .p2p_channels = 1});
   ASSERT_EQ(bench.run().verdict, Verdict::kOk);
   EXPECT_EQ(bench.engine.rank_times()[1], microseconds(50) + nanoseconds(64 + kSlice) + kOneWay * 2);
 }
@@ -111,8 +84,8 @@ TEST(NcclRun, NothingIsSentBeforeTheReceiverIsReady) {
 // of a line that sends data, unless it happens to be idle.
 TEST(NcclRun, RingAllReduceTakesItsCriticalPath) {
   constexpr int64_t kHalfChunk = 1 << 20;
-  Bench bench(one_collective(CollectiveKind::kAllReduce, 4, 2 * 4 * 2 * kHalfChunk),
-              {.channels = 1, .protocol = NcclProtocol::kSimple});
+  NcclBench bench(one_collective(CollectiveKind::kAllReduce, 4, 2 * 4 * 2 * kHalfChunk),
+                  {.channels = 1, .protocol = NcclProtocol::kSimple});
   ASSERT_EQ(bench.run().verdict, Verdict::kOk);
   const Duration granted = nanoseconds(64) + kOneWay;
   const Duration least = granted + nanoseconds(2 * 6 * 2 * kHalfChunk) + kOneWay * 2;
@@ -126,7 +99,7 @@ TEST(NcclRun, RingAllReduceTakesItsCriticalPath) {
 // 64 MiB among 4 in 2 channels: 96 slices of 1 MiB from each rank, 256 packets of 4096 bytes and one clear-to-send for
 // each. The summary's bytes are the data's: 2 x 3/4 of the input.
 TEST(NcclPlan, OneGrantFor256Packets) {
-  const Bench bench(one_collective(CollectiveKind::kAllReduce, 4, 64 << 20), {.channels = 2});
+  const NcclBench bench(one_collective(CollectiveKind::kAllReduce, 4, 64 << 20), {.channels = 2});
   uint64_t packets = 0, grants = 0;
   for (const Connection& c : bench.plan.transport.connections) {
     if (c.control) grants += c.messages_per_iteration;
@@ -141,7 +114,7 @@ TEST(NcclPlan, OneGrantFor256Packets) {
 }
 
 TEST(NcclPlan, GrantsTravelOnTheQueuePairsOfTheirData) {
-  const Bench bench(one_collective(CollectiveKind::kAllToAll, 4, 4 << 20), {.channels = 2, .p2p_channels = 2});
+  const NcclBench bench(one_collective(CollectiveKind::kAllToAll, 4, 4 << 20), {.channels = 2, .p2p_channels = 2});
   const auto& connections = bench.plan.transport.connections;
   // 4 x 3 pairs, two channels, data and grants.
   EXPECT_EQ(connections.size(), 4u * 3 * 2 * 2);
@@ -162,7 +135,7 @@ TEST(NcclPlan, GrantsTravelOnTheQueuePairsOfTheirData) {
 
 // Both ends of a clear-to-send compute the same id, which is that of its data with the direction reversed.
 TEST(NcclPlan, AGrantIsNamedLikeItsData) {
-  const Bench bench(one_collective(CollectiveKind::kReduceScatter, 3, 3 << 20), {.channels = 1});
+  const NcclBench bench(one_collective(CollectiveKind::kReduceScatter, 3, 3 << 20), {.channels = 1});
   for (const Connection& c : bench.plan.transport.connections) {
     if (!c.control) continue;
     for (uint32_t i = 0; i < c.messages_per_iteration; ++i) {
@@ -207,13 +180,13 @@ TEST_P(EveryNcclRun, EndsOverTheModel) {
   const auto [kind, members] = GetParam();
   for (const uint32_t steps_in_flight : {1u, 8u}) {
     for (const int64_t bytes : {64LL, 300'000LL}) {
-      Bench bench(one_collective(kind, members, bytes * members),
-                  {.channels = 2,
-                   .p2p_channels = 2,
-                   .steps_in_flight = steps_in_flight,
-                   .buffer = Bytes(64 << 10),
-                   .p2p_chunk = Bytes(4 << 10)},
-                  {.iterations = 3, .messages = {.reduce_latency = microseconds(1)}});
+      NcclBench bench(one_collective(kind, members, bytes * members),
+                      {.channels = 2,
+                       .p2p_channels = 2,
+                       .steps_in_flight = steps_in_flight,
+                       .buffer = Bytes(64 << 10),
+                       .p2p_chunk = Bytes(4 << 10)},
+                      {.iterations = 3, .messages = {.reduce_latency = microseconds(1)}});
       EXPECT_EQ(bench.run().verdict, Verdict::kOk);
       EXPECT_EQ(bench.engine.communication().counters().delivered, 3 * bench.plan.messages_per_iteration);
     }

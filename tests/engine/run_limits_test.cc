@@ -2,65 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "emulator/engine/run.h"
-#include "emulator/simulator/network_model.h"
-#include "fabric/network.h"
+#include "tests/engine/bench.h"
 #include "tests/engine/workload_builder.h"
 
 namespace rankwire {
 namespace {
 
+using testing::Bench;
 using ::testing::HasSubstr;
+using testing::one_send;
 using testing::WorkloadBuilder;
-
-constexpr Bandwidth kRate(8'000'000'000);  // one byte a nanosecond
-
-class NoRows final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord> rows) noexcept override { operations_ += rows.size(); }
-  void messages(std::span<const MessageRecord>) noexcept override {}
-  size_t operations_ = 0;
-};
-
-/// One rank a port, in virtual time; steps are not cut into slices.
-struct Bench {
-  explicit Bench(Workload w)
-      : workload(std::move(w)),
-        placement(place_ranks(ranks(),
-                              {.hosts = ranks(), .ports = ranks(), .addresses = {.first = Ipv4Address{0xC6120001}}})),
-        plan(make_plan(workload, placement, {.chunk = Bytes(std::numeric_limits<int32_t>::max())}, 1)),
-        engine(workload, plan, {}, rows) {}
-
-  uint32_t ranks() const { return static_cast<uint32_t>(workload.ranks.size()); }
-
-  RunResult run_over(Transport& transport, const RunOptions& options) {
-    transport.connect(transport.prepare(plan.transport));
-    VirtualClock clock;
-    const std::atomic<bool> go_on{false};
-    return run(engine, transport, {}, clock, options, go_on);
-  }
-
-  RunResult run_over_model(const RunOptions& options) {
-    NetworkModel model(star_network(
-        {.port_bandwidth = std::vector<Bandwidth>(ranks(), kRate), .local_bandwidth = kRate}, plan.transport));
-    return run_over(model, options);
-  }
-
-  NoRows rows;
-  Workload workload;
-  Placement placement;
-  Plan plan;
-  Engine engine;
-};
-
-Workload one_send(int64_t bytes) {
-  WorkloadBuilder builder(2);
-  builder.send(0, 1, 0, bytes);
-  builder.receive(1, 0, 0, bytes);
-  return builder.build();
-}
 
 /// Takes one message and moves a packet every 50 ms: 20 of them, of which the last delivers the message.
 class SlowTransport final : public Transport {
@@ -104,8 +56,8 @@ class SlowTransport final : public Transport {
 
 TEST(RunLimits, AMessageThatTakesLongerThanTheStallTimeoutIsNoStallInTheModel) {
   // 2 x 10^9 bytes at one byte a nanosecond: 2 s on their way, of which nothing is heard before the end.
-  Bench bench(one_send(2'000'000'000));
-  EXPECT_EQ(bench.run_over_model({.stall_timeout = milliseconds(100)}).verdict, Verdict::kOk);
+  Bench bench(one_send(2'000'000'000), {}, {.chunk = Bytes(2'000'000'000)});
+  EXPECT_EQ(bench.run({.stall_timeout = milliseconds(100)}).verdict, Verdict::kOk);
   EXPECT_EQ(bench.engine.rank_times().back(), seconds(2));
 }
 
@@ -132,18 +84,18 @@ TEST(RunLimits, NothingHappensBehindTheDeadline) {
   WorkloadBuilder builder(1);
   builder.compute(0, seconds(10));
   Bench bench(builder.build());
-  const RunResult result = bench.run_over_model({.deadline = seconds(5)});
+  const RunResult result = bench.run({.deadline = seconds(5)});
   EXPECT_EQ(result.verdict, Verdict::kFailed);
   EXPECT_THAT(result.reason, HasSubstr("deadline of 5 s passed"));
   EXPECT_EQ(result.total, seconds(5));
-  EXPECT_EQ(bench.rows.operations_, 0u);
+  EXPECT_EQ(bench.rows.operations_.size(), 0u);
 }
 
 TEST(RunLimits, WhatEndsAtTheDeadlineIsInTime) {
   WorkloadBuilder builder(1);
   builder.compute(0, seconds(5));
   Bench bench(builder.build());
-  EXPECT_EQ(bench.run_over_model({.deadline = seconds(5)}).verdict, Verdict::kOk);
+  EXPECT_EQ(bench.run({.deadline = seconds(5)}).verdict, Verdict::kOk);
 }
 
 TEST(RunLimits, ADurationBeyondTheEndOfTimeIsBehindTheDeadline) {
@@ -151,10 +103,10 @@ TEST(RunLimits, ADurationBeyondTheEndOfTimeIsBehindTheDeadline) {
   WorkloadBuilder builder(1);
   builder.compute(0, Duration::max(), {builder.compute(0, seconds(1))});
   Bench bench(builder.build());
-  const RunResult result = bench.run_over_model({.deadline = seconds(5)});
+  const RunResult result = bench.run({.deadline = seconds(5)});
   EXPECT_EQ(result.verdict, Verdict::kFailed);
   EXPECT_EQ(result.total, seconds(5));
-  EXPECT_EQ(bench.rows.operations_, 1u);
+  EXPECT_EQ(bench.rows.operations_.size(), 1u);
 }
 
 }  // namespace

@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tests/engine/bench.h"
 #include "tests/engine/workload_builder.h"
 
 namespace rankwire {
 namespace {
 
+using testing::NoRows;
 using testing::WorkloadBuilder;
-
-class NoRows final : public RecordSink {
- public:
-  void operations(std::span<const OperationRecord>) noexcept override {}
-  void messages(std::span<const MessageRecord>) noexcept override {}
-};
 
 /// What is posted has been sent and received when the transport is asked next. Writes down what the loop does: P posts
 /// messages, L polls, R receives, T sends what is due.

@@ -24,8 +24,8 @@ constexpr Time at(int64_t ns) {
 }
 
 /// The operation of rank 0 alone: what comes from the others is what a test says.
-struct Operation {
-  explicit Operation(Plan made, ReduceTimes reduces = {})
+struct OneOperation {
+  explicit OneOperation(Plan made, ReduceTimes reduces = {})
       : plan(std::move(made)), operations(workload, plan, reduces, timers, arrivals, ties) {}
 
   void start(Time now, uint32_t iteration = 0) { operations.start(kRank, 0, iteration, now); }
@@ -54,7 +54,7 @@ Plan gathers_two() {
 }
 
 TEST(RunningOperations, AStepStartsWithTheLastThatItWaitsFor) {
-  Operation operation(gathers_two());
+  OneOperation operation(gathers_two());
   operation.start(at(0));
   operation.arrive(ConnectionId(0), 0, at(10));
   EXPECT_THAT(operation.operations.outgoing(), IsEmpty()) << "step 1 is not complete";
@@ -79,7 +79,7 @@ TEST(RunningOperations, AStepStartsWithTheLastThatItWaitsFor) {
 }
 
 TEST(RunningOperations, WhatHasArrivedBeforeIsNotWaitedFor) {
-  Operation operation(gathers_two());
+  OneOperation operation(gathers_two());
   for (const uint32_t connection : {0u, 1u}) operation.arrive(ConnectionId(connection), connection, at(5));
   operation.start(at(10));
   EXPECT_EQ(operation.operations.outgoing().size(), 1u);
@@ -87,7 +87,7 @@ TEST(RunningOperations, WhatHasArrivedBeforeIsNotWaitedFor) {
 
 // Each iteration has one message on the connection: the second iteration's has the index 1.
 TEST(RunningOperations, MessagesOfIterationsAreNumberedOn) {
-  Operation operation(gathers_two());
+  OneOperation operation(gathers_two());
   for (const uint32_t connection : {0u, 1u}) operation.arrivals.arrive(ConnectionId(connection), 0, 1);
   operation.start(at(0), 1);
   ASSERT_EQ(operation.operations.outgoing().size(), 1u);
@@ -96,7 +96,7 @@ TEST(RunningOperations, MessagesOfIterationsAreNumberedOn) {
 }
 
 TEST(RunningOperations, SaysWhatTheNetworkOwesThem) {
-  Operation operation(gathers_two());
+  OneOperation operation(gathers_two());
   EXPECT_THAT(operation.operations.waiting(64), IsEmpty());
   operation.start(at(0));
   operation.arrive(ConnectionId(0), 0, at(10));
@@ -132,7 +132,7 @@ Plan reduces_two(uint8_t second) {
 
 // At one byte a nanosecond + 50 ns they take 1050 and 3050 ns; the first has begun at 10, the second is ready at 20.
 TEST(RunningOperations, AChannelReducesOneAfterTheOther) {
-  Operation operation(reduces_two(0), {.bandwidth = Bandwidth(8'000'000'000), .latency = nanoseconds(50)});
+  OneOperation operation(reduces_two(0), {.bandwidth = Bandwidth(8'000'000'000), .latency = nanoseconds(50)});
   operation.start(at(0));
   operation.arrive(ConnectionId(0), 0, at(10));
   operation.arrive(ConnectionId(1), 1, at(20));
@@ -152,7 +152,7 @@ TEST(RunningOperations, AChannelReducesOneAfterTheOther) {
 TEST(RunningOperations, ChannelsReduceSideBySide) {
   const Plan plan = reduces_two(1);
   EXPECT_EQ(RunningOperations::channels(plan), 2u + 1 + 1) << "and one each of ranks 1 and 2, which do not reduce";
-  Operation operation(plan, {.latency = nanoseconds(50)});
+  OneOperation operation(plan, {.latency = nanoseconds(50)});
   operation.start(at(0));
   operation.arrive(ConnectionId(0), 0, at(10));
   operation.arrive(ConnectionId(1), 1, at(20));
@@ -161,7 +161,7 @@ TEST(RunningOperations, ChannelsReduceSideBySide) {
 }
 
 TEST(RunningOperations, ReducingForNothingTakesNoTimer) {
-  Operation operation(reduces_two(0));
+  OneOperation operation(reduces_two(0));
   operation.start(at(0));
   operation.arrive(ConnectionId(0), 0, at(10));
   operation.arrive(ConnectionId(1), 1, at(20));

@@ -69,10 +69,10 @@ Workload two_jobs() {
   return join_jobs(std::move(parts));
 }
 
-using Operation = std::tuple<uint32_t, uint32_t, uint32_t, int64_t, int64_t>;
+using OperationTimes = std::tuple<uint32_t, uint32_t, uint32_t, int64_t, int64_t>;
 
-std::vector<Operation> operations(const std::vector<OperationRecord>& rows) {
-  std::vector<Operation> all;
+std::vector<OperationTimes> operations(const std::vector<OperationRecord>& rows) {
+  std::vector<OperationTimes> all;
   for (const OperationRecord& row : rows)
     all.emplace_back(row.rank.value, row.node, row.iteration, row.start.ps, row.end.ps);
   return all;
@@ -107,11 +107,11 @@ void expect_the_same_run(Workload workload, uint32_t workers) {
     ShardedRun run(one.workload, one.plan, options, model, of_rank, routes, workers);
     run.run();
     ASSERT_TRUE(run.finished());
-    std::vector<Operation> rows;
+    std::vector<OperationTimes> rows;
     std::vector<std::string> delivered;
     CommunicationCounters counters;
     for (uint32_t worker = 0; worker < workers; ++worker) {
-      for (const Operation& row : operations(run.rows(worker).operations_)) rows.push_back(row);
+      for (const OperationTimes& row : operations(run.rows(worker).operations_)) rows.push_back(row);
       for (const std::string& row : messages(run.rows(worker).messages_)) delivered.push_back(row);
       counters += run.engine(worker).communication().counters();
     }

@@ -12,6 +12,7 @@
 namespace rankwire {
 namespace {
 
+using testing::at_us;
 using ::testing::HasSubstr;
 using testing::RowsOfARun;
 using testing::WorkloadBuilder;
@@ -34,10 +35,6 @@ struct TimedRun {
   std::vector<Duration> ranks;
 };
 
-Time at(int64_t us) {
-  return Time() + microseconds(us);
-}
-
 void record(Workload& workload, uint32_t rank, uint32_t node, int64_t us) {
   workload.ranks[rank].nodes[node].recorded = microseconds(us);
 }
@@ -56,7 +53,7 @@ TEST(TimedOperations, ACollectiveEndsItsTimeAfterTheLastHasBegun) {
   ASSERT_EQ(run.result.verdict, Verdict::kOk) << run.result.reason;
   // The last begins at 20 us.
   EXPECT_EQ(run.ranks, std::vector<Duration>(3, microseconds(27)));
-  EXPECT_EQ(run.rows.of(1, 1).start, at(10));
+  EXPECT_EQ(run.rows.of(1, 1).start, at_us(10));
 }
 
 TEST(TimedOperations, CollectivesOfAGroupFollowEachOther) {
@@ -70,8 +67,8 @@ TEST(TimedOperations, CollectivesOfAGroupFollowEachOther) {
   times.collectives[world.value] = {microseconds(1), microseconds(2), microseconds(4)};
   const TimedRun run(workload, times, {.iterations = 2});
   ASSERT_EQ(run.result.verdict, Verdict::kOk) << run.result.reason;
-  EXPECT_EQ(run.rows.of(0, 1).start, at(1));
-  EXPECT_EQ(run.rows.of(1, 2).end, at(7));
+  EXPECT_EQ(run.rows.of(0, 1).start, at_us(1));
+  EXPECT_EQ(run.rows.of(1, 2).end, at_us(7));
   EXPECT_EQ(run.ranks[1], microseconds(14));
 }
 
@@ -87,8 +84,8 @@ TEST(TimedOperations, AMessageIsOnItsWayWhenTheSendBegins) {
     times.transfers[0] = {false, microseconds(5), microseconds(6)};
     const TimedRun run(workload, times);
     ASSERT_EQ(run.result.verdict, Verdict::kOk) << run.result.reason;
-    EXPECT_EQ(run.rows.of(0, send).end, at(16));
-    EXPECT_EQ(run.rows.of(1, receive).end, at(ends_us)) << receiver_us;
+    EXPECT_EQ(run.rows.of(0, send).end, at_us(16));
+    EXPECT_EQ(run.rows.of(1, receive).end, at_us(ends_us)) << receiver_us;
   }
 }
 
@@ -103,8 +100,8 @@ TEST(TimedOperations, ARendezvousBeginsWhenBothHave) {
     times.transfers[0] = {true, microseconds(5), microseconds(5)};
     const TimedRun run(workload, times, {.iterations = 3});
     ASSERT_EQ(run.result.verdict, Verdict::kOk) << run.result.reason;
-    EXPECT_EQ(run.rows.of(0, send).end, at(35));
-    EXPECT_EQ(run.rows.of(1, receive).end, at(35));
+    EXPECT_EQ(run.rows.of(0, send).end, at_us(35));
+    EXPECT_EQ(run.rows.of(1, receive).end, at_us(35));
     EXPECT_EQ(run.ranks[0], microseconds(105));
   }
 }
@@ -118,8 +115,8 @@ TEST(TimedOperations, MessagesOfOneTagStayInOrder) {
   ASSERT_EQ(times.transfers.size(), 2u);
   times.transfers = {{false, microseconds(3), microseconds(3)}, {false, microseconds(8), microseconds(8)}};
   const TimedRun run(workload, times);
-  EXPECT_EQ(run.rows.of(1, 0).end, at(3));
-  EXPECT_EQ(run.rows.of(1, 1).end, at(8));
+  EXPECT_EQ(run.rows.of(1, 0).end, at_us(3));
+  EXPECT_EQ(run.rows.of(1, 1).end, at_us(8));
 }
 
 TEST(TimedOperations, WhoWaitsForWhom) {

@@ -11,13 +11,13 @@
 namespace rankwire {
 namespace {
 
-constexpr Line kHost{Bandwidth(100'000'000'000), nanoseconds(100)};
+constexpr Line kTerminal{Bandwidth(100'000'000'000), nanoseconds(100)};
 constexpr Line kLocal{Bandwidth(200'000'000'000), nanoseconds(200)};
 constexpr Line kGlobal{Bandwidth(400'000'000'000), nanoseconds(900)};
 
-Topology network(uint32_t groups, uint32_t routers, uint32_t links) {
+Topology dragonfly_of(uint32_t groups, uint32_t routers, uint32_t links) {
   const Dragonfly shape{groups, routers, 2, links, kLocal, kGlobal};
-  Topology topology = dragonfly(shape, std::vector<Line>(size_t{2} * groups * routers, kHost));
+  Topology topology = dragonfly(shape, std::vector<Line>(size_t{2} * groups * routers, kTerminal));
   check(topology);
   return topology;
 }
@@ -49,7 +49,7 @@ Counts global_cables(const Topology& topology, uint32_t routers) {
 
 // Kim et al.'s balanced one with h = 2: a = 4, g = a h + 1 = 9. 6 cables in each group, 36 pairs of groups.
 TEST(Dragonfly, OfTheLargestSizeJoinsEveryTwoGroupsOnce) {
-  const Topology topology = network(9, 4, 2);
+  const Topology topology = dragonfly_of(9, 4, 2);
   EXPECT_EQ(topology.cables.size(), 9u * 6 + 36);
   const Counts counts = global_cables(topology, 4);
   EXPECT_EQ(counts.of_groups.size(), 36u);
@@ -61,7 +61,7 @@ TEST(Dragonfly, OfTheLargestSizeJoinsEveryTwoGroupsOnce) {
 // Port 1 of router 2 of group 4 is number 5: it leads to group 4 - 1 - 5 = -2 = 7 of 9. From there group 4 is 7 - 1 - j
 // = 4 with j = 2: router 1.
 TEST(Dragonfly, IsArrangedAsAPalmTree) {
-  const Topology topology = network(9, 4, 2);
+  const Topology topology = dragonfly_of(9, 4, 2);
   const SwitchId from(4 * 4 + 2), to(7 * 4 + 1);
   const auto joins = [&](const Cable& cable) {
     return (cable.a == from && cable.b == to) || (cable.a == to && cable.b == from);
@@ -71,7 +71,7 @@ TEST(Dragonfly, IsArrangedAsAPalmTree) {
 
 // 4 x 2 ports and 3 other groups: two rounds, and 2 ports of a group empty.
 TEST(Dragonfly, WithFewGroupsGoesRoundAgain) {
-  const Counts counts = global_cables(network(4, 4, 2), 4);
+  const Counts counts = global_cables(dragonfly_of(4, 4, 2), 4);
   EXPECT_EQ(counts.of_groups.size(), 6u);
   for (const auto& [pair, cables] : counts.of_groups) EXPECT_EQ(cables, 2u);
   for (const auto& [router, cables] : counts.of_router) EXPECT_LE(cables, 2u);
@@ -79,7 +79,7 @@ TEST(Dragonfly, WithFewGroupsGoesRoundAgain) {
 
 // Where two global cables would have been fewer than three, too.
 TEST(Dragonfly, PathsAreMinimal) {
-  const Topology topology = network(9, 4, 2);
+  const Topology topology = dragonfly_of(9, 4, 2);
   const Routes routes(topology);
   for (uint32_t from = 0; from < 36; ++from) {
     for (uint32_t to = 0; to < 36; ++to) {
@@ -94,13 +94,13 @@ TEST(Dragonfly, PathsAreMinimal) {
 }
 
 TEST(Dragonfly, RefusesWhatItCannotJoin) {
-  EXPECT_THROW(network(10, 4, 2), Error);
-  EXPECT_THROW(network(0, 4, 2), Error);
+  EXPECT_THROW(dragonfly_of(10, 4, 2), Error);
+  EXPECT_THROW(dragonfly_of(0, 4, 2), Error);
   EXPECT_THROW(
       dragonfly({.groups = 3, .routers = 2, .router_hosts = 1, .global_links = 1, .local = kLocal, .global = kGlobal},
-                std::vector<Line>(7, kHost)),
+                std::vector<Line>(7, kTerminal)),
       Error);
-  EXPECT_EQ(network(1, 4, 0).cables.size(), 6u);
+  EXPECT_EQ(dragonfly_of(1, 4, 0).cables.size(), 6u);
 }
 
 }  // namespace

@@ -132,10 +132,10 @@ TEST(FatTreeNetwork, SprayedPacketsMeetAgain) {
 }
 
 /// By connection and time in ps: the hops between the leaves, none where nothing passes.
-using Ways = std::map<uint32_t, std::map<int64_t, std::vector<std::string>>>;
+using TimedWays = std::map<uint32_t, std::map<int64_t, std::vector<std::string>>>;
 
-Ways ways_of(const Network& network) {
-  Ways ways;
+TimedWays ways_of(const Network& network) {
+  TimedWays ways;
   for (const Reroute& reroute : network.reroutes) {
     std::vector<std::string>& names = ways[reroute.connection][reroute.at.ps];
     for (const LinkUse& use : reroute.links)
@@ -161,7 +161,7 @@ TEST_F(LeafSpineNetwork, FlowsLeaveACableThatFailsWhenRoutesFollow) {
   const std::map<int64_t, std::vector<std::string>> expected = {{10'000'000, {}},
                                                                 {15'000'000, {"leaf0." + other, other + ".leaf1"}},
                                                                 {55'000'000, {"leaf0." + spine, spine + ".leaf1"}}};
-  EXPECT_EQ(ways_of(network), (Ways{{1, expected}, {2, expected}}));
+  EXPECT_EQ(ways_of(network), (TimedWays{{1, expected}, {2, expected}}));
 }
 
 // Behind the cables between switches are those of the hosts: what goes to or comes from host 1 waits, and at 50 us it
@@ -248,7 +248,7 @@ TEST_F(LeafSpineNetwork, WithoutAPathNothingPasses) {
   for (const FlowHashes& hashes : {FlowHashes{7}, FlowHashes{}}) {
     const Network network =
         fabric_network(topology_, options, plan_, std::vector<FlowHashes>(plan_.connections.size(), hashes));
-    EXPECT_EQ(ways_of(network), (Ways{{1, {{10'000'000, {}}}}, {2, {{10'000'000, {}}}}}));
+    EXPECT_EQ(ways_of(network), (TimedWays{{1, {{10'000'000, {}}}}, {2, {{10'000'000, {}}}}}));
   }
 }
 

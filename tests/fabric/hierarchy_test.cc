@@ -12,9 +12,7 @@ constexpr Line kScaleUp{Bandwidth(3'600'000'000'000), nanoseconds(200)};
 constexpr Line kNic{Bandwidth(400'000'000'000), nanoseconds(500)};
 constexpr Line kTrunk{Bandwidth(800'000'000'000), nanoseconds(700)};
 
-using Ways = std::set<std::string>;
-
-Topology network(const std::vector<HierarchyLevel>& levels, size_t hosts) {
+Topology hierarchy_of(const std::vector<HierarchyLevel>& levels, size_t hosts) {
   Topology topology = hierarchy(levels, std::vector<Line>(hosts, kScaleUp));
   check(topology);
   return topology;
@@ -28,20 +26,20 @@ std::vector<HierarchyLevel> nodes_with_nics() {
 }
 
 TEST(Hierarchy, ScaleUpTrafficStaysInItsNode) {
-  const Topology topology = network(nodes_with_nics(), 16);
+  const Topology topology = hierarchy_of(nodes_with_nics(), 16);
   EXPECT_EQ(named_ways(topology, 0, 3), Ways{"npu0 node0 npu3"});
 }
 
 // Not over npu1's NIC, though that would be as few cables.
 TEST(Hierarchy, ScaleOutTrafficTakesTheSendersNic) {
-  const Topology topology = network(nodes_with_nics(), 16);
+  const Topology topology = hierarchy_of(nodes_with_nics(), 16);
   EXPECT_EQ(named_ways(topology, 0, 7), Ways{"npu0 leaf0 npu7"});
   EXPECT_EQ(named_ways(topology, 0, 15), (Ways{"npu0 leaf0 spine0.0 leaf1 npu15", "npu0 leaf0 spine0.1 leaf1 npu15"}));
 }
 
 // 16 NPUs, 4 nodes, 2 leaves, 2 spines; a cable of each NPU to its node and its leaf, and 2 x 2 above.
 TEST(Hierarchy, HasTheCablesOfItsLevels) {
-  const Topology topology = network(nodes_with_nics(), 16);
+  const Topology topology = hierarchy_of(nodes_with_nics(), 16);
   EXPECT_EQ(topology.switches.size(), 16u + 4 + 2 + 2);
   EXPECT_EQ(topology.cables.size(), 16u + 16 + 4);
   EXPECT_EQ(topology.cables.front().line.rate, kScaleUp.rate);
@@ -52,7 +50,7 @@ TEST(Hierarchy, ATreeHasNoRouters) {
   const std::vector<HierarchyLevel> levels = {{.name = "edge", .count = 3, .line = kNic},
                                               {.name = "core", .count = 2, .switches = 1, .cables = 2, .line = kTrunk}};
   EXPECT_FALSE(has_npu_routers(levels));
-  const Topology topology = network(levels, 6);
+  const Topology topology = hierarchy_of(levels, 6);
   EXPECT_EQ(topology.switches, (std::vector<std::string>{"edge0", "edge1", "core0"}));
   EXPECT_EQ(topology.cables.size(), 4u);
   EXPECT_EQ(topology.hosts[4].at, SwitchId(1));
@@ -63,14 +61,14 @@ TEST(Hierarchy, ATreeHasNoRouters) {
 TEST(Hierarchy, SeveralSwitchesOfTheLowestLevelNeedRouters) {
   const std::vector<HierarchyLevel> levels = {{.name = "plane", .count = 2, .switches = 4, .line = kScaleUp}};
   EXPECT_TRUE(has_npu_routers(levels));
-  EXPECT_EQ(named_ways(network(levels, 2), 0, 1),
+  EXPECT_EQ(named_ways(hierarchy_of(levels, 2), 0, 1),
             (Ways{"npu0 plane0.0 npu1", "npu0 plane0.1 npu1", "npu0 plane0.2 npu1", "npu0 plane0.3 npu1"}));
 }
 
 TEST(Hierarchy, RefusesOtherNumbersOfHosts) {
-  EXPECT_THROW(network(nodes_with_nics(), 15), Error);
-  EXPECT_THROW(network({}, 1), Error);
-  EXPECT_THROW(network({{.name = "edge", .count = 0}}, 0), Error);
+  EXPECT_THROW(hierarchy_of(nodes_with_nics(), 15), Error);
+  EXPECT_THROW(hierarchy_of({}, 1), Error);
+  EXPECT_THROW(hierarchy_of({{.name = "edge", .count = 0}}, 0), Error);
 }
 
 // Without a path through npu0 nothing joins npu1 with npu2.

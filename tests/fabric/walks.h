@@ -23,9 +23,12 @@ inline std::vector<std::vector<SwitchId>> ways(const Topology& topology, const R
   return found;
 }
 
-/// The same from host to host, as "s0 s1 s2".
-inline std::set<std::string> named_ways(const Topology& topology, uint32_t from, uint32_t to) {
-  std::set<std::string> texts;
+/// Ways by the names of their switches, as "s0 s1 s2".
+using Ways = std::set<std::string>;
+
+/// The same from host to host.
+inline Ways named_ways(const Topology& topology, uint32_t from, uint32_t to) {
+  Ways texts;
   for (const auto& way : ways(topology, Routes(topology), topology.hosts[from].at, topology.hosts[to].at)) {
     std::string text;
     for (const SwitchId at : way) text += (text.empty() ? "" : " ") + topology.switches[at.value];

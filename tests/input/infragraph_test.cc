@@ -15,8 +15,6 @@ namespace {
 constexpr int64_t kGigabit = 1'000'000'000;
 constexpr Line kStandard{Bandwidth(10 * kGigabit), microseconds(1)};
 
-using Ways = std::set<std::string>;
-
 // Two servers of two xpus, which meet in a scale-up switch and have a NIC each; a leaf for each server, and a spine.
 // The NICs and the leaves' ports are parts of what their bare links join them with.
 constexpr const char* kClos = R"(name: clos

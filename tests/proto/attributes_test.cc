@@ -40,13 +40,13 @@ std::string NodeWith::serialized(const std::function<void(chakra::AttributeProto
   return node.SerializeAsString();
 }
 
-struct WireType {
+struct IntegerWireType {
   const char* name;
   std::function<void(chakra::AttributeProto&)> set;
   int64_t value;
 };
 
-const WireType kWireTypes[] = {
+const IntegerWireType kWireTypes[] = {
     {"double", [](auto& a) { a.set_double_val(-4096.0); }, -4096},
     {"float", [](auto& a) { a.set_float_val(65536.0F); }, 65536},
     {"int32", [](auto& a) { a.set_int32_val(-7); }, -7},
@@ -63,7 +63,7 @@ const WireType kWireTypes[] = {
     {"zero", [](auto& a) { a.set_int64_val(0); }, 0},
 };
 
-class IntegerAttribute : public ::testing::TestWithParam<WireType> {};
+class IntegerAttribute : public ::testing::TestWithParam<IntegerWireType> {};
 
 TEST_P(IntegerAttribute, WidensEveryWireType) {
   const NodeWith node(GetParam().set);

@@ -5,22 +5,15 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
-#include <fstream>
-
 #include "base/error.h"
-#include "tests/test_data.h"
+#include "tests/proto/put.h"
 
 namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::put;
 using testing::TemporaryFolder;
-
-std::string put(const TemporaryFolder& folder, const std::string& bytes) {
-  const std::string path = folder / "file";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
 
 std::string packed(const std::string& bytes) {
   std::string out(ZSTD_compressBound(bytes.size()), '\0');

@@ -5,26 +5,19 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "base/error.h"
 #include "proto/attributes.h"
 #include "proto/trace_stream.h"
-#include "tests/test_data.h"
+#include "tests/proto/put.h"
 
 namespace rankwire {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::put;
 using testing::TemporaryFolder;
 using ::testing::ThrowsMessage;
-
-std::string put(const TemporaryFolder& folder, const std::string& text) {
-  const std::string path = folder / "trace.json";
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
 
 std::string json_of(const google::protobuf::Message& message, bool pretty) {
   google::protobuf::util::JsonPrintOptions options;

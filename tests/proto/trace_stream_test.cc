@@ -3,31 +3,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "base/error.h"
-#include "tests/test_data.h"
+#include "tests/proto/put.h"
 
 namespace rankwire {
 namespace {
 
-using rankwire::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using testing::put;
 using ::testing::StartsWith;
+using testing::TemporaryFolder;
 using ::testing::ThrowsMessage;
 
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string put(const TemporaryFolder& folder, const std::string& bytes) {
-  const std::string path = folder / "trace.et";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
 }
 
 std::string frame(const google::protobuf::MessageLite& message) {
