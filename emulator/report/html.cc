@@ -38,7 +38,7 @@ using HtmlColumn::kText;
 /// Texts of the result carry this class: how a reader should feel about it.
 const char* tone_of(std::string_view word) {
   if (word == "ok") return "good";
-  return word == "generator_limited" || word == "interrupted" ? "doubtful" : "bad";
+  return word == "generator_limited" || word == "interrupted" || word == "unknown" ? "doubtful" : "bad";
 }
 
 std::string section(const char* title, const std::string& body) {
