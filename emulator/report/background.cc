@@ -60,8 +60,8 @@ std::string loop_text(const BackgroundInfo& entry) {
 }
 
 std::string times_text(const BackgroundInfo& entry) {
-  const std::string stop = entry.stop ? readable(*entry.stop - Time()) : "the end of the jobs";
-  return fmt::format("{} to {}", readable(entry.start - Time()), stop);
+  const std::string start = readable(entry.start - Time());
+  return entry.stop ? fmt::format("{} to {}", start, readable(*entry.stop - Time())) : "from " + start;
 }
 
 /// Runs of the record with a background, with what they are called.
