@@ -29,7 +29,8 @@ WorkerThreads worker_threads(const RunConfig& config, std::span<const uint32_t> 
 /// A warning when more threads poll without a break than there are cores, or nothing.
 std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores);
 
-/// Throws Error(kInput) when `run.cpu`, or one of `workers.cores`, is not a CPU that this process may use.
+/// Throws Error(kInput), naming file, line and key, when `run.cpu`, or one of `workers.cores`, is not a CPU that this
+/// process may use.
 void require_cpus(const RunConfig& config);
 
 /// The ports are shared out in their order, as evenly as goes. A rank is with the port of its NIC. Local traffic is

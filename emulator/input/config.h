@@ -19,6 +19,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/key_places.h"
 #include "emulator/input/marking_config.h"
 #include "emulator/input/simulation_config.h"
 
@@ -337,6 +338,7 @@ struct DpdkConfig {
 struct RunConfig {
   std::string file;
   std::string name;
+  KeyPlaces places;  ///< of what the file and the settings say
   uint64_t seed = 1;
   WorkloadConfig workload;      ///< where there are no `jobs`
   std::vector<JobConfig> jobs;  ///< by JobId

@@ -115,6 +115,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
   RunConfig config;
   config.file = file;
   Reader keys(root, "");
+  config.places = KeyPlaces(root);
   describe_config(keys, config);
   keys.finish();
   settle_devices(config, root);

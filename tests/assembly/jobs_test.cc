@@ -261,6 +261,43 @@ TEST_F(JobsRun, AJobMayHaveItsOwnCollectives) {
 }
 
 // Everything of both jobs passes the cable of p0, which carries nothing for a millisecond.
+// Elements of 64 bytes do not fit 32, and of 2 MiB in single bytes there are more slices than the 8192 that an id can
+// name. The line is that of the job where the key is the job's.
+TEST_F(JobsRun, AChunkThatDoesNotGoIsRefusedWhereItIsWritten) {
+  const auto refusal = [&](const std::string& job, const std::vector<std::string>& settings = {}) -> std::string {
+    try {
+      run("jobs:\n  - {name: a, workload: {traces: TRACES}}\n  - {name: b, workload: {traces: TRACES" + job + "}\n",
+          RunKind::kModels, settings);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(", element_size: 64B}, collectives: {chunk: 32B}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.chunk: must be from one element (64 bytes) to 2147483647 bytes, "
+                        "not 32"));
+  EXPECT_THAT(refusal("}, collectives: {chunk: 1B}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.chunk: all_reduce: a step of 2097152 bytes needs 2097152 slices "
+                        "of 1 bytes, but at most 8192 can be named: use a larger chunk"));
+  EXPECT_THAT(refusal("}", {"collectives.chunk=1B"}),
+              HasSubstr("--set collectives.chunk=1B: collectives.chunk: all_reduce: a step of 2097152 bytes"));
+  EXPECT_THAT(refusal("}, collectives: {channels: 17, algorithms: {all_reduce: double_binary_tree}}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.channels: must be at most 16 where"));
+}
+
+// Four ranks have a NIC each, and of four addresses that a prefix of 30 leaves the first and the last are not a host's.
+TEST_F(JobsRun, AddressesThatAreTooFewAreToldWithTheirPlace) {
+  try {
+    run(kTwoAlike, RunKind::kModels, {"ports.count=4", "jobs[1].hosts=[2, 3]", "addresses.ip=198.18.0.1/30"});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "--set addresses.ip=198.18.0.1/30: addresses.ip: the addresses of 198.18.0.1/30 are too few for NIC 2 "
+                 "of them; use a shorter prefix");
+  }
+}
+
 TEST_F(JobsRun, EachSaysWhatItLostByAFailure) {
   const std::string star = std::string(kTwoAlike) + "fabric: {topology: star";
   run(star + "}\n");
