@@ -204,4 +204,7 @@ TEST(SizeTable, AWrongOneIsToldWithItsLine) {
 }
 
 }  // namespace
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);
+  EXPECT_EQ(error_with(""), ": is a directory, not a table of sizes");
 }  // namespace rankwire
