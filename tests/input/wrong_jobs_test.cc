@@ -61,6 +61,13 @@ const WrongJobs kWrongJobs[] = {
     {"AfterEachOther",
      "jobs:\n  - {name: a, JOB, after: b}\n  - {name: b, JOB, after: c}\n  - {name: c, JOB, after: b}\n",
      ":3: jobs[1].after: is a circle, which never begins: b after c after b"},
+    {"StartAfterTheEnd", "jobs:\n  - {name: a, JOB}\n  - {name: b, JOB, start: 600s}\n",
+     ":3: jobs[1].start: 'b' would begin 600s after the beginning of the run, and run.deadline ends it after 600s"},
+    {"StartsThatAddUp",
+     "jobs:\n  - {name: a, JOB, after: b}\n  - name: b\n    JOB\n    after: c\n    start: 3ms\n"
+     "  - {name: c, JOB, start: 2ms}\nrun: {deadline: 4ms}\n",
+     ":6: jobs[1].start: 'b' would begin at the earliest 5ms after the beginning of the run, and run.deadline ends it "
+     "after 4ms"},
     {"AllIdle", "jobs: [{name: a, JOB, idle: on}]\n", ":1: jobs: are all idle, so that nothing would run"},
     {"AfterAnIdleOne", "jobs:\n  - {name: a, JOB, idle: on}\n  - {name: b, JOB, after: a}\n",
      ":3: jobs[1].after: 'a' is idle and never ends; write 'after: none' and a 'start'"},
