@@ -159,13 +159,13 @@ std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
       if (!reason.empty())
         fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, i, key, reason);
     };
-    if (config.job) check("job", explain_job(setup, *config.job));
+    if (config.job) check("job", explain_job(setup, config.job->number));
     if (config.group) check("group", explain_group(setup, *config.group));
     CongestionException exception;
     exception.options = congestion_options(control);
     exception.options.algorithm = algorithm_of(config.algorithm);
     exception.options.rate = config.rate.value_or(Bandwidth());
-    if (config.job) exception.job = JobId(*config.job);
+    if (config.job) exception.job = JobId(config.job->number);
     if (!config.group) exceptions.push_back(exception);
     // Jobs may call groups alike, and so may ranks.
     for (uint32_t g = 0; config.group && g < setup.workload.groups.size(); ++g) {

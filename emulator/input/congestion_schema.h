@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/input/congestion_config.h"
+#include "emulator/input/job_choice_syntax.h"
 #include "emulator/input/syntax.h"
 
 namespace rankwire {
@@ -71,7 +72,7 @@ void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
   visit.field("swift_beta", control.swift_beta_ppm, Share{});
   visit.field("swift_max_mdf", control.swift_max_mdf_ppm, Share{});
   visit.items("exceptions", control.exceptions, [](auto& keys, CongestionExceptionConfig& exception) {
-    keys.field("job", exception.job, Or{"any", Integer<uint32_t>{0, 127}});
+    keys.field("job", exception.job, Or{"any", JobChoiceSyntax{}});
     keys.field("group", exception.group, Or{"any", Text{}});
     keys.field("algorithm", exception.algorithm, congestion_algorithm());
     keys.field("rate", exception.rate, Or{"none", Rate{}});
