@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "emulator/collective/cost.h"
 
 namespace rankwire {
@@ -77,11 +79,19 @@ class Formulas {
     request.aggregation = group.aggregation;
     Duration sum;
     const ScheduleOptions& schedules = *setup_.schedules_of_job[setup_.workload.jobs.empty() ? 0 : group.job.value];
-    for (const CostPhase& phase : cost_phases(request, schedules)) {
+    for (const CostPhase& phase : phases_of(request, schedules)) {
       const Duration each = message_time(paths_[node.group.value], phase) + reduce_time(phase);
       sum += each * phase.messages;
     }
     return sum;
+  }
+
+  std::vector<CostPhase> phases_of(const ScheduleRequest& request, const ScheduleOptions& schedules) const {
+    try {
+      return cost_phases(request, schedules);
+    } catch (const Error& error) {
+      throw Error(error.kind(), setup_.config.places.located(error.what()));
+    }
   }
 
   Duration message_time(const GroupPaths& paths, const CostPhase& phase) const {

@@ -1,6 +1,9 @@
 #include "emulator/assembly/congestion_control.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "base/error.h"
 #include "emulator/assembly/default_value.h"
@@ -27,11 +30,18 @@ DcqcnPreset dcqcn_preset_of(PresetName preset) {
   return DcqcnPreset::kMlx5;
 }
 
+/// Whether any connection has the algorithm.
+bool uses(const RunConfig& config, AlgorithmName name) {
+  return config.transport.congestion.uses(name) || std::ranges::any_of(config.jobs, [&](const JobConfig& job) {
+           return job.congestion && job.congestion->uses(name);
+         });
+}
+
 /// With HPCC's simulator every acknowledgement carries a mark, which alpha's clock gathers: CNPs that are closer than
 /// its shortest period change nothing. DCTCP counts them.
-Duration interval_of(const CongestionConfig& control) {
-  if (control.uses(AlgorithmName::kDctcp)) return Duration();
-  switch (control.preset) {
+Duration interval_of(const RunConfig& config) {
+  if (uses(config, AlgorithmName::kDctcp)) return Duration();
+  switch (config.transport.congestion.preset) {
     case PresetName::kMlx5:
       return microseconds(4);
     case PresetName::kPaper:
@@ -111,25 +121,39 @@ DcqcnOptions dcqcn_options(const CongestionConfig& control) {
           .window = *control.dcqcn_window};
 }
 
+bool follows_marks(const CongestionConfig& control) {
+  return control.uses(AlgorithmName::kDcqcn) || control.uses(AlgorithmName::kDctcp);
+}
+
+/// What senders have, in the section `key`. `fastest` is the rate of a port.
+void settle_sender(CongestionConfig& control, const RunConfig& config, Bandwidth fastest, const std::string& key) {
+  const TransportConfig& transport = config.transport;
+  if (follows_marks(control) && !transport.data.ecn.value_or(*transport.ecn))
+    fail_key(config.places, key + ".algorithm",
+             "follows the marks of data packets, and those of the profile are not ECN-capable: it needs "
+             "'transport.ecn: on'");
+  fill_reaction_point(control, dcqcn_preset(dcqcn_preset_of(control.preset), fastest));
+  if (control.uses(AlgorithmName::kDcqcn) && *control.dcqcn_window > Duration() && transport.verb == VerbName::kRead)
+    fail_key(
+        config.places, key + ".dcqcn_window",
+        "follows acknowledgements, which the data of 'transport.verb: read' does not have; 'dcqcn_window: 0us' has "
+        "no window");
+}
+
 }  // namespace
 
 void apply_congestion_preset(RunConfig& config) {
-  CongestionConfig& control = config.transport.congestion;
-  const bool follows_marks = control.uses(AlgorithmName::kDcqcn) || control.uses(AlgorithmName::kDctcp);
-  if (follows_marks && !config.transport.data.ecn.value_or(*config.transport.ecn))
-    fail_input(
-        "transport.congestion_control.algorithm: follows the marks of data packets, and those of the profile are not "
-        "ECN-capable: it needs 'transport.ecn: on'");
+  constexpr const char* kControl = "transport.congestion_control";
   Bandwidth fastest;
   for (const PortConfig& port : config.ports) fastest = std::max(fastest, port.rate);
-  fill_reaction_point(control, dcqcn_preset(dcqcn_preset_of(control.preset), fastest));
-  if (control.uses(AlgorithmName::kDcqcn) && *control.dcqcn_window > Duration() &&
-      config.transport.verb == VerbName::kRead)
-    fail_input(
-        "transport.congestion_control.dcqcn_window: follows acknowledgements, which the data of 'transport.verb: read' "
-        "does not have; 'dcqcn_window: 0us' has no window");
-  fill(control.np_enable, follows_marks);
-  fill(control.np_min_time_between_cnps, interval_of(control));
+  CongestionConfig& control = config.transport.congestion;
+  settle_sender(control, config, fastest, kControl);
+  for (size_t j = 0; j < config.jobs.size(); ++j) {
+    if (config.jobs[j].congestion)
+      settle_sender(*config.jobs[j].congestion, config, fastest, fmt::format("jobs[{}].{}", j, kControl));
+  }
+  fill(control.np_enable, uses(config, AlgorithmName::kDcqcn) || uses(config, AlgorithmName::kDctcp));
+  fill(control.np_min_time_between_cnps, interval_of(config));
 }
 
 CongestionOptions congestion_options(const CongestionConfig& control) {
@@ -159,13 +183,13 @@ std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
       if (!reason.empty())
         fail_input("{}: transport.congestion_control.exceptions[{}].{}: {}", config.place, i, key, reason);
     };
-    if (config.job) check("job", explain_job(setup, *config.job));
+    if (config.job) check("job", explain_job(setup, config.job->number));
     if (config.group) check("group", explain_group(setup, *config.group));
     CongestionException exception;
     exception.options = congestion_options(control);
     exception.options.algorithm = algorithm_of(config.algorithm);
     exception.options.rate = config.rate.value_or(Bandwidth());
-    if (config.job) exception.job = JobId(*config.job);
+    if (config.job) exception.job = JobId(config.job->number);
     if (!config.group) exceptions.push_back(exception);
     // Jobs may call groups alike, and so may ranks.
     for (uint32_t g = 0; config.group && g < setup.workload.groups.size(); ++g) {
@@ -173,6 +197,12 @@ std::vector<CongestionException> congestion_exceptions(const Setup& setup) {
       exception.group = GroupId(g);
       exceptions.push_back(exception);
     }
+  }
+  for (uint32_t j = 0; j < setup.config.jobs.size(); ++j) {
+    if (!setup.config.jobs[j].congestion) continue;
+    CongestionConfig own = *setup.config.jobs[j].congestion;
+    own.np_enable = control.np_enable, own.np_min_time_between_cnps = control.np_min_time_between_cnps;
+    exceptions.push_back({.job = JobId(j), .group = {}, .options = congestion_options(own)});
   }
   return exceptions;
 }

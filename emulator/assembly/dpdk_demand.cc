@@ -20,14 +20,13 @@ void require_devices(const RunConfig& config) {
   const uint32_t devices = dpdk_devices(config), most = most_dpdk_devices();
   if (devices <= most) return;
   if (config.ports.front().device == "ring") {
-    fail_input(
-        "{}: ports: {} ring ports are {} devices of DPDK, which has room for {}: at most {} ports, or 'device: "
-        "memory', "
-        "of which there may be any number",
-        config.file, config.ports.size(), devices, most, most / 2);
+    fail_key(config.places, "ports",
+             "{} ring ports are {} devices of DPDK, which has room for {}: at most {} ports, or 'device: memory', of "
+             "which there may be any number",
+             config.ports.size(), devices, most, most / 2);
   }
-  fail_input("{}: ports: {} DPDK devices, but DPDK has room for {}: leave some out, or give one several ranks",
-             config.file, devices, most);
+  fail_key(config.places, "ports",
+           "{} DPDK devices, but DPDK has room for {}: leave some out, or give one several ranks", devices, most);
 }
 
 }  // namespace
@@ -88,11 +87,11 @@ void require_room_in_dpdk(const Setup& setup) {
   const Bytes memory = dpdk_memory(setup);
   const auto last = PortId(static_cast<uint32_t>(config.ports.size() - 1));
   if (!limit || memory - frame_pool_slack(frames_of_port(setup, last), kSmallestCapacity) <= *limit) return;
-  fail_input(
-      "{}: dpdk.memory: {} MiB are too little for the frames of the ports, {} MiB: raise it to {}MiB, or lower "
-      "transport.window or switch.buffer, or take fewer ports",
-      config.file, limit->count / kMebibyte, (memory.count + kMebibyte - 1) / kMebibyte,
-      (memory.count + kBeside + kMebibyte - 1) / kMebibyte);
+  fail_key(config.places, "dpdk.memory",
+           "{} MiB are too little for the frames of the ports, {} MiB: raise it to {}MiB, or lower transport.window or "
+           "switch.buffer, or take fewer ports",
+           limit->count / kMebibyte, (memory.count + kMebibyte - 1) / kMebibyte,
+           (memory.count + kBeside + kMebibyte - 1) / kMebibyte);
 }
 
 }  // namespace rankwire

@@ -41,7 +41,7 @@ void check_ranks(const Item& item) {
 void check_names(const Item& item) {
   const Workload& workload = item.setup.workload;
   const ImpairmentConfig& config = item.config;
-  const std::string job = config.job ? explain_job(item.setup, *config.job) : "";
+  const std::string job = config.job ? explain_job(item.setup, config.job->number) : "";
   if (!job.empty()) item.fail("job", "{}", job);
   const std::string group = config.group ? explain_group(item.setup, *config.group) : "";
   if (!group.empty()) item.fail("group", "{}", group);
@@ -53,7 +53,7 @@ void check_names(const Item& item) {
 }
 
 bool is_of(const ImpairmentConfig& config, const Connection& c) {
-  return c.path == Path::kWire && (!config.job || *config.job == c.job.value) &&
+  return c.path == Path::kWire && (!config.job || config.job->number == c.job.value) &&
          (!config.rank || *config.rank == c.source.value) && (!config.peer || *config.peer == c.destination.value);
 }
 

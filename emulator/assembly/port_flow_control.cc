@@ -34,6 +34,11 @@ PrioritySet data_priority(const RunConfig& config, const PortConfig& port) {
   return priority_of(marking, tagged, fabric_classes(config));
 }
 
+std::string pfc_key(const RunConfig& config, const PortConfig& port) {
+  const auto found = std::ranges::find(config.ports, port.name, &PortConfig::name);
+  return fmt::format("ports[{}].pfc", found - config.ports.begin());
+}
+
 }  // namespace
 
 std::string PortFlowControl::text() const {
@@ -49,7 +54,8 @@ PortFlowControl settle_flow_control(const RunConfig& config, const PortConfig& p
     const std::string obstacle = obey_pauses_on_device(port.device, data_priority(config, port));
     if (obstacle.empty()) return {.mode = PauseMode::kHardware, .remark = {}};
     if (port.pfc == PfcChoice::kHardware)
-      fail_input("port {}: 'pfc: hardware' is not possible: {}; use 'pfc: software'", port.name, obstacle);
+      fail_key(config.places, pfc_key(config, port), "'hardware' is not possible on port '{}': {}; use 'software'",
+               port.name, obstacle);
     receive_pauses_from_device(port.device);
     return {.mode = PauseMode::kSoftware, .remark = obstacle};
   }

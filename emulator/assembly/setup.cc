@@ -43,6 +43,16 @@ DependencyPolicy dependency_policy(DependencyChoice choice) {
   return DependencyPolicy::kAuto;
 }
 
+/// Calls what knows keys and no file.
+template <class Call>
+auto with_places(const RunConfig& config, Call call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw Error(error.kind(), config.places.located(error.what()));
+  }
+}
+
 /// `prefix` is that of the traces where they are generated, which is left to the caller.
 WorkloadOptions workload_options(const WorkloadConfig& w, const std::filesystem::path& prefix) {
   WorkloadOptions options{.traces = w.traces,
@@ -97,7 +107,7 @@ Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
     if (!job.after.empty()) part.job.after = JobId(number_of(job.after));
     for (const std::string& warning : warnings) setup.warnings.push_back(fmt::format("job {}: {}", job.name, warning));
   }
-  return join_jobs(std::move(parts));
+  return with_places(setup.config, [&] { return join_jobs(std::move(parts)); });
 }
 
 PlacementPolicy placement_policy(MappingPolicy policy) {
@@ -139,7 +149,7 @@ Placement place_workload(Setup& setup) {
   const Workload& workload = setup.workload;
   const auto ranks = static_cast<uint32_t>(workload.ranks.size());
   PlacementOptions options = placement_options(config, ranks);
-  if (config.jobs.empty()) return place_all(setup, ranks, std::move(options));
+  if (config.jobs.empty()) return with_places(config, [&] { return place_all(setup, ranks, std::move(options)); });
   std::vector<JobPlacement> jobs;
   for (size_t j = 0; j < config.jobs.size(); ++j) {
     const JobConfig& job = config.jobs[j];
@@ -154,11 +164,11 @@ Placement place_workload(Setup& setup) {
   options.places = place_jobs(jobs, options, config.hosts.npus);
   options.policy = PlacementPolicy::kExplicit;
   try {
-    place_ranks(ranks, options);
+    return place_all(setup, ranks, std::move(options));
   } catch (const Error& error) {
-    fail_input("{}: jobs: {}", config.file, error.what());
+    const std::string text = error.what();
+    throw Error(error.kind(), config.places.located(text.starts_with("mapping.") ? "jobs: " + text : text));
   }
-  return place_all(setup, ranks, std::move(options));
 }
 
 void warn_of_local_traffic(Setup& setup) {
@@ -267,14 +277,27 @@ bool has_own(const JobCollectivesConfig& collectives) {
   return collectives.channels || collectives.chunk || std::ranges::any_of(collectives.algorithms, is_chosen);
 }
 
+/// `own` null: those of all jobs that have none.
+void name_keys(ScheduleOptions& options, const RunConfig& config, const JobCollectivesConfig* own, size_t job) {
+  const auto key_of = [&](const char* name, bool is_own) {
+    return config.places.of(is_own ? fmt::format("jobs[{}].collectives.{}", job, name)
+                                   : fmt::format("collectives.{}", name));
+  };
+  const bool nccl = options.nccl.has_value();
+  options.channels_key = key_of("channels", own != nullptr && own->channels);
+  options.chunk_key = key_of(nccl ? "nccl" : "chunk", own != nullptr && own->chunk);
+}
+
 void choose_schedules(Setup& setup) {
   const RunConfig& config = setup.config;
   setup.schedules = schedule_options(config, config.collectives);
+  name_keys(setup.schedules, config, nullptr, 0);
   setup.schedules_of_job.assign(std::max<size_t>(config.jobs.size(), 1), &setup.schedules);
   for (size_t j = 0; j < config.jobs.size(); ++j) {
     const JobCollectivesConfig& own = config.jobs[j].collectives;
     if (!has_own(own)) continue;
     setup.own_schedules.push_back(schedule_options(config, collectives_of(config, own)));
+    name_keys(setup.own_schedules.back(), config, &own, j);
     setup.schedules_of_job[j] = &setup.own_schedules.back();
   }
 }

@@ -69,12 +69,12 @@ std::optional<std::string> core_finding(const RunConfig& config, const WorkerThr
 }
 
 void require_cpus(const RunConfig& config) {
-  const auto require = [](const char* key, uint32_t cpu) {
+  const auto require = [&](const char* key, uint32_t cpu) {
     try {
       const PinnedThread tried(cpu);
     } catch (const Error&) {
-      fail_input("{}: {} is not a CPU that this process may use, such as {}", key, cpu,
-                 fmt::join(allowed_cpus(), ", "));
+      fail_key(config.places, key, "{} is not a CPU that this process may use, such as {}", cpu,
+               fmt::join(allowed_cpus(), ", "));
     }
   };
   if (config.run.cpu) require("run.cpu", *config.run.cpu);

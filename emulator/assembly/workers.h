@@ -35,7 +35,8 @@ uint32_t run_threads(const SimulationConfig& simulation);
 /// A warning when more threads poll without a break than there are cores, or nothing.
 std::optional<std::string> core_finding(const RunConfig& config, const WorkerThreads& threads, size_t cores);
 
-/// Throws Error(kInput) when `run.cpu`, or one of `workers.cores`, is not a CPU that this process may use.
+/// Throws Error(kInput), naming file, line and key, when `run.cpu`, or one of `workers.cores`, is not a CPU that this
+/// process may use.
 void require_cpus(const RunConfig& config);
 
 /// The ports are shared out in their order, as evenly as goes. A rank is with the port of its NIC. Local traffic is

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "emulator/cli/astra_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
+#include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/verb_names.h"
@@ -234,6 +237,7 @@ struct CommandLine {
 
 int rankwire_main(int argc, char** argv) {
   configure_log(Verbosity::kNormal);
+  explain_lack_of_memory_at_the_end();
   try {
     CommandLine line;
     line.add_verbs();
@@ -256,6 +260,12 @@ int rankwire_main(int argc, char** argv) {
   } catch (const Error& error) {
     log_error(error.what());
     return error.kind() == ErrorKind::kInput ? kUsage : 1;
+  } catch (const std::bad_alloc&) {
+    log_error(kOutOfMemory);
+    return 1;
+  } catch (const std::length_error&) {  // of what cannot even be asked for
+    log_error(kOutOfMemory);
+    return 1;
   } catch (const std::exception& error) {
     log_error(error.what());
     return 1;

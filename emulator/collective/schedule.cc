@@ -41,10 +41,10 @@ void validate(const ScheduleRequest& request, const ScheduleOptions& options) {
     return;
   }
   if (options.channels < 1 || options.channels > MessageId::kMaxChannels)
-    fail_input("channels must be 1 .. {}, not {}", MessageId::kMaxChannels, options.channels);
+    fail_input("{}: must be 1 .. {}, not {}", options.channels_key, MessageId::kMaxChannels, options.channels);
   if (options.chunk < request.element || options.chunk.count > kLargestMessage)
-    fail_input("chunk must be from one element ({} bytes) to {} bytes, not {}", request.element.count, kLargestMessage,
-               options.chunk.count);
+    fail_input("{}: must be from one element ({} bytes) to {} bytes, not {}", options.chunk_key, request.element.count,
+               kLargestMessage, options.chunk.count);
 }
 
 /// Throws unless the algorithm that is told is one for the operation.
@@ -88,6 +88,28 @@ std::vector<uint32_t> turned(const ScheduleRequest& request, uint32_t root) {
   return order;
 }
 
+Schedule built_schedule(const ScheduleRequest& request, const ScheduleOptions& options, Algorithm algorithm,
+                        const Slicing& slicing) {
+  const bool ring = algorithm == Algorithm::kRing;
+  const bool custom = algorithm == Algorithm::kCustom;
+  const AddChannel add_channel = function_of(request.operation, algorithm);
+  ScheduleBuilder builder(request, slicing);
+  if (custom) {
+    const CustomAlgorithm& described = *options.custom_algorithm(request.operation);
+    const bool rooted = request.operation == Operation::kBroadcast || request.operation == Operation::kReduce;
+    if (rooted && request.root != described.root) builder.place_members(turned(request, described.root));
+    add_custom_algorithm(builder, described);
+  }
+  for (uint32_t channel = custom ? 1 : 0; channel < slicing.channels && request.members > 1; ++channel) {
+    builder.begin_channel(static_cast<uint8_t>(channel));
+    const bool backwards = ring && builder.is_mirrored();
+    if (ring && (backwards || options.ring_order != RingOrder::kAscending))
+      builder.place_members(ring_order(request, options.ring_order, backwards));
+    add_channel(builder);
+  }
+  return builder.finish();
+}
+
 }  // namespace
 
 ScheduleRequest with_blocks(ScheduleRequest request, std::span<const Bytes> blocks) {
@@ -121,29 +143,18 @@ Schedule make_schedule(const ScheduleRequest& request, const ScheduleOptions& op
   check_algorithm(request, options);
   const NcclChoice choice = chosen(request, options);
   const Algorithm algorithm = choice.algorithm;
-  const bool ring = algorithm == Algorithm::kRing;
-  const bool mirrored =
-      (ring && options.ring_direction == RingDirection::kBidirectional) || algorithm == Algorithm::kDoubleBinaryTree;
+  const bool mirrored = (algorithm == Algorithm::kRing && options.ring_direction == RingDirection::kBidirectional) ||
+                        algorithm == Algorithm::kDoubleBinaryTree;
   Slicing slicing =
       options.nccl ? nccl_slicing(request, *options.nccl, choice) : plain_slicing(request, options, mirrored);
-  const bool custom = algorithm == Algorithm::kCustom;
-  if (custom) slicing.channels = 1;  // its messages name theirs themselves, and no data is divided
-  const AddChannel add_channel = function_of(request.operation, algorithm);
-  ScheduleBuilder builder(request, slicing);
-  if (custom) {
-    const CustomAlgorithm& described = *options.custom_algorithm(request.operation);
-    const bool rooted = request.operation == Operation::kBroadcast || request.operation == Operation::kReduce;
-    if (rooted && request.root != described.root) builder.place_members(turned(request, described.root));
-    add_custom_algorithm(builder, described);
+  // Messages of a described algorithm name their channels themselves, and no data is divided.
+  if (algorithm == Algorithm::kCustom) slicing.channels = 1;
+  Schedule schedule;
+  try {
+    schedule = built_schedule(request, options, algorithm, slicing);
+  } catch (const Error& error) {  // a step or a slice that no number is left for
+    fail_input("{}: {}: {}", options.chunk_key, to_string(request.operation), error.what());
   }
-  for (uint32_t channel = custom ? 1 : 0; channel < slicing.channels && request.members > 1; ++channel) {
-    builder.begin_channel(static_cast<uint8_t>(channel));
-    const bool backwards = ring && builder.is_mirrored();
-    if (ring && (backwards || options.ring_order != RingOrder::kAscending))
-      builder.place_members(ring_order(request, options.ring_order, backwards));
-    add_channel(builder);
-  }
-  Schedule schedule = builder.finish();
   if (!options.nccl || !options.nccl->clear_to_send) return schedule;
   return with_clear_to_send(schedule, slicing.messages_in_flight, request.local);
 }

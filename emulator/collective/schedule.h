@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/units.h"
@@ -81,6 +82,8 @@ struct ScheduleOptions {
   /// Trees and bidirectional rings need two for each, so at most 16 are left.
   uint32_t channels = 1;
   Bytes chunk = Bytes(1 << 20);  ///< largest message: longer steps are cut into slices that are pipelined; > 0
+  /// What errors call the two by: where they are written, and the keys.
+  std::string channels_key = "channels", chunk_key = "chunk";
 
   const CustomAlgorithm* custom_algorithm(Operation operation) const {
     return custom[static_cast<size_t>(operation)].get();

@@ -147,7 +147,7 @@ uint32_t ScheduleBuilder::add(StepKind kind, uint32_t peer, uint32_t step, uint3
                               std::span<const uint32_t> after) {
   if (step >= MessageId::kMaxSteps)
     fail_input(
-        "{} bytes among {} members need more than the {} steps that can be named: use larger chunks or fewer members",
+        "{} bytes among {} members need more than the {} steps that can be named: use a larger chunk or fewer members",
         request_.bytes.count, members(), MessageId::kMaxSteps);
   const uint32_t index = static_cast<uint32_t>(steps_.size());
   for (const uint32_t predecessor : after) edges_.emplace_back(predecessor, index);

@@ -162,7 +162,7 @@ Slicing plain_slicing(const ScheduleRequest& request, const ScheduleOptions& opt
     slicing.mirrored_from = slicing.channels;
     slicing.channels *= 2;
     if (slicing.channels > MessageId::kMaxChannels)
-      fail_input("channels must be at most {} where data goes both ways or over two trees, not {}",
+      fail_input("{}: must be at most {} where data goes both ways or over two trees, not {}", options.channels_key,
                  MessageId::kMaxChannels / 2, options.channels);
   }
   slicing.slice = whole_elements(options.chunk.count, request.element);

@@ -67,9 +67,10 @@ class Planner {
       const uint32_t times = workload_.iterations_of(c.job, iterations);
       if (uint64_t{c.messages_per_iteration} * times > UINT32_MAX) {
         fail_input(
-            "workload.iterations: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a "
-            "connection can number; raise collectives.chunk or lower the iterations",
-            times, c.messages_per_iteration, c.source.value, c.destination.value);
+            "{}: {} iterations of {} messages from rank {} to rank {} exceed the 2^32 that a connection can number; "
+            "raise the chunk or lower the iterations",
+            by_job_[workload_.jobs.empty() ? 0 : c.job.value]->chunk_key, times, c.messages_per_iteration,
+            c.source.value, c.destination.value);
       }
     }
     return std::move(plan_);

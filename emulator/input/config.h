@@ -19,6 +19,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/key_places.h"
 #include "emulator/input/limits_config.h"
 #include "emulator/input/marking_config.h"
 #include "emulator/input/simulation_config.h"
@@ -184,9 +185,10 @@ struct JobConfig {
   std::vector<uint32_t> hosts;           ///< that may hold its ranks; empty: all
   bool share = false;                    ///< its NPUs may be those of other jobs that share
   JobCollectivesConfig collectives;
-  JobMarkingConfig marking;  ///< key `transport`
-  std::string color;         ///< "#rrggbb"; empty: the report's choice
-  std::string place;         ///< "FILE:LINE", for errors that only the workload shows
+  JobMarkingConfig marking;                    ///< keys of `transport`
+  std::optional<CongestionConfig> congestion;  ///< key `transport.congestion_control`: of a sender; absent: the run's
+  std::string color;                           ///< "#rrggbb"; empty: the report's choice
+  std::string place;                           ///< "FILE:LINE", for errors that only the workload shows
 };
 
 /// The first address to give away and the length of its subnet's prefix.
@@ -337,6 +339,7 @@ struct DpdkConfig {
 
 struct RunConfig {
   std::string file;
+  KeyPlaces places;  ///< of what the file and the settings say
   std::string name;
   uint64_t seed = 1;
   WorkloadConfig workload;      ///< where there are no `jobs`

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/input/job_choice.h"
 
 namespace rankwire {
 
@@ -17,7 +18,7 @@ enum class ScopeName : uint8_t { kQueuePair, kAddressPair, kPort };
 
 /// Another algorithm for the connections of one job, of one process group, or of both; one is given at least.
 struct CongestionExceptionConfig {
-  std::optional<uint32_t> job;
+  std::optional<JobChoice> job;
   std::optional<std::string> group;
   AlgorithmName algorithm = AlgorithmName::kNone;
   std::optional<Bandwidth> rate;  ///< kStatic

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/input/congestion_config.h"
+#include "emulator/input/job_choice_syntax.h"
 #include "emulator/input/syntax.h"
 
 namespace rankwire {
@@ -52,7 +53,7 @@ inline Choice<AlgorithmName> congestion_algorithm() {
 }
 
 template <class Visitor>
-void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
+void describe_algorithm(Visitor& visit, CongestionConfig& control) {
   visit.field("algorithm", control.algorithm, congestion_algorithm());
   visit.field("preset", control.preset,
               Choice<PresetName>{{{"mlx5", PresetName::kMlx5},
@@ -62,16 +63,35 @@ void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
                                   {"hpcc_vwin", PresetName::kHpccWindow},
                                   {"hpcc_paper_vwin", PresetName::kHpccPaperWindow}}});
   visit.field("rate", control.rate, Or{"none", Rate{}});
-  visit.field("burst", control.burst, Integer<uint32_t>{1, 1'024});
-  describe_reaction_point(visit, control);
-  describe_notification_point(visit, control);
+}
+
+/// Of the algorithms that have windows.
+template <class Visitor>
+void describe_window_control(Visitor& visit, CongestionConfig& control) {
   visit.field("dctcp_g", control.dctcp_g, Fraction{});
   visit.field("swift_base_target", control.swift_base_target, Interval{nanoseconds(1), seconds(1)});
   visit.field("swift_fs_range", control.swift_fs_range, Interval{Duration(), seconds(1)});
   visit.field("swift_beta", control.swift_beta_ppm, Share{});
   visit.field("swift_max_mdf", control.swift_max_mdf_ppm, Share{});
+}
+
+/// What senders may have for themselves.
+template <class Visitor>
+void describe_sender_control(Visitor& visit, CongestionConfig& control) {
+  describe_algorithm(visit, control);
+  describe_reaction_point(visit, control);
+  describe_window_control(visit, control);
+}
+
+template <class Visitor>
+void describe_congestion_control(Visitor& visit, CongestionConfig& control) {
+  describe_algorithm(visit, control);
+  visit.field("burst", control.burst, Integer<uint32_t>{1, 1'024});
+  describe_reaction_point(visit, control);
+  describe_notification_point(visit, control);
+  describe_window_control(visit, control);
   visit.items("exceptions", control.exceptions, [](auto& keys, CongestionExceptionConfig& exception) {
-    keys.field("job", exception.job, Or{"any", Integer<uint32_t>{0, 127}});
+    keys.field("job", exception.job, Or{"any", JobChoiceSyntax{}});
     keys.field("group", exception.group, Or{"any", Text{}});
     keys.field("algorithm", exception.algorithm, congestion_algorithm());
     keys.field("rate", exception.rate, Or{"none", Rate{}});

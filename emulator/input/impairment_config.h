@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/input/job_choice.h"
 
 namespace rankwire {
 
@@ -41,7 +42,8 @@ struct ImpairmentConfig {
   bool on_receive = false;                                    ///< key `direction`
   bool all_transmissions = false;                             ///< key `transmissions`
   std::optional<std::string> port;                            ///< name
-  std::optional<uint32_t> job, rank, peer;                    ///< of the message; its source and its destination
+  std::optional<JobChoice> job;                               ///< of the message
+  std::optional<uint32_t> rank, peer;                         ///< its source and its destination
   std::optional<std::string> operation;                       ///< shell pattern of node names
   std::optional<std::string> group;                           ///< name
   std::optional<uint32_t> step, iteration;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/job_choice_syntax.h"
 #include "emulator/input/syntax.h"
 
 namespace rankwire {
@@ -43,7 +44,7 @@ void describe_impaired_packets(Visitor& visit, ImpairmentConfig& rule) {
   visit.field("direction", rule.on_receive, Choice<bool>{{{"transmit", false}, {"receive", true}}});
   visit.field("transmissions", rule.all_transmissions, Choice<bool>{{{"first", false}, {"all", true}}});
   visit.field("port", rule.port, Or{"any", Text{}});
-  visit.field("job", rule.job, Or{"any", Integer<uint32_t>{0, 127}});
+  visit.field("job", rule.job, Or{"any", JobChoiceSyntax{}});
   visit.field("rank", rule.rank, Or{"any", Integer<uint32_t>{0, (1 << 17) - 1}});
   visit.field("peer", rule.peer, Or{"any", Integer<uint32_t>{0, (1 << 17) - 1}});
   visit.field("operation", rule.operation, Or{"any", Text{}});

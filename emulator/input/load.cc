@@ -3,6 +3,7 @@
 
 #include "emulator/input/config.h"
 #include "emulator/input/fabric_topology.h"
+#include "emulator/input/job_choices.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
 #include "emulator/input/validate.h"
@@ -114,12 +115,14 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
 
   RunConfig config;
   config.file = file;
+  config.places = KeyPlaces(root);
   Reader keys(root, "");
   describe_config(keys, config);
   keys.finish();
   settle_devices(config, root);
   fill_names(config);
   settle_fabric(config, root);
+  settle_job_choices(config, root);
   place_impairments(config, root);
   place_congestion(config, root);
   note_job_places(config, root);

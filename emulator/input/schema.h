@@ -222,6 +222,8 @@ void describe_job(Visitor& visit, JobConfig& job) {
   visit.section("transport", [&](auto& keys) {
     keys.field("dscp", job.marking.dscp, Or{"same", Integer<uint32_t>{0, 63}});
     keys.field("priority", job.marking.priority, Or{"same", Integer<uint32_t>{0, 7}});
+    keys.optional_section_like("congestion_control", job.congestion,
+                               [](auto& own, CongestionConfig& control) { describe_sender_control(own, control); });
   });
   visit.field("color", job.color, Color{});
 }

@@ -46,7 +46,14 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// A number below zero, which nothing here may be.
+void refuse_negative(std::string_view text) {
+  if (text.size() > 1 && text[0] == '-' && (is_digit(text[1]) || text[1] == '.'))
+    throw ValueError(fmt::format("'{}' is negative", text));
+}
+
 ScaledNumber parse_decimal(std::string_view text, std::string_view example_suffix) {
+  refuse_negative(text);
   constexpr int kMaxDigits = 24;  // far below 10^38, so that the product with a unit of 10^12 cannot overflow
   ScaledNumber number;
   int digits = 0;
@@ -130,6 +137,7 @@ std::optional<int64_t> parse_decimals(std::string_view text, size_t decimals) {
 }
 
 uint64_t parse_integer(std::string_view text) {
+  refuse_negative(text);
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) throw ValueError(fmt::format("'{}' is too large", text));

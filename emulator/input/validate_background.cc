@@ -79,6 +79,9 @@ class BackgroundCheck {
 
   void check_times(const BackgroundConfig& entry, const std::string& key) const {
     if (entry.stop && *entry.stop <= entry.start) fail(key + ".stop", "is not after 'start'");
+    if (entry.start >= config_.run.deadline)
+      fail(key + ".start", "{} is not before run.deadline {}, so that nothing would be sent",
+           print_quantity(entry.start.ps, kDurationScale), print_quantity(config_.run.deadline.ps, kDurationScale));
     if (!entry.burst) return;
     for (const char* name : {"on", "off"})
       if (!has(key + ".burst", name)) fail(key + ".burst", "'{}' is required", name);

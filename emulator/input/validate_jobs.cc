@@ -8,6 +8,7 @@
 
 #include "base/message.h"
 #include "emulator/input/aggregators.h"
+#include "emulator/input/units.h"
 
 namespace rankwire {
 namespace {
@@ -26,6 +27,7 @@ class JobsCheck {
     for (size_t i = 0; i < jobs_.size(); ++i) check_job(jobs_[i], fmt::format("jobs[{}]", i));
     for (size_t i = 0; i < jobs_.size(); ++i) check_circle(i);
     check_idle();
+    check_starts();
     check_others();
   }
 
@@ -111,6 +113,24 @@ class JobsCheck {
       if (!job.idle && !job.after.empty() && jobs_[find(job.after)].idle)
         fail(fmt::format("jobs[{}].after", i), "'{}' is idle and never ends; write 'after: none' and a 'start'",
              job.after);
+    }
+  }
+
+  /// Since the beginning of the run at the earliest: those that it follows take no time.
+  Duration earliest(const JobConfig& job) const {
+    return job.start + (job.after.empty() ? Duration(0) : earliest(jobs_[find(job.after)]));
+  }
+
+  void check_starts() const {
+    const Duration deadline = config_.run.deadline;
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      const JobConfig& job = jobs_[i];
+      const Duration begin = earliest(job);
+      if (job.idle || begin < deadline || begin - job.start >= deadline) continue;
+      fail(fmt::format("jobs[{}].start", i),
+           "'{}' would begin {}{} after the beginning of the run, and run.deadline ends it after {}", job.name,
+           job.after.empty() ? "" : "at the earliest ", print_quantity(begin.ps, kDurationScale),
+           print_quantity(deadline.ps, kDurationScale));
     }
   }
 

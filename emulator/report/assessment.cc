@@ -128,7 +128,9 @@ RecordVerdict verdict_of(const RunReader& record) {
 FidelityAssessment assess_fidelity(const RunReader& record) {
   FidelityAssessment assessment{"ok", {}};
   const RecordedRun* run = record.emulated();
-  if (run == nullptr || !run->ended) return assessment;
+  if (run == nullptr) return assessment;
+  // What the generator counted is written at the end.
+  if (!run->ended) return {"unknown", {}};
   const TransportCounters& counters = run->end.counters;
   std::vector<std::string>& reasons = assessment.reasons;
   const std::vector<PortCounters> ports = record.ports(*run);
@@ -187,7 +189,9 @@ std::string describe_completion(const RunReader& record) {
 std::string explain_fidelity(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   if (run == nullptr) return "nothing was emulated: all times are those of the reference model";
-  if (!run->ended) return "unknown: the emulated run has no end in the record";
+  if (!run->ended)
+    return fmt::format("the {} run {}, so what its generator counted is not in the record",
+                       to_string(run->start.fidelity), run->at_work ? "is still at work" : "has no end");
   if (assess_fidelity(record).fidelity != "ok") {
     return explain_limits(record, *run);
   }

@@ -29,9 +29,9 @@ struct RecordVerdict {
 RecordVerdict verdict_of(const RunReader& record);
 
 /// "generator_limited" when at least one reason applies: the result stands, but the device is not to be blamed for it.
-/// The rules are in docs/metrics.md, "Fidelity".
+/// "unknown" of an emulated side without an end. The rules are in docs/metrics.md, "Fidelity".
 struct FidelityAssessment {
-  std::string fidelity;  ///< "ok" or "generator_limited"
+  std::string fidelity;  ///< "ok", "generator_limited" or "unknown"
   std::vector<std::string> reasons;
 };
 FidelityAssessment assess_fidelity(const RunReader& record);

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -60,8 +63,8 @@ std::string loop_text(const BackgroundInfo& entry) {
 }
 
 std::string times_text(const BackgroundInfo& entry) {
-  const std::string stop = entry.stop ? readable(*entry.stop - Time()) : "the end of the jobs";
-  return fmt::format("{} to {}", readable(entry.start - Time()), stop);
+  const std::string start = readable(entry.start - Time());
+  return entry.stop ? fmt::format("{} to {}", start, readable(*entry.stop - Time())) : "from " + start;
 }
 
 /// Runs of the record with a background, with what they are called.
@@ -70,6 +73,24 @@ std::vector<std::pair<const char*, const RecordedRun*>> sides(const RunReader& r
   for (const RecordedRun* run : {record.emulated(), record.reference()})
     if (row_of(run, 0) != nullptr) list.emplace_back(to_string(run->start.fidelity), run);
   return list;
+}
+
+/// What a connection has under way before it waits for an acknowledgement; nothing where the record does not say.
+std::optional<Bytes> largest_window(const RunReader& record) {
+  const auto config = BackgroundJson::parse(record.config(), nullptr, false);
+  const auto transport = config.is_object() ? config.find("transport") : config.end();
+  if (transport == config.end() || !transport->is_object()) return std::nullopt;
+  int64_t bytes = 1;
+  for (const char* key : {"window", "queue_pairs", "mtu"}) {
+    const auto value = transport->find(key);
+    if (value == transport->end()) return std::nullopt;
+    const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+    int64_t factor = 0;
+    // The path MTU has its unit, B, behind it.
+    if (std::from_chars(text.data(), text.data() + text.size(), factor).ec != std::errc()) return std::nullopt;
+    bytes *= factor;
+  }
+  return Bytes(bytes);
 }
 
 }  // namespace
@@ -81,6 +102,39 @@ std::optional<Bandwidth> delivered_rate(const BackgroundInfo& entry, const Backg
   const double seconds = static_cast<double>((end - entry.start).ps) / 1e12;
   return Bandwidth(static_cast<int64_t>(static_cast<double>(row.bytes_delivered.count) * 8 / seconds));
 }
+
+namespace {
+
+/// Whether packets may give the entry less than the reference does: the emulated side, where there is one, shows it.
+bool may_get_less(const RunReader& record, size_t i) {
+  constexpr double kNoticed = 0.95;
+  const BackgroundInfo& entry = record.background()[i];
+  const auto rate = [&](const RecordedRun& run) {
+    return delivered_rate(entry, *row_of(&run, i), run.end.completion).value_or(Bandwidth()).bits_per_second;
+  };
+  if (row_of(record.emulated(), i) == nullptr) return true;
+  return static_cast<double>(rate(*record.emulated())) < kNoticed * static_cast<double>(rate(*record.reference()));
+}
+
+/// A line for each closed loop that has less under way than the jobs: where packets queue their shares go by that.
+std::vector<std::string> favoured_loops(const RunReader& record) {
+  std::vector<std::string> lines;
+  const RecordedRun* reference = record.reference();
+  const std::optional<Bytes> window = largest_window(record);
+  if (reference == nullptr || reference->start.fidelity != Fidelity::kReference || !window) return lines;
+  for (size_t i = 0; i < record.background().size(); ++i) {
+    const BackgroundInfo& entry = record.background()[i];
+    const Bytes under_way(entry.mean.count * entry.limit);
+    if (row_of(reference, i) == nullptr || entry.rate || under_way >= *window || !may_get_less(record, i)) continue;
+    lines.push_back(fmt::format(
+        "a flow of {} has {} under way, and one of a job up to {}: where they queue in a switch {} gets less than in "
+        "the reference, which shares lines evenly",
+        entry.name, readable(under_way), readable(*window), entry.name));
+  }
+  return lines;
+}
+
+}  // namespace
 
 nlohmann::ordered_json background_json(const RunReader& record) {
   BackgroundJson list = BackgroundJson::array();
@@ -118,6 +172,7 @@ std::string background_text(const RunReader& record) {
       if (row.failed_flows > 0) text += fmt::format("    {} of its flows failed\n", row.failed_flows);
     }
   }
+  for (const std::string& line : favoured_loops(record)) text += "  " + line + "\n";
   return text;
 }
 
@@ -150,9 +205,12 @@ std::string html_background(const RunReader& record) {
                  row.completion.max});
     }
   }
-  return "<p class=\"note\">Traffic without a trace beside the jobs. It is in no figure of jobs and operations, but in "
-         "those of ports and queue pairs. Times are from the post of a message to its acknowledgement.</p>\n" +
-         std::move(table).finish();
+  std::string html =
+      "<p class=\"note\">Traffic without a trace beside the jobs. It is in no figure of jobs and operations, but in "
+      "those of ports and queue pairs. Times are from the post of a message to its acknowledgement.</p>\n" +
+      std::move(table).finish();
+  for (const std::string& line : favoured_loops(record)) html += "<p>" + html_escaped(line) + "</p>\n";
+  return html;
 }
 
 std::string background_csv(const RunReader& record) {

@@ -42,7 +42,9 @@ using HtmlColumn::kText;
 /// Texts of the result carry this class: how a reader should feel about it.
 const char* tone_of(std::string_view word) {
   if (word == "ok") return "good";
-  return word == "generator_limited" || word == "degraded" || word == "interrupted" ? "doubtful" : "bad";
+  const bool is_doubtful =
+      word == "generator_limited" || word == "degraded" || word == "interrupted" || word == "unknown";
+  return is_doubtful ? "doubtful" : "bad";
 }
 
 std::string section(const char* title, const std::string& body) {

@@ -52,7 +52,8 @@ class HtmlTable {
     HtmlColumn column = HtmlColumn::kNumber;
   };
 
-  explicit HtmlTable(std::initializer_list<Heading> headings) : headings_(headings) {
+  explicit HtmlTable(std::initializer_list<Heading> headings) : HtmlTable(std::vector<Heading>(headings)) {}
+  explicit HtmlTable(std::vector<Heading> headings) : headings_(std::move(headings)) {
     html_ = "<div class=\"wide\"><table>\n<thead><tr>";
     for (const Heading& heading : headings_) {
       html_ += fmt::format("<th scope=\"col\"{}>{}</th>", css(heading), html_escaped(heading.title));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -20,7 +21,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// "point-2 (dense, experts): failed: a reason".
+/// "point-2: failed: a reason".
 std::string ending_of(const InterferenceRun& run) {
   return fmt::format("{}: {}: {}", run.point.folder, run.point.verdict, first_line(run.point.reason));
 }
@@ -155,7 +156,7 @@ InterferenceCell InterferenceMatrix::cell(uint32_t victim, const InterferenceRun
     cell.missing = alone == interference_.runs.end() ? "no run alone" : "alone, " + ending_of(*alone);
   } else {
     cell.factor = ratio_of(*cell.completion, *cell.alone);
-    if (!cell.factor) cell.missing = "it takes no time alone";
+    if (!cell.factor) cell.missing = "it takes no time alone, which has no multiple";
   }
   return cell;
 }
@@ -184,6 +185,18 @@ std::vector<std::string> doubtful_runs(const Interference& interference) {
       lines.push_back(fmt::format("{}: {}: {}", whose, run.point.verdict, first_line(run.point.reason)));
     if (run.fidelity == "generator_limited")
       lines.push_back(whose + ": the generator, not the device, set the pace; its summary says why");
+  }
+  return lines;
+}
+
+std::vector<std::string> jobs_without_factors(const Interference& interference) {
+  std::vector<std::string> lines;
+  for (const InterferenceMatrix& matrix : interference_matrices(interference)) {
+    for (uint32_t victim = 0; victim < interference.jobs.size(); ++victim) {
+      if (matrix.alone(victim) != Duration(0)) continue;
+      lines.push_back(fmt::format("{}: no factors of {}: it takes no time alone, which has no multiple", matrix.side(),
+                                  interference.jobs[victim]));
+    }
   }
   return lines;
 }
@@ -237,9 +250,10 @@ std::string interference_text(const Interference& interference) {
       "{}: how many times its completion time alone a job takes (rows) beside another (columns)\n", interference.name);
   for (const InterferenceMatrix& matrix : interference_matrices(interference))
     text += "\n" + matrix_text(interference, matrix);
-  const std::vector<std::string> doubtful = doubtful_runs(interference);
-  if (!doubtful.empty()) text += "\n";
-  for (const std::string& line : doubtful) text += line + "\n";
+  std::vector<std::string> lines = jobs_without_factors(interference);
+  std::ranges::move(doubtful_runs(interference), std::back_inserter(lines));
+  if (!lines.empty()) text += "\n";
+  for (const std::string& line : lines) text += line + "\n";
   return text;
 }
 

@@ -82,11 +82,13 @@ std::vector<InterferenceMatrix> interference_matrices(const Interference& interf
 bool is_ok(const Interference& interference);
 /// A line for each run that did not end well, and for each whose pace the generator set.
 std::vector<std::string> doubtful_runs(const Interference& interference);
+/// A line for each job and side with runs that ended well, and no factors all the same.
+std::vector<std::string> jobs_without_factors(const Interference& interference);
 
 /// Fields and columns are described in docs/metrics.md, "Interference".
 nlohmann::ordered_json interference_json(const Interference& interference);
 std::string interference_csv(const Interference& interference);
-/// For people: a matrix for each side, and `doubtful_runs`. Ends with a newline.
+/// For people: a matrix for each side, `jobs_without_factors` and `doubtful_runs`. Ends with a newline.
 std::string interference_text(const Interference& interference);
 /// A page that opens offline: a heat map and a table.
 std::string interference_html(const Interference& interference);

@@ -155,6 +155,8 @@ std::string interference_html(const Interference& interference) {
     for (const std::string& line : doubtful) html += fmt::format("<li>{}</li>\n", html_escaped(line));
     html += "</ul></div>\n";
   }
+  for (const std::string& line : jobs_without_factors(interference))
+    html += fmt::format("<p class=\"note\">{}</p>\n", html_escaped(line));
   for (const InterferenceMatrix& matrix : matrices) {
     html += fmt::format("<section><h2>Interference factors, {}</h2>\n{}</section>\n", html_escaped(matrix.side()),
                         HeatMap(interference, matrix, most).svg());

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
@@ -42,18 +44,36 @@ const JobResult* at(const std::vector<JobResult>& results, size_t job) {
   return job < results.size() ? &results[job] : nullptr;
 }
 
-std::string completion_text(const JobResult* result) {
-  return result == nullptr || !result->completion ? "-" : readable(*result->completion);
-}
-
-std::string interference_text(const JobResult* result) {
-  return result == nullptr ? "-" : readable_ratio(result->interference);
+std::string time_text(const std::optional<Duration>& time) {
+  return time ? readable(*time) : "-";
 }
 
 std::optional<Duration> alone_time(const RunReader& record, JobId job) {
   const JobAlone* alone = record.alone(job);
   return alone == nullptr ? std::nullopt : std::optional(alone->completion);
 }
+
+/// Which columns a table of jobs has: those in which something stands.
+struct JobColumns {
+  struct Side {
+    const char *name, *title;
+    std::vector<JobResult> results;  // by JobId
+  };
+
+  explicit JobColumns(const RunReader& record) {
+    add("reference", "Reference", job_results(record, record.reference()));
+    add("emulated", "Emulated", job_results(record, record.emulated()));
+    alone = std::ranges::any_of(record.jobs(), [&](const JobInfo& job) { return record.alone(job.job) != nullptr; });
+  }
+
+  std::vector<Side> sides;
+  bool alone = false;
+
+ private:
+  void add(const char* name, const char* title, std::vector<JobResult> results) {
+    if (!results.empty()) sides.push_back({name, title, std::move(results)});
+  }
+};
 
 /// "5 ms", "after a", "1 ms after a"; "never" where it did not begin in any run that ended.
 std::string begin_text(const RunReader& record, const JobInfo& job, const JobResult* emulated,
@@ -113,7 +133,7 @@ std::vector<std::string> losses(const RunReader& record, const std::vector<JobRe
   for (size_t j = 0; j < reference.size(); ++j) {
     if (!reference[j].lost) continue;
     lines.push_back(fmt::format("failures of cables cost {} {} of {} in the reference", record.jobs()[j].name,
-                                readable(*reference[j].lost), completion_text(&reference[j])));
+                                readable(*reference[j].lost), time_text(reference[j].completion)));
   }
   return lines;
 }
@@ -185,20 +205,27 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
 
 std::string jobs_text(const RunReader& record) {
   if (record.jobs().empty()) return {};
-  const std::vector<JobResult> emulated = job_results(record, record.emulated());
-  const std::vector<JobResult> reference = job_results(record, record.reference());
-  std::string text = fmt::format(
-      "job completion times, and how many times those of the job alone they are\n  {:<14} {:>6} {:>10} {:>10} {:>7} "
-      "{:>10} {:>7}\n",
-      "job", "ranks", "alone", "reference", "times", "emulated", "times");
-  for (const JobInfo& job : record.jobs()) {
-    const auto alone = alone_time(record, job.job);
-    const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
-    text += fmt::format("  {:<14} {:>6} {:>10} {:>10} {:>7} {:>10} {:>7}\n", job.name, job.ranks,
-                        alone ? readable(*alone) : "-", completion_text(r), interference_text(r), completion_text(e),
-                        interference_text(e));
+  const JobColumns columns(record);
+  std::string text =
+      fmt::format("job completion times{}\n  {:<14} {:>6}",
+                  columns.alone ? ", and how many times those of the job alone they are" : "", "job", "ranks");
+  if (columns.alone) text += fmt::format(" {:>10}", "alone");
+  for (const JobColumns::Side& side : columns.sides) {
+    text += fmt::format(" {:>10}", side.name);
+    if (columns.alone) text += fmt::format(" {:>7}", "times");
   }
-  for (const std::string& line : losses(record, reference)) text += "  " + line + "\n";
+  text += '\n';
+  for (const JobInfo& job : record.jobs()) {
+    text += fmt::format("  {:<14} {:>6}", job.name, job.ranks);
+    if (columns.alone) text += fmt::format(" {:>10}", time_text(alone_time(record, job.job)));
+    for (const JobColumns::Side& side : columns.sides) {
+      const JobResult& result = side.results[job.job.value];
+      text += fmt::format(" {:>10}", time_text(result.completion));
+      if (columns.alone) text += fmt::format(" {:>7}", readable_ratio(result.interference));
+    }
+    text += '\n';
+  }
+  for (const std::string& line : losses(record, job_results(record, record.reference()))) text += "  " + line + "\n";
   text += shared_links_text(record);
   return text;
 }
@@ -208,25 +235,29 @@ std::string html_jobs(const RunReader& record) {
   using HtmlColumn::kText;
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
   const std::vector<JobResult> reference = job_results(record, record.reference());
-  HtmlTable table({{"Job", kText},
-                   {"Ranks"},
-                   {"Iterations"},
-                   {"Begins", kText},
-                   {"Alone"},
-                   {"Reference"},
-                   {"Times alone"},
-                   {"Emulated"},
-                   {"Times alone"}});
-  for (const JobInfo& job : record.jobs()) {
-    const JobResult *e = at(emulated, job.job.value), *r = at(reference, job.job.value);
-    table.add({HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations, begin_text(record, job, e, r),
-               alone_time(record, job.job), completion_text(r), interference_text(r), completion_text(e),
-               interference_text(e)});
+  const JobColumns columns(record);
+  std::vector<HtmlTable::Heading> headings = {{"Job", kText}, {"Ranks"}, {"Iterations"}, {"Begins", kText}};
+  if (columns.alone) headings.push_back({"Alone"});
+  for (const JobColumns::Side& side : columns.sides) {
+    headings.push_back({side.title});
+    if (columns.alone) headings.push_back({"Times alone"});
   }
-  std::string html =
-      "<p class=\"note\">Completion times from the beginning of each job to its end; alone: in the reference, at the "
-      "same places and from the same time on, while nobody else is at work.</p>\n" +
-      std::move(table).finish();
+  HtmlTable table(headings);
+  for (const JobInfo& job : record.jobs()) {
+    std::vector<HtmlCell> cells = {HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations,
+                                   begin_text(record, job, at(emulated, job.job.value), at(reference, job.job.value))};
+    if (columns.alone) cells.emplace_back(alone_time(record, job.job));
+    for (const JobColumns::Side& side : columns.sides) {
+      const JobResult& result = side.results[job.job.value];
+      cells.emplace_back(result.completion);
+      if (columns.alone) cells.emplace_back(readable_ratio(result.interference));
+    }
+    table.add(cells);
+  }
+  std::string html = "<p class=\"note\">Completion times from the beginning of each job to its end";
+  if (columns.alone)
+    html += "; alone: in the reference, at the same places and from the same time on, while nobody else is at work";
+  html += ".</p>\n" + std::move(table).finish();
   for (const std::string& line : losses(record, reference)) html += "<p>" + html_escaped(line) + "</p>\n";
   return html + spans_svg(record, emulated, reference) + html_shared_links(record);
 }

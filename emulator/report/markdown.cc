@@ -49,12 +49,12 @@ std::string report_markdown(const RunReader& record, const RecordFigures& figure
   const std::vector<JobResult> reference = job_results(record, record.reference());
   for (const JobInfo& job : record.jobs()) {
     const auto times_of = [&](const std::vector<JobResult>& results) {
-      if (results.empty()) return std::string("-");
       const JobResult& result = results[job.job.value];
       return fmt::format("{} ({} times alone)", time(result.completion), readable_ratio(result.interference));
     };
-    add(cell("Job " + job.name).c_str(),
-        fmt::format("emulated {}, reference {}", times_of(emulated), times_of(reference)));
+    std::string times = emulated.empty() ? "" : "emulated " + times_of(emulated);
+    if (!reference.empty()) times += fmt::format("{}reference {}", times.empty() ? "" : ", ", times_of(reference));
+    add(cell("Job " + job.name).c_str(), times.empty() ? "-" : times);
   }
   for (const auto& [key, value] : record.dut()) add(cell("DUT " + key).c_str(), value);
   for (const std::string& finding : findings(record, figures.diagnosis)) text += fmt::format("\n- {}", cell(finding));

@@ -23,14 +23,16 @@ uint64_t host_mask(const AddressPool& pool) {
   return host_bits >= 64 ? UINT64_MAX : (uint64_t{1} << host_bits) - 1;
 }
 
-IpAddress nth_ip(const AddressPool& pool, uint32_t n) {
+/// `port`: whose own pool it is; invalid: that of all.
+IpAddress nth_ip(const AddressPool& pool, uint32_t n, PortId port) {
   uint64_t low = 0;
   for (size_t i = 8; i < 16; ++i) low = low << 8 | pool.first.bytes[i];
   const uint64_t mask = host_mask(pool);
   // The last address of an IPv4 subnet is its broadcast address; neither a subnet of two (RFC 3021) nor IPv6 has one.
   const uint64_t last = pool.first.is_ipv4() && mask > 1 ? mask - 1 : mask;
   if (n > last - std::min(low & mask, last)) {
-    fail_input("the address pool {}/{} is too small for its NIC {}; use a shorter prefix", to_string(pool.first),
+    fail_input("{}: the addresses of {}/{} are too few for NIC {} of them; use a shorter prefix",
+               port.valid() ? fmt::format("ports[{}].ip", port.value) : "addresses.ip", to_string(pool.first),
                pool.prefix_length, n);
   }
   IpAddress result = pool.first;
@@ -52,7 +54,7 @@ class AddressPlan {
     return {.id = id,
             .port = port,
             .mac = nth_mac(options_.first_mac, id.value),
-            .ip = nth_ip(pool, used++),
+            .ip = nth_ip(pool, used++, own ? port : PortId::invalid()),
             .prefix_length = static_cast<uint8_t>(pool.prefix_length),
             .vlan = pool.vlan,
             .gateway = pool.gateway};

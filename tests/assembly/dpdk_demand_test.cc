@@ -41,7 +41,7 @@ TEST(DpdkDemand, TheDefaultOfManyPortsIsThatOfDpdk) {
 
 TEST(DpdkDemand, SeventeenRingPortsAreTooMany) {
   EXPECT_EQ(objection(run_of(16, "ring")), "");
-  EXPECT_THAT(objection(run_of(17, "ring")), AllOf(HasSubstr("test.yaml: ports: 17 ring ports are 34 devices"),
+  EXPECT_THAT(objection(run_of(17, "ring")), AllOf(HasSubstr("ports: 17 ring ports are 34 devices"),
                                                    HasSubstr("at most 16 ports"), HasSubstr("'device: memory'")));
   EXPECT_EQ(objection(run_of(17, "memory")), "");
 }
@@ -50,7 +50,7 @@ TEST(DpdkDemand, ThirtyThreeDevicesAreTooMany) {
   RunConfig config = run_of(33, "");
   for (uint32_t p = 0; p < 33; ++p) config.ports[p].device = "net_null" + std::to_string(p);
   config.dpdk.memory = Bytes(4LL << 30);
-  EXPECT_THAT(objection(config), HasSubstr("test.yaml: ports: 33 DPDK devices, but DPDK has room for 32"));
+  EXPECT_THAT(objection(config), HasSubstr("ports: 33 DPDK devices, but DPDK has room for 32"));
   config.ports.pop_back();
   config.hosts.npus = 2;
   EXPECT_EQ(objection(config), "");

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "emulator/assembly/run.h"
+#include "emulator/assembly/transport_options.h"
 #include "emulator/record/reader.h"
 #include "tests/temporary_folder.h"
 #include "tests/workload/trace_set.h"
@@ -260,6 +261,43 @@ TEST_F(JobsRun, AJobMayHaveItsOwnCollectives) {
   EXPECT_THAT(channels, ElementsAre(1, 2));
 }
 
+// Elements of 64 bytes do not fit 32, and of 2 MiB in single bytes there are more slices than the 8192 that an id can
+// name. The line is that of the job where the key is the job's.
+TEST_F(JobsRun, AChunkThatDoesNotGoIsRefusedWhereItIsWritten) {
+  const auto refusal = [&](const std::string& job, const std::vector<std::string>& settings = {}) -> std::string {
+    try {
+      run("jobs:\n  - {name: a, workload: {traces: TRACES}}\n  - {name: b, workload: {traces: TRACES" + job + "}\n",
+          RunKind::kModels, settings);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInput);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(", element_size: 64B}, collectives: {chunk: 32B}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.chunk: must be from one element (64 bytes) to 2147483647 bytes, "
+                        "not 32"));
+  EXPECT_THAT(refusal("}, collectives: {chunk: 1B}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.chunk: all_reduce: a step of 2097152 bytes needs 2097152 slices "
+                        "of 1 bytes, but at most 8192 can be named: use a larger chunk"));
+  EXPECT_THAT(refusal("}", {"collectives.chunk=1B"}),
+              HasSubstr("--set collectives.chunk=1B: collectives.chunk: all_reduce: a step of 2097152 bytes"));
+  EXPECT_THAT(refusal("}, collectives: {channels: 17, algorithms: {all_reduce: double_binary_tree}}"),
+              HasSubstr(".yaml:3: jobs[1].collectives.channels: must be at most 16 where"));
+}
+
+// Four ranks have a NIC each, and of four addresses that a prefix of 30 leaves the first and the last are not a host's.
+TEST_F(JobsRun, AddressesThatAreTooFewAreToldWithTheirPlace) {
+  try {
+    run(kTwoAlike, RunKind::kModels, {"ports.count=4", "jobs[1].hosts=[2, 3]", "addresses.ip=198.18.0.1/30"});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "--set addresses.ip=198.18.0.1/30: addresses.ip: the addresses of 198.18.0.1/30 are too few for NIC 2 "
+                 "of them; use a shorter prefix");
+  }
+}
+
 // Everything of both jobs passes the cable of p0, which carries nothing for a millisecond.
 TEST_F(JobsRun, EachSaysWhatItLostByAFailure) {
   const std::string star = std::string(kTwoAlike) + "fabric: {topology: star";
@@ -327,6 +365,51 @@ TEST_F(JobsRun, AJobMayHaveItsOwnMarking) {
   for (const QueueSampleRow& row : samples->rows)
     if (row.length > Bytes(0)) waiting.insert(row.priority);
   EXPECT_THAT(waiting, ElementsAre(3, 5));
+}
+
+// Two jobs on ports of their own: a sends both messages of its ranks at 1 Gb/s, a tenth of the line, b as fast as the
+// line goes. An exception goes before what a job says.
+TEST_F(JobsRun, AJobMayHaveItsOwnCongestionControl) {
+  const std::string text =
+      "jobs:\n  - {name: a, workload: {traces: TRACES}, hosts: [0, 1],\n"
+      "     transport: {congestion_control: {algorithm: static, rate: 1Gbps}}}\n"
+      "  - {name: b, workload: {traces: TRACES}, hosts: [2, 3]}\n";
+  std::vector<std::string> settings = {"ports.count=4", "hosts.count=4"};
+  const auto time_of = [&](uint32_t job) {
+    return static_cast<double>(record().emulated()->end.jobs.at(job).completion()->ps);
+  };
+  run(text, RunKind::kTwin, settings);
+  EXPECT_NEAR(time_of(0) / static_cast<double>(2 * 10 * kLine), 1, 0.01);
+  EXPECT_NEAR(time_of(1) / static_cast<double>(kAlone.ps), 1, 0.03);
+  settings.emplace_back("transport.congestion_control.exceptions=[{job: a, algorithm: none}]");
+  run(text, RunKind::kTwin, settings);
+  EXPECT_NEAR(time_of(0) / static_cast<double>(kAlone.ps), 1, 0.03);
+}
+
+// Of the run only the receivers' part: DCQCN in one job has marks answered, at the time that the run's preset has. Each
+// preset scales with the line of 10 Gb/s, of which HPCC's additive increase is 1 / 5000.
+TEST_F(JobsRun, ParametersOfJobsAreTheirOwn) {
+  PreparedRun prepared(
+      resolve(
+          file("jobs:\n  - {name: a, workload: {traces: TRACES}, transport: {congestion_control: {algorithm: dcqcn, "
+               "preset: hpcc}}}\n  - {name: b, workload: {traces: TRACES}, transport: {congestion_control: "
+               "{algorithm: swift, swift_beta: 70%}}}\n"),
+          {}, RunKind::kTwin),
+      {folder_ / "out"});
+  const RoceOptions options = roce_options(prepared.setup());
+  EXPECT_EQ(options.congestion.algorithm, CongestionAlgorithm::kNone);
+  EXPECT_TRUE(options.congestion.notifies);
+  EXPECT_EQ(options.congestion.notification.min_time_between_cnps, microseconds(4));
+  ASSERT_EQ(options.congestion_exceptions.size(), 2u);
+  const CongestionException &a = options.congestion_exceptions[0], &b = options.congestion_exceptions[1];
+  EXPECT_EQ(a.job, JobId(0));
+  EXPECT_FALSE(a.group.valid());
+  EXPECT_EQ(a.options.algorithm, CongestionAlgorithm::kDcqcn);
+  EXPECT_EQ(a.options.dcqcn.ai_rate, Bandwidth(2'000'000));
+  EXPECT_EQ(b.job, JobId(1));
+  EXPECT_EQ(b.options.algorithm, CongestionAlgorithm::kSwift);
+  EXPECT_EQ(b.options.swift.beta.numerator, 700'000);
+  EXPECT_EQ(b.options.swift.beta.denominator, 1'000'000);
 }
 
 TEST_F(JobsRun, APriorityThatWouldHaveToBePausedIsRefused) {

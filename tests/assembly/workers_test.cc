@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "emulator/input/tree.h"
 #include "tests/assembly/tiny_run.h"
 #include "tests/temporary_folder.h"
 
@@ -78,12 +79,14 @@ TEST(WorkerThreads, StayWhereTheyAreTold) {
   EXPECT_EQ(worker_threads(config, kFourCores).count, 2u);
   EXPECT_THAT(worker_threads(config, kFourCores).cpus, ElementsAre(5, 1));
   config.workers.cores = {1023};
+  config.places = KeyPlaces(read_yaml_text("workers: {cores: [1023]}", {"run.yaml:7", ""}));
   try {
     require_cpus(config);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    EXPECT_THAT(error.what(), HasSubstr("workers.cores: 1023 is not a CPU that this process may use, such as "));
+    EXPECT_THAT(error.what(),
+                HasSubstr("run.yaml:7: workers.cores: 1023 is not a CPU that this process may use, such as "));
   }
 }
 

@@ -75,6 +75,12 @@ TEST_F(KernelTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(head + "a,0,tp,1us,\n"), "k.csv:2: group: none of the ranks is in the group");
   EXPECT_EQ(error_of(head + "\"a,,,1us,\n"), "k.csv:2: a quotation is not closed");
   EXPECT_THROW(read_kernel_table(folder_ / "absent", {}), Error);
+  try {
+    read_kernel_table(folder_.path(), {});
+    FAIL() << "accepted a directory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), folder_.path().string() + ": is a directory, not a table of kernels");
+  }
 }
 
 }  // namespace

@@ -47,11 +47,17 @@ TEST(Quantity, RefusesMissingAndUnknownUnits) {
   EXPECT_EQ(reason([] { parse_quantity("0", kDurationScale); }), "'0' has no unit; write for example 0us");
   EXPECT_EQ(reason([] { parse_quantity("1gbps", kRateScale); }),
             "'1gbps' has the unknown unit 'gbps'; the units are bps, Kbps, Mbps, Gbps, Tbps");
-  for (const char* text : {"", "-1us", ".5us", "1.us", "us", " 1us"}) {
+  for (const char* text : {"", "-us", "+1us", ".5us", "1.us", "us", " 1us"}) {
     EXPECT_THAT(reason([&] { parse_quantity(text, kDurationScale); }),
                 ::testing::HasSubstr("is not a number with a unit"))
         << text;
   }
+}
+
+TEST(Quantity, RefusesWhatIsBelowZero) {
+  for (const char* text : {"-1us", "-0.5us", "-.5us", "-1"})
+    EXPECT_EQ(reason([&] { parse_quantity(text, kDurationScale); }), fmt::format("'{}' is negative", text));
+  EXPECT_EQ(reason([] { parse_integer("-1"); }), "'-1' is negative");
 }
 
 TEST(Quantity, StopsAtTheLargestInteger) {
@@ -107,7 +113,7 @@ TEST(Share, IsReadToPartsPerMillion) {
 TEST(WholeNumber, TakesDigitsOnly) {
   EXPECT_EQ(parse_integer("18446744073709551615"), UINT64_MAX);
   EXPECT_EQ(reason([] { parse_integer("18446744073709551616"); }), "'18446744073709551616' is too large");
-  for (const char* text : {"", "-1", "+1", "1e3", "0x10", "1.0", "1 "}) {
+  for (const char* text : {"", "-", "+1", "1e3", "0x10", "1.0", "1 "}) {
     EXPECT_THAT(reason([&] { parse_integer(text); }), ::testing::HasSubstr("is not a whole number")) << text;
   }
 }

@@ -58,6 +58,9 @@ const WrongBackground kWrongBackgrounds[] = {
     {"BacklogOfAClosedLoop", "  - {name: a, pattern: incast, to: p1, size: 1KiB, outstanding: 1, backlog: 2}\n",
      ":2: background[0].backlog: needs 'rate'; with 'outstanding' that is the most"},
     {"StopBeforeStart", "  - {name: a, OK, start: 2ms, stop: 1ms}\n", ":2: background[0].stop: is not after 'start'"},
+    {"StartAfterTheEnd", "  - {name: a, OK, start: 700s}\n",
+     ":2: background[0].start: 700s is not before run.deadline 600s, so that nothing would be sent"},
+    {"NegativeStart", "  - {name: a, OK, start: -5us}\n", ":2: background[0].start: '-5us' is negative"},
     {"HalfABurst", "  - {name: a, OK, burst: {on: 1us}}\n", ":2: background[0].burst: 'off' is required"},
     {"RandomPairsWithoutNumber", "  - {name: a, pattern: random_pairs, size: 1KiB, rate: 1Gbps}\n",
      ":2: background[0]: 'pattern: random_pairs' needs 'pairs', how many to draw"},
@@ -201,6 +204,9 @@ TEST(SizeTable, AWrongOneIsToldWithItsLine) {
             ":3: cumulative: '0.4' is below that of the point before");
   EXPECT_EQ(error_with("bytes,cumulative\n100,0.5\n"),
             ":2: cumulative: the last point must be 1: no message is larger");
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);
+  EXPECT_EQ(error_with(""), ": is a directory, not a table of sizes");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ const Mistake kMistakes[] = {
      ":3: collectives.chunk: '1Mib' has the unknown unit 'Mib'; the units are B, KB, KiB, MB, MiB, GB, GiB, TB, TiB"},
     {"NotWhole", "GOODdpdk: {memory: 0.3B}", ":3: dpdk.memory: '0.3B' is not a whole number of bytes"},
     {"NotANumber", "GOODseed: many", ":3: seed: 'many' is not a whole number"},
-    {"NegativeNumber", "GOODtransport: {window: -1}", ":3: transport.window: '-1' is not a whole number"},
+    {"NegativeNumber", "GOODtransport: {window: -1}", ":3: transport.window: '-1' is negative"},
     {"WindowZero", "GOODtransport: {window: 0}", ":3: transport.window: 0 is outside 1 .. 4194304"},
     {"TurnZero", "GOODtransport: {turn: 0}", ":3: transport.turn: 0 is outside 1 .. 1024"},
     {"RetryCount", "GOODtransport: {retry_count: 8}", ":3: transport.retry_count: 8 is outside 1 .. 7"},

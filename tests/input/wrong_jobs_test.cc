@@ -51,7 +51,7 @@ const WrongJobs kWrongJobs[] = {
     {"UnknownKeyOfItsWorkload", "jobs:\n  - {name: a, workload: {traces: t, iteration: 2}}\n",
      ":2: key 'jobs[0].workload.iteration' is unknown; did you mean 'jobs[0].workload.iterations'?"},
     {"UnknownKeyOfItsTransport", "jobs:\n  - {name: a, JOB, transport: {window: 2}}\n",
-     ":2: key 'jobs[0].transport.window' is unknown; the keys here are dscp, priority"},
+     ":2: key 'jobs[0].transport.window' is unknown; the keys here are dscp, priority, congestion_control"},
     {"StartWithoutUnit", "jobs:\n  - {name: a, JOB, start: 5}\n",
      ":2: jobs[0].start: '5' has no unit; write for example 5us"},
     {"AfterNobody", "jobs:\n  - {name: a, JOB}\n  - {name: b, JOB, after: c}\n",
@@ -61,6 +61,13 @@ const WrongJobs kWrongJobs[] = {
     {"AfterEachOther",
      "jobs:\n  - {name: a, JOB, after: b}\n  - {name: b, JOB, after: c}\n  - {name: c, JOB, after: b}\n",
      ":3: jobs[1].after: is a circle, which never begins: b after c after b"},
+    {"StartAfterTheEnd", "jobs:\n  - {name: a, JOB}\n  - {name: b, JOB, start: 600s}\n",
+     ":3: jobs[1].start: 'b' would begin 600s after the beginning of the run, and run.deadline ends it after 600s"},
+    {"StartsThatAddUp",
+     "jobs:\n  - {name: a, JOB, after: b}\n  - name: b\n    JOB\n    after: c\n    start: 3ms\n"
+     "  - {name: c, JOB, start: 2ms}\nrun: {deadline: 4ms}\n",
+     ":6: jobs[1].start: 'b' would begin at the earliest 5ms after the beginning of the run, and run.deadline ends it "
+     "after 4ms"},
     {"AllIdle", "jobs: [{name: a, JOB, idle: on}]\n", ":1: jobs: are all idle, so that nothing would run"},
     {"AfterAnIdleOne", "jobs:\n  - {name: a, JOB, idle: on}\n  - {name: b, JOB, after: a}\n",
      ":3: jobs[1].after: 'a' is idle and never ends; write 'after: none' and a 'start'"},
@@ -104,6 +111,19 @@ const WrongJobs kWrongJobs[] = {
     {"InNetworkOfOneJob", "jobs:\n  - {name: a, JOB, collectives: {algorithms: {all_reduce: in_network}}}\n",
      ":2: jobs[0].collectives.algorithms.all_reduce: 'in_network' is for all of a run"},
     {"Dscp", "jobs:\n  - {name: a, JOB, transport: {dscp: 64}}\n", ":2: jobs[0].transport.dscp: 64 is outside 0 .. 63"},
+    {"StaticWithoutRate", "jobs:\n  - {name: a, JOB, transport: {congestion_control: {algorithm: static}}}\n",
+     ":2: jobs[0].transport.congestion_control.algorithm: 'static' needs 'rate', that of each queue pair"},
+    {"ReactionThatContradictsItself",
+     "jobs:\n  - name: a\n    JOB\n    transport:\n      congestion_control:\n        rp_max_rate: 1Gbps\n"
+     "        rp_min_rate: 2Gbps\n",
+     ":7: jobs[0].transport.congestion_control.rp_min_rate: 2000000000 bit/s is above rp_max_rate 1000000000 bit/s"},
+    {"NotificationOfOneJob",
+     "jobs:\n  - {name: a, JOB, transport: {congestion_control: {algorithm: dcqcn, np_enable: on}}}\n",
+     ":2: key 'jobs[0].transport.congestion_control.np_enable' is unknown; the keys here are algorithm, preset, rate, "
+     "rp_clamp_tgt_rate"},
+    {"WindowsOfReads",
+     "jobs:\n  - {name: a, JOB, transport: {congestion_control: {algorithm: swift}}}\ntransport: {verb: read}\n",
+     ":2: jobs[0].transport.congestion_control.algorithm: 'dctcp' and 'swift' follow acknowledgements"},
     {"Color", "jobs:\n  - {name: a, JOB, color: blue}\n",
      ":2: jobs[0].color: 'blue' is not a colour; write for example \"#3366cc\""},
     {"JobsOfAstra", "jobs:\n  - {name: a, JOB}\nsimulation: {fidelity: astra}\n",
@@ -162,7 +182,7 @@ TEST_F(JobsConfig, HasWhatIsWritten) {
       "jobs:\n  - {name: a, JOB, start: 2ms, hosts: 1, share: on, color: \"#12AB34\"}\n"
       "  - name: b\n    workload: {traces: [x.0.et, x.1.et], iterations: 3}\n    after: a\n"
       "    mapping: {policy: block}\n    collectives: {channels: 4, chunk: 1KiB, algorithms: {all_reduce: direct}}\n"
-      "    transport: {dscp: 12, priority: 3}\n");
+      "    transport: {dscp: 12, priority: 3, congestion_control: {algorithm: static, rate: 2Gbps}}\n");
   ASSERT_EQ(config.jobs.size(), 2u);
   const JobConfig &a = config.jobs[0], &b = config.jobs[1];
   EXPECT_EQ(a.name, "a");
@@ -184,12 +204,16 @@ TEST_F(JobsConfig, HasWhatIsWritten) {
   EXPECT_EQ(b.collectives.algorithms[static_cast<size_t>(Operation::kAllReduce)].algorithm, Algorithm::kDirect);
   EXPECT_EQ(b.marking.dscp, 12u);
   EXPECT_EQ(b.marking.priority, 3u);
+  EXPECT_FALSE(a.congestion.has_value());
+  EXPECT_EQ(b.congestion->algorithm, AlgorithmName::kStatic);
+  EXPECT_EQ(b.congestion->rate, Bandwidth(2'000'000'000));
   EXPECT_TRUE(b.place.ends_with("jobs.yaml:3")) << b.place;
 }
 
 TEST_F(JobsConfig, ResolvedIsValidAndSaysTheSame) {
-  const std::string resolved = resolved_json(load(
-      "jobs:\n  - {name: a, JOB, transport: {dscp: 1}}\n  - {name: b, JOB, after: a, mapping: {policy: block}}\n"));
+  const std::string resolved =
+      resolved_json(load("jobs:\n  - {name: a, JOB, transport: {dscp: 1, congestion_control: {algorithm: swift}}}\n  - "
+                         "{name: b, JOB, after: a, mapping: {policy: block}}\n"));
   std::ofstream(folder_ / "resolved.yaml") << resolved;
   EXPECT_EQ(resolved_json(load_config(folder_ / "resolved.yaml", {})), resolved);
   EXPECT_EQ(resolved.find("\"workload\": {\n    \"traces\""), std::string::npos) << "there is none at top level";

@@ -121,6 +121,25 @@ TEST(InterferenceMatrix, MissingCellsSayWhy) {
   EXPECT_THAT(interference_html(all), HasSubstr("class=\"heat absent\""));
 }
 
+// No number of times nothing is something. Each side has its own times.
+TEST(InterferenceMatrix, AJobThatTakesNoTimeSaysWhyItHasNoFactors) {
+  Interference all = three_jobs();
+  all.runs[3].sides[0].completion = {Duration(0)};
+  const InterferenceMatrix twin = interference_matrices(all).front();
+  EXPECT_EQ(twin.alone(2), Duration(0));
+  EXPECT_EQ(twin.beside(2, 0).factor, std::nullopt);
+  EXPECT_THAT(jobs_without_factors(all),
+              ElementsAre("twin: no factors of d: it takes no time alone, which has no multiple"));
+  EXPECT_THAT(interference_text(all), HasSubstr("  d      0 ps      ?      ?      -           ?\n"));
+  EXPECT_THAT(interference_text(all),
+              HasSubstr("1.000\n\ntwin: no factors of d: it takes no time alone, which has no multiple\n"));
+  EXPECT_THAT(interference_html(all), HasSubstr("<p class=\"note\">twin: no factors of d: "));
+  const nlohmann::ordered_json cell = interference_json(all)["cells"][6];
+  EXPECT_EQ(cell["victim"], "d");
+  EXPECT_TRUE(cell["interference"].is_null());
+  EXPECT_EQ(cell["missing"], "it takes no time alone, which has no multiple");
+}
+
 TEST(InterferenceMatrix, WithoutPairsOneColumnIsLeft) {
   Interference all = three_jobs();
   all.runs.resize(4);

@@ -122,6 +122,37 @@ TEST_F(JobsReport, PrintedSummaryAndPageShowThem) {
   EXPECT_THAT(text("timeline.json"), HasSubstr("rank 0 of job right, far emulated"));
 }
 
+// Nothing was emulated, and then nobody was alone either.
+TEST_F(JobsReport, ColumnsInWhichNothingStandsAreLeftOut) {
+  const auto record_reference = [&](const char* name, bool alone) {
+    RunRecorder recorder(folder_ / name);
+    testing::begin_sample(recorder);
+    const JobInfo job{.job = JobId(0), .name = "left", .first_rank = 0, .ranks = 2, .iterations = 1};
+    recorder.jobs({&job, 1});
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
+    RunEnd end = testing::sample_end(microseconds(30));
+    end.jobs = {{.begin = us(0), .end = us(30)}};
+    recorder.end(end);
+    const JobAlone time{JobId(0), "flow", microseconds(20)};
+    if (alone) recorder.jobs_alone({&time, 1});
+  };
+  record_reference("predicted", true);
+  const RunReader predicted(folder_ / "predicted");
+  EXPECT_THAT(jobs_text(predicted), HasSubstr("they are\n  job             ranks      alone  reference   times\n"
+                                              "  left                2      20 us      30 us   1.500\n"));
+  EXPECT_THAT(html_jobs(predicted), AllOf(HasSubstr(">Times alone</th></tr>"), Not(HasSubstr(">Emulated<"))));
+  EXPECT_TRUE(jobs_json(predicted)[0]["emulated"].is_null());
+  write_report(folder_ / "predicted", parse_formats("markdown"));
+  EXPECT_THAT(testing::file_text(folder_ / "predicted" / "report.md"),
+              HasSubstr("| Job left | reference 30 us (1.500 times alone) |"));
+
+  record_reference("nobody", false);
+  const RunReader nobody(folder_ / "nobody");
+  EXPECT_THAT(jobs_text(nobody), HasSubstr("job completion times\n  job             ranks  reference\n"
+                                           "  left                2      30 us\n"));
+  EXPECT_THAT(html_jobs(nobody), AllOf(HasSubstr(">Reference</th></tr>"), Not(HasSubstr(">Alone<"))));
+}
+
 TEST_F(JobsReport, SharedLinksAreToldLongestFirst) {
   const RunReader record(folder_ / "base");
   EXPECT_THAT(summary_table(record),

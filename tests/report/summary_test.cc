@@ -1,7 +1,10 @@
 #include "emulator/report/summary.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "emulator/report/assessment.h"
 #include "tests/report/sample_record.h"
@@ -91,8 +94,26 @@ TEST(Summary, ARunWithoutAnEndIsInterrupted) {
   const auto json = summary_of(folder.path());
   EXPECT_EQ(json["verdict"], "interrupted");
   EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("4 operations"));
+  EXPECT_EQ(json["fidelity"], "unknown");
   EXPECT_TRUE(json["messages"].is_null());
   EXPECT_TRUE(json["emulated"]["completion_time_ps"].is_null());
+  const std::string text = summary_table(RunReader(folder.path()));
+  EXPECT_THAT(text, HasSubstr("fidelity      unknown: the emulated run has no end, so what its generator counted is "
+                              "not in the record\n"));
+  EXPECT_THAT(text, Not(HasSubstr("ok: ")));
+}
+
+// Whoever writes holds the folder.
+TEST(Summary, ARunAtWorkHasNoFidelityYet) {
+  TemporaryFolder folder;
+  const int held = ::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  RunRecorder recorder(folder.path());
+  recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
+  recorder.flush();
+  EXPECT_THAT(summary_table(RunReader(folder.path())),
+              HasSubstr("fidelity      unknown: the twin run is still at work, so"));
+  ::close(held);
 }
 
 TEST(Summary, TheEmulatedVerdictComesBeforeTheReferences) {

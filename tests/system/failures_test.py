@@ -194,8 +194,11 @@ class Interruption(Failing):
         report = rankwire("report", self.out)
         self.assertEqual((report.returncode, report.stderr), (OK, ""))
         self.assertIn("interrupted: the emulated run has no end", report.stdout)
+        self.assertIn("fidelity      unknown: the emulated run has no end, so what its generator counted is not",
+                      report.stdout)
         self.assert_readable(Run(self.out), operations)
-        self.assertEqual(Run(self.out).summary["reason_code"], "no_end")
+        self.assertEqual((Run(self.out).summary["reason_code"], Run(self.out).summary["fidelity"]),
+                         ("no_end", "unknown"))
 
     def test_report_of_a_run_at_work(self):
         process = start("run", self.config, "--quiet", "--out", self.out)

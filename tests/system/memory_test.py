@@ -5,7 +5,7 @@ import os
 import unittest
 
 import chakra
-from rankwire import BINARY, OK, RankwireTest, rankwire, start
+from rankwire import BINARY, FAILED, OK, RankwireTest, rankwire, start
 
 RANKS = 64
 
@@ -49,6 +49,22 @@ class MemoryTest(RankwireTest):
         print(f"{told['total_bytes'] >> 20} MiB told, {usage.ru_maxrss >> 10} MiB taken")
         self.assertGreater(ratio, 0.67)
         self.assertLess(ratio, 1.5)
+
+    def test_what_does_not_fit_is_told(self):
+        """A million flows take some GB. Wherever memory ends there is one line, not a crash."""
+        prefix = self.folder / "trace"
+        chakra.write_ranks(prefix, [[chakra.collective(chakra.ALL_REDUCE, 1024)]] * 2)
+        path = self.configuration({
+            "workload": {"traces": str(prefix)},
+            "ports": {"count": 2, "device": "memory"},
+            "background": [{"name": "b", "pattern": "random_pairs", "pairs": 1 << 20, "size": "1KiB", "rate": "1Kbps"}],
+        })
+        for kilobytes in (250_000, 300_000, 350_000):
+            with self.subTest(kilobytes=kilobytes):
+                limit = ["env", f"TMPDIR={self.folder}", "sh", "-c", f'ulimit -v {kilobytes}; exec "$@"', "sh"]
+                process = rankwire("check", path, prefix=limit)
+                self.assert_one_line_error(process, FAILED, "error: there is not enough memory.")
+                self.assertEqual(process.stdout, "")
 
 
 if __name__ == "__main__":
