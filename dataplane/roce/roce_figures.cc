@@ -49,7 +49,8 @@ std::vector<FlowCounters> RoceFigures::flows_of(ConnectionRange range, Time now)
         flow.rnr_naks = counters.not_ready_naks;
         flow.timeouts = counters.timeouts;
         const Requester& requester = pairs_.requesters[source];
-        if (options_.verb != DataVerb::kRead)
+        // What a queue pair that has failed sent in the end was not answered in time.
+        if (options_.verb != DataVerb::kRead && !end.failed)
           flow.unacknowledged =
               static_cast<uint64_t>(psn_distance(requester.oldest_unacknowledged(), requester.end_psn()));
         if (end.connection == flow.connection) flow.source_end = counters_.rdma(source);

@@ -80,10 +80,15 @@ size_t SentReports::take(std::span<Event> events, Time now) noexcept {
   return n;
 }
 
-// Data packets that the request has taken so far.
+// Data packets that a request has taken which has ended.
 uint64_t SentReports::packets_of(const OutboundMessage& request) const noexcept {
+  if (request.failure != Failure::kNone) return packets_so_far(request);
+  return request.verb == Verb::kRead ? 0 : request.packets + uint64_t{request.retransmissions};
+}
+
+// Of one that may have been sent in part.
+uint64_t SentReports::packets_so_far(const OutboundMessage& request) const noexcept {
   if (!request.started() || request.verb == Verb::kRead) return 0;
-  if (request.failure == Failure::kNone) return request.packets + uint64_t{request.retransmissions};
   const int32_t sent = psn_distance(request.first_psn, tables_.requesters[request.queue_pair].end_psn());
   return std::min(static_cast<uint32_t>(sent), request.packets) + uint64_t{request.retransmissions};
 }
@@ -107,14 +112,15 @@ void SentReports::add_to_transfer(uint32_t transfer, const OutboundMessage& requ
 
 std::vector<uint64_t> SentReports::packets_under_way() const {
   std::vector<uint64_t> packets(tables_.size);
-  const auto add = [&](uint32_t slot) {
+  const auto add = [&](uint32_t slot, auto count) {
     for (; slot != OutboundMessage::kNone; slot = outbound_.pool.messages[slot].next) {
       const OutboundMessage& request = outbound_.pool.messages[slot];
-      packets[request.queue_pair] += packets_of(request);
+      packets[request.queue_pair] += count(request);
     }
   };
-  add(outbound_.pool.finished.head);
-  for (const Requester& requester : std::span(tables_.requesters, tables_.size)) add(requester.oldest_message());
+  add(outbound_.pool.finished.head, [&](const OutboundMessage& request) { return packets_of(request); });
+  for (const Requester& requester : std::span(tables_.requesters, tables_.size))
+    add(requester.oldest_message(), [&](const OutboundMessage& request) { return packets_so_far(request); });
   return packets;
 }
 

@@ -45,6 +45,7 @@ class alignas(64) SentReports {
  private:
   size_t settle(uint32_t slot, std::span<Event> events, Time now) noexcept;
   uint64_t packets_of(const OutboundMessage& request) const noexcept;
+  uint64_t packets_so_far(const OutboundMessage& request) const noexcept;
   void count_sent(const OutboundMessage& request) noexcept;
   void count_end(const Event& event) noexcept;
   void add_to_transfer(uint32_t transfer, const OutboundMessage& request, Time now) noexcept;

@@ -17,6 +17,7 @@
 #include "emulator/cli/astra_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
+#include "emulator/cli/interrupt.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
@@ -151,7 +152,8 @@ struct CommandLine {
 
     CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
     add_run_options(run);
-    run.add_flag("--strict", request.strict, "exit 1 when the run is degraded, or the generator, not the device, set the pace");
+    run.add_flag("--strict", request.strict,
+                 "exit 1 when the run is degraded, or the generator, not the device, set the pace");
     run.footer("Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%");
     run.callback([this] { status = run_emulation(request); });
 
@@ -238,6 +240,7 @@ struct CommandLine {
 int rankwire_main(int argc, char** argv) {
   configure_log(Verbosity::kNormal);
   explain_lack_of_memory_at_the_end();
+  inquiries();  // a question that comes before there is a run must not end the process
   try {
     CommandLine line;
     line.add_verbs();

@@ -10,7 +10,7 @@
 namespace rankwire {
 namespace {
 
-constexpr double kLeastPart = 0.5, kLeastDifference = 0.3, kMostChance = 0.01;
+constexpr double kLeastPart = 0.8, kLeastDifference = 0.3, kMostChance = 0.01;
 
 /// What connections with one value of a trait have.
 struct Parts {
@@ -147,7 +147,7 @@ std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std
   if (all.trouble <= 0 || all.traffic <= 0) return std::nullopt;
   const TraitValues values(pairs, nics);
   std::optional<CommonTrait> best;
-  for (auto f = static_cast<uint8_t>(Trait::kDestinationPort); f <= static_cast<uint8_t>(Trait::kGroup); ++f) {
+  for (auto f = static_cast<uint8_t>(Trait::kPortPair); f <= static_cast<uint8_t>(Trait::kGroup); ++f) {
     const auto trait = static_cast<Trait>(f);
     const std::vector<Parts> of_trait = values.of(trait);
     for (const Parts& parts : of_trait) {

@@ -14,17 +14,17 @@ namespace rankwire {
 
 /// What connections have an end in, or belong to. Of two that explain the same the first in this order is meant.
 enum class Trait : uint8_t {
+  kPortPair,  ///< first, since where nobody else sends to a port or from it, either end may be the cause
   kDestinationPort,
   kSourcePort,
   kPort,  ///< at either end
-  kPortPair,
   kDestinationHost,
   kSourceHost,
   kHost,
+  kRankPair,
   kDestinationRank,
   kSourceRank,
   kRank,
-  kRankPair,
   kJob,
   kGroup,
 };
@@ -57,11 +57,11 @@ struct Observations {
 };
 
 /// The value of a trait by which the trouble is told from the rest of the traffic best: with the largest difference of
-/// its two parts (Youden's index, W. J. Youden, "Index for rating diagnostic tests", 1950). Absent where none has half
-/// of the trouble and a difference of 0.3, or where so much could be chance: trouble that is observed as often, and
-/// falls anywhere in proportion to the traffic, would meet some value of the trait as often with a probability above 1
-/// % (Chernoff's bound, of a population the hypergeometric distribution, times the number of values). `nics` are those
-/// of the ranks; without them only ranks, jobs and groups are looked at.
+/// its two parts (Youden's index, W. J. Youden, "Index for rating diagnostic tests", 1950). Absent where none has four
+/// fifths of the trouble and a difference of 0.3, or where so much could be chance: trouble that is observed as often,
+/// and falls anywhere in proportion to the traffic, would meet some value of the trait as often with a probability
+/// above 1 % (Chernoff's bound, of a population the hypergeometric distribution, times the number of values). `nics`
+/// are those of the ranks; without them only ranks, jobs and groups are looked at.
 std::optional<CommonTrait> common_trait(std::span<const TroubledPair> pairs, std::span<const RankNic> nics,
                                         const Observations& observations);
 

@@ -43,7 +43,9 @@ Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraf
     losses.packets += pair.counted;
     losses.lost += pair.lost;
     losses.uncounted += pair.packets - pair.counted;
-    pairs.push_back(troubled(pair, static_cast<double>(pair.lost), static_cast<double>(pair.counted)));
+    // What is sent again makes no more traffic of it: who loses most sends most.
+    const uint64_t first = pair.counted - std::min(pair.counted, pair.retransmitted);
+    pairs.push_back(troubled(pair, static_cast<double>(pair.lost), static_cast<double>(first)));
     if (std::max(pair.source.value, pair.destination.value) >= traffic.nics.size() || pair.counted == 0) continue;
     const PortId source = traffic.nics[pair.source.value].port, destination = traffic.nics[pair.destination.value].port;
     PortLosses& of_ports = ports.try_emplace({source, destination}, PortLosses{source, destination}).first->second;
@@ -56,6 +58,10 @@ Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraf
     losses.corrupt += port.rx_icrc_encapsulated;
     if (port.dropped > 0) losses.drops.push_back({port.name, port.dropped});
   }
+  for (const DetailRow& detail : run.end.details)
+    if (detail.name == "receive_buffer_drops") losses.buffer_drops = detail.value;
+  for (const ImpairmentRuleRow& rule : record.impairment_rules(run))
+    if (rule.action == "drop" || rule.action == "corrupt_icrc") losses.impaired += rule.done;
   std::ranges::stable_sort(losses.drops, std::ranges::greater(), &SwitchDrops::frames);
   losses.where = common_trait(pairs, traffic.nics, {losses.lost, {}});
   return losses;
@@ -121,7 +127,7 @@ Diagnosis diagnose(const RunReader& record) {
   if (run->end.verdict != "ok" || reference->end.verdict != "ok") return diagnosis;
   if (const Duration gap = run->end.completion - reference->end.completion; gap > Duration()) {
     const Duration generator = std::min(gap, generator_delay(*run, reference));
-    diagnosis.gap = GapShares{.gap = gap, .generator = generator, .network = gap - generator};
+    diagnosis.gap = GapShares{.gap = gap, .generator = generator, .rest = gap - generator};
   }
   return diagnosis;
 }

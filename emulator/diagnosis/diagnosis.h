@@ -30,6 +30,8 @@ struct Losses {
   uint64_t packets = 0, lost = 0;  ///< of queue pairs whose arrivals were counted
   uint64_t uncounted = 0;          ///< packets of others
   uint64_t missed = 0;             ///< frames that the generator's own ports dropped: not the network's
+  uint64_t buffer_drops = 0;       ///< of emulated NICs that drain slowly: not the network's
+  uint64_t impaired = 0;           ///< packets that were dropped or corrupted on purpose
   uint64_t corrupt = 0;            ///< packets that arrived with a wrong ICRC; they are among `lost`
   std::vector<PortLosses> ports;   ///< by source and destination, those with packets
   std::vector<SwitchDrops> drops;  ///< most first
@@ -50,12 +52,12 @@ struct SlowMessages {
   std::optional<CommonTrait> where;
 };
 
-/// By how much the emulated side took longer than the reference, and whose that is. They add up to `gap`, which is
-/// positive.
+/// By how much the emulated side took longer than the reference, and what of it the generator's lateness may explain.
+/// They add up to `gap`, which is positive.
 struct GapShares {
   Duration gap;
-  Duration generator;  ///< at most
-  Duration network;    ///< at least
+  Duration generator;
+  Duration rest;  ///< the network's, unless lateness of several ports followed one another
 };
 
 struct Diagnosis {
@@ -68,8 +70,8 @@ struct Diagnosis {
 /// Of the emulated side. Empty where there is none, or its run has no end. Reads all queue pairs once.
 Diagnosis diagnose(const RunReader& record);
 
-/// How much of the completion time of an emulated run the generator may have caused: the line time that its worst port
-/// lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
+/// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst
+/// port lost for good and the schedule that its worst paced queue pair did, or the time in turns of the loop that took
 /// longer than half of the messages do in the reference, whichever is longer. 0 in virtual time.
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference);
 

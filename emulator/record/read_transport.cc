@@ -23,6 +23,9 @@ constexpr const char* kArrivals =
 constexpr const char* kLostPackets =
     "CASE WHEN a.arrived IS NULL THEN 0 ELSE MAX(f.packets - a.unacknowledged - a.arrived, 0) END";
 
+/// The background, which counts apart.
+constexpr const char* kNoBackground = "AND f.job NOT IN (SELECT job FROM background)";
+
 /// Overwrites in place, so that the name of the group keeps its memory from row to row.
 void assign(RecordedFlow& row, const Statement& columns) {
   Connection& c = row.flow.connection;
@@ -128,10 +131,11 @@ void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(c
   Statement rows = database_.prepare(fmt::format(
       "SELECT f.job, f.\"group\", f.source, f.destination, COUNT(*), SUM(f.packets), SUM(f.retransmitted), "
       "SUM(f.naks), "
-      "SUM(f.rnr_naks), SUM(f.timeouts), SUM(f.marks), {}, {} FROM flows f {} WHERE f.run=? AND f.path='wire' GROUP BY "
-      "f.job, f.\"group\", f.source, f.destination",
+      "SUM(f.rnr_naks), SUM(f.timeouts), SUM(f.marks), {}, {} FROM flows f {} WHERE f.run=? AND f.path='wire' {} GROUP "
+      "BY f.job, f.\"group\", f.source, f.destination",
       counted ? "SUM(CASE WHEN a.run IS NULL OR a.arrived IS NOT NULL THEN f.packets ELSE 0 END)" : "0",
-      counted ? fmt::format("SUM({})", kLostPackets) : "0", counted ? kArrivals : ""));
+      counted ? fmt::format("SUM({})", kLostPackets) : "0", counted ? kArrivals : "",
+      has_table("background") ? kNoBackground : ""));
   rows.bind(run.run);
   PairTraffic row;
   while (rows.step()) {
@@ -153,13 +157,15 @@ void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(c
 }
 
 RunReader::WirePackets RunReader::wire_packets(const RecordedRun& run) const {
-  Statement packets = database_.prepare("SELECT COALESCE(SUM(packets), 0) FROM flows WHERE run=? AND path='wire'");
+  const char* const jobs = has_table("background") ? kNoBackground : "";
+  Statement packets = database_.prepare(
+      fmt::format("SELECT COALESCE(SUM(packets), 0) FROM flows f WHERE f.run=? AND f.path='wire' {}", jobs));
   packets.bind(run.run);
   packets.step();
   WirePackets all{.packets = count(packets, 0)};
   if (!has_table("flow_arrivals")) return all;
   Statement lost = database_.prepare(fmt::format(
-      "SELECT COALESCE(SUM({}), 0) FROM flows f {} WHERE f.run=? AND f.path='wire'", kLostPackets, kArrivals));
+      "SELECT COALESCE(SUM({}), 0) FROM flows f {} WHERE f.run=? AND f.path='wire' {}", kLostPackets, kArrivals, jobs));
   lost.bind(run.run);
   lost.step();
   all.lost = count(lost, 0);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/transport_counters.h"
+#include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
 
@@ -227,7 +228,11 @@ Comparison compare(const RunReader& base, const RunReader& other) {
   Comparison comparison;
   comparison.side = side_name(runs);
   comparison.folder = {base.folder().string(), other.folder().string()};
-  comparison.verdict = {runs.base->end.verdict, runs.other->end.verdict};
+  // That of the whole record where the run itself says nothing bad.
+  const auto verdict = [](const RunReader& record, const RecordedRun& run) {
+    return run.end.verdict == "ok" ? verdict_of(record).verdict : run.end.verdict;
+  };
+  comparison.verdict = {verdict(base, *runs.base), verdict(other, *runs.other)};
   comparison.completion = {whole_completion(*runs.base), whole_completion(*runs.other)};
   comparison.messages = {runs.base->latency, runs.other->latency};
   comparison.jobs = compared_jobs(base, other, runs);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/port_names.h"
 #include "emulator/report/rank_names.h"
@@ -119,7 +120,7 @@ std::string where_text(const TraitNames& names, const std::optional<CommonTrait>
 
 std::string failure_text(const TraitNames& names, const FailedConnections& failed) {
   if (failed.recorded == 0) return {};
-  return fmt::format("{} connections failed{}", failed.recorded,
+  return fmt::format("{} connection{} failed{}", failed.recorded, failed.recorded == 1 ? "" : "s",
                      where_text(names, failed.where, "them", "the connections"));
 }
 
@@ -140,54 +141,61 @@ std::string repetition_text(const TransportCounters& counters) {
   };
   add(counters.rnr_naks, "times a receiver was not ready");
   add(counters.naks + counters.implied_naks, "times packets came out of order");
-  add(counters.timeouts, "time-outs, for which acknowledgements were lost or late");
+  add(counters.timeouts, "time-outs, for which answers were lost or late");
   return reasons.empty() ? "nobody counted why" : fmt::format("{}", fmt::join(reasons, ", "));
 }
 
 std::string loss_text(const TraitNames& names, const Losses& losses, const TransportCounters& counters) {
   if (losses.lost == 0) {
     if (counters.timeouts + counters.retransmitted == 0) return {};
-    return fmt::format("{} packets were sent again{}: {}", counters.retransmitted,
-                       losses.packets == 0 ? "" : ", although none was lost", repetition_text(counters));
+    const char* const arrived = losses.packets == 0    ? ", and nobody counted what arrived"
+                                : losses.uncounted > 0 ? ""
+                                                       : ", although no fewer arrived than were sent";
+    return fmt::format("{} packets were sent again{}: {}", counters.retransmitted, arrived, repetition_text(counters));
   }
-  std::string text =
-      fmt::format("{} of {} data packets were lost ({}){}", losses.lost, losses.packets,
-                  part_of(losses.lost, losses.packets), where_text(names, losses.where, "them", "the traffic"));
-  text += drops_text(losses.drops);
-  if (losses.missed > 0) text += fmt::format("; {} frames were missed by the generator's own ports", losses.missed);
-  if (losses.corrupt > 0) text += fmt::format("; {} arrived corrupt", losses.corrupt);
+  std::string text = fmt::format("{} of {} data packets were lost ({})", losses.lost, losses.packets,
+                                 part_of(losses.lost, losses.packets));
+  text += drops_text(losses.drops) + where_text(names, losses.where, "them", "the traffic");
+  const auto add = [&](uint64_t count, const char* what) {
+    if (count > 0) text += fmt::format("; {} {}", count, what);
+  };
+  add(losses.missed, "frames were missed by the generator's own ports");
+  add(losses.buffer_drops, "found no room in receive buffers of emulated NICs");
+  add(losses.impaired, "were dropped or corrupted on purpose");
+  add(losses.corrupt, "arrived corrupt");
   return text;
 }
 
-std::string slow_text(const TraitNames& names, const RecordedRun& run, const std::optional<SlowMessages>& slow) {
-  if (run.end.verdict != "ok" || !slow || slow->extra <= kLeastSlow * slow->expected) return {};
-  return fmt::format("messages took {} longer than in the reference, which is {:.3g} times as long{}",
-                     readable(Duration(static_cast<int64_t>(slow->extra * 1e12))),
+/// Where the run as a whole was slower, too.
+std::string slow_text(const TraitNames& names, const RunReader& record, const std::optional<SlowMessages>& slow) {
+  const std::optional<double> ratio = completion_ratio(record);
+  if (!slow || slow->extra <= kLeastSlow * slow->expected || !ratio || *ratio <= 1 + kLeastSlow) return {};
+  return fmt::format("messages took {:.3g} times as long as in the reference{}",
                      (slow->expected + slow->extra) / slow->expected,
-                     where_text(names, slow->where, "that", "the time in the reference"));
+                     where_text(names, slow->where, "the extra time", "the time in the reference"));
 }
 
 std::string gap_text(const RecordedRun& run, const std::optional<GapShares>& gap) {
   if (!gap || gap->gap * 20 <= run.end.completion || run.end.turns.empty()) return {};
   return fmt::format(
-      "of the {} by which it took longer than the reference, {} at most are the generator's and {} at "
-      "least the network's",
-      readable(gap->gap), readable(gap->generator), readable(gap->network));
+      "it took {} longer than the reference, of which lateness of the generator's worst port may explain {}, and not "
+      "{}",
+      readable(gap->gap), readable(gap->generator), readable(gap->rest));
 }
 
 Json trait_json(const TraitNames& names, const std::optional<CommonTrait>& where) {
   if (!where) return nullptr;
-  constexpr const char* kNames[] = {"destination_port",
+  constexpr const char* kNames[] = {"port_pair",
+                                    "destination_port",
                                     "source_port",
                                     "port",
-                                    "port_pair",
                                     "destination_host",
                                     "source_host",
                                     "host",
+                                    "rank_pair",
                                     "destination_rank",
                                     "source_rank",
                                     "rank",
-                                    "rank_pair",
                                     "job",
                                     "group"};
   return {{"trait", kNames[static_cast<size_t>(where->trait)]},
@@ -208,7 +216,7 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   std::vector<std::string> list;
   for (const std::string& text :
        {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
-        slow_text(names, *run, diagnosis.slow), gap_text(*run, diagnosis.gap)}) {
+        slow_text(names, record, diagnosis.slow), gap_text(*run, diagnosis.gap)}) {
     if (!text.empty()) list.push_back(text);
   }
   return list;
@@ -224,9 +232,11 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
   Json drops = Json::array();
   for (const SwitchDrops& drop : l.drops) drops.push_back({{"port", drop.port}, {"frames", drop.frames}});
   json["losses"] = {{"packets", l.packets},
-                    {"lost", l.lost},
+                    {"lost", l.packets == 0 && l.uncounted > 0 ? Json(nullptr) : Json(l.lost)},
                     {"uncounted_packets", l.uncounted},
                     {"generator_missed", l.missed},
+                    {"receive_buffer_drops", l.buffer_drops},
+                    {"impaired", l.impaired},
                     {"corrupt", l.corrupt},
                     {"switch_drops", std::move(drops)},
                     {"where", trait_json(names, l.where)}};
@@ -238,8 +248,7 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
         {"reference_s", slow->expected}, {"extra_s", slow->extra}, {"where", trait_json(names, slow->where)}};
   json["gap"] = nullptr;
   if (const auto& gap = diagnosis.gap)
-    json["gap"] = {
-        {"gap_ps", gap->gap.ps}, {"generator_at_most_ps", gap->generator.ps}, {"network_at_least_ps", gap->network.ps}};
+    json["gap"] = {{"gap_ps", gap->gap.ps}, {"generator_ps", gap->generator.ps}, {"rest_ps", gap->rest.ps}};
   return json;
 }
 

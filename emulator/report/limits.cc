@@ -47,7 +47,7 @@ std::optional<double> value_of(const RunReader& record, const RecordedRun& run, 
 std::string quantity(std::string_view name, double value) {
   if (name == "message_p99") return readable(Duration(static_cast<int64_t>(value)));
   if (name.starts_with(kBandwidth)) return readable_gbps(value / 1e9) + " Gbit/s";
-  return fmt::format("{:.4g}", value);
+  return fmt::format("{:.7g}", value);
 }
 
 }  // namespace
@@ -63,10 +63,10 @@ std::vector<LimitResult> limit_results(const RunReader& record) {
     result.value = value_of(record, *run, name);
     if (result.value) {
       result.is_kept = is_floor ? *result.value >= result.limit.value : *result.value <= result.limit.value;
-      const char* const how = is_floor         ? (result.is_kept ? "not below" : "below")
-                              : result.is_kept ? "not above"
-                                               : "above";
-      result.text = fmt::format("limits.{}: {} is {} {}", name, quantity(name, *result.value), how,
+      const char* const how = result.is_kept ? (is_floor ? ", at least" : ", at most")
+                              : is_floor     ? " is below"
+                                             : " is above";
+      result.text = fmt::format("limits.{}: {}{} {}", name, quantity(name, *result.value), how,
                                 quantity(name, result.limit.value));
     } else {
       result.text = fmt::format("limits.{}: the run has no such figure", name);

@@ -63,9 +63,10 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
     }
     for (const SweepSide& side : point.sides) {
       rows.push_back(point.values);
-      rows.back().insert(rows.back().end(),
-                         {side.run, side.verdict, readable(side.completion), readable(side.compute),
-                          readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
+      rows.back().insert(
+          rows.back().end(),
+          {side.run, side.verdict == "ok" ? point.verdict : side.verdict, readable(side.completion),
+           readable(side.compute), readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
     }
   }
   return rows;

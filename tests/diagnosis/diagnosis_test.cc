@@ -123,7 +123,7 @@ TEST_F(DiagnosisTest, SharesTheGapOut) {
   ASSERT_TRUE(found.gap);
   EXPECT_EQ(found.gap->gap, milliseconds(1500));
   EXPECT_EQ(found.gap->generator, milliseconds(500));
-  EXPECT_EQ(found.gap->network, milliseconds(1000));
+  EXPECT_EQ(found.gap->rest, milliseconds(1000));
 }
 
 TEST_F(DiagnosisTest, TheGeneratorsShareIsNoMoreThanTheGap) {
@@ -131,7 +131,7 @@ TEST_F(DiagnosisTest, TheGeneratorsShareIsNoMoreThanTheGap) {
   const Diagnosis found = diagnosis(milliseconds(500));
   ASSERT_TRUE(found.gap);
   EXPECT_EQ(found.gap->generator, found.gap->gap);
-  EXPECT_EQ(found.gap->network, Duration());
+  EXPECT_EQ(found.gap->rest, Duration());
 }
 
 }  // namespace

@@ -45,12 +45,10 @@ std::filesystem::path record(const std::filesystem::path& folder, const std::str
   end.background = {{.offered = 3, .posted = 3, .delivered = 3}, {.offered = 1, .posted = 1, .delivered = 1}};
   if (emulated) {
     end.background[0].bytes_delivered = *emulated;
-    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2});
-    recorder.end(end);
+    recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 2}).end(end);
   }
   end.background[0].bytes_delivered = Bytes(1'000'000);
-  recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
-  recorder.end(end);
+  recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"}).end(end);
   return folder;
 }
 

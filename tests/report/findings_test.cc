@@ -100,8 +100,8 @@ TEST(Findings, ShareTheGapOut) {
   RunEnd end = traffic();
   end.counters.slipped = microseconds(4);
   end.turns = {{.low = microseconds(1), .high = microseconds(1), .count = 50}};
-  EXPECT_THAT(findings_of(end), ElementsAre("of the 20 us by which it took longer than the reference, 4 us at most are "
-                                            "the generator's and 16 us at least the network's"));
+  EXPECT_THAT(findings_of(end), ElementsAre("it took 20 us longer than the reference, of which lateness of the generator's "
+                                            "worst port may explain 4 us, and not 16 us"));
 }
 
 TEST(Findings, AreInTheSummaryAndTheTable) {

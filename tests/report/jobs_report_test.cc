@@ -129,10 +129,9 @@ TEST_F(JobsReport, ColumnsInWhichNothingStandsAreLeftOut) {
     testing::begin_sample(recorder);
     const JobInfo job{.job = JobId(0), .name = "left", .first_rank = 0, .ranks = 2, .iterations = 1};
     recorder.jobs({&job, 1});
-    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
     RunEnd end = testing::sample_end(microseconds(30));
     end.jobs = {{.begin = us(0), .end = us(30)}};
-    recorder.end(end);
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"}).end(end);
     const JobAlone time{JobId(0), "flow", microseconds(20)};
     if (alone) recorder.jobs_alone({&time, 1});
   };

@@ -46,14 +46,14 @@ TEST_F(LimitsTest, ARunThatKeepsThemIsOk) {
   const auto results = limit_results(kept);
   ASSERT_EQ(results.size(), 2u);
   EXPECT_TRUE(results[0].is_kept);
-  EXPECT_EQ(results[0].text, "limits.ratio: 1.667 is not above 1.7");
+  EXPECT_EQ(results[0].text, "limits.ratio: 1.666667, at most 1.7");
 }
 
 TEST_F(LimitsTest, ARunThatBreaksOneHasFailed) {
   const RecordVerdict verdict = verdict_of(record({{"timeouts", 5}, {"ratio", 1.5}}));
   EXPECT_EQ(verdict.verdict, "failed");
   EXPECT_EQ(verdict.code, "limit_exceeded");
-  EXPECT_EQ(verdict.reason, "limits.ratio: 1.667 is above 1.5");
+  EXPECT_EQ(verdict.reason, "limits.ratio: 1.666667 is above 1.5");
   EXPECT_FALSE(verdict.passes());
 }
 
@@ -96,11 +96,11 @@ TEST_F(LimitsTest, AreInTheSummaryAndOnThePage) {
   record({{"ratio", 1.5}});
   const auto json = summary(RunReader(folder_.path()));
   EXPECT_EQ(json["limits"], nlohmann::ordered_json::parse(R"([{"name": "ratio", "limit": 1.5,
-    "value": 1.6666666666666667, "is_kept": false, "text": "limits.ratio: 1.667 is above 1.5"}])"));
+    "value": 1.6666666666666667, "is_kept": false, "text": "limits.ratio: 1.666667 is above 1.5"}])"));
   EXPECT_EQ(json["verdict"], "failed");
-  EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("limits        limits.ratio: 1.667 is above 1.5\n"));
+  EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("limits        limits.ratio: 1.666667 is above 1.5\n"));
   write_report(folder_.path());
-  EXPECT_THAT(testing::file_text(folder_.path() / "report.html"), HasSubstr("limits.ratio: 1.667 is above 1.5"));
+  EXPECT_THAT(testing::file_text(folder_.path() / "report.html"), HasSubstr("limits.ratio: 1.666667 is above 1.5"));
 }
 
 // A reference alone has nothing to keep.
