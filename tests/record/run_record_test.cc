@@ -456,8 +456,9 @@ TEST(RunRecord, AFailureClosesAllThatAreOpen) {
     recorder.fail("no connection");
     recorder.fail("nothing is open any more");
   }
+  const RunReader reader(folder.path());
   std::vector<std::string> ends;
-  for (const RecordedRun& run : RunReader(folder.path()).runs()) ends.push_back(run.end.verdict + " " + run.end.reason);
+  for (const RecordedRun& run : reader.runs()) ends.push_back(run.end.verdict + " " + run.end.reason);
   EXPECT_THAT(ends, ElementsAre("ok ", "failed no connection", "failed no connection"));
 }
 
