@@ -74,9 +74,10 @@ TEST(Findings, DoNotBlameTheNetworkForWhatTheGeneratorMissed) {
 TEST(Findings, TellWhyPacketsWereSentAgainWithoutLosses) {
   RunEnd end = traffic();
   end.counters.retransmitted = 20, end.counters.timeouts = 2, end.counters.rnr_naks = 3;
-  EXPECT_THAT(findings_of(end),
-              ElementsAre("20 packets were sent again, although none was lost: 3 times a receiver was not "
-                          "ready, 2 time-outs, for which acknowledgements were lost or late"));
+  EXPECT_THAT(
+      findings_of(end),
+      ElementsAre("20 packets were sent again, although no fewer arrived than were sent: 3 times a receiver was "
+                  "not ready, 2 time-outs, for which answers were lost or late"));
 }
 
 TEST(Findings, NameWhatFailedConnectionsShare) {
@@ -100,8 +101,9 @@ TEST(Findings, ShareTheGapOut) {
   RunEnd end = traffic();
   end.counters.slipped = microseconds(4);
   end.turns = {{.low = microseconds(1), .high = microseconds(1), .count = 50}};
-  EXPECT_THAT(findings_of(end), ElementsAre("it took 20 us longer than the reference, of which lateness of the generator's "
-                                            "worst port may explain 4 us, and not 16 us"));
+  EXPECT_THAT(findings_of(end),
+              ElementsAre("it took 20 us longer than the reference, of which lateness of the generator's "
+                          "worst port may explain 4 us, and not 16 us"));
 }
 
 TEST(Findings, AreInTheSummaryAndTheTable) {
