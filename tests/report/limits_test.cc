@@ -98,7 +98,8 @@ TEST_F(LimitsTest, AreInTheSummaryAndOnThePage) {
   EXPECT_EQ(json["limits"], nlohmann::ordered_json::parse(R"([{"name": "ratio", "limit": 1.5,
     "value": 1.6666666666666667, "is_kept": false, "text": "limits.ratio: 1.666667 is above 1.5"}])"));
   EXPECT_EQ(json["verdict"], "failed");
-  EXPECT_THAT(summary_table(RunReader(folder_.path())), HasSubstr("limits        limits.ratio: 1.666667 is above 1.5\n"));
+  EXPECT_THAT(summary_table(RunReader(folder_.path())),
+              HasSubstr("limits        limits.ratio: 1.666667 is above 1.5\n"));
   write_report(folder_.path());
   EXPECT_THAT(testing::file_text(folder_.path() / "report.html"), HasSubstr("limits.ratio: 1.666667 is above 1.5"));
 }
