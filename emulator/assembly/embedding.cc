@@ -119,6 +119,8 @@ RunConfig small_run(const RunConfig& config, const std::string& prefix, uint32_t
   const RunConfig defaults;
   small.workload = {.traces = {prefix}, .iterations = kIterations};
   small.jobs.clear();
+  small.background.clear();
+  small.limits.reset();
   small.compute = defaults.compute;
   small.concurrency = defaults.concurrency;
   small.collectives = {.chunk = config.collectives.chunk};

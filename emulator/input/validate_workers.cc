@@ -16,7 +16,11 @@ void validate_workers(const RunConfig& config, const Tree& root) {
   const size_t count = !cores.empty() ? cores.size() : workers.count.value_or(1);
   const char* const key = counted || cores.empty() ? "workers.count" : "workers.cores";
   if (count > config.ports.size())
-    fail_key(root, key, "{} workers, but {} ports: each worker has one at least", count, config.ports.size());
+    fail_key(
+        root, key,
+        "{} workers, but {} ports: each worker has one at least, since a device chooses by itself which of a port's "
+        "queues receives a packet",
+        count, config.ports.size());
   if (count == 1 && cores.empty()) return;
   if (config.run.cpu) fail_key(root, "run.cpu", "contradicts 'workers', of which 'cores' names the CPUs");
   if (count > 1 && config.transport.verb == VerbName::kRead && config.run.continue_on_failure)

@@ -116,6 +116,8 @@ TEST_F(EmbeddingOfFour, KeepsWhatCostsTimeAndLeavesOutWhatLosesIt) {
   config_.transport.congestion.algorithm = AlgorithmName::kStatic;
   config_.transport.congestion.rate = Bandwidth(1'000'000);
   config_.capture = Bytes(1 << 20);
+  config_.background.emplace_back().name = "noise";
+  config_.limits.emplace().ratio = 1;
   const Embedding embedding = measure();
   ASSERT_EQ(embedding.rates.size(), 1u) << embedding.failure;
   EXPECT_EQ(embedding.rates.front().failure, "");
@@ -123,6 +125,8 @@ TEST_F(EmbeddingOfFour, KeepsWhatCostsTimeAndLeavesOutWhatLosesIt) {
   EXPECT_GT(reader.emulated()->end.counters.messages_delivered, 0u);
   EXPECT_EQ(reader.emulated()->end.counters.payload_errors, 0u);
   const auto json = nlohmann::json::parse(reader.config());
+  EXPECT_FALSE(json.contains("background"));
+  EXPECT_FALSE(json.contains("limits"));
   EXPECT_EQ(json["switch"]["buffer"], "3MiB");
   EXPECT_EQ(json["transport"]["mtu"], "1024B");
   EXPECT_EQ(json["transport"]["checking"], "on");

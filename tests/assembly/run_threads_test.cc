@@ -74,12 +74,13 @@ std::map<std::string, std::vector<std::string>> rows_of(const std::filesystem::p
       "SELECT name, sql LIKE '%WITHOUT ROWID%', sql LIKE '%run INTEGER NOT NULL%' FROM sqlite_master "
       "WHERE type='table' AND name<>'record'");
   while (names.step()) {
-    std::vector<std::string>& rows = tables[names.text(0)];
+    const std::string name = names.text(0);  // borrowed by the statement that it is bound to
+    std::vector<std::string>& rows = tables[name];
     std::vector<std::string> columns;
     Statement info = database.prepare("SELECT name FROM pragma_table_info(?)");
-    info.bind(names.text(0));
+    info.bind(name);
     while (info.step()) columns.push_back(info.text(0));
-    std::string query = fmt::format("SELECT * FROM {}", names.text(0));
+    std::string query = fmt::format("SELECT * FROM {}", name);
     if (names.integer(1) == 0) query += names.integer(2) != 0 ? " ORDER BY run, rowid" : " ORDER BY rowid";
     Statement all = database.prepare(query);
     while (all.step()) {
