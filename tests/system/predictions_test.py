@@ -143,7 +143,13 @@ class Predictions(RankwireTest):
         files = {str(path.relative_to(run.folder)): path.read_bytes() for path in paths}
         with sqlite3.connect(f"file:{run.folder / 'run.sqlite'}?mode=ro", uri=True) as record:
             (created,) = record.execute("SELECT value FROM record WHERE key = 'created'").fetchone()
-            files["run.sqlite"] = [line for line in record.iterdump() if "'created'" not in line]
+            lines = [line for line in record.iterdump() if "'created'" not in line]
+            # Rows of runs that go on at a time stand as they came; those of each run are in its order.
+            tables = [name for name, in record.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            first = {name: record.execute("SELECT name FROM pragma_table_info(?)", [name]).fetchone() for name in tables}
+            of_runs = tuple(f'INSERT INTO "{name}" VALUES(' for name in tables if first[name] == ("run",))
+            place = lambda line: line[: line.index(",")] if line.startswith(of_runs) else ""
+            files["run.sqlite"] = sorted(lines, key=place)
         return {
             name: content.replace(created.encode(), b"") if isinstance(content, bytes) else content
             for name, content in files.items()

@@ -17,6 +17,10 @@ def tables(run):
     with contextlib.closing(sqlite3.connect(run.folder / "run.sqlite")) as connection:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+        # Rows of runs that go on at a time stand as they came; those of each run are in its order.
+        for name in names:
+            if connection.execute("SELECT name FROM pragma_table_info(?)", [name]).fetchone() == ("run",):
+                rows[name].sort(key=lambda row: row[0])
     return {name: content for name, content in rows.items() if name != "record"}
 
 
