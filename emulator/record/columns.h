@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "base/transport_counters.h"
 #include "emulator/record/database.h"
 #include "emulator/record/run_record.h"
 
@@ -34,6 +36,12 @@ inline TimeByCause causes_at(const Statement& row, int column) {
   TimeByCause time;
   for (size_t i = 0; i < kCauses; ++i) time.spent[i] = duration(row, column + static_cast<int>(i));
   return time;
+}
+
+/// Of a row that names the counter.
+inline void add_counter(RdmaCounters& counters, std::string_view name, uint64_t value) {
+  for (const RdmaCounterField& counter : rdma_counters())
+    if (name == counter.name) counters.*counter.field += value;
 }
 
 }  // namespace rankwire

@@ -1,11 +1,10 @@
 """Whom a run blames: a Linux bridge that is slow, or dead, towards one of its ports, and limits that decide the verdict."""
 
 import signal
-import time
 import unittest
 
 from bridge import BridgeTest, command, ip
-from rankwire import FAILED, OK, RankwireTest, rankwire, recorded_operations, start, transformer
+from rankwire import FAILED, OK, RankwireTest, rankwire, start, transformer, wait_for_operations
 
 
 class SlowBridge(BridgeTest):
@@ -79,9 +78,7 @@ class Inquiry(RankwireTest):
             "ports": {"count": 4, "device": "memory", "rate": "1Gbps"},
         }
         process = start("run", self.configuration(config), "--quiet", "--out", self.folder / "run")
-        deadline = time.monotonic() + 60
-        while recorded_operations(self.folder / "run") == 0 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.assertGreater(wait_for_operations(process, self.folder / "run"), 0)
         process.send_signal(signal.SIGUSR1)
         first = process.stderr.readline()
         process.send_signal(signal.SIGINT)

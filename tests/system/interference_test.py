@@ -3,10 +3,9 @@
 import csv
 import json
 import signal
-import time
 import unittest
 
-from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, recorded_operations, start, transformer
+from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, transformer, wait_for_operations
 
 
 def job(name, **changes):
@@ -105,9 +104,7 @@ class Interference(RankwireTest):
         path = self.configuration(config(job("a", **long), job("b", **long), job("c", start="100s", **long)))
         folder = self.folder / "matrix"
         with start("interference", path, "--out", folder) as process:
-            end = time.monotonic() + 60
-            while recorded_operations(folder / "point-1") == 0 and time.monotonic() < end:
-                time.sleep(0.05)
+            wait_for_operations(process, folder / "point-1")
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
         self.assertEqual(process.returncode, FAILED)

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("RANKWIRE_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
@@ -46,6 +47,14 @@ def recorded_operations(folder):
             return record.execute("SELECT count(*) FROM operations").fetchone()[0]
     except sqlite3.OperationalError:  # not there yet
         return 0
+
+
+def wait_for_operations(process, folder):
+    """Until the run of a process that was started has recorded some, has ended, or 60 s have passed. How many there are."""
+    deadline = time.monotonic() + 60
+    while recorded_operations(folder) == 0 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return recorded_operations(folder)
 
 
 def start(*arguments, prefix=(), binary=BINARY):

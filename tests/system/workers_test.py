@@ -3,10 +3,9 @@
 import json
 import os
 import signal
-import time
 import unittest
 
-from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, recorded_operations, start, transformer
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, recorded_operations, start, transformer, wait_for_operations
 
 
 class Workers(RankwireTest):
@@ -85,10 +84,7 @@ class Workers(RankwireTest):
         config["workload"]["iterations"] = 16384
         path, folder = self.configuration(config), self.folder / name
         process = start("run", path, "--out", folder)
-        deadline = time.monotonic() + 60
-        while recorded_operations(folder) == 0 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.assertGreater(recorded_operations(folder), 0, "nothing has been recorded")
+        self.assertGreater(wait_for_operations(process, folder), 0, "nothing has been recorded")
         return process, folder
 
     def test_an_interrupted_run_keeps_what_it_measured(self):
