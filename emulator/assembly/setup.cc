@@ -417,6 +417,8 @@ NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const 
                 .recorded = node.recorded,
                 .job = workload.ranks[rank.value].job,
                 .sequence = node.sequence,
+                .peer = node.peer,
+                .tag = node.tag_ordinal,
                 .timed_by = to_string(node.timed_by)};
   if (collective) {
     const Group& group = workload.groups[node.group.value];

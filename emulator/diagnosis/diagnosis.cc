@@ -105,6 +105,21 @@ std::optional<SlowMessages> slow_of(const RunReader& record, const RecordedRun& 
   return slow;
 }
 
+std::optional<Executions> executions_of(const RunReader& record, const RecordedRun& run, const NodeMeetings& meetings) {
+  if (run.end.verdict != "ok" || run.loss.operations > 0) return std::nullopt;
+  return Executions::read(record, run, meetings);
+}
+
+void find_paths(const RunReader& record, const RecordedRun& run, const RecordedRun* reference, Diagnosis& diagnosis) {
+  const NodeMeetings meetings(record);
+  if (const auto executions = executions_of(record, run, meetings)) diagnosis.path = critical_path(record, *executions);
+  if (reference == nullptr || !reference->ended) return;
+  const auto executions = executions_of(record, *reference, meetings);
+  if (!executions) return;
+  diagnosis.reference_path = critical_path(record, *executions);
+  if (diagnosis.path) diagnosis.waterfall = waterfall(record, run, *diagnosis.path, *executions);
+}
+
 }  // namespace
 
 Duration generator_delay(const RecordedRun& emulated, const RecordedRun* reference) {
@@ -122,6 +137,7 @@ Diagnosis diagnose(const RunReader& record) {
   diagnosis.losses = losses_of(record, *run, traffic);
   diagnosis.failed = failed_of(record, *run, traffic);
   const RecordedRun* const reference = record.reference();
+  find_paths(record, *run, reference, diagnosis);
   if (reference == nullptr || !reference->ended) return diagnosis;
   diagnosis.slow = slow_of(record, *run, *reference, traffic.nics);
   if (run->end.verdict != "ok" || reference->end.verdict != "ok") return diagnosis;

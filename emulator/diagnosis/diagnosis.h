@@ -8,6 +8,8 @@
 
 #include "base/units.h"
 #include "emulator/diagnosis/common_trait.h"
+#include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
@@ -63,11 +65,15 @@ struct GapShares {
 struct Diagnosis {
   Losses losses;
   FailedConnections failed;
-  std::optional<SlowMessages> slow;  ///< absent unless both sides timed messages
-  std::optional<GapShares> gap;      ///< absent unless both sides ended well, and the emulated one later
+  std::optional<SlowMessages> slow;            ///< absent unless both sides timed messages
+  std::optional<GapShares> gap;                ///< absent unless both sides ended well, and the emulated one later
+  std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
+  std::optional<CriticalPath> reference_path;  ///< the same of the reference
+  std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
 };
 
-/// Of the emulated side. Empty where there is none, or its run has no end. Reads all queue pairs once.
+/// Of the emulated side. Empty where there is none, or its run has no end. Reads all queue pairs once, and of each side
+/// at most Executions::kMost executions into memory.
 Diagnosis diagnose(const RunReader& record);
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst

@@ -16,8 +16,8 @@ std::string node_columns(const Database& database) {
     const std::string known = fmt::format("SELECT count(*) FROM pragma_table_info('nodes') WHERE name='{}'", column);
     return database.integer(known) > 0 ? column : absent;
   };
-  return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}, {}",
-                     or_else("timed_by", "''"), or_else("sequence", "0"));
+  return fmt::format("rank, node, id, name, kind, \"group\", group_size, bytes, recorded_ps, job, {}, {}, {}, {}",
+                     or_else("timed_by", "''"), or_else("sequence", "0"), or_else("peer", "NULL"), or_else("tag", "0"));
 }
 
 /// Overwrites in place, so that texts keep their memory from row to row.
@@ -35,6 +35,9 @@ void assign(NodeInfo& info, const Statement& row) {
   info.job = JobId(small(row, 9));
   info.timed_by = row.text_view(10);
   info.sequence = small(row, 11);
+  const auto peer = row.optional_integer(12);
+  info.peer = peer ? RankId(static_cast<uint32_t>(*peer)) : RankId::invalid();
+  info.tag = small(row, 13);
 }
 
 /// A node that the record does not describe has its index for a name and the kind "unknown".
@@ -285,6 +288,34 @@ std::vector<std::vector<OperationFlow>> RunReader::flows_of(const RecordedRun& r
     for (auto it = begin; it != end; ++it) flows[it->second].push_back({connection, causes_at(rows, 4)});
   }
   return flows;
+}
+
+void RunReader::for_each_node(const std::function<void(const NodeInfo&)>& visit) const {
+  Statement rows = database_.prepare(fmt::format("SELECT {} FROM nodes ORDER BY rank, node", node_columns(database_)));
+  for (NodeInfo node; rows.step();) {
+    assign(node, rows);
+    visit(node);
+  }
+}
+
+uint64_t RunReader::execution_count(const RecordedRun& run) const {
+  Statement rows = database_.prepare("SELECT count(*) FROM operations WHERE run=?");
+  rows.bind(run.run);
+  rows.step();
+  return count(rows, 0);
+}
+
+void RunReader::for_each_execution(const RecordedRun& run,
+                                   const std::function<void(const OperationRecord&)>& visit) const {
+  Statement rows = database_.prepare("SELECT rank, node, iteration, start_ps, end_ps FROM operations WHERE run=?");
+  rows.bind(run.run);
+  while (rows.step()) {
+    visit({.rank = RankId(small(rows, 0)),
+           .node = small(rows, 1),
+           .iteration = small(rows, 2),
+           .start = Time(rows.integer(3)),
+           .end = Time(rows.integer(4))});
+  }
 }
 
 void RunReader::for_each_by_start(

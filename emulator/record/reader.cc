@@ -60,7 +60,8 @@ std::string drawn_beside(const std::filesystem::path& file) {
 }
 
 /// Columns that older records do not have, which readers do without.
-constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {{"nodes", "timed_by"}, {"nodes", "sequence"}};
+constexpr std::pair<std::string_view, std::string_view> kDispensable[] = {
+    {"nodes", "timed_by"}, {"nodes", "sequence"}, {"nodes", "peer"}, {"nodes", "tag"}};
 
 /// A column may have been added without another version. Tables that are missing are not asked for.
 void require_columns(const Database& database, const std::filesystem::path& file) {

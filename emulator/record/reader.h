@@ -167,6 +167,11 @@ class RunReader {
   /// of a collective, those of a SEND alone otherwise. Empty where causes were not recorded, or the run has no end.
   std::vector<std::vector<OperationFlow>> flows_of(const RecordedRun& run,
                                                    std::span<const OperationRow> operations) const;
+  /// Visits the nodes of all traces in order of (rank, node). The row is valid during the call only.
+  void for_each_node(const std::function<void(const NodeInfo& node)>& visit) const;
+  /// One run's recorded executions, and how many there are, in no order.
+  void for_each_execution(const RecordedRun& run, const std::function<void(const OperationRecord&)>& visit) const;
+  uint64_t execution_count(const RecordedRun& run) const;
   /// Visits one run's executions of at least `shortest` in order of (rank, start, end, iteration, node).
   void for_each_by_start(
       const RecordedRun& run, Duration shortest,

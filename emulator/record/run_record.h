@@ -39,6 +39,8 @@ struct NodeInfo {
   std::optional<Duration> recorded;  ///< the trace's own duration
   JobId job;
   uint32_t sequence = 0;  ///< MessageId::sequence of its messages; 0 where it has none, or in an old record
+  RankId peer;            ///< the other end of a SEND or RECV; root of a collective; invalid: none, or an old record
+  uint32_t tag = 0;       ///< SEND, RECV: ordinal of the tag among those of both ranks
   std::string timed_by;   ///< what gives the node its duration; empty where nothing does, or in an old record
 };
 

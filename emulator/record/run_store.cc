@@ -98,11 +98,11 @@ void RunStore::configuration(const std::string& json, const std::string& version
 
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
-  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const NodeInfo& n : nodes) {
     insert
         .bind(n.rank.value, n.node, n.id, n.name, n.kind, n.group, n.group_size, n.bytes.count, n.recorded, n.job.value,
-              n.timed_by, n.sequence)
+              n.timed_by, n.sequence, n.peer.valid() ? std::optional(int64_t{n.peer.value}) : std::nullopt, n.tag)
         .execute();
   }
 }

@@ -14,6 +14,7 @@
 #include "emulator/report/band.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/compute.h"
+#include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
@@ -368,6 +369,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
+  html += section("Where the time went along the critical path", html_critical_path(record, figures.diagnosis));
   html += section("Losses", html_losses(record, figures.diagnosis.losses));
   html += section("Failed connections", html_failures(record));
   html += section("Jobs", html_jobs(record));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/background.h"
+#include "emulator/report/critical_path.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html.h"
@@ -106,6 +107,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
       write_file(run_folder / "shared.csv", shared_links_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
+    write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));
     write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis.losses));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));

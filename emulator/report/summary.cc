@@ -9,6 +9,7 @@
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
 #include "emulator/report/compute.h"
+#include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
@@ -310,6 +311,8 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["reference"]["band"] = band_json(record);
   json["limits"] = limits_json(record);
   json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
+  json["critical_path"] = critical_path_json(record, figures.diagnosis);
+  json["waterfall"] = waterfall_json(figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record);
@@ -357,6 +360,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
+  text += critical_path_text(record, figures.diagnosis);
   if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);

@@ -1,0 +1,59 @@
+// The gap between a run and its reference, split along the run's critical path into parts that add up to it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/executions.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// Why the run took longer than the reference, where it did.
+enum class GapCause : uint8_t {
+  kCompute,            ///< nodes that compute, longer or shorter than in the reference
+  kRecovering,         ///< packets that were lost were sent again
+  kReceiverNotReady,   ///< receivers asked to wait (RNR NAK)
+  kPaused,             ///< the next station paused the priority (PFC)
+  kCongestionControl,  ///< rate or window of congestion control
+  kWindow,             ///< waiting for acknowledgements because the window was full
+  kPort,               ///< other queue pairs of the own port came first
+  kAcknowledgement,    ///< acknowledgements under way
+  kNetwork,            ///< communication, and the record does not say why
+  kBetween,     ///< from the end of one operation to the start of the next: the run's loop and what it waited for
+  kOtherChain,  ///< negative: the reference's own critical path is another one, longer than this one there
+};
+constexpr size_t kGapCauses = 11;
+
+/// "congestion_control", as in summary.json.
+constexpr std::string_view to_string(GapCause cause) {
+  constexpr std::array<std::string_view, kGapCauses> kNames = {
+      "compute", "recovering",      "rnr",     "paused",  "congestion_control", "window",
+      "port",    "acknowledgement", "network", "between", "other_chain"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
+/// `gap` is positive when the run took longer; the parts add up to it exactly.
+struct Waterfall {
+  Duration gap;
+  std::array<Duration, kGapCauses> parts{};
+  /// Of each step of the path, what the same execution took in the reference from when the last member it waited for
+  /// had begun; 0 where it is not there.
+  std::vector<Duration> reference;
+  Duration operator[](GapCause cause) const { return parts[static_cast<size_t>(cause)]; }
+};
+
+/// `path` is that of `run`, both runs ended well, and `reference` has the executions of the other. Each step of the
+/// path is set against the same execution in the reference. What communication took longer is the time of its
+/// connection that was held up longest, cause by cause in the order of GapCause, as far as the connection spent it
+/// (`causes` of the record) and the step took longer; the rest is kNetwork. So a cause that also acts in the reference,
+/// such as a window, gets at most what is missing.
+Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
+                    const Executions& reference);
+
+}  // namespace rankwire

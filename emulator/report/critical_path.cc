@@ -1,0 +1,255 @@
+#include "emulator/report/critical_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
+#include "emulator/report/rank_names.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kPathOperations = 16, kPathRanks = 8, kPathParts = 4;
+
+/// Steps that differ in numbers only, or those of one rank.
+struct PathShare {
+  std::string name;
+  bool communicates = false;
+  uint64_t steps = 0;
+  Duration length, reference;
+  Duration extra() const { return length - reference; }
+};
+
+std::string operation_name(const PathStep& step) {
+  std::string name;
+  append_pattern(name, step.node.name);
+  if (!step.communicates()) return name;
+  name += " (" + step.node.kind;
+  if (!step.node.group.empty()) append_pattern(name += " ", step.node.group);
+  return name + ")";
+}
+
+/// The longest first. `key` is empty for steps that do not count.
+std::vector<PathShare> shares(const CriticalPath& path, const std::optional<Waterfall>& waterfall,
+                              const std::function<std::string(const PathStep&)>& key) {
+  std::map<std::string, PathShare> by_key;
+  for (size_t i = 0; i < path.steps.size(); ++i) {
+    const PathStep& step = path.steps[i];
+    const std::string name = key(step);
+    if (name.empty()) continue;
+    PathShare& share = by_key.try_emplace(name, PathShare{name, step.communicates()}).first->second;
+    ++share.steps;
+    share.length += step.length();
+    if (waterfall) share.reference += waterfall->reference[i];
+  }
+  std::vector<PathShare> list;
+  for (auto& [name, share] : by_key) list.push_back(std::move(share));
+  std::ranges::stable_sort(list, std::ranges::greater(), &PathShare::length);
+  return list;
+}
+
+std::vector<PathShare> operations(const CriticalPath& path, const std::optional<Waterfall>& waterfall) {
+  return shares(path, waterfall, operation_name);
+}
+
+/// What the ranks computed.
+std::vector<PathShare> computing_ranks(const RunReader& record, const CriticalPath& path,
+                                       const std::optional<Waterfall>& waterfall) {
+  const RankNames names(record);
+  return shares(path, waterfall, [&](const PathStep& step) {
+    return step.communicates() ? std::string() : names.titled(step.node.rank.value);
+  });
+}
+
+struct PathSums {
+  Duration compute, communication, between;
+};
+
+PathSums sums_of(const CriticalPath& path) {
+  PathSums sums;
+  for (const PathStep& step : path.steps) {
+    (step.communicates() ? sums.communication : sums.compute) += step.length();
+    sums.between += step.before;
+  }
+  return sums;
+}
+
+Json shares_json(const std::vector<PathShare>& shares, size_t most, bool with_reference) {
+  Json list = Json::array();
+  for (const PathShare& share : shares) {
+    if (list.size() == most) break;
+    list.push_back({{"name", share.name},
+                    {"steps", share.steps},
+                    {"time_ps", share.length.ps},
+                    {"reference_ps", with_reference ? Json(share.reference.ps) : Json(nullptr)}});
+  }
+  return list;
+}
+
+Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
+               const std::optional<Waterfall>& waterfall) {
+  if (!path) return nullptr;
+  const PathSums sums = sums_of(*path);
+  return {
+      {"completion_ps", path->completion.ps},
+      {"steps", path->steps.size()},
+      {"compute_ps", sums.compute.ps},
+      {"communication_ps", sums.communication.ps},
+      {"between_ps", sums.between.ps},
+      {"operations", shares_json(operations(*path, waterfall), kPathOperations, waterfall.has_value())},
+      {"computing_ranks", shares_json(computing_ranks(record, *path, waterfall), kPathRanks, waterfall.has_value())}};
+}
+
+const char* explained(GapCause cause) {
+  constexpr const char* kTexts[] = {"compute",
+                                    "loss and recovery",
+                                    "receivers not ready",
+                                    "pauses",
+                                    "congestion control",
+                                    "full windows",
+                                    "own port busy",
+                                    "acknowledgements",
+                                    "communication, not further known",
+                                    "between operations",
+                                    "another chain of the reference"};
+  return kTexts[static_cast<size_t>(cause)];
+}
+
+Duration size_of(Duration part) {
+  return std::max(part, Duration() - part);
+}
+
+/// The parts that are not zero, the largest first, whatever their sign.
+std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall) {
+  std::vector<std::pair<GapCause, Duration>> parts;
+  for (size_t i = 0; i < kGapCauses; ++i)
+    if (waterfall.parts[i] != Duration()) parts.emplace_back(static_cast<GapCause>(i), waterfall.parts[i]);
+  std::ranges::stable_sort(parts, std::ranges::greater(), [](const auto& part) { return size_of(part.second); });
+  return parts;
+}
+
+std::string signed_time(Duration duration) {
+  return duration < Duration() ? "-" + readable(size_of(duration)) : "+" + readable(duration);
+}
+
+double percent(Duration part, Duration whole) {
+  return 100 * ratio_of(part, whole).value_or(0);
+}
+
+/// Of a part, what it mostly consists of, " (rank 5 +3 ms)"; empty where nothing is most of it.
+std::string mostly(const std::vector<PathShare>& shares, bool communicates, Duration part) {
+  const PathShare* most = nullptr;
+  for (const PathShare& share : shares) {
+    if (share.communicates == communicates && (most == nullptr || share.extra() > most->extra())) most = &share;
+  }
+  if (most == nullptr || most->extra() * 2 <= part || part <= Duration()) return {};
+  return fmt::format(" ({} {})", most->name, signed_time(most->extra()));
+}
+
+std::string gap_line(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
+  std::string text = signed_time(waterfall.gap) + " against the reference along that path:";
+  Duration communication;
+  for (const auto& [cause, part] : parts_of(waterfall)) {
+    const bool elsewhere = cause == GapCause::kCompute || cause == GapCause::kBetween || cause == GapCause::kOtherChain;
+    if (!elsewhere) communication += part;
+  }
+  size_t listed = 0;
+  for (const auto& [cause, part] : parts_of(waterfall)) {
+    if (listed++ == kPathParts) break;
+    text += fmt::format("{} {} {}", listed == 1 ? "" : ",", signed_time(part), explained(cause));
+    if (cause == GapCause::kCompute) text += mostly(computing_ranks(record, path, waterfall), false, part);
+  }
+  return text + mostly(operations(path, waterfall), true, communication);
+}
+
+}  // namespace
+
+Json critical_path_json(const RunReader& record, const Diagnosis& diagnosis) {
+  if (!diagnosis.path && !diagnosis.reference_path) return nullptr;
+  return {{"emulated", path_json(record, diagnosis.path, diagnosis.waterfall)},
+          {"reference", path_json(record, diagnosis.reference_path, {})}};
+}
+
+Json waterfall_json(const Diagnosis& diagnosis) {
+  if (!diagnosis.waterfall) return nullptr;
+  Json json = {{"gap_ps", diagnosis.waterfall->gap.ps}};
+  for (size_t i = 0; i < kGapCauses; ++i)
+    json[fmt::format("{}_ps", to_string(static_cast<GapCause>(i)))] = diagnosis.waterfall->parts[i].ps;
+  return json;
+}
+
+std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis) {
+  const std::optional<CriticalPath>& path = diagnosis.path;
+  if (!path || path->completion <= Duration()) return {};
+  const PathSums sums = sums_of(*path);
+  std::string text =
+      fmt::format("{:<14}{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {} steps", "path",
+                  percent(sums.communication, path->completion), percent(sums.compute, path->completion),
+                  percent(sums.between, path->completion), path->steps.size());
+  if (const auto list = operations(*path, diagnosis.waterfall); !list.empty())
+    text += fmt::format("; longest {}, {:.1f} %", list[0].name, percent(list[0].length, path->completion));
+  text += '\n';
+  if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration())
+    text += fmt::format("{:<14}{}\n", "gap", gap_line(record, *path, *diagnosis.waterfall));
+  return text;
+}
+
+std::string critical_path_csv(const Diagnosis& diagnosis) {
+  std::string csv = "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps\n";
+  if (!diagnosis.path) return csv;
+  for (size_t i = 0; i < diagnosis.path->steps.size(); ++i) {
+    const PathStep& step = diagnosis.path->steps[i];
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", i, step.node.job.value, step.node.rank.value,
+                       step.iteration, step.node.id, csv_field(step.node.name), step.node.kind,
+                       csv_field(step.node.group), step.before.ps, (step.from - Time()).ps, (step.to - Time()).ps,
+                       diagnosis.waterfall ? fmt::to_string(diagnosis.waterfall->reference[i].ps) : "");
+  }
+  return csv;
+}
+
+std::string html_critical_path(const RunReader& record, const Diagnosis& diagnosis) {
+  const std::optional<CriticalPath>& path = diagnosis.path;
+  if (!path || path->completion <= Duration()) return {};
+  std::string html;
+  if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration()) {
+    const auto parts = parts_of(*diagnosis.waterfall);
+    const Duration largest = size_of(parts.front().second);
+    HtmlTable table({{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
+    for (const auto& [cause, part] : parts) {
+      table.add({explained(cause), HtmlCell::bar(signed_time(part), ratio_of(size_of(part), largest).value_or(0)),
+                 fmt::format("{:.2f} %", percent(part, path->completion))});
+    }
+    table.add({"together", signed_time(diagnosis.waterfall->gap),
+               fmt::format("{:.2f} %", percent(diagnosis.waterfall->gap, path->completion))});
+    html += std::move(table).finish();
+  }
+  HtmlTable table({{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
+  const auto add = [&](const PathShare& share) {
+    const double part = ratio_of(share.length, path->completion).value_or(0);
+    table.add({share.name, share.steps, share.length, HtmlCell::bar(fmt::format("{:.1f} %", 100 * part), part),
+               diagnosis.waterfall ? HtmlCell(share.reference) : HtmlCell("-")});
+  };
+  const auto list = operations(*path, diagnosis.waterfall);
+  for (size_t i = 0; i < list.size() && i < kPathOperations; ++i) add(list[i]);
+  if (const PathSums sums = sums_of(*path); sums.between > Duration())
+    add({.name = "between operations", .steps = path->steps.size(), .length = sums.between, .reference = {}});
+  const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
+  html += std::move(table).finish();
+  html += html_shown_of(std::min(list.size(), kPathOperations), list.size(), "critical_path.csv");
+  if (ranks.empty()) return html;
+  HtmlTable computing({{"Computes on the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
+  for (size_t i = 0; i < ranks.size() && i < kPathRanks; ++i)
+    computing.add({ranks[i].name, ranks[i].steps, ranks[i].length,
+                   diagnosis.waterfall ? HtmlCell(ranks[i].reference) : HtmlCell("-")});
+  return html + std::move(computing).finish();
+}
+
+}  // namespace rankwire

@@ -1,0 +1,22 @@
+// The chain of executions that a run's time is made of, and where it is longer than in the reference.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "emulator/diagnosis/diagnosis.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// `critical_path` and `waterfall` of summary.json; null where they are not known.
+nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnosis& diagnosis);
+nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
+/// Lines of the printed summary, "path" and "gap"; empty where nothing is known.
+std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis);
+/// One row for each step of the emulated side's path.
+std::string critical_path_csv(const Diagnosis& diagnosis);
+/// Tables of the parts of the gap, and of what the path is made of; empty where nothing is known.
+std::string html_critical_path(const RunReader& record, const Diagnosis& diagnosis);
+
+}  // namespace rankwire
