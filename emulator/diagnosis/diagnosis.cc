@@ -105,19 +105,24 @@ std::optional<SlowMessages> slow_of(const RunReader& record, const RecordedRun& 
   return slow;
 }
 
-std::optional<Executions> executions_of(const RunReader& record, const RecordedRun& run, const NodeMeetings& meetings) {
-  if (run.end.verdict != "ok" || run.loss.operations > 0) return std::nullopt;
-  return Executions::read(record, run, meetings);
+/// Absent, too, of a run that did not end well, or of which rows are missing.
+std::optional<Executions> executions_of(const RunReader& record, const RecordedRun* run, const NodeMeetings& meetings) {
+  if (run == nullptr || !run->ended || run->end.verdict != "ok" || run->loss.operations > 0) return std::nullopt;
+  return Executions::read(record, *run, meetings);
 }
 
-void find_paths(const RunReader& record, const RecordedRun& run, const RecordedRun* reference, Diagnosis& diagnosis) {
+void find_paths(const RunReader& record, Diagnosis& diagnosis) {
+  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
+    const uint64_t count = run == nullptr ? 0 : record.execution_count(*run);
+    if (count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, count);
+  }
   const NodeMeetings meetings(record);
-  if (const auto executions = executions_of(record, run, meetings)) diagnosis.path = critical_path(record, *executions);
-  if (reference == nullptr || !reference->ended) return;
-  const auto executions = executions_of(record, *reference, meetings);
+  if (const auto executions = executions_of(record, record.emulated(), meetings))
+    diagnosis.path = critical_path(record, *executions);
+  const auto executions = executions_of(record, record.reference(), meetings);
   if (!executions) return;
   diagnosis.reference_path = critical_path(record, *executions);
-  if (diagnosis.path) diagnosis.waterfall = waterfall(record, run, *diagnosis.path, *executions);
+  if (diagnosis.path) diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *executions);
 }
 
 }  // namespace
@@ -131,13 +136,13 @@ Duration generator_delay(const RecordedRun& emulated, const RecordedRun* referen
 
 Diagnosis diagnose(const RunReader& record) {
   Diagnosis diagnosis;
+  find_paths(record, diagnosis);
   const RecordedRun* const run = record.emulated();
   if (run == nullptr || !run->ended) return diagnosis;
   const WireTraffic traffic = read_traffic(record, *run);
   diagnosis.losses = losses_of(record, *run, traffic);
   diagnosis.failed = failed_of(record, *run, traffic);
   const RecordedRun* const reference = record.reference();
-  find_paths(record, *run, reference, diagnosis);
   if (reference == nullptr || !reference->ended) return diagnosis;
   diagnosis.slow = slow_of(record, *run, *reference, traffic.nics);
   if (run->end.verdict != "ok" || reference->end.verdict != "ok") return diagnosis;

@@ -68,12 +68,14 @@ struct Diagnosis {
   std::optional<SlowMessages> slow;            ///< absent unless both sides timed messages
   std::optional<GapShares> gap;                ///< absent unless both sides ended well, and the emulated one later
   std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
-  std::optional<CriticalPath> reference_path;  ///< the same of the reference
+  std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
+  /// Executions of the side with most of them, where they are too many to be searched for a path; else 0.
+  uint64_t unsearched = 0;
 };
 
-/// Of the emulated side. Empty where there is none, or its run has no end. Reads all queue pairs once, and of each side
-/// at most Executions::kMost executions into memory.
+/// Of the emulated side. Nothing but the path of the reference where there is none, or its run has no end. Reads all
+/// queue pairs once, and of each side at most Executions::kMost executions into memory.
 Diagnosis diagnose(const RunReader& record);
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst

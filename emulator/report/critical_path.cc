@@ -82,6 +82,11 @@ PathSums sums_of(const CriticalPath& path) {
   return sums;
 }
 
+/// The emulated side's, or the reference's where nothing was emulated.
+const std::optional<CriticalPath>& principal_path(const Diagnosis& diagnosis) {
+  return diagnosis.path ? diagnosis.path : diagnosis.reference_path;
+}
+
 Json shares_json(const std::vector<PathShare>& shares, size_t most, bool with_reference) {
   Json list = Json::array();
   for (const PathShare& share : shares) {
@@ -187,7 +192,11 @@ Json waterfall_json(const Diagnosis& diagnosis) {
 }
 
 std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis) {
-  const std::optional<CriticalPath>& path = diagnosis.path;
+  const std::optional<CriticalPath>& path = principal_path(diagnosis);
+  if (!path && diagnosis.unsearched > 0) {
+    return fmt::format("{:<14}not searched for: of {} executions of one run at most {} are\n", "path",
+                       diagnosis.unsearched, Executions::kMost);
+  }
   if (!path || path->completion <= Duration()) return {};
   const PathSums sums = sums_of(*path);
   std::string text =
@@ -203,10 +212,11 @@ std::string critical_path_text(const RunReader& record, const Diagnosis& diagnos
 }
 
 std::string critical_path_csv(const Diagnosis& diagnosis) {
+  const std::optional<CriticalPath>& path = principal_path(diagnosis);
   std::string csv = "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps\n";
-  if (!diagnosis.path) return csv;
-  for (size_t i = 0; i < diagnosis.path->steps.size(); ++i) {
-    const PathStep& step = diagnosis.path->steps[i];
+  if (!path) return csv;
+  for (size_t i = 0; i < path->steps.size(); ++i) {
+    const PathStep& step = path->steps[i];
     csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", i, step.node.job.value, step.node.rank.value,
                        step.iteration, step.node.id, csv_field(step.node.name), step.node.kind,
                        csv_field(step.node.group), step.before.ps, (step.from - Time()).ps, (step.to - Time()).ps,
@@ -216,7 +226,7 @@ std::string critical_path_csv(const Diagnosis& diagnosis) {
 }
 
 std::string html_critical_path(const RunReader& record, const Diagnosis& diagnosis) {
-  const std::optional<CriticalPath>& path = diagnosis.path;
+  const std::optional<CriticalPath>& path = principal_path(diagnosis);
   if (!path || path->completion <= Duration()) return {};
   std::string html;
   if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration()) {

@@ -14,7 +14,7 @@ nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnos
 nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
 /// Lines of the printed summary, "path" and "gap"; empty where nothing is known.
 std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis);
-/// One row for each step of the emulated side's path.
+/// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.
 std::string critical_path_csv(const Diagnosis& diagnosis);
 /// Tables of the parts of the gap, and of what the path is made of; empty where nothing is known.
 std::string html_critical_path(const RunReader& record, const Diagnosis& diagnosis);

@@ -1,0 +1,88 @@
+#include "emulator/diagnosis/waterfall.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/diagnosis/path_record.h"
+
+namespace rankwire {
+namespace {
+
+using testing::PathRecord;
+
+Waterfall waterfall_of(PathRecord& written) {
+  const RunReader record = written.reader();
+  const NodeMeetings meetings(record);
+  const auto emulated = Executions::read(record, *record.emulated(), meetings);
+  const auto reference = Executions::read(record, *record.reference(), meetings);
+  const Waterfall result = waterfall(record, *record.emulated(), critical_path(record, *emulated), *reference);
+  Duration sum;
+  for (const Duration part : result.parts) sum += part;
+  EXPECT_EQ(sum, result.gap);
+  return result;
+}
+
+/// Both ranks compute and all-reduce.
+PathRecord& computes_and_reduces(PathRecord& record) {
+  for (const uint32_t rank : {0, 1}) {
+    record.compute(rank, "first");
+    record.collective(rank, "all_reduce");
+  }
+  return record;
+}
+
+TEST(Waterfall, ARankThatComputesLongerIsComputeAlone) {
+  PathRecord record;
+  computes_and_reduces(record);
+  // Rank 1 takes 30 us where the reference has 10. Rank 0's all-reduce is 20 us longer, all of it waiting.
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 30, 0, 10});
+  record.ran(0, 1, {10, 50, 10, 30}), record.ran(1, 1, {30, 50, 10, 30});
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(20));
+  EXPECT_EQ(result[GapCause::kCompute], microseconds(20));
+  EXPECT_EQ(result[GapCause::kNetwork], Duration());
+  EXPECT_EQ(result[GapCause::kOtherChain], Duration());
+}
+
+TEST(Waterfall, CommunicationGetsCausesAsFarAsTheyLasted) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 10});
+  record.ran(0, 1, {10, 60, 10, 30}), record.ran(1, 1, {10, 59, 10, 29});
+  // Of the connection that was held up longest 12 us of recovery and 40 us of a full window: 30 us are missing.
+  TimeByCause held, less;
+  held[Cause::kTransmitting] = microseconds(5), held[Cause::kRecovering] = microseconds(12);
+  held[Cause::kWindow] = microseconds(40);
+  less[Cause::kPaused] = microseconds(3);
+  record.caused(0, 1, ConnectionId(0), held), record.caused(1, 1, ConnectionId(1), less);
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(30));
+  EXPECT_EQ(result[GapCause::kRecovering], microseconds(12));
+  EXPECT_EQ(result[GapCause::kWindow], microseconds(18));
+  EXPECT_EQ(result[GapCause::kPaused], Duration());
+  EXPECT_EQ(result[GapCause::kNetwork], Duration());
+}
+
+TEST(Waterfall, WhatTheRecordDoesNotSayRemains) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {2, 12, 0, 10}), record.ran(1, 0, {0, 10});
+  record.ran(0, 1, {12, 60, 10, 30}), record.ran(1, 1, {10, 60, 10, 30});
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(30));
+  EXPECT_EQ(result[GapCause::kBetween], microseconds(2)) << "rank 0 began late";
+  EXPECT_EQ(result[GapCause::kNetwork], microseconds(28));
+}
+
+TEST(Waterfall, AnotherChainOfTheReferenceIsNamed) {
+  PathRecord record;
+  record.compute(0, "x"), record.compute(1, "y");
+  // The reference waits for rank 0 until 40 us, the run for rank 1, which the reference has done in 10.
+  record.ran(0, 0, {0, 5, 0, 40}), record.ran(1, 0, {0, 50, 0, 10});
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(10));
+  EXPECT_EQ(result[GapCause::kCompute], microseconds(40));
+  EXPECT_EQ(result[GapCause::kOtherChain], microseconds(-30));
+}
+
+}  // namespace
+}  // namespace rankwire
