@@ -8,9 +8,9 @@ namespace rankwire {
 namespace {
 
 /// Nodes are read in the order in which the record has them.
-void describe(const RunReader& record, std::vector<PathStep>& steps) {
-  std::multimap<std::pair<RankId, uint32_t>, PathStep*> wanted;
-  for (PathStep& step : steps) wanted.emplace(std::pair(step.node.rank, step.node.node), &step);
+void describe(const RunReader& record, std::vector<CriticalStep>& steps) {
+  std::multimap<std::pair<RankId, uint32_t>, CriticalStep*> wanted;
+  for (CriticalStep& step : steps) wanted.emplace(std::pair(step.node.rank, step.node.node), &step);
   record.for_each_node([&](const NodeInfo& node) {
     const auto [begin, end] = wanted.equal_range({node.rank, node.node});
     for (auto it = begin; it != end; ++it) it->second->node = node;
@@ -25,7 +25,7 @@ CriticalPath critical_path(const RunReader& record, const Executions& executions
   for (std::optional<uint32_t> next = executions.last(); next;) {
     const Executions::Execution& execution = executions.at(*next);
     const Executions::Release release = executions.release(*next);
-    PathStep& step = path.steps.emplace_back();
+    CriticalStep& step = path.steps.emplace_back();
     step.node.rank = execution.rank, step.node.node = execution.node;
     step.node.name = fmt::format("node {}", execution.node), step.node.kind = "unknown";
     step.iteration = execution.iteration;

@@ -12,7 +12,7 @@
 namespace rankwire {
 
 /// The part of one execution that nothing else could hide.
-struct PathStep {
+struct CriticalStep {
   NodeInfo node;
   uint32_t iteration = 0;
   Duration before;  ///< from the end of the step before it, or the beginning of the run, to `from`
@@ -29,8 +29,8 @@ struct PathStep {
 /// After C.-Q. Yang and B. P. Miller, "Critical Path Analysis for the Execution of Parallel and Distributed Programs",
 /// 1988.
 struct CriticalPath {
-  std::vector<PathStep> steps;  ///< oldest first, at least one
-  Duration completion;          ///< end of the last step, from time 0
+  std::vector<CriticalStep> steps;  ///< oldest first, at least one
+  Duration completion;              ///< end of the last step, from time 0
 };
 
 /// Walks the executions of a run, whose nodes are those of the record. Time: the sum of the members of what is on the

@@ -20,7 +20,7 @@ constexpr std::pair<Cause, GapCause> kHeldUp[] = {
     {Cause::kAcknowledgement, GapCause::kAcknowledgement},
 };
 
-std::vector<Duration> lengths_in(const Executions& reference, const std::vector<PathStep>& steps) {
+std::vector<Duration> lengths_in(const Executions& reference, const std::vector<CriticalStep>& steps) {
   std::map<std::tuple<RankId, uint32_t, uint32_t>, size_t> places;
   for (size_t i = 0; i < steps.size(); ++i)
     places.emplace(std::tuple(steps[i].node.rank, steps[i].iteration, steps[i].node.node), i);
@@ -39,9 +39,9 @@ Duration held_up(const TimeByCause& causes) {
 
 /// Of each operation the causes of its connection that was held up longest; zeros where the record has none.
 std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& run,
-                                   const std::vector<const PathStep*>& steps) {
+                                   const std::vector<const CriticalStep*>& steps) {
   std::vector<OperationRow> rows;
-  for (const PathStep* step : steps)
+  for (const CriticalStep* step : steps)
     rows.push_back({.node = step->node, .iteration = step->iteration, .emulated = {}, .reference = {}, .causes = {}});
   std::vector<TimeByCause> causes(steps.size());
   const auto flows = record.flows_of(run, rows);
@@ -62,10 +62,10 @@ Waterfall waterfall(const RunReader& record, const RecordedRun& run, const Criti
   result.gap = path.completion - other;
   result.reference = lengths_in(reference, path.steps);
   Duration matched;
-  std::vector<const PathStep*> slower;
+  std::vector<const CriticalStep*> slower;
   std::vector<Duration> extras;
   for (size_t i = 0; i < path.steps.size(); ++i) {
-    const PathStep& step = path.steps[i];
+    const CriticalStep& step = path.steps[i];
     const Duration extra = step.length() - result.reference[i];
     matched += result.reference[i];
     add(GapCause::kBetween, step.before);

@@ -28,7 +28,7 @@ struct PathShare {
   Duration extra() const { return length - reference; }
 };
 
-std::string operation_name(const PathStep& step) {
+std::string operation_name(const CriticalStep& step) {
   std::string name;
   append_pattern(name, step.node.name);
   if (!step.communicates()) return name;
@@ -39,10 +39,10 @@ std::string operation_name(const PathStep& step) {
 
 /// The longest first. `key` is empty for steps that do not count.
 std::vector<PathShare> shares(const CriticalPath& path, const std::optional<Waterfall>& waterfall,
-                              const std::function<std::string(const PathStep&)>& key) {
+                              const std::function<std::string(const CriticalStep&)>& key) {
   std::map<std::string, PathShare> by_key;
   for (size_t i = 0; i < path.steps.size(); ++i) {
-    const PathStep& step = path.steps[i];
+    const CriticalStep& step = path.steps[i];
     const std::string name = key(step);
     if (name.empty()) continue;
     PathShare& share = by_key.try_emplace(name, PathShare{name, step.communicates()}).first->second;
@@ -64,7 +64,7 @@ std::vector<PathShare> operations(const CriticalPath& path, const std::optional<
 std::vector<PathShare> computing_ranks(const RunReader& record, const CriticalPath& path,
                                        const std::optional<Waterfall>& waterfall) {
   const RankNames names(record);
-  return shares(path, waterfall, [&](const PathStep& step) {
+  return shares(path, waterfall, [&](const CriticalStep& step) {
     return step.communicates() ? std::string() : names.titled(step.node.rank.value);
   });
 }
@@ -75,7 +75,7 @@ struct PathSums {
 
 PathSums sums_of(const CriticalPath& path) {
   PathSums sums;
-  for (const PathStep& step : path.steps) {
+  for (const CriticalStep& step : path.steps) {
     (step.communicates() ? sums.communication : sums.compute) += step.length();
     sums.between += step.before;
   }
@@ -122,7 +122,7 @@ const char* explained(GapCause cause) {
                                     "full windows",
                                     "own port busy",
                                     "acknowledgements",
-                                    "communication, not further known",
+                                    "communication that the record says no more of",
                                     "between operations",
                                     "another chain of the reference"};
   return kTexts[static_cast<size_t>(cause)];
@@ -216,7 +216,7 @@ std::string critical_path_csv(const Diagnosis& diagnosis) {
   std::string csv = "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps\n";
   if (!path) return csv;
   for (size_t i = 0; i < path->steps.size(); ++i) {
-    const PathStep& step = path->steps[i];
+    const CriticalStep& step = path->steps[i];
     csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", i, step.node.job.value, step.node.rank.value,
                        step.iteration, step.node.id, csv_field(step.node.name), step.node.kind,
                        csv_field(step.node.group), step.before.ps, (step.from - Time()).ps, (step.to - Time()).ps,

@@ -126,7 +126,7 @@ TEST(CriticalPath, FillsTheCompletionTimeOfAnyRun) {
     const CriticalPath path = critical_path(record, *executions);
     EXPECT_EQ(path.completion, microseconds(last));
     Time at;
-    for (const PathStep& step : path.steps) {
+    for (const CriticalStep& step : path.steps) {
       EXPECT_GE(step.before, Duration());
       EXPECT_EQ(step.from, at + step.before);
       EXPECT_LE(step.from, step.to);

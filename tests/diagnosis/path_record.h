@@ -96,7 +96,7 @@ inline std::vector<std::string> path_of(PathRecord& written) {
   const auto executions = Executions::read(record, *record.emulated(), meetings);
   const CriticalPath path = critical_path(record, *executions);
   std::vector<std::string> steps;
-  for (const PathStep& step : path.steps) {
+  for (const CriticalStep& step : path.steps) {
     const auto us = [](Duration d) { return d.ps / 1'000'000; };
     steps.push_back((step.before > Duration() ? fmt::format("+{} ", us(step.before)) : "") +
                     fmt::format("{} {} {}..{}", step.node.rank.value, step.node.name, us(step.from - Time()),

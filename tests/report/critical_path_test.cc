@@ -1,0 +1,66 @@
+#include "emulator/report/critical_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/sample_record.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::SampleReport;
+
+// Rank 0 computes 10 us, then all-reduces 40 us where the reference has 20: a gap of 20 us, all of it communication.
+TEST(CriticalPathReport, SummaryHasThePathAndThePartsOfTheGap) {
+  const SampleReport report;
+  const auto json = report.summary();
+  EXPECT_EQ(json["waterfall"]["gap_ps"], 20'000'000);
+  EXPECT_EQ(json["waterfall"]["network_ps"], 20'000'000);
+  EXPECT_EQ(json["waterfall"]["compute_ps"], 0);
+  const auto& path = json["critical_path"]["emulated"];
+  EXPECT_EQ(path["completion_ps"], 50'000'000);
+  EXPECT_EQ(path["compute_ps"], 10'000'000);
+  EXPECT_EQ(path["communication_ps"], 40'000'000);
+  EXPECT_EQ(path["operations"][0]["name"], "grads <script> (all_reduce dp)");
+  EXPECT_EQ(path["operations"][0]["reference_ps"], 20'000'000);
+  EXPECT_EQ(path["computing_ranks"][0]["name"], "rank 0");
+  EXPECT_EQ(json["critical_path"]["reference"]["completion_ps"], 30'000'000);
+  EXPECT_EQ(json["critical_path"]["reference"]["operations"][0]["reference_ps"], nullptr);
+}
+
+TEST(CriticalPathReport, PrintedSummarySaysWhere) {
+  const std::string text = SampleReport().table();
+  EXPECT_THAT(text,
+              HasSubstr("path          80.0 % communication, 20.0 % compute, 0.0 % between operations, in 2 steps; "
+                        "longest grads <script> (all_reduce dp), 80.0 %\n"));
+  EXPECT_THAT(text,
+              HasSubstr("gap           +20 us against the reference along that path: +20 us communication that the "
+                        "record says no more of (grads <script> (all_reduce dp) +20 us)\n"));
+}
+
+TEST(CriticalPathReport, CsvHasEachStep) {
+  EXPECT_EQ(SampleReport().csv("critical_path.csv"),
+            "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps\n"
+            "0,0,0,0,10,\"gemm, \"\"big\"\"\",compute,,0,0,10000000,10000000\n"
+            "1,0,0,0,11,grads <script>,all_reduce,dp,0,10000000,50000000,20000000\n");
+}
+
+TEST(CriticalPathReport, PageHasItEscaped) {
+  const std::string page = SampleReport().page();
+  EXPECT_THAT(page, HasSubstr("Where the time went along the critical path"));
+  EXPECT_THAT(page, HasSubstr("grads &lt;script&gt; (all_reduce dp)"));
+}
+
+TEST(CriticalPathReport, OfARunThatFailedThereIsNone) {
+  RunEnd end = testing::sample_end(microseconds(50));
+  end.verdict = "failed", end.reason = "a cable";
+  const SampleReport report(end);
+  EXPECT_EQ(report.summary()["waterfall"], nullptr);
+  EXPECT_EQ(report.summary()["critical_path"]["emulated"], nullptr);
+  EXPECT_THAT(report.table(), Not(HasSubstr("against the reference along that path")));
+}
+
+}  // namespace
+}  // namespace rankwire

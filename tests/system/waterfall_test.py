@@ -1,0 +1,69 @@
+"""The critical path and the parts of the gap to the reference: a cause that was put there is the largest part. Virtual time.
+
+Eight ranks compute and all-reduce through a star, so that the reference is as fast as an undisturbed twin within 0.1 %.
+"""
+
+import csv
+import unittest
+
+from rankwire import RankwireTest, transformer
+
+SEEDS = (1, 2, 3)
+CAUSES = {
+    "recovering": {"impairments": [{"action": "drop", "port": "p3", "direction": "receive", "every": 200}]},
+    "window": {"transport": {"window": 4}},
+    "congestion_control": {"transport": {"congestion_control": {"algorithm": "static", "rate": "40Gbps"}}},
+    "paused": {
+        "fabric": {"topology": "star", "lossless": [3], "buffer": {"xoff": "64KiB", "headroom": "64KiB"}},
+        "impairments": [{"action": "pause", "priorities": [3], "port": "p2", "quanta": 40_000, "interval": "400us"}],
+    },
+}
+
+
+class Waterfall(RankwireTest):
+    def run_with(self, changes, out, seed=1):
+        step = transformer(layers=2, hidden=512, sequence=512, tensor_parallel=1, pipeline_parallel=1, data_parallel=8)
+        config = {
+            "seed": seed,
+            "workload": {"generate": step},
+            "hosts": {"count": 8, "npus": 1},
+            "ports": {"count": 8, "rate": "100Gbps"},
+            "record": {"causes": "on"},
+        }
+        for key, value in changes.items():
+            config[key] = config.get(key, {}) | value if isinstance(value, dict) else value
+        return self.call("simulate", config, "--twin", out=out)
+
+    def assert_adds_up(self, run):
+        """Parts to the gap, and steps to the completion time, to the picosecond."""
+        completion = run.summary["emulated"]["completion_time_ps"]
+        waterfall = dict(run.summary["waterfall"])
+        gap = waterfall.pop("gap_ps")
+        self.assertEqual(gap, completion - run.summary["reference"]["completion_time_ps"])
+        self.assertEqual(sum(waterfall.values()), gap)
+        path = run.summary["critical_path"]["emulated"]
+        self.assertEqual(path["compute_ps"] + path["communication_ps"] + path["between_ps"], completion)
+        with (run.folder / "critical_path.csv").open(encoding="utf-8") as file:
+            at = 0
+            for row in csv.DictReader(file):
+                self.assertEqual(int(row["from_ps"]), at + int(row["before_ps"]))
+                at = int(row["to_ps"])
+        self.assertEqual(at, completion)
+        return gap, waterfall
+
+    def test_undisturbed(self):
+        gap, _ = self.assert_adds_up(self.run_with({}, "free"))
+        self.assertLess(gap, 0.002 * self.run_with({}, "free2").summary["reference"]["completion_time_ps"])
+
+    def test_the_cause_that_was_put_there_is_the_largest_part(self):
+        for cause, changes in CAUSES.items():
+            for seed in SEEDS:
+                with self.subTest(cause=cause, seed=seed):
+                    run = self.run_with(changes, f"{cause}{seed}", seed)
+                    gap, waterfall = self.assert_adds_up(run)
+                    self.assertEqual(max(waterfall, key=waterfall.get), f"{cause}_ps", waterfall)
+                    self.assertGreater(waterfall[f"{cause}_ps"], 0.5 * gap)
+
+
+if __name__ == "__main__":
+    unittest.main()
