@@ -1,8 +1,23 @@
 #include "emulator/assembly/limits.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+
+#include "emulator/input/key_places.h"
 
 namespace rankwire {
+namespace {
+
+bool carries_out(const Workload& workload, std::string_view kind) {
+  return std::ranges::any_of(workload.ranks, [&](const RankTrace& rank) {
+    return std::ranges::any_of(rank.nodes, [&](const Node& node) {
+      return kind == (node.kind == NodeKind::kCollective ? to_string(node.collective) : to_string(node.kind));
+    });
+  });
+}
+
+}  // namespace
 
 std::vector<LimitInfo> limit_infos(const LimitsConfig& limits) {
   std::vector<LimitInfo> list;
@@ -19,6 +34,15 @@ std::vector<LimitInfo> limit_infos(const LimitsConfig& limits) {
       list.push_back({std::string("busbw.") + kLimitedOperations[i], static_cast<double>(least->bits_per_second)});
   }
   return list;
+}
+
+void require_limited_operations(const RunConfig& config, const Workload& workload) {
+  if (!config.limits) return;
+  for (size_t i = 0; i < kLimitedOperations.size(); ++i) {
+    if (!config.limits->busbw[i] || carries_out(workload, kLimitedOperations[i])) continue;
+    fail_key(config.places, std::string("limits.busbw.") + kLimitedOperations[i],
+             "no rank carries such an operation out, so the limit could not be kept");
+  }
 }
 
 }  // namespace rankwire

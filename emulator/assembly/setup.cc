@@ -17,6 +17,7 @@
 #include "emulator/assembly/full_buffer.h"
 #include "emulator/assembly/generate.h"
 #include "emulator/assembly/impairments.h"
+#include "emulator/assembly/limits.h"
 #include "emulator/assembly/port_flow_control.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
@@ -334,6 +335,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
   } else {
     setup.workload = load_jobs(setup, folder);
   }
+  require_limited_operations(config, setup.workload);
   if (!config.ports.empty()) setup.placement = place_workload(setup);
   apply_compute_model(setup);
   if (setup.astra)

@@ -159,7 +159,9 @@ struct CommandLine {
 
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
     add_run_options(simulate);
-    simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
+    CLI::Option* packets =
+        simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
+    simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")->needs(packets);
     simulate
         .add_option(
             "--sweep", sweep,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/report/limits.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {
@@ -44,6 +45,20 @@ TEST(ReferenceBand, IsWhatTheEmulatedSideIsComparedWith) {
     "p95_ps": 50000000, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0})"));
   EXPECT_EQ(band_text(record), "25 us .. 50 us of 3 runs, median 40 us; ratio 1.250, 1.000 .. 2.000");
   EXPECT_THAT(summary_table(record), HasSubstr("band          25 us .. 50 us of 3 runs"));
+}
+
+// 50 us are 1.67 of the reference's 30, and 1.25 of the median's 40.
+TEST(ReferenceBand, ItsMedianIsWhatTheLimitOfTheRatioCounts) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    recorder.limits(std::vector<LimitInfo>{{"ratio", 1.3}});
+    testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+    testing::record_reference(recorder);
+    recorder.ensemble(std::vector{microseconds(40)});
+  }
+  EXPECT_EQ(limit_results(RunReader(folder.path())).front().text, "limits.ratio: 1.25, at most 1.3");
 }
 
 TEST(ReferenceBand, SaysWhenTheReferenceIsOutside) {
