@@ -28,7 +28,7 @@ CriticalPath critical_path(const RunReader& record, const Executions& executions
     CriticalStep& step = path.steps.emplace_back();
     step.node.rank = execution.rank, step.node.node = execution.node;
     step.node.name = fmt::format("node {}", execution.node), step.node.kind = "unknown";
-    step.iteration = execution.iteration;
+    step.iteration = execution.iteration, step.execution = *next;
     step.from = release.at, step.to = execution.end;
     next = executions.before(release.by);
     step.before = step.from - (next ? executions.at(*next).end : Time());

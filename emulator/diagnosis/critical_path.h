@@ -15,8 +15,9 @@ namespace rankwire {
 struct CriticalStep {
   NodeInfo node;
   uint32_t iteration = 0;
-  Duration before;  ///< from the end of the step before it, or the beginning of the run, to `from`
-  Time from, to;    ///< from when the last member it waited for had begun, to its end
+  uint32_t execution = 0;  ///< index in the Executions that the path is of
+  Duration before;         ///< from the end of the step before it, or the beginning of the run, to `from`
+  Time from, to;           ///< from when the last member it waited for had begun, to its end
   Duration length() const { return to - from; }
   bool communicates() const { return node.group_size > 0; }
 };

@@ -117,12 +117,12 @@ void find_paths(const RunReader& record, Diagnosis& diagnosis) {
     if (count > Executions::kMost) diagnosis.unsearched = std::max(diagnosis.unsearched, count);
   }
   const NodeMeetings meetings(record);
-  if (const auto executions = executions_of(record, record.emulated(), meetings))
-    diagnosis.path = critical_path(record, *executions);
-  const auto executions = executions_of(record, record.reference(), meetings);
-  if (!executions) return;
-  diagnosis.reference_path = critical_path(record, *executions);
-  if (diagnosis.path) diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *executions);
+  const auto emulated = executions_of(record, record.emulated(), meetings);
+  const auto reference = executions_of(record, record.reference(), meetings);
+  if (emulated) diagnosis.path = critical_path(record, *emulated);
+  if (reference) diagnosis.reference_path = critical_path(record, *reference);
+  if (emulated && reference)
+    diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
 }
 
 }  // namespace

@@ -121,6 +121,14 @@ Executions::Release Executions::release(uint32_t index) const {
   return release;
 }
 
+std::vector<uint32_t> Executions::together_with(uint32_t index) const {
+  const Execution& own = all_[index];
+  const uint32_t meeting = meetings_->of(own.rank, own.node).meeting;
+  if (meeting == NodeMeeting::kNone) return {index};
+  const std::span<const uint32_t> all = members(meeting, own.iteration);
+  return {all.begin(), all.end()};
+}
+
 std::optional<uint32_t> Executions::before_on_rank(uint32_t index) const {
   const Execution& own = all_[index];
   const auto first = all_.begin() + first_[own.rank.value], self = all_.begin() + index;

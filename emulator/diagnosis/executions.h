@@ -67,6 +67,8 @@ class Executions {
   };
   /// Members that began after the execution had ended were not waited for.
   Release release(uint32_t index) const;
+  /// Those of the same meeting and iteration, itself among them; itself alone where it meets nobody.
+  std::vector<uint32_t> together_with(uint32_t index) const;
   /// What ended last before the execution could start: of its own rank, or, when its iteration was the first to wait
   /// for it, of all ranks of its job two iterations ago, or of the job that its own follows. Absent: nothing did.
   std::optional<uint32_t> before(uint32_t index) const;

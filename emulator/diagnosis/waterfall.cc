@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -20,34 +21,60 @@ constexpr std::pair<Cause, GapCause> kHeldUp[] = {
     {Cause::kAcknowledgement, GapCause::kAcknowledgement},
 };
 
-std::vector<Duration> lengths_in(const Executions& reference, const std::vector<CriticalStep>& steps) {
+/// What became of an execution of the path in the reference.
+struct Counterpart {
+  Time from, to;  ///< from when the last of what it waited for had begun, to its end
+};
+
+/// Of each step; absent where the reference has none.
+std::vector<std::optional<Counterpart>> counterparts(const Executions& reference,
+                                                     const std::vector<CriticalStep>& steps) {
   std::map<std::tuple<RankId, uint32_t, uint32_t>, size_t> places;
   for (size_t i = 0; i < steps.size(); ++i)
     places.emplace(std::tuple(steps[i].node.rank, steps[i].iteration, steps[i].node.node), i);
-  std::vector<Duration> lengths(steps.size());
+  std::vector<std::optional<Counterpart>> found(steps.size());
   for (uint32_t i = 0; i < reference.count(); ++i) {
     const Executions::Execution& execution = reference.at(i);
     const auto place = places.find({execution.rank, execution.iteration, execution.node});
-    if (place != places.end()) lengths[place->second] = execution.end - reference.release(i).at;
+    if (place != places.end()) found[place->second] = Counterpart{reference.release(i).at, execution.end};
   }
-  return lengths;
+  return found;
 }
 
 Duration held_up(const TimeByCause& causes) {
   return causes.total() - causes[Cause::kTransmitting];
 }
 
-/// Of each operation the causes of its connection that was held up longest; zeros where the record has none.
+/// Where what a step waited for stands in the record: of a RECV at its SEND.
+OperationRow row_of(const CriticalStep& step, const Executions& emulated) {
+  OperationRow row{.node = step.node, .iteration = step.iteration, .emulated = {}, .reference = {}, .causes = {}};
+  if (step.node.kind != "receive") return row;
+  for (const uint32_t other : emulated.together_with(step.execution))
+    if (emulated.at(other).rank == step.node.peer) row.node = {.rank = step.node.peer, .node = emulated.at(other).node};
+  return row;
+}
+
+/// Of each step what may have held it up; zeros where the record has nothing.
 std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& run,
-                                   const std::vector<const CriticalStep*>& steps) {
+                                   const std::vector<const CriticalStep*>& steps, const Executions& emulated) {
   std::vector<OperationRow> rows;
-  for (const CriticalStep* step : steps)
-    rows.push_back({.node = step->node, .iteration = step->iteration, .emulated = {}, .reference = {}, .causes = {}});
+  for (const CriticalStep* step : steps) rows.push_back(row_of(*step, emulated));
   std::vector<TimeByCause> causes(steps.size());
   const auto flows = record.flows_of(run, rows);
   for (size_t i = 0; i < steps.size(); ++i) {
-    for (const OperationFlow& flow : flows[i])
-      if (held_up(flow.causes) > held_up(causes[i])) causes[i] = flow.causes;
+    const bool is_chain = steps[i]->node.kind == "broadcast" || steps[i]->node.kind == "reduce";
+    std::map<RankId, Duration> early;
+    for (const uint32_t other : emulated.together_with(steps[i]->execution))
+      early[emulated.at(other).rank] = std::max(Duration(), steps[i]->from - emulated.at(other).start);
+    for (const OperationFlow& flow : flows[i]) {
+      TimeByCause within = flow.causes;
+      for (Duration& spent : within.spent) spent = std::max(Duration(), spent - early[flow.connection.source]);
+      if (is_chain) {
+        causes[i] += within;
+      } else if (held_up(within) > held_up(causes[i])) {
+        causes[i] = within;
+      }
+    }
   }
   return causes;
 }
@@ -55,30 +82,35 @@ std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& r
 }  // namespace
 
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
-                    const Executions& reference) {
+                    const Executions& emulated, const Executions& reference) {
   Waterfall result;
   const auto add = [&](GapCause cause, Duration extra) { result.parts[static_cast<size_t>(cause)] += extra; };
-  const Duration other = reference.at(reference.last()).end - Time();
-  result.gap = path.completion - other;
-  result.reference = lengths_in(reference, path.steps);
-  Duration matched;
+  const Time reference_end = reference.at(reference.last()).end;
+  result.gap = path.completion - (reference_end - Time());
+  const auto found = counterparts(reference, path.steps);
   std::vector<const CriticalStep*> slower;
   std::vector<Duration> extras;
+  Time at;  // in the reference, along the same steps
   for (size_t i = 0; i < path.steps.size(); ++i) {
     const CriticalStep& step = path.steps[i];
-    const Duration extra = step.length() - result.reference[i];
-    matched += result.reference[i];
-    add(GapCause::kBetween, step.before);
+    const Counterpart other = found[i].value_or(Counterpart{at, at});
+    const Duration length = other.to - other.from, extra = step.length() - length, before = other.from - at;
+    result.reference.push_back(length);
+    at = other.to;
+    // As long as both waited it was for the same, such as the start of a job.
+    const Duration both = std::clamp(before, Duration(), step.before);
+    add(GapCause::kBetween, step.before - both);
+    add(GapCause::kOtherChain, both - before);
     if (!step.communicates()) {
       add(GapCause::kCompute, extra);
     } else if (extra > Duration()) {
       slower.push_back(&step), extras.push_back(extra);
     } else {
-      add(GapCause::kNetwork, extra);
+      add(GapCause::kFaster, extra);
     }
   }
-  add(GapCause::kOtherChain, matched - other);
-  const std::vector<TimeByCause> causes = causes_of(record, run, slower);
+  add(GapCause::kOtherChain, at - reference_end);
+  const std::vector<TimeByCause> causes = causes_of(record, run, slower, emulated);
   for (size_t i = 0; i < slower.size(); ++i) {
     for (const auto& [held, cause] : kHeldUp) {
       const Duration share = std::min(extras[i], causes[i][held]);

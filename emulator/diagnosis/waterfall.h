@@ -24,17 +24,18 @@ enum class GapCause : uint8_t {
   kWindow,             ///< waiting for acknowledgements because the window was full
   kPort,               ///< other queue pairs of the own port came first
   kAcknowledgement,    ///< acknowledgements under way
-  kNetwork,            ///< communication, and the record does not say why
-  kBetween,     ///< from the end of one operation to the start of the next: the run's loop and what it waited for
-  kOtherChain,  ///< negative: the reference's own critical path is another one, longer than this one there
+  kNetwork,            ///< communication that took longer, and the record does not say why
+  kFaster,             ///< negative: communication that took shorter
+  kBetween,     ///< from the end of one operation to the start of the next, beyond what the reference waits there
+  kOtherChain,  ///< what the reference waited for elsewhere: its own critical path is another one
 };
-constexpr size_t kGapCauses = 11;
+constexpr size_t kGapCauses = 12;
 
 /// "congestion_control", as in summary.json.
 constexpr std::string_view to_string(GapCause cause) {
   constexpr std::array<std::string_view, kGapCauses> kNames = {
-      "compute", "recovering",      "rnr",     "paused",  "congestion_control", "window",
-      "port",    "acknowledgement", "network", "between", "other_chain"};
+      "compute",         "recovering", "rnr",    "paused",  "congestion_control", "window", "port",
+      "acknowledgement", "network",    "faster", "between", "other_chain"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -48,12 +49,15 @@ struct Waterfall {
   Duration operator[](GapCause cause) const { return parts[static_cast<size_t>(cause)]; }
 };
 
-/// `path` is that of `run`, both runs ended well, and `reference` has the executions of the other. Each step of the
-/// path is set against the same execution in the reference. What communication took longer is the time of its
-/// connection that was held up longest, cause by cause in the order of GapCause, as far as the connection spent it
-/// (`causes` of the record) and the step took longer; the rest is kNetwork. So a cause that also acts in the reference,
-/// such as a window, gets at most what is missing.
+/// `path` is that of `emulated`, the executions of `run`, and `reference` has those of the other; both runs ended well.
+/// Each step of the path, and the time before it, is set against the same executions in the reference.
+///
+/// What communication took longer is the time of its connection that was held up longest, of the chain of all of them
+/// in a BROADCAST or REDUCE, cause by cause in the order of GapCause, as far as the record's `causes` have it and the
+/// step took longer; the rest is kNetwork. So a cause that also acts in the reference, such as a window, gets at most
+/// what is missing. A RECV has the causes of its SEND. Of a cause counts what cannot have passed before the step began,
+/// while the source waited for others.
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
-                    const Executions& reference);
+                    const Executions& emulated, const Executions& reference);
 
 }  // namespace rankwire

@@ -73,6 +73,10 @@ struct PathSums {
   Duration compute, communication, between;
 };
 
+uint64_t waiting_steps(const CriticalPath& path) {
+  return static_cast<uint64_t>(std::ranges::count_if(path.steps, [](const auto& s) { return s.before > Duration(); }));
+}
+
 PathSums sums_of(const CriticalPath& path) {
   PathSums sums;
   for (const CriticalStep& step : path.steps) {
@@ -113,16 +117,18 @@ Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
       {"computing_ranks", shares_json(computing_ranks(record, *path, waterfall), kPathRanks, waterfall.has_value())}};
 }
 
+/// As causes are called in "queue pairs" of the summary.
 const char* explained(GapCause cause) {
   constexpr const char* kTexts[] = {"compute",
-                                    "loss and recovery",
-                                    "receivers not ready",
-                                    "pauses",
+                                    "recovering",
+                                    "receiver not ready",
+                                    "paused",
                                     "congestion control",
-                                    "full windows",
-                                    "own port busy",
-                                    "acknowledgements",
-                                    "communication that the record says no more of",
+                                    "window full",
+                                    "others first",
+                                    "acknowledgements under way",
+                                    "communication without a known cause",
+                                    "faster communication",
                                     "between operations",
                                     "another chain of the reference"};
   return kTexts[static_cast<size_t>(cause)];
@@ -145,34 +151,45 @@ std::string signed_time(Duration duration) {
   return duration < Duration() ? "-" + readable(size_of(duration)) : "+" + readable(duration);
 }
 
+std::string counted(size_t steps) {
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
 double percent(Duration part, Duration whole) {
   return 100 * ratio_of(part, whole).value_or(0);
 }
 
-/// Of a part, what it mostly consists of, " (rank 5 +3 ms)"; empty where nothing is most of it.
-std::string mostly(const std::vector<PathShare>& shares, bool communicates, Duration part) {
-  const PathShare* most = nullptr;
-  for (const PathShare& share : shares) {
-    if (share.communicates == communicates && (most == nullptr || share.extra() > most->extra())) most = &share;
-  }
-  if (most == nullptr || most->extra() * 2 <= part || part <= Duration()) return {};
-  return fmt::format(" ({} {})", most->name, signed_time(most->extra()));
+/// "; most in OPERATION, +3 ms", the one that takes longest beyond the reference; empty where none does.
+std::string most_of(const std::vector<PathShare>& shares) {
+  const auto most = std::ranges::max_element(shares, {}, &PathShare::extra);
+  if (most == shares.end() || most->extra() <= Duration()) return {};
+  return fmt::format("; most in {}, {}", most->name, signed_time(most->extra()));
 }
 
-std::string gap_line(const RunReader& record, const CriticalPath& path, const Waterfall& waterfall) {
-  std::string text = signed_time(waterfall.gap) + " against the reference along that path:";
-  Duration communication;
+std::string parts_text(const Waterfall& waterfall) {
+  std::vector<std::string> texts;
+  Duration rest = waterfall.gap;
   for (const auto& [cause, part] : parts_of(waterfall)) {
-    const bool elsewhere = cause == GapCause::kCompute || cause == GapCause::kBetween || cause == GapCause::kOtherChain;
-    if (!elsewhere) communication += part;
+    if (texts.size() == kPathParts) break;
+    texts.push_back(fmt::format("{} {}", signed_time(part), explained(cause)));
+    rest = rest - part;
   }
-  size_t listed = 0;
-  for (const auto& [cause, part] : parts_of(waterfall)) {
-    if (listed++ == kPathParts) break;
-    text += fmt::format("{} {} {}", listed == 1 ? "" : ",", signed_time(part), explained(cause));
-    if (cause == GapCause::kCompute) text += mostly(computing_ranks(record, path, waterfall), false, part);
-  }
-  return text + mostly(operations(path, waterfall), true, communication);
+  if (rest != Duration()) texts.push_back(signed_time(rest) + " others");
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Empty for a gap that is not worth a line.
+std::string gap_line(const RunReader& record, const Diagnosis& diagnosis) {
+  const Waterfall& waterfall = *diagnosis.waterfall;
+  if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
+  std::string text = signed_time(waterfall.gap) + " against the reference along that path";
+  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
+    return text +
+           fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
+  text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
+  const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
+  if (waterfall[GapCause::kNetwork] * 2 > waterfall.gap && !has_causes) text += "; 'record.causes: on' would tell why";
+  return text;
 }
 
 }  // namespace
@@ -200,15 +217,30 @@ std::string critical_path_text(const RunReader& record, const Diagnosis& diagnos
   if (!path || path->completion <= Duration()) return {};
   const PathSums sums = sums_of(*path);
   std::string text =
-      fmt::format("{:<14}{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {} steps", "path",
+      fmt::format("{:<14}{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}", "path",
                   percent(sums.communication, path->completion), percent(sums.compute, path->completion),
-                  percent(sums.between, path->completion), path->steps.size());
+                  percent(sums.between, path->completion), counted(path->steps.size()));
   if (const auto list = operations(*path, diagnosis.waterfall); !list.empty())
     text += fmt::format("; longest {}, {:.1f} %", list[0].name, percent(list[0].length, path->completion));
+  const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
+  if (sums.compute * 2 > path->completion && ranks[0].length * 2 > sums.compute)
+    text += fmt::format("; {} computes {:.1f} %", ranks[0].name, percent(ranks[0].length, path->completion));
   text += '\n';
-  if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration())
-    text += fmt::format("{:<14}{}\n", "gap", gap_line(record, *path, *diagnosis.waterfall));
+  if (!diagnosis.waterfall) return text;
+  if (const std::string gap = gap_line(record, diagnosis); !gap.empty()) text += fmt::format("{:<14}{}\n", "gap", gap);
   return text;
+}
+
+std::string main_cause_text(const Diagnosis& diagnosis) {
+  const std::optional<Waterfall>& waterfall = diagnosis.waterfall;
+  if (!waterfall || waterfall->gap * 20 <= diagnosis.path->completion) return {};
+  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall->gap) return {};
+  const auto [cause, part] = parts_of(*waterfall).front();
+  if (part * 2 < waterfall->gap || cause == GapCause::kNetwork || cause == GapCause::kFaster ||
+      cause == GapCause::kOtherChain)
+    return {};
+  return fmt::format("of the {} by which it took longer than the reference {} are '{}' along the critical path",
+                     readable(waterfall->gap), readable(part), explained(cause));
 }
 
 std::string critical_path_csv(const Diagnosis& diagnosis) {
@@ -250,7 +282,7 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
   const auto list = operations(*path, diagnosis.waterfall);
   for (size_t i = 0; i < list.size() && i < kPathOperations; ++i) add(list[i]);
   if (const PathSums sums = sums_of(*path); sums.between > Duration())
-    add({.name = "between operations", .steps = path->steps.size(), .length = sums.between, .reference = {}});
+    add({.name = "between operations", .steps = waiting_steps(*path), .length = sums.between, .reference = {}});
   const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
   html += std::move(table).finish();
   html += html_shown_of(std::min(list.size(), kPathOperations), list.size(), "critical_path.csv");

@@ -14,6 +14,10 @@ nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnos
 nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
 /// Lines of the printed summary, "path" and "gap"; empty where nothing is known.
 std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis);
+/// What most of a gap of more than a twentieth of the completion time is, in a sentence: "16.9 ms of the 16.91 ms by
+/// which it took longer than the reference are full windows, ..."; empty where no part with a name is half of it, and
+/// where lateness of the generator may explain half.
+std::string main_cause_text(const Diagnosis& diagnosis);
 /// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.
 std::string critical_path_csv(const Diagnosis& diagnosis);
 /// Tables of the parts of the gap, and of what the path is made of; empty where nothing is known.

@@ -14,7 +14,8 @@ Waterfall waterfall_of(PathRecord& written) {
   const NodeMeetings meetings(record);
   const auto emulated = Executions::read(record, *record.emulated(), meetings);
   const auto reference = Executions::read(record, *record.reference(), meetings);
-  const Waterfall result = waterfall(record, *record.emulated(), critical_path(record, *emulated), *reference);
+  const Waterfall result =
+      waterfall(record, *record.emulated(), critical_path(record, *emulated), *emulated, *reference);
   Duration sum;
   for (const Duration part : result.parts) sum += part;
   EXPECT_EQ(sum, result.gap);
@@ -71,6 +72,66 @@ TEST(Waterfall, WhatTheRecordDoesNotSayRemains) {
   EXPECT_EQ(result.gap, microseconds(30));
   EXPECT_EQ(result[GapCause::kBetween], microseconds(2)) << "rank 0 began late";
   EXPECT_EQ(result[GapCause::kNetwork], microseconds(28));
+}
+
+// Rank 0 lost a packet while it waited for rank 1: 20 us of recovery within the 30 us before the step.
+TEST(Waterfall, WhatPassedBeforeTheStepIsNotCharged) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 40});
+  record.ran(0, 1, {10, 60, 10, 50}), record.ran(1, 1, {40, 60, 40, 50});
+  TimeByCause early, late;
+  early[Cause::kRecovering] = microseconds(20);
+  late[Cause::kWindow] = microseconds(15);
+  record.caused(0, 1, ConnectionId(0), early), record.caused(1, 1, ConnectionId(1), late);
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(10));
+  EXPECT_EQ(result[GapCause::kRecovering], Duration());
+  EXPECT_EQ(result[GapCause::kWindow], microseconds(10));
+}
+
+TEST(Waterfall, AReceiveHasTheCausesOfItsSend) {
+  PathRecord record;
+  record.send(0, 1), record.receive(1, 0);
+  record.ran(0, 0, {0, 29, 0, 9}), record.ran(1, 0, {0, 30, 0, 10});
+  TimeByCause causes;
+  causes[Cause::kPaused] = microseconds(18);
+  record.caused(0, 0, ConnectionId(0), causes);
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result[GapCause::kPaused], microseconds(18));
+  EXPECT_EQ(result[GapCause::kNetwork], microseconds(2));
+}
+
+TEST(Waterfall, ABroadcastIsAChainOfConnections) {
+  PathRecord record;
+  for (const uint32_t rank : {0, 1}) record.collective(rank, "broadcast", RankId(0));
+  record.ran(0, 0, {0, 20, 0, 5}), record.ran(1, 0, {0, 40, 0, 10});
+  TimeByCause causes;
+  causes[Cause::kWindow] = microseconds(14);
+  record.caused(0, 0, ConnectionId(0), causes), record.caused(1, 0, ConnectionId(1), causes);
+  EXPECT_EQ(waterfall_of(record)[GapCause::kWindow], microseconds(28)) << "of 30";
+}
+
+// Both wait until 15 us for the start of job b; the run begins it 1 us late.
+TEST(Waterfall, WhatBothWaitedForIsNoCause) {
+  PathRecord record;
+  record.compute(0, "x");
+  record.ran(0, 0, {16, 20, 15, 19});
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(1));
+  EXPECT_EQ(result[GapCause::kBetween], microseconds(1));
+  EXPECT_EQ(result[GapCause::kOtherChain], Duration());
+}
+
+TEST(Waterfall, WhatWasFasterStandsApart) {
+  PathRecord record;
+  computes_and_reduces(record);
+  record.ran(0, 0, {0, 10}), record.ran(1, 0, {0, 10});
+  record.ran(0, 1, {10, 20, 10, 30}), record.ran(1, 1, {10, 20, 10, 30});
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result.gap, microseconds(-10));
+  EXPECT_EQ(result[GapCause::kFaster], microseconds(-10));
+  EXPECT_EQ(result[GapCause::kNetwork], Duration());
 }
 
 TEST(Waterfall, AnotherChainOfTheReferenceIsNamed) {

@@ -36,8 +36,29 @@ TEST(CriticalPathReport, PrintedSummarySaysWhere) {
               HasSubstr("path          80.0 % communication, 20.0 % compute, 0.0 % between operations, in 2 steps; "
                         "longest grads <script> (all_reduce dp), 80.0 %\n"));
   EXPECT_THAT(text,
-              HasSubstr("gap           +20 us against the reference along that path: +20 us communication that the "
-                        "record says no more of (grads <script> (all_reduce dp) +20 us)\n"));
+              HasSubstr("gap           +20 us against the reference along that path: +20 us communication without a "
+                        "known cause; most in grads <script> (all_reduce dp), +20 us; 'record.causes: on' would tell "
+                        "why\n"));
+}
+
+TEST(CriticalPathReport, TheMainCauseIsASentence) {
+  const auto gap_of = [](Duration windows, Duration pauses, Duration unknown, Duration generator = {}) {
+    Diagnosis diagnosis;
+    diagnosis.path.emplace().completion = milliseconds(100);
+    Waterfall& waterfall = diagnosis.waterfall.emplace();
+    waterfall.parts[static_cast<size_t>(GapCause::kWindow)] = windows;
+    waterfall.parts[static_cast<size_t>(GapCause::kPaused)] = pauses;
+    waterfall.parts[static_cast<size_t>(GapCause::kNetwork)] = unknown;
+    waterfall.gap = windows + pauses + unknown;
+    diagnosis.gap = GapShares{.gap = waterfall.gap, .generator = generator, .rest = waterfall.gap - generator};
+    return main_cause_text(diagnosis);
+  };
+  EXPECT_EQ(gap_of(milliseconds(8), milliseconds(2), {}),
+            "of the 10 ms by which it took longer than the reference 8 ms are 'window full' along the critical path");
+  EXPECT_EQ(gap_of(milliseconds(3), milliseconds(2), {}), "") << "a twentieth";
+  EXPECT_EQ(gap_of(milliseconds(2), {}, milliseconds(8)), "") << "nobody knows";
+  EXPECT_EQ(gap_of(milliseconds(4), milliseconds(3), milliseconds(3)), "") << "none is half of it";
+  EXPECT_EQ(gap_of(milliseconds(8), milliseconds(2), {}, milliseconds(6)), "") << "it may be the generator";
 }
 
 TEST(CriticalPathReport, CsvHasEachStep) {
