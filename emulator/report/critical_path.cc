@@ -178,20 +178,6 @@ std::string parts_text(const Waterfall& waterfall) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Empty for a gap that is not worth a line.
-std::string gap_line(const RunReader& record, const Diagnosis& diagnosis) {
-  const Waterfall& waterfall = *diagnosis.waterfall;
-  if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
-  std::string text = signed_time(waterfall.gap) + " against the reference along that path";
-  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
-    return text +
-           fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
-  text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
-  const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
-  if (waterfall[GapCause::kNetwork] * 2 > waterfall.gap && !has_causes) text += "; 'record.causes: on' would tell why";
-  return text;
-}
-
 }  // namespace
 
 Json critical_path_json(const RunReader& record, const Diagnosis& diagnosis) {
@@ -208,26 +194,37 @@ Json waterfall_json(const Diagnosis& diagnosis) {
   return json;
 }
 
-std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis) {
+std::string critical_path_line(const RunReader& record, const Diagnosis& diagnosis) {
   const std::optional<CriticalPath>& path = principal_path(diagnosis);
   if (!path && diagnosis.unsearched > 0) {
-    return fmt::format("{:<14}not searched for: of {} executions of one run at most {} are\n", "path",
-                       diagnosis.unsearched, Executions::kMost);
+    return fmt::format("not searched for: of {} executions of one run at most {} are", diagnosis.unsearched,
+                       Executions::kMost);
   }
   if (!path || path->completion <= Duration()) return {};
   const PathSums sums = sums_of(*path);
-  std::string text =
-      fmt::format("{:<14}{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}", "path",
-                  percent(sums.communication, path->completion), percent(sums.compute, path->completion),
-                  percent(sums.between, path->completion), counted(path->steps.size()));
+  std::string text = fmt::format("{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}",
+                                 percent(sums.communication, path->completion), percent(sums.compute, path->completion),
+                                 percent(sums.between, path->completion), counted(path->steps.size()));
   if (const auto list = operations(*path, diagnosis.waterfall); !list.empty())
     text += fmt::format("; longest {}, {:.1f} %", list[0].name, percent(list[0].length, path->completion));
   const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
   if (sums.compute * 2 > path->completion && ranks[0].length * 2 > sums.compute)
     text += fmt::format("; {} computes {:.1f} %", ranks[0].name, percent(ranks[0].length, path->completion));
-  text += '\n';
-  if (!diagnosis.waterfall) return text;
-  if (const std::string gap = gap_line(record, diagnosis); !gap.empty()) text += fmt::format("{:<14}{}\n", "gap", gap);
+  return text;
+}
+
+std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) {
+  if (!diagnosis.waterfall) return {};
+  const Waterfall& waterfall = *diagnosis.waterfall;
+  if (size_of(waterfall.gap) * 100 <= diagnosis.path->completion) return {};
+  std::string text = signed_time(waterfall.gap) + " against the reference along that path";
+  if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall.gap)
+    return text +
+           fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
+  text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
+  const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
+  if (waterfall[GapCause::kNetwork] > Duration() && waterfall[GapCause::kNetwork] * 2 > waterfall.gap && !has_causes)
+    text += "; 'record.causes: on' would tell why";
   return text;
 }
 
@@ -274,23 +271,25 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
     html += std::move(table).finish();
   }
   HtmlTable table({{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
-  const auto add = [&](const PathShare& share) {
-    const double part = ratio_of(share.length, path->completion).value_or(0);
-    table.add({share.name, share.steps, share.length, HtmlCell::bar(fmt::format("{:.1f} %", 100 * part), part),
-               diagnosis.waterfall ? HtmlCell(share.reference) : HtmlCell("-")});
+  const auto add = [&](const std::string& name, uint64_t steps, Duration length, std::optional<Duration> reference) {
+    const double part = ratio_of(length, path->completion).value_or(0);
+    table.add({name, steps, length, HtmlCell::bar(fmt::format("{:.1f} %", 100 * part), part), reference});
+  };
+  const auto in_reference = [&](const PathShare& share) {
+    return diagnosis.waterfall ? std::optional(share.reference) : std::nullopt;
   };
   const auto list = operations(*path, diagnosis.waterfall);
-  for (size_t i = 0; i < list.size() && i < kPathOperations; ++i) add(list[i]);
+  for (size_t i = 0; i < list.size() && i < kPathOperations; ++i)
+    add(list[i].name, list[i].steps, list[i].length, in_reference(list[i]));
   if (const PathSums sums = sums_of(*path); sums.between > Duration())
-    add({.name = "between operations", .steps = waiting_steps(*path), .length = sums.between, .reference = {}});
+    add("between operations", waiting_steps(*path), sums.between, std::nullopt);
   const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
   html += std::move(table).finish();
   html += html_shown_of(std::min(list.size(), kPathOperations), list.size(), "critical_path.csv");
   if (ranks.empty()) return html;
   HtmlTable computing({{"Computes on the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
   for (size_t i = 0; i < ranks.size() && i < kPathRanks; ++i)
-    computing.add({ranks[i].name, ranks[i].steps, ranks[i].length,
-                   diagnosis.waterfall ? HtmlCell(ranks[i].reference) : HtmlCell("-")});
+    computing.add({ranks[i].name, ranks[i].steps, ranks[i].length, in_reference(ranks[i])});
   return html + std::move(computing).finish();
 }
 

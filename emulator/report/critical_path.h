@@ -12,11 +12,13 @@ namespace rankwire {
 /// `critical_path` and `waterfall` of summary.json; null where they are not known.
 nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnosis& diagnosis);
 nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
-/// Lines of the printed summary, "path" and "gap"; empty where nothing is known.
-std::string critical_path_text(const RunReader& record, const Diagnosis& diagnosis);
-/// What most of a gap of more than a twentieth of the completion time is, in a sentence: "16.9 ms of the 16.91 ms by
-/// which it took longer than the reference are full windows, ..."; empty where no part with a name is half of it, and
-/// where lateness of the generator may explain half.
+/// A line of the printed summary: what the path consists of. Empty where there is none.
+std::string critical_path_line(const RunReader& record, const Diagnosis& diagnosis);
+/// Another: the parts of the gap. Empty where it is not known, or 1 % of the completion time at most.
+std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis);
+/// What most of a gap of more than a twentieth of the completion time is, in a sentence: "of the 16.91 ms by which it
+/// took longer than the reference 16.9 ms are 'window full' along the critical path". Empty where no part with a name
+/// is half of it, and where lateness of the generator may explain half.
 std::string main_cause_text(const Diagnosis& diagnosis);
 /// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.
 std::string critical_path_csv(const Diagnosis& diagnosis);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "emulator/report/assessment.h"
+#include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
@@ -56,6 +59,9 @@ std::string report_markdown(const RunReader& record, const RecordFigures& figure
     if (!reference.empty()) times += fmt::format("{}reference {}", times.empty() ? "" : ", ", times_of(reference));
     add(cell("Job " + job.name).c_str(), times.empty() ? "-" : times);
   }
+  for (const auto& [name, line] : {std::pair("Path", critical_path_line(record, figures.diagnosis)),
+                                   std::pair("Gap", waterfall_line(record, figures.diagnosis))})
+    if (!line.empty()) add(name, cell(line));
   for (const auto& [key, value] : record.dut()) add(cell("DUT " + key).c_str(), value);
   for (const std::string& finding : findings(record, figures.diagnosis)) text += fmt::format("\n- {}", cell(finding));
   for (const LimitResult& limit : limit_results(record)) text += fmt::format("\n- {}", cell(limit.text));

@@ -360,7 +360,9 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
-  text += critical_path_text(record, figures.diagnosis);
+  for (const auto& [name, line] : {std::pair("path", critical_path_line(record, figures.diagnosis)),
+                                   std::pair("gap", waterfall_line(record, figures.diagnosis))})
+    if (!line.empty()) text += fmt::format("{:<14}{}\n", name, line);
   if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);

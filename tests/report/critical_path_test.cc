@@ -68,6 +68,14 @@ TEST(CriticalPathReport, CsvHasEachStep) {
             "1,0,0,0,11,grads <script>,all_reduce,dp,0,10000000,50000000,20000000\n");
 }
 
+TEST(CriticalPathReport, MarkdownHasBothLines) {
+  const SampleReport report;
+  write_report(report.folder(), {ReportFormat::kMarkdown});
+  const std::string text = testing::file_text(report.folder() / "report.md");
+  EXPECT_THAT(text, HasSubstr("| Path | 80.0 % communication"));
+  EXPECT_THAT(text, HasSubstr("| Gap | +20 us against the reference"));
+}
+
 TEST(CriticalPathReport, PageHasItEscaped) {
   const std::string page = SampleReport().page();
   EXPECT_THAT(page, HasSubstr("Where the time went along the critical path"));
