@@ -18,7 +18,6 @@
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
-#include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
@@ -26,6 +25,7 @@
 #include "emulator/report/limits.h"
 #include "emulator/report/losses.h"
 #include "emulator/report/models.h"
+#include "emulator/report/page_files.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -350,7 +350,7 @@ std::string head(const RunReader& record) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} - rankwire report</title>\n<style>{1}</style>"
       "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\">rankwire report &middot; {2} &middot; version {3}</p>\n",
-      name, kReportStyle, html_escaped(record.created()), html_escaped(record.version()));
+      name, page_style(), html_escaped(record.created()), html_escaped(record.version()));
 }
 
 }  // namespace
@@ -393,7 +393,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));
   html += section("Configuration", configuration(record));
-  return html + "</body></html>\n";
+  return html + fmt::format("<script type=\"module\">\n{}</script>\n</body></html>\n", page_script());
 }
 
 }  // namespace rankwire

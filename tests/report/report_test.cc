@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "emulator/report/format.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/page_files.h"
 #include "emulator/report/timeline.h"
 #include "tests/report/sample_record.h"
 #include "tests/test_data.h"
@@ -24,6 +25,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SampleReport;
 using testing::TemporaryFolder;
+
+size_t occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
 
 class ReportFiles : public ::testing::Test {
  protected:
@@ -210,7 +217,10 @@ TEST(Timeline, OverlappingOperationsStandInDifferentLanes) {
 
 TEST(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
   const std::string html = SampleReport().page();
-  EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<script|<link|<img|<iframe|src=|@import|url\\(")));
+  EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<link|<img|<iframe|src=|@import|url\\(|fetch\\(")));
+  EXPECT_EQ(occurrences(html, "<script"), 1u) << "its own, and none of a name";
+  EXPECT_EQ(occurrences(html, "</script"), 1u);
+  EXPECT_THAT(html, HasSubstr("<script type=\"module\">\n" + std::string(page_script()) + "</script>"));
   EXPECT_THAT(html, HasSubstr("grads &lt;script&gt;"));
   EXPECT_THAT(html, HasSubstr("gemm, &quot;big&quot;"));
   EXPECT_THAT(html, HasSubstr("Acme &amp; Söhne"));

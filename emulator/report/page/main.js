@@ -1,0 +1,4 @@
+// Starts what the page has.
+"use strict";
+
+document.documentElement.classList.add("scripted");
