@@ -26,6 +26,7 @@
 #include "emulator/report/losses.h"
 #include "emulator/report/models.h"
 #include "emulator/report/page_files.h"
+#include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -177,7 +178,8 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
                emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
                row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
-               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
+               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+              html_operation(row));
   }
   return std::move(table).finish();
 }
@@ -197,7 +199,8 @@ std::string longest_rows(std::span<const OperationRow> rows, const RankNames& na
     const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
     const auto bandwidth = operation_bandwidth(row.node, duration);
     table.add({duration, names(row.node.rank), row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
-               row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
+               row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+              html_operation(row));
   }
   return std::move(table).finish();
 }
@@ -208,9 +211,9 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
   rows.resize(std::min(rows.size(), kMostOperations));
   const std::span<const OperationRow> all(rows);
   if (all.size() <= kShownAtOnce) return draw(all);
-  return draw(all.first(kShownAtOnce)) +
+  return "<div class=\"folded\">" + draw(all.first(kShownAtOnce)) +
          fmt::format("<details><summary>{} more</summary>\n", all.size() - kShownAtOnce) +
-         draw(all.subspan(kShownAtOnce)) + "</details>\n";
+         draw(all.subspan(kShownAtOnce)) + "</details></div>\n";
 }
 
 std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
@@ -302,23 +305,6 @@ std::string ranks_table(const RunReader& record, const RecordActivity& activity)
          html_shown_of(rows.size(), all, "summary.json") + table;
 }
 
-std::string timeline(const RunReader& record, const RecordActivity& activity) {
-  const std::string svg = timeline_svg(record, activity);
-  if (svg.empty()) return {};
-  std::string legend;
-  const auto add = [&](const RecordedRun* run, const char* compute, const char* communication) {
-    if (run == nullptr) return;
-    const char* name = to_string(run->start.fidelity);
-    legend += fmt::format("<span class=\"key {}\"></span>compute, {} <span class=\"key {}\"></span>communication, {} ",
-                          compute, name, communication, name);
-  };
-  add(record.emulated(), "ec", "ex");
-  add(record.reference(), "rc", "rx");
-  const size_t ranks = std::max(activity.sides[0].ranks.size(), activity.sides[1].ranks.size());
-  return "<p class=\"note\">" + legend + "</p>\n" + html_shown_of(SideActivity::kMostDrawn, ranks, "timeline.json") +
-         "<div class=\"wide\">" + svg + "</div>\n";
-}
-
 std::string dut_table(const RunReader& record) {
   if (record.dut().empty()) return {};
   HtmlTable table({{"Property", kText}, {"Value", kText}});
@@ -356,7 +342,7 @@ std::string head(const RunReader& record) {
 }  // namespace
 
 std::string report_html(const RunReader& record, const RecordFigures& figures, std::span<const FlowStatistics> flows,
-                        const RecordActivity& activity) {
+                        const RecordActivity& activity, const PageOperations& page_operations) {
   const OperationStatistics& operations = figures.operations;
   const FlowStatistics no_flows(0);
   const RecordedRun* principal = principal_run(record);
@@ -380,7 +366,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Compute", html_compute(record));
-  html += section("Timeline", timeline(record, activity));
+  html += section("Timeline", html_timeline(record, activity, page_operations));
   html += section("Latency", html_latency(record));
   html += section("Operations", html_groups(record, operations));
   html += section("Slowest messages", html_messages(record));

@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 # What stands in `<script>` and `<style>` is not escaped: these would end the element, or the text in the program.
 function(read_into text file)
   file(READ ${file} content)
-  if("${content}" MATCHES "</|<!--|\\)page\"")
+  if("${content}" MATCHES "</[sS]|<!--|\\)page\"")
     message(FATAL_ERROR "${file} has \"${CMAKE_MATCH_0}\", which cannot stand in a page")
   endif()
   set(${text} "${content}" PARENT_SCOPE)

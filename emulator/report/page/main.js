@@ -1,4 +1,5 @@
-// Starts what the page has.
+// Makes the page answer. Without scripts it shows the same, in tables that stand still and a picture.
 "use strict";
 
-document.documentElement.classList.add("scripted");
+const tables = pageTables();
+startSearch(tables, startTimeline(tables));
