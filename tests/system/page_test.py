@@ -266,9 +266,12 @@ class Page(RankwireTest):
     def test_on_paper_and_without_scripts_is_the_picture(self):
         shown = '[".still svg", ".moving canvas", ".tools"].map(s => document.querySelector(s)?.checkVisibility() ?? false)'
         self.assertEqual(self.browser.evaluate(shown), [False, True, True])
-        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.browser.call("Emulation.setEmulatedMedia", media="print",
+                          features=[{"name": "prefers-color-scheme", "value": "dark"}])
         self.assertEqual(self.browser.evaluate(shown), [True, False, False])
-        self.browser.call("Emulation.setEmulatedMedia", media="")
+        self.assertEqual(self.browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)",
+                         "paper is light")
+        self.browser.call("Emulation.setEmulatedMedia", media="", features=[])
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
         self.addCleanup(self.browser.call, "Emulation.setScriptExecutionDisabled", value=False)
         self.browser.open(self.page)
