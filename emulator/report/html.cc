@@ -19,7 +19,6 @@
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
-#include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
@@ -27,6 +26,8 @@
 #include "emulator/report/limits.h"
 #include "emulator/report/losses.h"
 #include "emulator/report/models.h"
+#include "emulator/report/page_files.h"
+#include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
@@ -178,7 +179,8 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
     table.add({HtmlCell::bar("+" + readable(extra), static_cast<double>(extra.ps) / static_cast<double>(most.ps)),
                emulated, reference, readable_ratio(ratio_of(emulated, reference)), names(row.node.rank), row.iteration,
                row.node.name, row.node.kind, row.node.group, row.node.id, row.node.bytes,
-               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
+               bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+              html_operation(row));
   }
   return std::move(table).finish();
 }
@@ -198,7 +200,8 @@ std::string longest_rows(std::span<const OperationRow> rows, const RankNames& na
     const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
     const auto bandwidth = operation_bandwidth(row.node, duration);
     table.add({duration, names(row.node.rank), row.iteration, row.node.name, row.node.kind, row.node.group, row.node.id,
-               row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)});
+               row.node.bytes, bandwidth ? readable_gbps(bandwidth->bus) : "-", paths.of(row.node)},
+              html_operation(row));
   }
   return std::move(table).finish();
 }
@@ -209,9 +212,9 @@ std::string folded(std::vector<OperationRow> rows, Draw draw) {
   rows.resize(std::min(rows.size(), kMostOperations));
   const std::span<const OperationRow> all(rows);
   if (all.size() <= kShownAtOnce) return draw(all);
-  return draw(all.first(kShownAtOnce)) +
+  return "<div class=\"folded\">" + draw(all.first(kShownAtOnce)) +
          fmt::format("<details><summary>{} more</summary>\n", all.size() - kShownAtOnce) +
-         draw(all.subspan(kShownAtOnce)) + "</details>\n";
+         draw(all.subspan(kShownAtOnce)) + "</details></div>\n";
 }
 
 std::string operations_section(const RunReader& record, const OperationStatistics& operations) {
@@ -303,23 +306,6 @@ std::string ranks_table(const RunReader& record, const RecordActivity& activity)
          html_shown_of(rows.size(), all, "summary.json") + table;
 }
 
-std::string timeline(const RunReader& record, const RecordActivity& activity) {
-  const std::string svg = timeline_svg(record, activity);
-  if (svg.empty()) return {};
-  std::string legend;
-  const auto add = [&](const RecordedRun* run, const char* compute, const char* communication) {
-    if (run == nullptr) return;
-    const char* name = to_string(run->start.fidelity);
-    legend += fmt::format("<span class=\"key {}\"></span>compute, {} <span class=\"key {}\"></span>communication, {} ",
-                          compute, name, communication, name);
-  };
-  add(record.emulated(), "ec", "ex");
-  add(record.reference(), "rc", "rx");
-  const size_t ranks = std::max(activity.sides[0].ranks.size(), activity.sides[1].ranks.size());
-  return "<p class=\"note\">" + legend + "</p>\n" + html_shown_of(SideActivity::kMostDrawn, ranks, "timeline.json") +
-         "<div class=\"wide\">" + svg + "</div>\n";
-}
-
 std::string dut_table(const RunReader& record) {
   if (record.dut().empty()) return {};
   HtmlTable table({{"Property", kText}, {"Value", kText}});
@@ -351,13 +337,13 @@ std::string head(const RunReader& record) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} - rankwire report</title>\n<style>{1}</style>"
       "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\">rankwire report &middot; {2} &middot; version {3}</p>\n",
-      name, kReportStyle, html_escaped(record.created()), html_escaped(record.version()));
+      name, page_style(), html_escaped(record.created()), html_escaped(record.version()));
 }
 
 }  // namespace
 
 std::string report_html(const RunReader& record, const RecordFigures& figures, std::span<const FlowStatistics> flows,
-                        const RecordActivity& activity) {
+                        const RecordActivity& activity, const PageOperations& page_operations) {
   const OperationStatistics& operations = figures.operations;
   const FlowStatistics no_flows(0);
   const RecordedRun* principal = principal_run(record);
@@ -382,7 +368,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Compute", html_compute(record));
-  html += section("Timeline", timeline(record, activity));
+  html += section("Timeline", html_timeline(record, activity, page_operations));
   html += section("Latency", html_latency(record));
   html += section("Operations", html_groups(record, operations));
   html += section("Slowest messages", html_messages(record));
@@ -395,7 +381,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Hardware of the ports", html_hardware(record));
   html += section("Device under test", dut_table(record));
   html += section("Configuration", configuration(record));
-  return html + "</body></html>\n";
+  return html + fmt::format("<script type=\"module\">\n{}</script>\n</body></html>\n", page_script());
 }
 
 }  // namespace rankwire

@@ -42,10 +42,11 @@ std::string html_groups(const RunReader& record, const OperationStatistics& oper
     const auto bandwidth = g->bus.gbps();
     const bool with_path =
         !g->group.empty() || g->kind == "send";  // where a receive comes from, its group does not say
-    table.add({g->name, g->kind, jobs.with_job(g->group, g->job), g->count, g->largest == Bytes(0) ? "-" : sizes(*g),
-               g->emulated.duration(), g->reference.duration(), readable_ratio(g->ratio()), g->worst,
-               g->recorded.duration(), bandwidth ? readable_gbps(*bandwidth) : "-",
-               with_path ? paths.of_pattern(g->group, g->job) : "-"});
+    table.add({g->name, g->kind, jobs.with_job(g->group, g->job), g->count,
+               g->largest == Bytes(0) ? "-" : HtmlCell::valued(sizes(*g), g->largest.count), g->emulated.duration(),
+               g->reference.duration(), readable_ratio(g->ratio()), g->worst, g->recorded.duration(),
+               bandwidth ? readable_gbps(*bandwidth) : "-", with_path ? paths.of_pattern(g->group, g->job) : "-"},
+              html_operations(g->name, g->kind));
   }
   return "<p class=\"note\"># stands for any number. Those with the most time in all first; means over ranks and "
          "iterations.</p>\n" +
@@ -98,7 +99,9 @@ std::string html_messages(const RunReader& record) {
     table.add({m.completion(), named(m.operation), named(m.kind), m.id.control ? group + ", clear-to-send" : group,
                uint64_t{m.id.iteration}, names(m.id.source), names(m.id.destination), uint64_t{m.id.step},
                uint64_t{m.id.channel}, uint64_t{m.id.slice}, m.bytes, m.posted - Time(0), m.delivered - Time(0),
-               m.retransmissions, m.marks});
+               m.retransmissions, m.marks},
+              html_operations(m.operation, m.kind) +
+                  fmt::format(" data-rank=\"{}\" data-iteration=\"{}\"", m.id.source, m.id.iteration));
   }
   return std::move(table).finish();
 }

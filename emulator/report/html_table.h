@@ -6,29 +6,39 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/record/reader.h"
 #include "emulator/report/format.h"
 
 namespace rankwire {
 
-/// Content of one cell, escaped here so that no caller can forget it.
+/// Content of one cell, escaped here so that no caller can forget it. Where the text rounds, the cell carries the exact
+/// value for scripts to sort by.
 class HtmlCell {
  public:
   HtmlCell(const char* text) : html_(html_escaped(text)) {}
   HtmlCell(const std::string& text) : html_(html_escaped(text)) {}
   HtmlCell(uint64_t value) : html_(fmt::to_string(value)) {}
   HtmlCell(uint32_t value) : html_(fmt::to_string(value)) {}
-  HtmlCell(Duration value) : html_(readable(value)) {}
-  HtmlCell(Bytes value) : html_(readable(value)) {}
-  HtmlCell(std::optional<Duration> value) : html_(value ? readable(*value) : "-") {}
+  HtmlCell(Duration value) : html_(readable(value)), value_(fmt::to_string(value.ps)) {}
+  HtmlCell(Bytes value) : html_(readable(value)), value_(fmt::to_string(value.count)) {}
+  HtmlCell(std::optional<Duration> value) : HtmlCell(value ? HtmlCell(*value) : HtmlCell("-")) {}
 
-  /// The text over a bar as long as the part 0 .. 1 of the cell.
+  /// A text that sorts by a value.
+  static HtmlCell valued(const std::string& text, int64_t value) {
+    HtmlCell cell(text);
+    cell.value_ = fmt::to_string(value);
+    return cell;
+  }
+  /// The text over a bar as long as the part 0 .. 1 of the cell, by which it sorts.
   static HtmlCell bar(const std::string& text, double part) {
     HtmlCell cell(text);
     cell.html_ = fmt::format("<span class=\"bar\" style=\"width:{:.1f}%\"></span>{}", part * 100, cell.html_);
+    cell.value_ = fmt::to_string(part);
     return cell;
   }
   /// The text behind a patch of colour, "#rrggbb".
@@ -38,9 +48,11 @@ class HtmlCell {
     return cell;
   }
   const std::string& html() const { return html_; }
+  /// Empty where the text says it.
+  const std::string& value() const { return value_; }
 
  private:
-  std::string html_;
+  std::string html_, value_;
 };
 
 enum class HtmlColumn { kText, kNumber };
@@ -60,11 +72,13 @@ class HtmlTable {
     }
     html_ += "</tr></thead>\n<tbody>\n";
   }
-  /// One cell for each heading.
-  void add(const std::vector<HtmlCell>& cells) {
-    html_ += "<tr>";
+  /// One cell for each heading. `attributes` are of the row, such as html_operation() makes.
+  void add(const std::vector<HtmlCell>& cells, std::string_view attributes = {}) {
+    html_ += fmt::format("<tr{}>", attributes);
     for (size_t i = 0; i < cells.size(); ++i) {
-      html_ += fmt::format("<td{}>{}</td>", css(headings_[i]), cells[i].html());
+      html_ += fmt::format("<td{}", css(headings_[i]));
+      if (!cells[i].value().empty()) html_ += fmt::format(" data-value=\"{}\"", cells[i].value());
+      html_ += fmt::format(">{}</td>", cells[i].html());
     }
     html_ += "</tr>\n";
   }
@@ -75,6 +89,15 @@ class HtmlTable {
   std::vector<Heading> headings_;
   std::string html_;
 };
+
+/// Attributes of a row about one execution, by which scripts find it in the timeline.
+inline std::string html_operation(const OperationRow& row) {
+  return fmt::format(" data-operation=\"{},{},{}\"", row.node.rank.value, row.iteration, row.node.id);
+}
+/// The same of a row about executions of which only name and kind are known, numbers in the name being of no account.
+inline std::string html_operations(const std::string& name, const std::string& kind) {
+  return fmt::format(" data-name=\"{}\" data-kind=\"{}\"", html_escaped(name), html_escaped(kind));
+}
 
 /// "500 of 8583; all are in operations.csv." in a paragraph; empty when all are shown.
 inline std::string html_shown_of(size_t shown, size_t all, const char* file) {

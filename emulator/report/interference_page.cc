@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "emulator/report/format.h"
-#include "emulator/report/html_style.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/interference.h"
+#include "emulator/report/page_files.h"
 
 namespace rankwire {
 namespace {
@@ -148,7 +148,7 @@ std::string interference_html(const Interference& interference) {
       "svg .factor {{ text-anchor: middle; }}</style></head>\n<body>\n<h1>{0}: interference of its jobs</h1>\n"
       "<p class=\"note\">Completion time of the job of the row beside the job of the column, over its completion time "
       "alone, at the same places and over the same paths. Blank is 1 or less, darkest {2}; ? was not measured.</p>\n",
-      html_escaped(interference.name), kReportStyle, readable_ratio(most));
+      html_escaped(interference.name), page_style(), readable_ratio(most));
   const std::vector<std::string> doubtful = doubtful_runs(interference);
   if (!doubtful.empty()) {
     html += "<div class=\"reason doubtful\"><b>Not all runs are to be relied on</b><ul>\n";

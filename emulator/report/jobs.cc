@@ -20,10 +20,6 @@ using JobsJson = nlohmann::ordered_json;
 /// Told apart also by who does not see all colours (Okabe and Ito).
 constexpr std::array kJobColors = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"};
 
-std::string color_of(const JobInfo& job) {
-  return job.color.empty() ? kJobColors[job.job.value % kJobColors.size()] : job.color;
-}
-
 JobsJson duration_json(const std::optional<Duration>& duration) {
   return duration ? JobsJson(duration->ps) : JobsJson(nullptr);
 }
@@ -139,6 +135,10 @@ std::vector<std::string> losses(const RunReader& record, const std::vector<JobRe
 }
 
 }  // namespace
+
+std::string color_of(const JobInfo& job) {
+  return job.color.empty() ? kJobColors[job.job.value % kJobColors.size()] : job.color;
+}
 
 JobNames::JobNames(const RunReader& record) {
   for (const BackgroundInfo& entry : record.background()) background_[entry.job] = entry.name;

@@ -32,6 +32,9 @@ class JobNames {
 /// background.
 std::string job_of_rank(const RunReader& record, RankId rank);
 
+/// "#rrggbb", the report's choice where the configuration has none.
+std::string color_of(const JobInfo& job);
+
 /// A job in one run.
 struct JobResult {
   JobSpan span;

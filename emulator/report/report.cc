@@ -17,6 +17,7 @@
 #include "emulator/report/markdown.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
+#include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/shared_links.h"
@@ -47,14 +48,15 @@ ReportFormat format_of(std::string_view word) {
   fail_input("unknown report format '{}'; there are html, csv, markdown and perfetto", word);
 }
 
-/// One pass over the operations serves the table and the statistics.
-OperationStatistics read_operations(const RunReader& record, const ReportFormats& formats) {
+/// One pass over the operations serves the table, the statistics and the page.
+OperationStatistics read_operations(const RunReader& record, const ReportFormats& formats, PageOperations& page) {
   OperationStatistics statistics(kListedOperations);
   std::optional<OperationsCsv> csv;
   if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
   const TrafficPaths paths(record);
   record.for_each_operation([&](const OperationRow& row) {
     statistics.add(row);
+    if (formats.contains(ReportFormat::kHtml)) page.add(row);
     if (csv) csv->add(row, paths.of(row.node));
   });
   if (csv) csv->commit();
@@ -96,7 +98,8 @@ ReportFormats parse_formats(std::string_view list) {
 
 RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
   const RunReader record(run_folder);
-  const RecordFigures figures{read_operations(record, formats), diagnose(record)};
+  PageOperations page_operations;
+  const RecordFigures figures{read_operations(record, formats, page_operations), diagnose(record)};
   write_file(run_folder / "summary.json",
              summary(record, figures).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
@@ -127,7 +130,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   }
   if (formats.contains(ReportFormat::kHtml)) {
     if (!activity) activity = read_activity(record);
-    write_file(run_folder / "report.html", report_html(record, figures, flows, *activity));
+    write_file(run_folder / "report.html", report_html(record, figures, flows, *activity, page_operations));
   }
   if (formats.contains(ReportFormat::kMarkdown)) {
     write_file(run_folder / "report.md", report_markdown(record, figures));

@@ -140,7 +140,8 @@ std::string html_slow_operations(const RunReader& record, const OperationStatist
       const Connection& c = flow.connection;
       table.add({node.name, node.kind, c.control ? node.group + ", clear-to-send" : node.group, rows[i].iteration,
                  names(c.source), names(c.destination), uint32_t{c.channel}, port(flow), flow.causes.total(),
-                 shares_text(flow.causes)});
+                 shares_text(flow.causes)},
+                html_operation(rows[i]));
     }
   }
   return "<p class=\"note\">Of all ranks of the operation the three connections that waited longest, that is, whose "

@@ -8,7 +8,7 @@
 #include "emulator/report/activity.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
-#include "emulator/report/html_style.h"
+#include "emulator/report/page_files.h"
 
 namespace rankwire {
 namespace {
@@ -241,7 +241,7 @@ std::string sweep_page_head(const std::string& title) {
       "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\"><span class=\"key rc\"></span>compute "
       "<span class=\"key rx\"></span>exposed communication, means over the ranks; behind each bar the completion "
       "time of the slowest rank</p>\n",
-      html_escaped(title), kReportStyle);
+      html_escaped(title), page_style());
 }
 
 std::string sweep_html(const Sweep& sweep) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "emulator/report/format.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/page_files.h"
 #include "emulator/report/timeline.h"
 #include "tests/report/sample_record.h"
 #include "tests/test_data.h"
@@ -24,6 +25,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::SampleReport;
 using testing::TemporaryFolder;
+
+size_t occurrences(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
 
 class ReportFiles : public ::testing::Test {
  protected:
@@ -210,7 +217,10 @@ TEST(Timeline, OverlappingOperationsStandInDifferentLanes) {
 
 TEST(Report, TheHtmlPageLoadsNothingAndEscapesEverything) {
   const std::string html = SampleReport().page();
-  EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<script|<link|<img|<iframe|src=|@import|url\\(")));
+  EXPECT_FALSE(std::regex_search(html, std::regex("https?:|<link|<img|<iframe|src=|@import|url\\(|fetch\\(")));
+  EXPECT_EQ(occurrences(html, "<script"), 2u) << "the operations and the page's own, and none of a name";
+  EXPECT_EQ(occurrences(html, "</script"), 2u);
+  EXPECT_THAT(html, HasSubstr("<script type=\"module\">\n" + std::string(page_script()) + "</script>"));
   EXPECT_THAT(html, HasSubstr("grads &lt;script&gt;"));
   EXPECT_THAT(html, HasSubstr("gemm, &quot;big&quot;"));
   EXPECT_THAT(html, HasSubstr("Acme &amp; Söhne"));
@@ -241,8 +251,10 @@ TEST(Report, TheFirstScreenSaysHowItWentAndWhatDeviates) {
   ASSERT_NE(deviation, std::string::npos) << "40 us for 20 us";
   EXPECT_LT(deviation, html.find("<h2>Ranks"));
   // Of its 50 us a rank computes 10; of the other 40 nothing hides the communication.
-  EXPECT_THAT(html, HasSubstr("<td class=\"n\">10 us</td><td class=\"n\">10 us</td><td class=\"n\">40 us</td>"
-                              "<td class=\"n\">20 us</td></tr>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\" data-value=\"10000000\">10 us</td>"
+                              "<td class=\"n\" data-value=\"10000000\">10 us</td>"
+                              "<td class=\"n\" data-value=\"40000000\">40 us</td>"
+                              "<td class=\"n\" data-value=\"20000000\">20 us</td></tr>"));
 }
 
 TEST(ReportOfFailedRun, ShowsWhoWaitsForWhomLineByLine) {

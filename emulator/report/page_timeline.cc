@@ -1,0 +1,232 @@
+#include "emulator/report/page_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "emulator/report/activity.h"
+#include "emulator/report/html_table.h"
+#include "emulator/report/jobs.h"
+#include "emulator/report/rank_names.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// At most `limit` bytes, whole characters of UTF-8.
+std::string_view cut(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
+  return text.substr(0, limit);
+}
+
+void append_vlq(std::string& text, int64_t number) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  uint64_t rest = number < 0 ? (0 - static_cast<uint64_t>(number)) << 1 | 1 : static_cast<uint64_t>(number) << 1;
+  do {
+    const uint64_t digit = rest & 31;
+    rest >>= 5;
+    text += kDigits[rest == 0 ? digit : digit | 32];
+  } while (rest != 0);
+}
+
+/// Texts in order, each without what it has in common with the one before.
+struct Names {
+  std::vector<std::string> sorted;
+  std::vector<std::string> rest;
+  std::vector<int64_t> shared;  // of ASCII alone, so that bytes are characters, whatever a script counts
+  size_t bytes = 0;
+
+  explicit Names(std::vector<std::string> names) : sorted(std::move(names)) {
+    std::ranges::sort(sorted);
+    sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+    std::string_view before;
+    for (const std::string& name : sorted) {
+      size_t same = 0;
+      while (same < std::min(name.size(), before.size()) && name[same] == before[same] && name[same] > 0) ++same;
+      shared.push_back(static_cast<int64_t>(same));
+      bytes += rest.emplace_back(name.substr(same)).size();
+      before = name;
+    }
+  }
+  int64_t number_of(std::string_view name) const { return std::ranges::lower_bound(sorted, name) - sorted.begin(); }
+};
+
+/// '<' begins tags and comments also in a script; in JSON it stands in texts alone.
+std::string for_script(const Json& json) {
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string escaped;
+  escaped.reserve(text.size() + 16);
+  for (const char c : text) {
+    if (c == '<')
+      escaped += "\\u003c";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+/// The colour of a rank's job; empty where there are fewer than two.
+std::string color_of_rank(const RunReader& record, uint64_t rank) {
+  if (record.jobs().size() < 2) return {};
+  for (const JobInfo& job : record.jobs()) {
+    if (rank >= job.first_rank && rank - job.first_rank < job.ranks) return color_of(job);
+  }
+  return {};
+}
+
+const char* name_of(const RecordedRun* run) {
+  return run == nullptr ? nullptr : to_string(run->start.fidelity);
+}
+
+Json side_name(const RecordedRun* run) {
+  return run == nullptr ? Json(nullptr) : Json(name_of(run));
+}
+
+std::string legend(const RunReader& record) {
+  std::string html;
+  const auto add = [&](const RecordedRun* run, const char* compute, const char* communication) {
+    if (run == nullptr) return;
+    html += fmt::format("<span class=\"key {}\"></span>compute, {} <span class=\"key {}\"></span>communication, {} ",
+                        compute, name_of(run), communication, name_of(run));
+  };
+  add(record.emulated(), "ec", "ex");
+  add(record.reference(), "rc", "rx");
+  return html;
+}
+
+}  // namespace
+
+std::string vlq_differences(const std::vector<int64_t>& numbers) {
+  std::string text;
+  int64_t before = 0;
+  for (const int64_t number : numbers) append_vlq(text, number - std::exchange(before, number));
+  return text;
+}
+
+uint32_t PageOperations::Dictionary::operator()(std::string_view text) {
+  const auto found = numbers.find(text);
+  if (found != numbers.end()) return found->second;
+  return numbers.emplace(text, static_cast<uint32_t>(numbers.size())).first->second;
+}
+
+std::vector<std::string> PageOperations::Dictionary::texts() const {
+  std::vector<std::string> list(numbers.size());
+  for (const auto& [text, number] : numbers) list[number] = std::string(cut(text, kLongestName));
+  return list;
+}
+
+void PageOperations::add(const OperationRow& row) {
+  if (!row.emulated && !row.reference) return;
+  const auto duration = [](const auto& times) { return times ? times->duration() : Duration(0); };
+  const Duration longest = std::max(duration(row.emulated), duration(row.reference));
+  const uint64_t order = count_++;
+  if (kept_.size() == most_) {
+    if (most_ == 0 || longest <= kept_.front().longest) return;  // of equal ones the first stay
+    std::pop_heap(kept_.begin(), kept_.end());
+    kept_.pop_back();
+  }
+  kept_.push_back({.longest = longest,
+                   .order = order,
+                   .rank = row.node.rank.value,
+                   .iteration = row.iteration,
+                   .kind = kinds_(row.node.kind),
+                   .group = groups_(row.node.group),
+                   .id = row.node.id,
+                   .bytes = row.node.bytes,
+                   .emulated = row.emulated,
+                   .reference = row.reference,
+                   // One byte more than is shown tells that there was more.
+                   .name = std::string(cut(row.node.name, kLongestName + 4))});
+  if (kept_.size() == most_) {
+    if (count_ == most_)
+      std::make_heap(kept_.begin(), kept_.end());
+    else
+      std::push_heap(kept_.begin(), kept_.end());
+  }
+}
+
+std::string PageOperations::json(const RunReader& record, Time end) const {
+  std::vector<const Kept*> rows;
+  Duration shortest;
+  for (const Kept& kept : kept_) rows.push_back(&kept);
+  if (count_ > rows.size() && !rows.empty()) shortest = kept_.front().longest;
+  std::ranges::sort(rows, {}, [](const Kept* k) { return std::tuple(k->rank, k->start(), k->order); });
+
+  size_t limit = kLongestName;
+  const auto shown = [&](const Kept* kept) {
+    const std::string_view part = cut(kept->name, limit);
+    return part.size() == kept->name.size() ? std::string(part) : std::string(part) + "\u2026";
+  };
+  const auto names_of_all = [&] {
+    std::vector<std::string> names;
+    for (const Kept* kept : rows) names.push_back(shown(kept));
+    return Names(std::move(names));
+  };
+  Names names = names_of_all();
+  for (; names.bytes > kMostNameBytes && limit > 25; names = names_of_all()) limit /= 2;
+
+  const auto column = [&](auto value) {
+    std::vector<int64_t> numbers;
+    for (const Kept* kept : rows) numbers.push_back(static_cast<int64_t>(value(*kept)));
+    return vlq_differences(numbers);
+  };
+  // Where a side is absent its numbers do not change, which takes one character.
+  const auto times = [&](std::optional<OperationTimes> Kept::*side, auto value) {
+    int64_t last = 0;
+    return column([&, side](const Kept& k) { return last = k.*side ? value(*(k.*side)) : last; });
+  };
+  const auto start = [](const OperationTimes& t) { return t.start.ps; };
+  const auto duration = [](const OperationTimes& t) { return t.duration().ps; };
+
+  Json kinds = Json::array(), labels = Json::array();
+  for (const std::string& kind : kinds_.texts())
+    kinds.push_back({kind, activity_of(kind) == Activity::kCompute ? 0 : 1});
+  const RankNames rank_names(record);
+  for (uint64_t last = UINT64_MAX; const Kept* kept : rows) {
+    if (std::exchange(last, kept->rank) == kept->rank) continue;
+    labels.push_back({kept->rank, rank_names.label(kept->rank), color_of_rank(record, kept->rank)});
+  }
+  return for_script(
+      Json{{"end_ps", end.ps},
+           {"operations", rows.size()},
+           {"left_out", count_ - rows.size()},
+           {"shortest_ps", shortest.ps},
+           {"sides", {side_name(record.emulated()), side_name(record.reference())}},
+           {"ranks", std::move(labels)},
+           {"kinds", std::move(kinds)},
+           {"groups", groups_.texts()},
+           {"names", {{"shared", vlq_differences(names.shared)}, {"rest", names.rest}}},
+           {"columns",
+            {{"rank", column([](const Kept& k) { return k.rank; })},
+             {"name", column([&](const Kept& k) { return names.number_of(shown(&k)); })},
+             {"kind", column([](const Kept& k) { return k.kind; })},
+             {"group", column([](const Kept& k) { return k.group; })},
+             {"iteration", column([](const Kept& k) { return k.iteration; })},
+             {"node", column([](const Kept& k) { return k.id; })},
+             {"bytes", column([](const Kept& k) { return k.bytes.count; })},
+             {"sides", column([](const Kept& k) { return (k.emulated ? 1 : 0) + (k.reference ? 2 : 0); })},
+             {"emulated_start", times(&Kept::emulated, start)},
+             {"emulated_duration", times(&Kept::emulated, duration)},
+             {"reference_start", times(&Kept::reference, start)},
+             {"reference_duration", times(&Kept::reference, duration)}}}});
+}
+
+std::string html_timeline(const RunReader& record, const RecordActivity& activity, const PageOperations& operations) {
+  const std::string svg = timeline_svg(record, activity);
+  if (svg.empty()) return {};
+  const size_t ranks = std::max(activity.sides[0].ranks.size(), activity.sides[1].ranks.size());
+  return fmt::format(
+      "<p class=\"note\">{}</p>\n<div id=\"timeline\">\n<div class=\"still\">{}<div class=\"wide\">{}</div></div>\n"
+      "<script type=\"application/json\" id=\"operations\">{}</script>\n</div>\n",
+      legend(record), html_shown_of(SideActivity::kMostDrawn, ranks, "timeline.json"), svg,
+      operations.json(record, activity.end));
+}
+
+}  // namespace rankwire
