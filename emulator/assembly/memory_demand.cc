@@ -291,9 +291,17 @@ std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) 
   return memory;
 }
 
-/// The report reads rows one by one.
-RunMemory report_memory() {
-  return {.run = "report", .stage = MemoryStage::kReport, .record = bytes_of(kProgram + kDatabase)};
+/// The report reads rows one by one, but for the longest, which its page has, and for those of both sides among which
+/// it looks for the critical path. So many of each, and bytes for one, measured.
+constexpr uint64_t kPageOperations = 100'000, kPageOperation = 570;
+constexpr uint64_t kPathOperations = 8'000'000, kPathOperation = 36;
+
+RunMemory report_memory(const Setup& setup, RunKind kind) {
+  const uint64_t operations = planned_operations(setup.config, setup.workload);
+  const uint64_t sides = kind == RunKind::kModels ? 1 : 2;
+  uint64_t bytes = std::min(operations, kPageOperations) * kPageOperation;
+  if (operations <= kPathOperations) bytes += sides * operations * kPathOperation;
+  return {.run = "report", .stage = MemoryStage::kReport, .record = bytes_of(kProgram + kDatabase + bytes)};
 }
 
 /// What a transport of so many connections from one port to another says of its queue pairs.
@@ -355,7 +363,7 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
   if (const auto alone = alone_memory(setup, counts)) demand.runs.push_back(*alone);
   if (const auto members = setup.config.simulation.ensemble)
     demand.runs.push_back(ensemble_memory(setup, counts, *members));
-  demand.runs.push_back(report_memory());
+  demand.runs.push_back(report_memory(setup, kind));
   return demand;
 }
 

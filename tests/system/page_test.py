@@ -121,6 +121,14 @@ class Page(RankwireTest):
         return self.browser.evaluate("""(() => { const r = document.querySelector("canvas").getBoundingClientRect();
             return [r.x, r.y, r.width, r.height]; })()""")
 
+    def test_bars_stay_in_their_cells(self):
+        self.assertGreater(self.browser.evaluate('document.querySelectorAll("td:not(:first-child) .bar").length'), 0)
+        outside = self.browser.evaluate("""[...document.querySelectorAll(".bar")].filter(bar => {
+            const b = bar.getBoundingClientRect(), c = bar.closest("td").getBoundingClientRect();
+            return b.left < c.left - 1 || b.right > c.right + 1 || b.top < c.top - 1 || b.bottom > c.bottom + 1;
+        }).length""")
+        self.assertEqual(outside, 0)
+
     def test_tables_sort_by_value(self):
         table = self.table("Operations")
         order = self.column(table, "Operation")
