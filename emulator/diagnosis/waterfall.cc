@@ -9,18 +9,6 @@
 namespace rankwire {
 namespace {
 
-/// Those that communication may have spent more of, in the order in which it is set off against them: first what an
-/// undisturbed run has none of.
-constexpr std::pair<Cause, GapCause> kHeldUp[] = {
-    {Cause::kRecovering, GapCause::kRecovering},
-    {Cause::kReceiverNotReady, GapCause::kReceiverNotReady},
-    {Cause::kPaused, GapCause::kPaused},
-    {Cause::kCongestionControl, GapCause::kCongestionControl},
-    {Cause::kWindow, GapCause::kWindow},
-    {Cause::kPort, GapCause::kPort},
-    {Cause::kAcknowledgement, GapCause::kAcknowledgement},
-};
-
 /// What became of an execution of the path in the reference.
 struct Counterpart {
   Time from, to;  ///< from when the last of what it waited for had begun, to its end

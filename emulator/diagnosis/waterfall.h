@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/time_by_cause.h"
 #include "base/units.h"
 #include "emulator/diagnosis/critical_path.h"
 #include "emulator/diagnosis/executions.h"
@@ -38,6 +40,18 @@ constexpr std::string_view to_string(GapCause cause) {
       "acknowledgement", "network",    "faster", "between", "other_chain"};
   return kNames[static_cast<size_t>(cause)];
 }
+
+/// Those that communication may have spent more of, in the order in which it is set off against them: first what an
+/// undisturbed run has none of.
+inline constexpr std::pair<Cause, GapCause> kHeldUp[] = {
+    {Cause::kRecovering, GapCause::kRecovering},
+    {Cause::kReceiverNotReady, GapCause::kReceiverNotReady},
+    {Cause::kPaused, GapCause::kPaused},
+    {Cause::kCongestionControl, GapCause::kCongestionControl},
+    {Cause::kWindow, GapCause::kWindow},
+    {Cause::kPort, GapCause::kPort},
+    {Cause::kAcknowledgement, GapCause::kAcknowledgement},
+};
 
 /// `gap` is positive when the run took longer; the parts add up to it exactly.
 struct Waterfall {

@@ -11,6 +11,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/time_shares.h"
 
 namespace rankwire {
 namespace {
@@ -117,21 +118,21 @@ Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
       {"computing_ranks", shares_json(computing_ranks(record, *path, waterfall), kPathRanks, waterfall.has_value())}};
 }
 
-/// As causes are called in "queue pairs" of the summary.
 const char* explained(GapCause cause) {
-  constexpr const char* kTexts[] = {"compute",
-                                    "recovering",
-                                    "receiver not ready",
-                                    "paused",
-                                    "congestion control",
-                                    "window full",
-                                    "others first",
-                                    "acknowledgements under way",
-                                    "communication without a known cause",
-                                    "faster communication",
-                                    "between operations",
-                                    "another chain of the reference"};
-  return kTexts[static_cast<size_t>(cause)];
+  for (const auto& [held, of_gap] : kHeldUp)
+    if (of_gap == cause) return phrase_of(held);
+  switch (cause) {
+    case GapCause::kCompute:
+      return "compute";
+    case GapCause::kFaster:
+      return "faster communication";
+    case GapCause::kBetween:
+      return "between operations";
+    case GapCause::kOtherChain:
+      return "another chain of the reference";
+    default:
+      return "communication without a known cause";
+  }
 }
 
 Duration size_of(Duration part) {

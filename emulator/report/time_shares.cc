@@ -11,7 +11,6 @@
 #include "emulator/report/jobs.h"
 
 namespace rankwire {
-namespace {
 
 const char* phrase_of(Cause cause) {
   switch (cause) {
@@ -34,6 +33,8 @@ const char* phrase_of(Cause cause) {
   }
   return "unknown";
 }
+
+namespace {
 
 constexpr size_t kPrintedPatterns = 4, kListedPatterns = 64;
 

@@ -9,6 +9,8 @@
 
 namespace rankwire {
 
+/// What people call it: "window full".
+const char* phrase_of(Cause cause);
 /// "window full 62.5 %, transmitting 37.5 %": shares of the total from 0.05 % on, the largest first; "-" without any.
 std::string shares_text(const TimeByCause& causes);
 /// {"transmitting_ps": 1, ...}

@@ -155,7 +155,7 @@ class Chromium:
         while time.monotonic() < deadline:
             if value := self.evaluate(expression):
                 return value
-            time.sleep(0.02)
+            self.frame()
         raise Failure(f"never true: {expression}")
 
     def frame(self):
