@@ -14,21 +14,21 @@ namespace {
 /// Time of the processor; most seeds take a hundredth of a second, under a sanitizer some tenths.
 constexpr int kSecondsOfASeed = 120;
 
-struct Line {
+struct PreparedLine {
   const char* program = "";
   char text[512] = {};
   size_t length = 0;
 };
-Line crashed, stuck;
+PreparedLine crashed, stuck;
 
 void report(int signal) {
-  const Line& line = signal == SIGPROF ? stuck : crashed;
+  const PreparedLine& line = signal == SIGPROF ? stuck : crashed;
   // Nothing can be done about an output that is closed.
   [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, line.text, line.length);
   _exit(1);
 }
 
-void prepare(Line& line, std::string_view what, uint64_t seed) {
+void prepare(PreparedLine& line, std::string_view what, uint64_t seed) {
   const auto end = fmt::format_to_n(line.text, sizeof line.text, "seed {}\n  {}\n  again: {} --first {} --seeds 1\n",
                                     seed, what, line.program, seed);
   line.length = static_cast<size_t>(end.out - line.text);
