@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/connection_state.h"
 #include "base/event.h"
 #include "base/histogram.h"
 #include "base/id.h"
@@ -247,6 +248,8 @@ class Transport {
   virtual std::vector<PortLatency> latencies() const { return {}; }
   /// The state of a connection's two ends in one line, for the person who must find out why a run stands still.
   virtual std::string describe(ConnectionId connection) const = 0;
+  /// The same for a program: its queue pairs, in their order; empty where the transport does not know.
+  virtual std::vector<QueuePairState> states([[maybe_unused]] ConnectionId connection) const { return {}; }
   virtual void close() noexcept = 0;
 };
 

@@ -70,6 +70,7 @@ struct Route {
   std::vector<LinkUse> links;  ///< hop by hop, from 0; each link once, but where a link stands for several
   Framing framing;
   bool cut_through = false;  ///< a switch forwards a frame when its first 64 bytes are there, not when all are
+  bool weightless = false;   ///< messages take no time on links, however large they are
 };
 
 /// From `at` on a connection goes another way.

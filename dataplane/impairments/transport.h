@@ -35,6 +35,7 @@ class ImpairmentTransport final : public Transport {
   std::vector<NamedCounter> details() const override { return inner_->details(); }
   std::vector<PortLatency> latencies() const override { return inner_->latencies(); }
   std::string describe(ConnectionId connection) const override { return inner_->describe(connection); }
+  std::vector<QueuePairState> states(ConnectionId connection) const override { return inner_->states(connection); }
   void close() noexcept override { inner_->close(); }
 
  private:

@@ -13,6 +13,44 @@ double milliseconds_of(Duration duration) {
 
 }  // namespace
 
+Hold ConnectionDescriber::hold_of(uint32_t queue_pair) const {
+  const Requester& requester = pairs_.requesters[queue_pair];
+  const QueuePairEnd& end = pairs_.ends[queue_pair];
+  if (end.link == LinkState::kUnconnected) return Hold::kNotConnected;
+  if (end.link == LinkState::kUnreachable || end.link == LinkState::kResolving) return Hold::kNextHop;
+  if (requester.state() == Requester::State::kError) return Hold::kBroken;
+  if (requester.idle()) return outbound_.oldest_offer(queue_pair) == QueuePairs::kNone ? Hold::kNothing : Hold::kFetch;
+  const uint8_t holds = requester.holds();
+  if (holds & Requester::kReceiverNotReady) return Hold::kReceiver;
+  if (holds & Requester::kOutOfCredits) return Hold::kNoCredits;
+  const TransmitLane& lane = lanes_[end.lane];
+  if (!lane.may_send(lane.priorities().data)) return Hold::kPaused;
+  const bool is_asked = requester.in_flight() > 0 || requester.reads_outstanding() > 0 || requester.retries() > 0;
+  return is_asked ? Hold::kAnswer : Hold::kTurn;
+}
+
+// The destination fetches with READs by requests of its own.
+std::vector<QueuePairState> ConnectionDescriber::states(ConnectionId connection) const {
+  const ConnectionEnds& ends = pairs_.connections[connection.value];
+  std::vector<QueuePairState> states(options_.queue_pairs);
+  for (uint32_t member = 0; member < states.size(); ++member) {
+    QueuePairState& state = states[member];
+    if (ends.source != QueuePairs::kNone) {
+      const uint32_t source = ends.source + member;
+      state.hold = hold_of(source);
+      state.retries = pairs_.requesters[source].retries();
+      state.source_number = pairs_.number_of(source), state.destination_number = pairs_.peer_number(source);
+      state.unacknowledged = pairs_.requesters[source].oldest_unacknowledged();
+    }
+    if (ends.destination != QueuePairs::kNone) {
+      const uint32_t destination = ends.destination + member;
+      state.source_number = pairs_.peer_number(destination), state.destination_number = pairs_.number_of(destination);
+      state.expected = pairs_.responders[destination].expected_psn();
+    }
+  }
+  return states;
+}
+
 // Why the oldest message is not finished.
 std::string ConnectionDescriber::describe_wait(uint32_t queue_pair, Time now) const {
   const Requester& requester = pairs_.requesters[queue_pair];

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/connection_state.h"
 #include "base/id.h"
 #include "base/units.h"
 #include "dataplane/congestion/paced_senders.h"
@@ -34,8 +36,11 @@ class ConnectionDescriber {
 
   /// As Transport::describe.
   std::string describe(ConnectionId connection, Time now) const;
+  /// As Transport::states.
+  std::vector<QueuePairState> states(ConnectionId connection) const;
 
  private:
+  Hold hold_of(uint32_t queue_pair) const;
   std::string describe_side(uint32_t first, Side side, Time now) const;
   std::string describe_sender(uint32_t queue_pair, Time now) const;
   std::string describe_receiver(uint32_t queue_pair, Time now) const;

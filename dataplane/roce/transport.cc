@@ -116,6 +116,10 @@ std::string RoceTransport::describe(ConnectionId connection) const {
   return parts_->describer.describe(connection, parts_->loop.now());
 }
 
+std::vector<QueuePairState> RoceTransport::states(ConnectionId connection) const {
+  return parts_->describer.states(connection);
+}
+
 size_t RoceTransport::queue_pair_bytes() const noexcept {
   return parts_ ? parts_->queue_pair_bytes() : 0;
 }

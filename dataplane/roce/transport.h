@@ -55,6 +55,7 @@ class RoceTransport final : public Transport {
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;
   std::string describe(ConnectionId connection) const override;
+  std::vector<QueuePairState> states(ConnectionId connection) const override;
   void close() noexcept override;
 
   /// Memory in bytes that all queue pairs take, messages apart. 0 without queue pairs.

@@ -148,4 +148,35 @@ std::string VerbsTransport::describe(ConnectionId connection) const {
   return text.empty() ? "not on this transport" : text;
 }
 
+// What a device has sent and what it waits for is its own: work that it has taken waits for an answer.
+std::vector<QueuePairState> VerbsTransport::states(ConnectionId connection) const {
+  const ConnectionEnds& ends = connections_[connection.value];
+  std::vector<QueuePairState> states(options_.queue_pairs);
+  for (uint32_t member = 0; member < states.size(); ++member) {
+    QueuePairState& state = states[member];
+    if (ends.source != kNone) {
+      const VerbsEnd& end = ends_[ends.source + member];
+      state.source_number = end.number, state.destination_number = end.remote.queue_pair;
+      if (end.state == VerbsEnd::State::kUnconnected) {
+        state.hold = Hold::kNotConnected;
+      } else if (end.state == VerbsEnd::State::kUnreachable) {
+        state.hold = Hold::kNextHop;
+      } else if (end.to_blame() || end.state != VerbsEnd::State::kOpen) {
+        state.hold = Hold::kBroken;
+      } else if (end.outstanding() > 0) {
+        state.hold = Hold::kAnswer;
+      } else if (!end.waiting.empty()) {
+        state.hold = Hold::kTurn;
+      } else {
+        state.hold = end.oldest_offer == kNone ? Hold::kNothing : Hold::kFetch;
+      }
+    }
+    if (ends.destination != kNone) {
+      const VerbsEnd& end = ends_[ends.destination + member];
+      state.source_number = end.remote.queue_pair, state.destination_number = end.number;
+    }
+  }
+  return states;
+}
+
 }  // namespace rankwire

@@ -60,6 +60,7 @@ class VerbsTransport final : public Transport {
   std::vector<PortCounters> ports() const override;
   std::vector<NamedCounter> details() const override;
   std::string describe(ConnectionId connection) const override;
+  std::vector<QueuePairState> states(ConnectionId connection) const override;
   void close() noexcept override;
 
   /// Bytes registered with each device. After `prepare`.

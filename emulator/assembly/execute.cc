@@ -12,6 +12,7 @@
 #include "base/affinity.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/run_end.h"
+#include "emulator/assembly/stall_rows.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/worker_engines.h"
 #include "emulator/record/message_join.h"
@@ -187,6 +188,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   result.jobs = engines.job_spans();
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
+  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
   RunEnd end =
       run_end(setup, result,
               {.per_rank = engines.rank_times(),
@@ -196,6 +198,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                .communications = engines.communications(),
                .impairments = execution.impairments,
                .background = background.counters()});
+  end.stall = std::move(stall);
   for (const std::string& finding : background_findings(setup.background, background.counters(), Time() + result.total,
                                                         setup.config.run.stall_timeout))
     record.warning(finding);

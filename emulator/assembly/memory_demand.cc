@@ -23,6 +23,7 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_options.h"
+#include "emulator/assembly/what_if.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/worker_exchange.h"
 #include "emulator/input/fabric_topology.h"
@@ -267,9 +268,9 @@ RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const C
   return memory;
 }
 
-/// A member of the ensemble, of which nothing is recorded.
-RunMemory ensemble_memory(const Setup& setup, const Counts& counts, uint32_t members) {
-  RunMemory memory{.run = "ensemble", .stage = MemoryStage::kEnsemble, .times = members};
+/// One of so many further runs of the model `flow`, of which nothing is recorded.
+RunMemory further_memory(const Setup& setup, const Counts& counts, const char* run, MemoryStage stage, uint32_t times) {
+  RunMemory memory{.run = run, .stage = stage, .times = times};
   memory.engine = engine_memory(setup, counts);
   memory.model =
       model_memory(counts.connections, setup.config.fabric ? kLinksOfFabric : kLinksOfStar, counts.in_flight);
@@ -334,7 +335,7 @@ std::span<const MemoryPart> memory_parts() {
 std::vector<const RunMemory*> MemoryDemand::peak() const {
   std::vector<const RunMemory*> most;
   for (const MemoryStage stage : {MemoryStage::kEmulated, MemoryStage::kModels, MemoryStage::kJobsAlone,
-                                  MemoryStage::kEnsemble, MemoryStage::kReport}) {
+                                  MemoryStage::kEnsemble, MemoryStage::kWhatIf, MemoryStage::kReport}) {
     std::vector<const RunMemory*> of_stage;
     for (const RunMemory& run : runs)
       if (run.stage == stage) of_stage.insert(of_stage.end(), std::min(run.times, threads), &run);
@@ -362,7 +363,10 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
                                                              : reference_memory(setup, model, counts));
   if (const auto alone = alone_memory(setup, counts)) demand.runs.push_back(*alone);
   if (const auto members = setup.config.simulation.ensemble)
-    demand.runs.push_back(ensemble_memory(setup, counts, *members));
+    demand.runs.push_back(further_memory(setup, counts, "ensemble", MemoryStage::kEnsemble, *members));
+  if (setup.config.simulation.what_if)
+    demand.runs.push_back(further_memory(setup, counts, "what if", MemoryStage::kWhatIf,
+                                         static_cast<uint32_t>(3 + kMostFreedGroups + kMostFreedPorts)));
   demand.runs.push_back(report_memory(setup, kind));
   return demand;
 }

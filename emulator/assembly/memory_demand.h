@@ -14,12 +14,13 @@
 namespace rankwire {
 
 /// Stages follow one another; of a stage several runs may be at work at a time.
-enum class MemoryStage : uint8_t { kEmulated, kModels, kJobsAlone, kEnsemble, kReport };
+enum class MemoryStage : uint8_t { kEmulated, kModels, kJobsAlone, kEnsemble, kWhatIf, kReport };
 
 /// The most that one of a configuration's runs has at a time, beside what its set-up takes, by what it is for. Resident
 /// memory: what is reserved and never written to does not count.
 struct RunMemory {
-  /// "emulated", "twin", "job alone", "ensemble", "report", or its name in `simulation.fidelity`; of static lifetime.
+  /// "emulated", "twin", "job alone", "ensemble", "what if", "report", or its name in `simulation.fidelity`; of static
+  /// lifetime.
   const char* run = "";
   MemoryStage stage = MemoryStage::kEmulated;
   uint32_t times = 1;  ///< runs like this one

@@ -21,6 +21,7 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_ports.h"
+#include "emulator/assembly/what_if.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/simulator/network_model.h"
 #include "emulator/symmetry/quotient.h"
@@ -208,6 +209,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     record_jobs_alone(runs, threads, control);
     if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs))
       recorder_->ensemble(run_ensemble(setup_, *members, threads, control));
+    if (setup_.config.simulation.what_if && all_ok(runs)) recorder_->what_if(run_what_if(setup_, threads, control));
   } catch (const Error& error) {
     record_failure(error);
     throw;

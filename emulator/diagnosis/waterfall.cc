@@ -72,11 +72,15 @@ std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& r
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
                     const Executions& emulated, const Executions& reference) {
   Waterfall result;
-  const auto add = [&](GapCause cause, Duration extra) { result.parts[static_cast<size_t>(cause)] += extra; };
+  result.by_step.resize(path.steps.size());
+  const auto add = [&](size_t step, GapCause cause, Duration extra) {
+    result.parts[static_cast<size_t>(cause)] += extra;
+    result.by_step[step][static_cast<size_t>(cause)] += extra;
+  };
   const Time reference_end = reference.at(reference.last()).end;
   result.gap = path.completion - (reference_end - Time());
   const auto found = counterparts(reference, path.steps);
-  std::vector<const CriticalStep*> slower;
+  std::vector<size_t> slower;  // steps
   std::vector<Duration> extras;
   Time at;  // in the reference, along the same steps
   for (size_t i = 0; i < path.steps.size(); ++i) {
@@ -87,25 +91,27 @@ Waterfall waterfall(const RunReader& record, const RecordedRun& run, const Criti
     at = other.to;
     // As long as both waited it was for the same, such as the start of a job.
     const Duration both = std::clamp(before, Duration(), step.before);
-    add(GapCause::kBetween, step.before - both);
-    add(GapCause::kOtherChain, both - before);
+    add(i, GapCause::kBetween, step.before - both);
+    add(i, GapCause::kOtherChain, both - before);
     if (!step.communicates()) {
-      add(GapCause::kCompute, extra);
+      add(i, GapCause::kCompute, extra);
     } else if (extra > Duration()) {
-      slower.push_back(&step), extras.push_back(extra);
+      slower.push_back(i), extras.push_back(extra);
     } else {
-      add(GapCause::kFaster, extra);
+      add(i, GapCause::kFaster, extra);
     }
   }
-  add(GapCause::kOtherChain, at - reference_end);
-  const std::vector<TimeByCause> causes = causes_of(record, run, slower, emulated);
+  if (!path.steps.empty()) add(path.steps.size() - 1, GapCause::kOtherChain, at - reference_end);
+  std::vector<const CriticalStep*> steps;
+  for (const size_t step : slower) steps.push_back(&path.steps[step]);
+  const std::vector<TimeByCause> causes = causes_of(record, run, steps, emulated);
   for (size_t i = 0; i < slower.size(); ++i) {
     for (const auto& [held, cause] : kHeldUp) {
       const Duration share = std::min(extras[i], causes[i][held]);
-      add(cause, share);
+      add(slower[i], cause, share);
       extras[i] = extras[i] - share;
     }
-    add(GapCause::kNetwork, extras[i]);
+    add(slower[i], GapCause::kNetwork, extras[i]);
   }
   return result;
 }

@@ -53,10 +53,16 @@ inline constexpr std::pair<Cause, GapCause> kHeldUp[] = {
     {Cause::kAcknowledgement, GapCause::kAcknowledgement},
 };
 
+/// By GapCause.
+using GapParts = std::array<Duration, kGapCauses>;
+
 /// `gap` is positive when the run took longer; the parts add up to it exactly.
 struct Waterfall {
   Duration gap;
-  std::array<Duration, kGapCauses> parts{};
+  GapParts parts{};
+  /// Of each step of the path, with the time before it, which of the parts it has caused; they add up to `parts`. The
+  /// last has what the reference does after its counterpart.
+  std::vector<GapParts> by_step;
   /// Of each step of the path, what the same execution took in the reference from when the last member it waited for
   /// had begun; 0 where it is not there.
   std::vector<Duration> reference;

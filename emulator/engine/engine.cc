@@ -233,40 +233,85 @@ std::vector<Duration> Engine::rank_times() const {
   return times;
 }
 
-std::string Engine::describe_waiting(const Waiting& w) const {
-  const Node& node = workload_.ranks[w.rank.value].nodes[w.node];
-  const bool sends = w.kind == StepKind::kSend;
-  const RankId peer(static_cast<uint32_t>(sends ? w.message.destination : w.message.source));
+std::vector<RankWait> Engine::network_waits(size_t most) const {
+  std::vector<RankWait> waits;
+  for (const Waiting& w : communication_.waiting(most)) {
+    const bool sends = w.kind == StepKind::kSend;
+    const RankId peer(static_cast<uint32_t>(sends ? w.message.destination : w.message.source));
+    waits.push_back({.kind = sends ? WaitKind::kAnswer : WaitKind::kMessage,
+                     .rank = w.rank,
+                     .peer = peer,
+                     .node = w.node,
+                     .iteration = w.iteration,
+                     .connection = w.connection,
+                     .message = w.message});
+  }
+  return waits;
+}
+
+std::vector<RankWait> Engine::idle_waits() const {
+  std::vector<RankWait> waits;
+  for (const Rank& rank : ranks_) {
+    for (const auto [node, behind] : rank.collectives.held_back())
+      waits.push_back({.kind = behind == CollectiveOrder::kNone ? WaitKind::kPlace : WaitKind::kOrder,
+                       .rank = rank.id,
+                       .node = node,
+                       .behind = behind,
+                       .iteration = rank.iteration});
+  }
+  for (const Rank& rank : ranks_)
+    if (rank.awaits_iteration)
+      waits.push_back({.kind = WaitKind::kIteration, .rank = rank.id, .iteration = rank.iteration});
+  return waits;
+}
+
+std::vector<RankWait> Engine::waits() const {
+  std::vector<RankWait> waits = network_waits(SIZE_MAX);
+  for (const RankWait& wait : idle_waits()) waits.push_back(wait);
+  return waits;
+}
+
+std::vector<RankId> Engine::finished_ranks() const {
+  std::vector<RankId> finished;
+  for (const Rank& rank : ranks_)
+    if (rank.finished) finished.push_back(rank.id);
+  return finished;
+}
+
+std::pair<std::vector<RankWait>, std::vector<Failure>> Engine::broken_connections() const {
+  std::pair<std::vector<RankWait>, std::vector<Failure>> broken;
+  for (const Event& event : communication_.failures()) {
+    const Connection& connection = communication_.connection_of(event);
+    broken.first.push_back({.kind = WaitKind::kAnswer,
+                            .rank = connection.source,
+                            .peer = connection.destination,
+                            .connection = connection.id});
+    broken.second.push_back(event.failure);
+  }
+  return broken;
+}
+
+std::string Engine::describe(const RankWait& wait) const {
+  const std::string rank = rank_text(workload_, wait.rank);
+  if (wait.kind == WaitKind::kIteration)
+    return fmt::format("{} waits to begin iteration {}: not all ranks have ended iteration {}", rank, wait.iteration,
+                       gates_.ended_by_all(wait.rank));
+  const std::vector<Node>& nodes = workload_.ranks[wait.rank.value].nodes;
+  const Node& node = nodes[wait.node];
+  if (wait.kind == WaitKind::kPlace)
+    return fmt::format("{} holds '{}' (node {}) back: concurrency.communication is reached", rank, node.name, node.id);
+  if (wait.kind == WaitKind::kOrder)
+    return fmt::format("{} holds '{}' (node {}) back: '{}' of the same group comes first and is not ready", rank,
+                       node.name, node.id, nodes[wait.behind].name);
+  const bool sends = wait.kind == WaitKind::kAnswer;
   const std::string what =
       node.kind == NodeKind::kCollective
           ? fmt::format("{} of group '{}'", to_string(node.collective), workload_.groups[node.group.value].name)
           : std::string(to_string(node.kind));
-  return fmt::format("{} in '{}' (node {}, {}, iteration {}) waits for {} {} {}step {} slice {}",
-                     rank_text(workload_, w.rank), node.name, node.id, what, w.iteration, rank_text(workload_, peer),
-                     sends ? "to acknowledge" : "to send", w.message.control ? "the clear-to-send of " : "",
-                     static_cast<uint64_t>(w.message.step), static_cast<uint64_t>(w.message.slice));
-}
-
-std::vector<std::string> Engine::idle_reasons() const {
-  std::vector<std::string> lines;
-  for (const Rank& rank : ranks_) {
-    const std::vector<Node>& nodes = workload_.ranks[rank.id.value].nodes;
-    for (const auto [node, behind] : rank.collectives.held_back()) {
-      const std::string why =
-          behind == CollectiveOrder::kNone
-              ? "concurrency.communication is reached"
-              : fmt::format("'{}' of the same group comes first and is not ready", nodes[behind].name);
-      lines.push_back(fmt::format("{} holds '{}' (node {}) back: {}", rank_text(workload_, rank.id), nodes[node].name,
-                                  nodes[node].id, why));
-    }
-  }
-  for (const Rank& rank : ranks_) {
-    if (!rank.awaits_iteration) continue;
-    lines.push_back(fmt::format("{} waits to begin iteration {}: not all ranks have ended iteration {}",
-                                rank_text(workload_, rank.id), rank.iteration, gates_.ended_by_all(rank.id)));
-  }
-  for (std::string& line : gates_.idle_reasons()) lines.push_back(std::move(line));
-  return lines;
+  return fmt::format("{} in '{}' (node {}, {}, iteration {}) waits for {} {} {}step {} slice {}", rank, node.name,
+                     node.id, what, wait.iteration, rank_text(workload_, wait.peer),
+                     sends ? "to acknowledge" : "to send", wait.message.control ? "the clear-to-send of " : "",
+                     static_cast<uint64_t>(wait.message.step), static_cast<uint64_t>(wait.message.slice));
 }
 
 }  // namespace rankwire

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/event.h"
@@ -22,6 +23,7 @@
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/rank_wait.h"
 #include "emulator/engine/shard.h"
 #include "emulator/engine/timed_operations.h"
 #include "emulator/workload/node_source.h"
@@ -97,6 +99,12 @@ class Engine {
   /// `describe`), collectives not yet begun by a member, and ranks that wait for the iteration to end.
   template <class Describe>
   std::vector<std::string> stall_report(size_t most, Describe describe) const;
+  /// The same for a program, all of it.
+  std::vector<RankWait> waits() const;
+  /// The ranks of the shard that have ended their last iteration.
+  std::vector<RankId> finished_ranks() const;
+  /// The first connections that have failed, as WaitKind::kAnswer of their sources, and by what each.
+  std::pair<std::vector<RankWait>, std::vector<Failure>> broken_connections() const;
 
  private:
   struct Rank {
@@ -126,8 +134,9 @@ class Engine {
   void begin_iterations(std::span<const RankId> ranks) noexcept;
   void start_communication(RankId rank, uint32_t node, Time now) noexcept;
   void end_operation(const FinishedOperation& operation) noexcept;
-  std::string describe_waiting(const Waiting& waiting) const;
-  std::vector<std::string> idle_reasons() const;
+  std::string describe(const RankWait& wait) const;
+  std::vector<RankWait> network_waits(size_t most) const;
+  std::vector<RankWait> idle_waits() const;
 
   const Workload& workload_;
   const EngineOptions options_;
@@ -147,14 +156,12 @@ class Engine {
 template <class Describe>
 std::vector<std::string> Engine::stall_report(size_t most, Describe describe) const {
   std::vector<std::string> lines;
-  for (const Waiting& waiting : communication_.waiting(most)) {
-    lines.push_back(describe_waiting(waiting) + ": " + describe(waiting.connection));
-  }
+  for (const RankWait& wait : network_waits(most))
+    lines.push_back(this->describe(wait) + ": " + describe(wait.connection));
   if (timed_) lines = timed_->waiting(most);
-  for (std::string& line : idle_reasons()) {
-    if (lines.size() == most) break;
-    lines.push_back(std::move(line));
-  }
+  for (const RankWait& wait : idle_waits()) lines.push_back(this->describe(wait));
+  for (std::string& line : gates_.idle_reasons()) lines.push_back(std::move(line));
+  if (lines.size() > most) lines.resize(most);
   return lines;
 }
 

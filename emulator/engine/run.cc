@@ -238,7 +238,9 @@ RunResult Crew::run(std::span<Device* const> devices, const std::function<std::s
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   entered.reset();
-  RunResult result{.verdict = team_.verdict(), .reason = team_.reason(), .waiting = {}, .total = {}, .workers = {}};
+  RunResult result;
+  result.verdict = team_.verdict(), result.reason = team_.reason();
+  result.last_progress = team_.last_progress();
   for (const WorkerTime& time : times_) result.total = std::max(result.total, time.total);
   result.workers = std::move(times_);
   for (const Worker& worker : workers_) {

@@ -49,6 +49,7 @@ struct RunResult {
   std::vector<std::string> waiting;  ///< who waits for whom, when the run did not end by itself
   std::vector<JobSpan> jobs;         ///< by JobId; left to whoever has the engines
   Duration total;                    ///< run time
+  Time last_progress;                ///< of any worker: the last completion, computation or arrival that counted
   std::vector<WorkerTime> workers;
 };
 

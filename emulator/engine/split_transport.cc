@@ -104,6 +104,10 @@ std::string SplitTransport::describe(ConnectionId connection) const {
   return of(connection).describe(connection);
 }
 
+std::vector<QueuePairState> SplitTransport::states(ConnectionId connection) const {
+  return of(connection).states(connection);
+}
+
 void SplitTransport::close() noexcept {
   wire_->close();
   local_->close();

@@ -30,6 +30,7 @@ class SplitTransport final : public Transport {
   std::vector<NamedCounter> details() const override;
   std::vector<PortLatency> latencies() const override;
   std::string describe(ConnectionId connection) const override;
+  std::vector<QueuePairState> states(ConnectionId connection) const override;
   void close() noexcept override;
 
  private:

@@ -210,6 +210,16 @@ std::string TransportGroup::describe(ConnectionId connection) const {
   return text;
 }
 
+std::vector<QueuePairState> TransportGroup::states(ConnectionId connection) const {
+  const Route& route = routes_[connection.value];
+  std::vector<QueuePairState> states = parts_[route.source].transport->states(connection);
+  if (route.destination == route.source) return states;
+  const std::vector<QueuePairState> others = parts_[route.destination].transport->states(connection);
+  states.resize(std::max(states.size(), others.size()));
+  for (size_t i = 0; i < others.size(); ++i) states[i].add(others[i]);
+  return states;
+}
+
 void TransportGroup::close() noexcept {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (connects_[i]) connects_[i]->wait();

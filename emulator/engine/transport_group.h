@@ -61,6 +61,7 @@ class TransportGroup final : public Transport {
   std::vector<NamedCounter> details() const override;  ///< equal names added up
   std::vector<PortLatency> latencies() const override;
   std::string describe(ConnectionId connection) const override;
+  std::vector<QueuePairState> states(ConnectionId connection) const override;
   void close() noexcept override;
 
  private:

@@ -39,6 +39,7 @@ class WorkerTransport final : public Transport {
   std::vector<NamedCounter> details() const override { return own_->details(); }
   std::vector<PortLatency> latencies() const override { return own_->latencies(); }
   std::string describe(ConnectionId connection) const override { return own_->describe(connection); }
+  std::vector<QueuePairState> states(ConnectionId connection) const override { return own_->states(connection); }
   void close() noexcept override { own_->close(); }
 
  private:

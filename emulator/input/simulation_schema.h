@@ -13,6 +13,7 @@ void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
   visit.list("fidelity", simulation.fidelity, models);
   visit.field("threads", simulation.threads, Or{"auto", Integer<uint32_t>{1, kMostRunThreads}});
   visit.field("ensemble", simulation.ensemble, Or{"off", Integer<uint32_t>{2, 1000}});
+  visit.field("what_if", simulation.what_if, on_or_off());
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;
     keys.field("network", astra.network, FilePathOrNone{});

@@ -147,6 +147,14 @@ std::vector<Duration> RunReader::ensemble() const {
   return completions;
 }
 
+std::vector<WhatIfRow> RunReader::what_if() const {
+  std::vector<WhatIfRow> list;
+  if (!has_table("what_if")) return list;
+  Statement rows = database_.prepare("SELECT kind, name, completion_ps FROM what_if ORDER BY rowid");
+  while (rows.step()) list.push_back({rows.text(0), rows.text(1), duration(rows, 2)});
+  return list;
+}
+
 std::vector<LimitInfo> RunReader::limits() const {
   std::vector<LimitInfo> limits;
   if (!has_table("limits")) return limits;

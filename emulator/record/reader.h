@@ -96,6 +96,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// In the order in which they were written; empty without `simulation.what_if`.
+  std::vector<WhatIfRow> what_if() const;
 
   const std::vector<RecordedRun>& runs() const { return runs_; }
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
@@ -129,6 +131,8 @@ class RunReader {
   /// Oldest first. Of each row's connection only its id, source and destination. Empty, as the next two, in a record
   /// of a version of rankwire that did not write them.
   std::vector<FailureRow> failures(const RecordedRun& run) const;
+  /// What the run had come to when it was stopped; absent where it ended by itself, and in older records.
+  std::optional<StallRow> stall(const RecordedRun& run) const;
   std::vector<HardwareCounterRow> hardware_counters(const RecordedRun& run) const;
   std::vector<PortSettingRow> port_settings(const RecordedRun& run) const;
   /// Oldest first. Empty, as the next, in a record of a version of rankwire that did not write them.

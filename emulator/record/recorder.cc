@@ -389,6 +389,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::what_if(std::span<const WhatIfRow> rows) {
+  writer_->store([&](RunStore& store) { store.what_if(rows); });
+}
+
 void RunRecorder::limits(std::span<const LimitInfo> limits) {
   writer_->store([&](RunStore& store) { store.limits(limits); });
 }

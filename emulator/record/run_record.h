@@ -189,6 +189,41 @@ struct FailureRow {
   std::string state;  ///< of the connection's two ends when the run ended, in the transport's words
 };
 
+/// What the reference model `flow` takes if one thing takes no time.
+struct WhatIfRow {
+  std::string kind;  ///< "compute", "wires", "local", "group", "point_to_point" or "port"
+  std::string name;  ///< of a port; pattern of groups' names, '#' for numbers; otherwise empty
+  Duration completion;
+};
+
+/// Why a rank of a run that stood still did not go on.
+struct StallWait {
+  std::string kind;  ///< "message", "acknowledgement", "order", "place" or "iteration"
+  RankId rank;
+  RankId peer;            ///< invalid where it waits for nobody in particular
+  std::string operation;  ///< name of its node; empty where there is none
+  std::string group;      ///< of a collective; otherwise empty
+  uint32_t iteration = 0;
+  ConnectionId connection;                     ///< invalid where there is none
+  uint32_t source_qp = 0, destination_qp = 0;  ///< QPNs of the connection's queue pair that is stuck; 0: not known
+  uint32_t retries = 0;                        ///< its time-outs since the last progress
+  std::string state;                           ///< of the connection's two ends, in the transport's words
+};
+
+/// What a run that stood still had come to.
+struct StallRow {
+  static constexpr size_t kMostWaits = 4096;
+
+  std::string kind;      ///< "dead_peer", ...; see docs/metrics.md
+  RankId culprit;        ///< invalid where it is no rank's doing
+  uint32_t behind = 0;   ///< ranks that wait for it, whether or not directly
+  uint32_t accused = 0;  ///< waits that end at it
+  bool is_cycle = false;
+  Time last_progress;            ///< run time
+  std::vector<StallWait> chain;  ///< from afar to the culprit; in a cycle the last waits for the first
+  std::vector<StallWait> waits;  ///< of all ranks, kMostWaits at most
+};
+
 /// What a port's device counts by itself, before and after the run.
 struct HardwareCounterRow {
   PortId port;
@@ -284,6 +319,7 @@ struct RunEnd {
   std::vector<RankNic> rank_nics;  ///< by RankId; may be empty
   std::vector<PortCounters> ports;
   std::vector<FailureRow> failures;  ///< of the first connections that failed
+  std::optional<StallRow> stall;     ///< where the run did not end by itself
   std::vector<HardwareCounterRow> hardware_counters;
   std::vector<PortSettingRow> port_settings;
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first

@@ -196,6 +196,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   ports(run, end.ports);
   port_rdma(run, end.ports);
   failures(run, end.failures);
+  if (end.stall) stall(run, *end.stall);
   compute(run, end);
   hardware(run, end);
   impairments(run, end);

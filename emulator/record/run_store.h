@@ -28,6 +28,7 @@ class RunStore {
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);
+  void what_if(std::span<const WhatIfRow> rows);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
   /// Of a run, or of none: kNoRun. Read in the order of the runs' numbers.
@@ -65,6 +66,8 @@ class RunStore {
   void port_drivers(uint32_t run, std::span<const PortCounters> ports);
   void port_rdma(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
+  void stall(uint32_t run, const StallRow& stall);
+  void stall_waits(uint32_t run, bool in_chain, std::span<const StallWait> waits);
   void background_traffic(uint32_t run, std::span<const BackgroundRow> rows);
   void compute(uint32_t run, const RunEnd& end);
   void hardware(uint32_t run, const RunEnd& end);

@@ -44,6 +44,12 @@ void RunStore::ensemble(std::span<const Duration> completions) {
     insert.bind(uint64_t{member}, completions[member]).execute();
 }
 
+void RunStore::what_if(std::span<const WhatIfRow> rows) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO what_if VALUES(?,?,?)");
+  for (const WhatIfRow& row : rows) insert.bind(row.kind, row.name, row.completion).execute();
+}
+
 void RunStore::background(std::span<const BackgroundInfo> entries, RankId first_end,
                           std::span<const std::string> ends) {
   open();

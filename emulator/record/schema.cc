@@ -17,6 +17,7 @@ CREATE TABLE jobs(
   iterations INTEGER NOT NULL, follows INTEGER, start_ps INTEGER NOT NULL, color TEXT NOT NULL);
 CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
+CREATE TABLE what_if(kind TEXT NOT NULL, name TEXT NOT NULL, completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
 CREATE TABLE jobs_alone(
   job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL, unharmed_ps INTEGER);
@@ -111,6 +112,13 @@ CREATE TABLE port_drivers(
 CREATE TABLE failures(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL,
   operation TEXT NOT NULL, message TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL);
+CREATE TABLE stalls(
+  run INTEGER PRIMARY KEY, kind TEXT NOT NULL, culprit INTEGER, behind INTEGER NOT NULL, accused INTEGER NOT NULL,
+  is_cycle INTEGER NOT NULL, last_progress_ps INTEGER NOT NULL);
+CREATE TABLE stall_waits(
+  run INTEGER NOT NULL, in_chain INTEGER NOT NULL, kind TEXT NOT NULL, rank INTEGER NOT NULL, peer INTEGER,
+  operation TEXT NOT NULL, group_name TEXT NOT NULL, iteration INTEGER NOT NULL, connection INTEGER,
+  source_qp INTEGER NOT NULL, destination_qp INTEGER NOT NULL, retries INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE hardware_counters(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, before INTEGER NOT NULL, after INTEGER NOT NULL);
 CREATE TABLE port_settings(

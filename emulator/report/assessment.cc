@@ -81,7 +81,7 @@ std::string unlimited_trouble(const RunReader& record) {
   if (packets.lost > 0 && !is_limited("loss_ppm"))
     trouble.push_back(fmt::format("{} of {} data packets lost", packets.lost, packets.packets));
   if (const uint64_t timeouts = run->end.counters.timeouts; timeouts > 0 && !is_limited("timeouts"))
-    trouble.push_back(fmt::format("{} time-outs", timeouts));
+    trouble.push_back(counted(timeouts, "time-out"));
   return fmt::format("{}", fmt::join(trouble, ", "));
 }
 

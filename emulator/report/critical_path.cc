@@ -152,10 +152,6 @@ std::string signed_time(Duration duration) {
   return duration < Duration() ? "-" + readable(size_of(duration)) : "+" + readable(duration);
 }
 
-std::string counted(size_t steps) {
-  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
-}
-
 double percent(Duration part, Duration whole) {
   return 100 * ratio_of(part, whole).value_or(0);
 }
@@ -205,7 +201,7 @@ std::string critical_path_line(const RunReader& record, const Diagnosis& diagnos
   const PathSums sums = sums_of(*path);
   std::string text = fmt::format("{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}",
                                  percent(sums.communication, path->completion), percent(sums.compute, path->completion),
-                                 percent(sums.between, path->completion), counted(path->steps.size()));
+                                 percent(sums.between, path->completion), counted(path->steps.size(), "step"));
   if (const auto list = operations(*path, diagnosis.waterfall); !list.empty())
     text += fmt::format("; longest {}, {:.1f} %", list[0].name, percent(list[0].length, path->completion));
   const auto ranks = computing_ranks(record, *path, diagnosis.waterfall);
@@ -243,14 +239,20 @@ std::string main_cause_text(const Diagnosis& diagnosis) {
 
 std::string critical_path_csv(const Diagnosis& diagnosis) {
   const std::optional<CriticalPath>& path = principal_path(diagnosis);
-  std::string csv = "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps\n";
+  std::string csv = "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps";
+  for (size_t cause = 0; cause < kGapCauses; ++cause)
+    csv += fmt::format(",{}_ps", to_string(static_cast<GapCause>(cause)));
+  csv += "\n";
   if (!path) return csv;
   for (size_t i = 0; i < path->steps.size(); ++i) {
     const CriticalStep& step = path->steps[i];
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", i, step.node.job.value, step.node.rank.value,
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", i, step.node.job.value, step.node.rank.value,
                        step.iteration, step.node.id, csv_field(step.node.name), step.node.kind,
                        csv_field(step.node.group), step.before.ps, (step.from - Time()).ps, (step.to - Time()).ps,
                        diagnosis.waterfall ? fmt::to_string(diagnosis.waterfall->reference[i].ps) : "");
+    for (size_t cause = 0; cause < kGapCauses; ++cause)
+      csv += diagnosis.waterfall ? fmt::format(",{}", diagnosis.waterfall->by_step[i][cause].ps) : ",";
+    csv += "\n";
   }
   return csv;
 }

@@ -121,7 +121,7 @@ std::string where_text(const TraitNames& names, const std::optional<CommonTrait>
 
 std::string failure_text(const TraitNames& names, const FailedConnections& failed) {
   if (failed.recorded == 0) return {};
-  return fmt::format("{} connection{} failed{}", failed.recorded, failed.recorded == 1 ? "" : "s",
+  return fmt::format("{} failed{}", counted(failed.recorded, "connection"),
                      where_text(names, failed.where, "them", "the connections"));
 }
 
@@ -138,11 +138,11 @@ std::string drops_text(const std::vector<SwitchDrops>& drops) {
 std::string repetition_text(const TransportCounters& counters) {
   std::vector<std::string> reasons;
   const auto add = [&](uint64_t count, const char* what) {
-    if (count > 0) reasons.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) reasons.push_back(fmt::format(fmt::runtime(what), count, count == 1 ? "" : "s"));
   };
-  add(counters.rnr_naks, "times a receiver was not ready");
-  add(counters.naks + counters.implied_naks, "times packets came out of order");
-  add(counters.timeouts, "time-outs, for which answers were lost or late");
+  add(counters.rnr_naks, "{} time{} a receiver was not ready");
+  add(counters.naks + counters.implied_naks, "{} time{} packets came out of order");
+  add(counters.timeouts, "{} time-out{}, for which answers were lost or late");
   return reasons.empty() ? "nobody counted why" : fmt::format("{}", fmt::join(reasons, ", "));
 }
 

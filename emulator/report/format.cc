@@ -42,6 +42,10 @@ std::string readable_ratio(std::optional<double> ratio) {
   return ratio ? fmt::format("{:.3f}", *ratio) : "-";
 }
 
+std::string counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string readable_gbps(double gbps) {
   return gbps >= 1 ? fmt::format("{:.3f}", gbps) : fmt::format("{:.4g}", gbps);
 }
@@ -49,16 +53,6 @@ std::string readable_gbps(double gbps) {
 std::string exact_microseconds(int64_t ps) {
   const uint64_t magnitude = ps < 0 ? 0 - static_cast<uint64_t>(ps) : static_cast<uint64_t>(ps);
   return fmt::format("{}{}.{:06}", ps < 0 ? "-" : "", magnitude / 1'000'000, magnitude % 1'000'000);
-}
-
-void append_pattern(std::string& key, std::string_view text) {
-  bool in_number = false;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) key += c;
-    if (digit && !in_number) key += '#';
-    in_number = digit;
-  }
 }
 
 std::string csv_field(std::string_view text) {

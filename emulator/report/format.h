@@ -1,10 +1,12 @@
 // Numbers and texts for people and for files.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/name_pattern.h"
 #include "base/units.h"
 
 namespace rankwire {
@@ -15,13 +17,12 @@ std::string readable(Duration duration);
 std::string readable(Bytes bytes);
 /// "1.034", or "-" when absent.
 std::string readable_ratio(std::optional<double> ratio);
+/// "1 step", "3 steps".
+std::string counted(uint64_t count, std::string_view noun);
 /// A bandwidth in Gbit/s: "1.325", and below 1 four significant digits, "0.0001234".
 std::string readable_gbps(double gbps);
 /// Microseconds as an exact decimal, "-1.000001": a `double` would lose picoseconds after two hours.
 std::string exact_microseconds(int64_t ps);
-
-/// Appends the text with '#' for each run of digits: "layer#.grads".
-void append_pattern(std::string& key, std::string_view text);
 
 /// A field of RFC 4180: quoted only where it must be.
 std::string csv_field(std::string_view text);

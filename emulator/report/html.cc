@@ -32,8 +32,10 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/slow_operations.h"
+#include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
 #include "emulator/report/traffic_paths.h"
+#include "emulator/report/what_if.h"
 
 namespace rankwire {
 namespace {
@@ -73,9 +75,9 @@ std::string ratio_card(const RunReader& record) {
 
 std::string transport_cards(const RunEnd& end) {
   const TransportCounters& c = end.counters;
-  std::string html =
-      card("Retransmitted", fmt::format("{} packets", c.retransmitted),
-           fmt::format("{} NAKs, {} time-outs", c.naks, c.timeouts), c.retransmitted == 0 ? "plain" : "doubtful");
+  std::string html = card("Retransmitted", fmt::format("{} packets", c.retransmitted),
+                          counted(c.naks, "NAK") + ", " + counted(c.timeouts, "time-out"),
+                          c.retransmitted == 0 ? "plain" : "doubtful");
   html += card("Congestion", fmt::format("{} CE marks", c.ecn_ce_rx),
                fmt::format("{} CNPs, {} pause frames", c.cnp_rx, c.pause_rx));
   const uint64_t wrong = end.messages_lost + end.messages_duplicated + c.payload_errors;
@@ -352,6 +354,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   std::string html = head(record);
   html += cards(record);
   html += result(record);
+  html += section("Who waits for whom", html_stall(record));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
@@ -365,6 +368,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
   if (const std::string band = band_text(record); !band.empty())
     html += section("The reference with small differences", fmt::format("<p>{}.</p>\n", html_escaped(band)));
+  html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
   html += section("Compute", html_compute(record));

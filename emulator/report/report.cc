@@ -21,6 +21,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/shared_links.h"
+#include "emulator/report/stall.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
@@ -102,6 +103,8 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   const RecordFigures figures{read_operations(record, formats, page_operations), diagnose(record)};
   write_file(run_folder / "summary.json",
              summary(record, figures).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (const nlohmann::ordered_json stall = stalls_json(record); !stall.is_null())
+    write_file(run_folder / "stalls.json", stall.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));

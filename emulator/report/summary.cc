@@ -21,8 +21,10 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/slow_operations.h"
+#include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
 #include "emulator/report/time_shares.h"
+#include "emulator/report/what_if.h"
 
 namespace rankwire {
 namespace {
@@ -181,8 +183,9 @@ void add_bytes(std::string& text, const RunEnd& end) {
 }
 
 void add_transport(std::string& text, const RunEnd& end) {
-  text += fmt::format("{:<14}{} packets retransmitted, {} NAKs, {} time-outs, {} CE marks\n", "transport",
-                      end.counters.retransmitted, end.counters.naks, end.counters.timeouts, end.counters.ecn_ce_rx);
+  text += fmt::format("{:<14}{} retransmitted, {}, {}, {}\n", "transport",
+                      counted(end.counters.retransmitted, "packet"), counted(end.counters.naks, "NAK"),
+                      counted(end.counters.timeouts, "time-out"), counted(end.counters.ecn_ce_rx, "CE mark"));
   if (end.messages_lost + end.messages_duplicated + end.counters.payload_errors != 0) {
     text += fmt::format("{:<14}{} lost, {} duplicated, {} with wrong payload\n", "messages", end.messages_lost,
                         end.messages_duplicated, end.counters.payload_errors);
@@ -310,6 +313,8 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["reference"] = completion_json(record.reference());
   json["reference"]["band"] = band_json(record);
   json["limits"] = limits_json(record);
+  json["stall"] = stall_json(record);
+  json["what_if"] = what_if_json(record);
   json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
   json["critical_path"] = critical_path_json(record, figures.diagnosis);
   json["waterfall"] = waterfall_json(figures.diagnosis);
@@ -348,6 +353,7 @@ std::string summary_table(const RunReader& record) {
 std::string summary_table(const RunReader& record, const RecordFigures& figures) {
   const FidelityAssessment fidelity = assess_fidelity(record);
   std::string text = fmt::format("{:<14}{}\n", "verdict", verdict_text(record));
+  if (const std::string stall = stall_text(record); !stall.empty()) text += fmt::format("{:<14}{}\n", "stuck", stall);
   const char* title = "found";
   for (const std::string& finding : findings(record, figures.diagnosis))
     text += fmt::format("{:<14}{}\n", std::exchange(title, ""), finding);
@@ -364,6 +370,8 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
                                    std::pair("gap", waterfall_line(record, figures.diagnosis))})
     if (!line.empty()) text += fmt::format("{:<14}{}\n", name, line);
   if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
+  if (const std::string what_if = what_if_text(record); !what_if.empty())
+    text += fmt::format("{:<14}{}\n", "if free", what_if);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
   text += jobs_text(record);

@@ -276,8 +276,8 @@ const NetworkModel::Cost& NetworkModel::cost_of(uint32_t connection, Bytes messa
   if (cost.message != message) {
     const Route& route = ways_[flow.variable != kNone ? flow.variable : connection].route;
     cost = {.message = message,
-            .line = line_size(message, route.framing),
-            .forwarding = forwarding_time(network_, route, message)};
+            .line = route.weightless ? Bytes(0) : line_size(message, route.framing),
+            .forwarding = forwarding_time(network_, route, route.weightless ? Bytes(0) : message)};
   }
   return cost;
 }
@@ -347,6 +347,13 @@ std::string NetworkModel::describe(ConnectionId connection) const {
   }
   return fmt::format("model: {} messages queued, sending message {} of {} bytes since {} ps at {} bit/s", flow.queued,
                      transfer.message.index, transfer.message.bytes.count, transfer.first_tx.ps, flow.rate);
+}
+
+std::vector<QueuePairState> NetworkModel::states(ConnectionId connection) const {
+  const Flow& flow = flows_[flow_of(connection)];
+  QueuePairState state;
+  state.hold = flow.head == kNone ? Hold::kNothing : flow.variable == kNone ? Hold::kNextHop : Hold::kAnswer;
+  return {state};
 }
 
 }  // namespace rankwire

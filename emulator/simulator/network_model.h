@@ -78,6 +78,7 @@ class NetworkModel final : public Transport {
   std::vector<FlowCounters> flows_of(ConnectionRange range) const override;
   std::vector<PortCounters> ports() const override { return {}; }
   std::string describe(ConnectionId connection) const override;
+  std::vector<QueuePairState> states(ConnectionId connection) const override;
   void close() noexcept override {}
 
  private:

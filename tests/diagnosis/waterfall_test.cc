@@ -19,6 +19,10 @@ Waterfall waterfall_of(PathRecord& written) {
   Duration sum;
   for (const Duration part : result.parts) sum += part;
   EXPECT_EQ(sum, result.gap);
+  GapParts of_steps{};
+  for (const GapParts& parts : result.by_step)
+    for (size_t cause = 0; cause < kGapCauses; ++cause) of_steps[cause] += parts[cause];
+  EXPECT_EQ(of_steps, result.parts);
   return result;
 }
 

@@ -555,6 +555,8 @@ const Mistake kMistakes[] = {
      ":5: impairments: port 'p0' is an RDMA device, which sends and receives packets by itself; use DPDK ports"},
     {"EnsembleWithoutFlow", "workload: {traces: t}\nsimulation:\n  fidelity: recorded\n  ensemble: 4\n",
      ":4: simulation.ensemble: is of the model flow, which 'simulation.fidelity' does not have"},
+    {"WhatIfWithoutFlow", "workload: {traces: t}\nsimulation:\n  fidelity: recorded\n  what_if: on\n",
+     ":4: simulation.what_if: is of the model flow, which 'simulation.fidelity' does not have"},
     {"LimitOfTimesThatNobodyTakes", "GOODrecord: {messages: none}\nlimits: {message_p99: 1ms}\n",
      ":4: limits.message_p99: needs 'record.messages: sampled' or 'all', without which nobody times them"},
     {"LimitOfLossesThatNobodyCounts", "RDMAlimits:\n  loss_ppm: 1\n",

@@ -67,6 +67,24 @@ class Models(RankwireTest):
         self.assertLess(band["ratio_median"], 1.02)
         self.assertLess(band["p95_ps"] / band["p5_ps"], 1.05)
 
+    def test_what_a_ring_would_take_if_parts_of_it_were_free(self):
+        # 1 ms of computing, then the ring of the next test: what is left without one of them is the other.
+        def nodes(rank):
+            work = chakra.Node(1, "work", chakra.COMPUTE, duration_us=1000)
+            return [work, chakra.collective(chakra.ALL_REDUCE, 16 * MIB, id=2, after=[1])]
+
+        run = self.call("simulate", self.config(nodes, simulation={"what_if": True}))
+        whole = run.summary["reference"]["completion_time_ps"]
+        free = {row["free"]: row for row in run.summary["what_if"] if row["free"] != "port"}
+        self.assertEqual(free["compute"]["completion_time_ps"], whole - 10**9)
+        self.assertAlmostEqual(free["wires"]["completion_time_ps"], 10**9, delta=1000)
+        self.assertAlmostEqual(free["group"]["completion_time_ps"], 10**9, delta=1000)
+        ports = [row for row in run.summary["what_if"] if row["free"] == "port"]
+        self.assertEqual(len(ports), 8)
+        # Without two of its eight links a ring is still as slow as the others.
+        for row in ports:
+            self.assertLess(row["saved_ps"], (whole - 10**9) / 4)
+
     def test_a_ring_by_hand(self):
         # 16 MiB among 8: 14 messages of 2 MiB, each 512 packets of 4096 + 82 bytes and 20 more in the first and last:
         # 2,139,156 bytes at 10 Gb/s, 1.2 us of switch and cables, and the first packet (4096 + 82 + 16), which the switch

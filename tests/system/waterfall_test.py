@@ -45,10 +45,14 @@ class Waterfall(RankwireTest):
         self.assertEqual(path["compute_ps"] + path["communication_ps"] + path["between_ps"], completion)
         with (run.folder / "critical_path.csv").open(encoding="utf-8") as file:
             at = 0
+            of_steps = dict.fromkeys(waterfall, 0)
             for row in csv.DictReader(file):
+                for part in of_steps:
+                    of_steps[part] += int(row[part])
                 self.assertEqual(int(row["from_ps"]), at + int(row["before_ps"]))
                 at = int(row["to_ps"])
         self.assertEqual(at, completion)
+        self.assertEqual(of_steps, waterfall)
         return gap, waterfall
 
     def test_undisturbed(self):

@@ -1,0 +1,98 @@
+#include "emulator/assembly/stall_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulator/engine/stall.h"
+
+namespace rankwire {
+namespace {
+
+StallFacts facts_of(const Setup& setup, const RunResult& result, WorkerEngines& engines) {
+  StallFacts facts;
+  facts.ranks = static_cast<uint32_t>(setup.workload.ranks.size());
+  for (uint32_t worker = 0; worker < engines.count(); ++worker) {
+    const Engine& engine = engines.of_worker(worker);
+    std::ranges::copy(engine.waits(), std::back_inserter(facts.waits));
+    std::ranges::copy(engine.finished_ranks(), std::back_inserter(facts.finished));
+    const auto [broken, by] = engine.broken_connections();
+    std::ranges::copy(broken, std::back_inserter(facts.broken));
+    std::ranges::copy(by, std::back_inserter(facts.broken_by));
+  }
+  const CommunicationCounters messages = engines.messages();
+  if (messages.sent > messages.delivered) facts.messages_undelivered = messages.sent - messages.delivered;
+  facts.stall_timeout = setup.config.run.stall_timeout;
+  if (result.verdict == Verdict::kStalled)
+    for (const WorkerTime& worker : result.workers)
+      facts.longest_turn = std::max(facts.longest_turn, worker.turns.max());
+  return facts;
+}
+
+/// Makes rows of waits, and looks at each connection once.
+class WaitRows {
+ public:
+  WaitRows(const Setup& setup, const Transport& transport) : setup_(setup), transport_(transport) {}
+
+  StallWait row(const RankWait& wait) {
+    StallWait row{.kind = to_string(wait.kind), .rank = wait.rank, .peer = wait.peer, .iteration = wait.iteration};
+    if (wait.node != RankWait::kNoNode) {
+      const Node& node = setup_.workload.ranks[wait.rank.value].nodes[wait.node];
+      row.operation = node.name;
+      if (node.kind == NodeKind::kCollective) row.group = setup_.workload.groups[node.group.value].name;
+    }
+    if (!wait.connection.valid()) return row;
+    row.connection = wait.connection;
+    const auto [known, is_new] = connections_.try_emplace(wait.connection.value);
+    if (is_new) known->second = look(wait.connection);
+    const Looked& looked = known->second;
+    row.source_qp = looked.pair.source_number, row.destination_qp = looked.pair.destination_number;
+    row.retries = looked.pair.retries;
+    row.state = looked.text;
+    return row;
+  }
+
+ private:
+  struct Looked {
+    QueuePairState pair;  // the first that is stuck, or the first
+    std::string text;
+  };
+
+  Looked look(ConnectionId connection) const {
+    Looked looked{.pair = {}, .text = transport_.describe(connection)};
+    const std::vector<QueuePairState> states = transport_.states(connection);
+    const auto stuck = std::ranges::find_if(states, [](const QueuePairState& s) { return s.hold != Hold::kNothing; });
+    if (!states.empty()) looked.pair = stuck != states.end() ? *stuck : states.front();
+    return looked;
+  }
+
+  const Setup& setup_;
+  const Transport& transport_;
+  std::map<uint32_t, Looked> connections_;
+};
+
+}  // namespace
+
+std::optional<StallRow> stall_row(const Setup& setup, const RunResult& result, WorkerEngines& engines,
+                                  const Transport& transport) {
+  if (result.verdict == Verdict::kOk) return std::nullopt;
+  const StallFacts facts = facts_of(setup, result, engines);
+  const bool stood_still = Time() + result.total - result.last_progress >= Duration(facts.stall_timeout.ps / 2);
+  if (result.verdict != Verdict::kStalled && facts.broken.empty() && !stood_still) return std::nullopt;
+  const Stall stall = diagnose_stall(facts, [&](ConnectionId connection) { return transport.states(connection); });
+  StallRow row{.kind = to_string(stall.kind),
+               .culprit = stall.culprit,
+               .behind = stall.behind,
+               .accused = stall.accused,
+               .is_cycle = stall.is_cycle,
+               .last_progress = std::max(result.last_progress, Time())};
+  WaitRows rows(setup, transport);
+  for (const RankWait& wait : stall.chain) row.chain.push_back(rows.row(wait));
+  for (const auto& waits : {facts.broken, facts.waits})
+    for (const RankWait& wait : waits)
+      if (row.waits.size() < StallRow::kMostWaits) row.waits.push_back(rows.row(wait));
+  return row;
+}
+
+}  // namespace rankwire
