@@ -122,9 +122,9 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   if (formats.contains(ReportFormat::kPerfetto)) {
     OutputFile out(run_folder / "timeline.json");
     if (formats.contains(ReportFormat::kHtml)) {
-      activity = write_timeline_with_activity(record, out);
+      activity = write_timeline_with_activity(record, out, {.diagnosis = &figures.diagnosis});
     } else {
-      write_timeline(record, out);
+      write_timeline(record, out, {.diagnosis = &figures.diagnosis});
     }
     out.commit();
   }
