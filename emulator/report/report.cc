@@ -24,6 +24,7 @@
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
+#include "emulator/report/traffic_matrix.h"
 #include "emulator/report/traffic_paths.h"
 
 namespace rankwire {
@@ -105,6 +106,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
+    write_traffic_csv(record, run_folder / "traffic.csv");
     if (!record.jobs().empty()) {
       write_file(run_folder / "jobs.csv", jobs_csv(record));
       write_file(run_folder / "shared.csv", shared_links_csv(record));
