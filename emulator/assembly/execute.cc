@@ -71,7 +71,8 @@ Verdict verdict_of(AstraVerdict verdict) {
 }
 
 MessageSummary message_summary(const Setup& setup, const MessageSample& sample) {
-  MessageSummary summary{.total = latency_of(sample.total())};
+  const Histogram total = sample.total();
+  MessageSummary summary{.total = latency_of(total), .buckets = buckets_of(total)};
   sample.for_each_flow([&](const SampledFlow& flow) {
     const Connection& c = setup.plan.transport.connections[flow.connection.value];
     const uint32_t group = c.group.valid() ? c.group.value : uint32_t{MessageId::kPointToPoint};

@@ -34,6 +34,12 @@ MessageLatency latency_of(const Histogram& h) {
   return {h.count(), h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.quantile(0.999), h.max()};
 }
 
+std::vector<Histogram::Bucket> buckets_of(const Histogram& histogram) {
+  std::vector<Histogram::Bucket> buckets;
+  histogram.for_each_bucket([&](const Histogram::Bucket& bucket) { buckets.push_back(bucket); });
+  return buckets;
+}
+
 size_t MessageJoin::FlowHash::operator()(const MessageFlow& key) const noexcept {
   const uint64_t ends = uint64_t{key.source} << 32 | key.destination;
   const uint64_t owner =

@@ -25,11 +25,14 @@ struct MessageFlow {
 /// What is recorded of a run's messages besides those that are recorded one by one.
 struct MessageSummary {
   MessageLatency total;                                       ///< of all but control messages
+  std::vector<Histogram::Bucket> buckets;                     ///< of the same, those that are not empty
   std::vector<std::pair<MessageFlow, MessageLatency>> flows;  ///< in the order of MessageFlow's fields
   std::vector<JoinedMessage> kept;                            ///< the slowest, slowest first, then those that failed
 };
 
 MessageLatency latency_of(const Histogram& histogram);
+/// Those that are not empty, smallest values first.
+std::vector<Histogram::Bucket> buckets_of(const Histogram& histogram);
 
 /// Joins halves by MessageId in bounded memory: at most `pending_limit` halves wait for the other one, `kMaxFlows`
 /// flows have a histogram of their own (later flows count in the total only), and `kept_limit` slowest and as many
@@ -59,7 +62,7 @@ class MessageJoin {
   MessageLatency total() const;
   /// In order of MessageFlow's fields.
   std::vector<std::pair<MessageFlow, MessageLatency>> flows() const;
-  MessageSummary summary() const { return {total(), flows(), kept()}; }
+  MessageSummary summary() const { return {total(), buckets_of(total_), flows(), kept()}; }
 
  private:
   struct IdHash {

@@ -148,6 +148,23 @@ void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(c
   }
 }
 
+void RunReader::for_each_rank_pair(const RecordedRun& run,
+                                   const std::function<void(const RankPairBytes&)>& visit) const {
+  Statement rows = database_.prepare(
+      fmt::format("SELECT f.source, f.destination, SUM(CASE WHEN f.path='wire' THEN f.bytes ELSE 0 END), SUM(f.bytes) "
+                  "FROM flows f WHERE f.run=? AND f.control=0 {} GROUP BY f.source, f.destination HAVING "
+                  "SUM(f.bytes)>0 ORDER BY f.source, f.destination",
+                  has_table("background") ? kNoBackground : ""));
+  rows.bind(run.run);
+  while (rows.step()) {
+    const Bytes wire(rows.integer(2));
+    visit({.source = RankId(small(rows, 0)),
+           .destination = RankId(small(rows, 1)),
+           .wire = wire,
+           .local = Bytes(rows.integer(3)) - wire});
+  }
+}
+
 RunReader::WirePackets RunReader::wire_packets(const RecordedRun& run) const {
   const char* const jobs = has_table("background") ? kNoBackground : "";
   Statement packets = database_.prepare(

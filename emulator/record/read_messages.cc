@@ -1,11 +1,18 @@
 // What messages and connections were for.
 #include "emulator/record/read_messages.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "emulator/record/columns.h"
 #include "emulator/record/reader.h"
@@ -49,7 +56,113 @@ bool is_of(const JoinedMessage& message, uint64_t job, const std::string& group,
   return kind == (message.id.control ? "receive" : "send");
 }
 
+/// Kinds of operations by what messages say of them, as numbers. A byte for each collective of each group.
+class MessageKinds {
+ public:
+  static constexpr uint8_t kUnknown = 0;
+
+  MessageKinds(const Database& database, const RecordedRun& run) : groups_(group_names(database, run)) {
+    if (!nodes_have_sequences(database)) return;
+    Statement nodes = database.prepare(
+        "SELECT job, \"group\", sequence, kind FROM nodes WHERE \"group\"<>'' AND sequence IS NOT NULL AND kind NOT IN "
+        "('send', 'receive')");
+    while (nodes.step()) {
+      const uint64_t sequence = count(nodes, 2);
+      if (sequence >= MessageId::kMaxSequence) continue;
+      std::vector<uint8_t>& kinds = by_sequence_[{count(nodes, 0), nodes.text(1)}];
+      if (kinds.size() <= sequence) kinds.resize(sequence + 1, kUnknown);
+      kinds[sequence] = number(nodes.text_view(3));
+    }
+  }
+
+  uint8_t of(uint64_t job, uint64_t group, uint64_t sequence) const {
+    if (group == MessageId::kPointToPoint) return kSend;
+    const auto name = groups_.find({job, group});
+    if (name == groups_.end()) return kUnknown;
+    const auto kinds = by_sequence_.find({job, name->second});
+    return kinds != by_sequence_.end() && sequence < kinds->second.size() ? kinds->second[sequence] : kUnknown;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  static constexpr uint8_t kSend = 1;
+
+  /// Names are few: those of collectives that traces know.
+  uint8_t number(std::string_view name) {
+    const auto known = std::ranges::find(names_, name);
+    if (known == names_.end() && names_.size() > UINT8_MAX) return kUnknown;
+    const auto place = static_cast<uint8_t>(known - names_.begin());
+    if (known == names_.end()) names_.emplace_back(name);
+    return place;
+  }
+
+  std::map<std::pair<uint64_t, uint64_t>, std::string> groups_;
+  std::map<std::pair<uint64_t, std::string>, std::vector<uint8_t>> by_sequence_;
+  std::vector<std::string> names_ = {"unknown", "send"};
+};
+
+/// Notes the wanted ones of times that come in order.
+class PlacedTimes {
+ public:
+  PlacedTimes(std::string kind, uint64_t all, std::vector<uint64_t> places) : places_(std::move(places)) {
+    times_.kind = std::move(kind), times_.count = all;
+  }
+  void add(Duration time) {
+    ++seen_;
+    if (times_.at.size() < places_.size() && places_[times_.at.size()] == seen_) times_.at.push_back({seen_, time});
+  }
+  MessageTimes take() { return std::move(times_); }
+
+ private:
+  const std::vector<uint64_t> places_;
+  uint64_t seen_ = 0;
+  MessageTimes times_;
+};
+
+/// Of rows of `messages`: data that arrived.
+constexpr const char* kArrived =
+    "run=? AND failed=0 AND control=0 AND posted_ps IS NOT NULL AND delivered_ps IS NOT NULL";
+
 }  // namespace
+
+std::vector<MessageTimes> RunReader::message_times(
+    const RecordedRun& run, const std::function<std::vector<uint64_t>(uint64_t count)>& places) const {
+  if (!run.latency) return {};
+  Statement recorded = database_.prepare(fmt::format("SELECT count(*) FROM messages WHERE {}", kArrived));
+  recorded.bind(run.run);
+  recorded.step();
+  const uint64_t all = count(recorded, 0);
+  if (all == 0 || all != run.latency->count) return {};
+
+  const MessageKinds kinds(database_, run);
+  const auto kind_of = [&](const Statement& row) { return kinds.of(count(row, 0), count(row, 1), count(row, 2)); };
+  std::map<uint8_t, uint64_t> counts;
+  Statement rows = database_.prepare(fmt::format("SELECT job, \"group\", sequence FROM messages WHERE {}", kArrived));
+  for (rows.bind(run.run); rows.step();) ++counts[kind_of(rows)];
+  PlacedTimes together("", all, places(all));
+  std::map<uint8_t, PlacedTimes> by_kind;
+  for (const auto& [kind, number] : counts) by_kind.try_emplace(kind, kinds.names()[kind], number, places(number));
+
+  Statement sorted = database_.prepare(fmt::format(
+      "SELECT job, \"group\", sequence, delivered_ps - posted_ps FROM messages WHERE {} ORDER BY 4", kArrived));
+  for (sorted.bind(run.run); sorted.step();) {
+    const Duration time = duration(sorted, 3);
+    together.add(time);
+    by_kind.at(kind_of(sorted)).add(time);
+  }
+  std::vector<MessageTimes> list{together.take()};
+  for (auto& [kind, times] : by_kind) list.push_back(times.take());
+  std::sort(list.begin() + 1, list.end(), [](const auto& a, const auto& b) { return a.kind < b.kind; });
+  return list;
+}
+
+std::vector<Histogram::Bucket> RunReader::message_buckets(const RecordedRun& run) const {
+  std::vector<Histogram::Bucket> buckets;
+  if (!has_table("message_buckets")) return buckets;
+  Statement rows = database_.prepare("SELECT low_ps, high_ps, count FROM message_buckets WHERE run=? ORDER BY low_ps");
+  for (rows.bind(run.run); rows.step();) buckets.push_back({duration(rows, 0), duration(rows, 1), count(rows, 2)});
+  return buckets;
+}
 
 void name_operations(const Database& database, const RecordedRun& run, std::vector<JoinedMessage>& messages) {
   if (messages.empty() || !nodes_have_sequences(database)) return;

@@ -113,6 +113,9 @@ class RunReader {
   /// Visits what ranks sent each other over the wire, by job, group, source and destination. The row is valid during
   /// the call only.
   void for_each_pair(const RecordedRun& run, const std::function<void(const PairTraffic&)>& visit) const;
+  /// Visits pairs of ranks of which one sent something to the other, the background left out, in order of (source,
+  /// destination). Rows are streamed.
+  void for_each_rank_pair(const RecordedRun& run, const std::function<void(const RankPairBytes&)>& visit) const;
   /// Of all queue pairs together. `lost` of those whose arrivals were counted.
   struct WirePackets {
     uint64_t packets = 0, lost = 0;
@@ -151,6 +154,15 @@ class RunReader {
   std::vector<SharedLinkRow> shared_links(const RecordedRun& run) const;
   /// The slowest complete messages that were kept, slowest first, with the names of their operations.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
+  /// Times of the data messages of a run: first of all of them, whose kind is empty, then by kind. `places` are the
+  /// wanted ones of so many, 1 .. count and rising. Exact, and so empty unless the record has every message, as with
+  /// `record.messages: all`, or where there were few.
+  std::vector<MessageTimes> message_times(const RecordedRun& run,
+                                          const std::function<std::vector<uint64_t>(uint64_t count)>& places) const;
+  /// The same times of all kinds together, as log-linear buckets that are not empty, shortest first
+  /// (base/histogram.h). Empty where messages were not recorded, or in a record of a version of rankwire that did not
+  /// write them.
+  std::vector<Histogram::Bucket> message_buckets(const RecordedRun& run) const;
 
   /// Whether the run's data of a process group, or of one rank's SENDs, was on the wire, local, or both.
   std::vector<TrafficPath> traffic_paths(const RecordedRun& run) const;

@@ -180,6 +180,23 @@ struct PairTraffic {
   uint64_t lost = 0;     ///< of those: neither arrived intact nor unacknowledged when the run ended
 };
 
+/// Payload that one rank sent to another, messages that were sent again counted once.
+struct RankPairBytes {
+  RankId source, destination;
+  Bytes wire, local;  ///< through ports, and over what the model joins them by
+};
+
+/// How long messages of one kind took, from post to delivery: those at some places of their order, shortest first.
+struct MessageTimes {
+  std::string kind;    ///< of the operation that they were sent for, as NodeInfo::kind; "unknown" where nothing says it
+  uint64_t count = 0;  ///< messages
+  struct Placed {
+    uint64_t place;  ///< 1 .. count
+    Duration time;
+  };
+  std::vector<Placed> at;  ///< the places that were asked for, rising
+};
+
 /// The first message that failed on a connection.
 struct FailureRow {
   Connection connection;

@@ -160,6 +160,8 @@ void RunStore::messages(uint32_t run, const MessageSummary& summary) {
   };
   if (summary.total.count != 0) add(std::nullopt, summary.total);
   for (const auto& [key, latency] : summary.flows) add(key, latency);
+  Statement insert_bucket = database_.prepare("INSERT INTO message_buckets VALUES(?,?,?,?)");
+  for (const Histogram::Bucket& b : summary.buckets) insert_bucket.bind(run, b.low, b.high, b.count).execute();
 }
 
 void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {

@@ -58,6 +58,9 @@ CREATE TABLE message_latency(
   control INTEGER, count INTEGER NOT NULL, p50_ps INTEGER NOT NULL, p95_ps INTEGER NOT NULL, p99_ps INTEGER NOT NULL,
   p999_ps INTEGER NOT NULL, max_ps INTEGER NOT NULL);
 CREATE INDEX message_latency_by_flow ON message_latency(run, job, "group", source, destination, channel, control);
+CREATE TABLE message_buckets(
+  run INTEGER NOT NULL, low_ps INTEGER NOT NULL, high_ps INTEGER NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY(run, low_ps)) WITHOUT ROWID;
 CREATE TABLE rank_completion(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, completion_ps INTEGER NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
 CREATE TABLE compute_times(

@@ -180,21 +180,21 @@ std::string html_background(const RunReader& record) {
   const auto runs = sides(record);
   if (record.background().empty() || runs.empty()) return {};
   using HtmlColumn::kText;
-  HtmlTable table({{"Entry", kText},
-                   {"Pattern", kText},
-                   {"Flows"},
-                   {"Each flow", kText},
-                   {"When", kText},
-                   {"Run", kText},
-                   {"Messages offered"},
-                   {"Not posted"},
-                   {"Delivered"},
-                   {"Failed"},
-                   {"Bytes delivered"},
-                   {"Gbit/s"},
-                   {"P50"},
-                   {"P99"},
-                   {"Slowest"}});
+  HtmlTable table("background", {{"Entry", kText},
+                                 {"Pattern", kText},
+                                 {"Flows"},
+                                 {"Each flow", kText},
+                                 {"When", kText},
+                                 {"Run", kText},
+                                 {"Messages offered"},
+                                 {"Not posted"},
+                                 {"Delivered"},
+                                 {"Failed"},
+                                 {"Bytes delivered"},
+                                 {"Gbit/s"},
+                                 {"P50"},
+                                 {"P99"},
+                                 {"Slowest"}});
   for (size_t i = 0; i < record.background().size(); ++i) {
     const BackgroundInfo& entry = record.background()[i];
     for (const auto& [side, run] : runs) {

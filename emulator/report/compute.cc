@@ -119,8 +119,9 @@ std::string compute_text(const RunReader& record) {
 
 std::string html_compute(const RunReader& record) {
   using HtmlColumn::kText;
-  HtmlTable models({{"Side", kText}, {"Model", kText}, {"Nodes"}, {"Time"}, {"Jitter"}, {"Noise"}, {"Stragglers"}});
-  HtmlTable slow({{"Side", kText}, {"Straggler", kText}, {"The rank computed longer by"}});
+  HtmlTable models("compute",
+                   {{"Side", kText}, {"Model", kText}, {"Nodes"}, {"Time"}, {"Jitter"}, {"Noise"}, {"Stragglers"}});
+  HtmlTable slow("compute", {{"Side", kText}, {"Straggler", kText}, {"The rank computed longer by"}});
   const RankNames names(record);
   bool any = false, any_slow = false;
   for (const RecordedRun* run : {record.emulated(), record.reference()}) {

@@ -264,7 +264,7 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
   if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration()) {
     const auto parts = parts_of(*diagnosis.waterfall);
     const Duration largest = size_of(parts.front().second);
-    HtmlTable table({{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
+    HtmlTable table("critical path", {{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
     for (const auto& [cause, part] : parts) {
       table.add({explained(cause), HtmlCell::bar(signed_time(part), ratio_of(size_of(part), largest).value_or(0)),
                  fmt::format("{:.2f} %", percent(part, path->completion))});
@@ -273,7 +273,8 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
                fmt::format("{:.2f} %", percent(diagnosis.waterfall->gap, path->completion))});
     html += std::move(table).finish();
   }
-  HtmlTable table({{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
+  HtmlTable table("critical path",
+                  {{"On the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Of the completion"}, {"Reference"}});
   const auto add = [&](const std::string& name, uint64_t steps, Duration length, std::optional<Duration> reference) {
     const double part = ratio_of(length, path->completion).value_or(0);
     table.add({name, steps, length, HtmlCell::bar(fmt::format("{:.1f} %", 100 * part), part), reference});
@@ -290,7 +291,8 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
   html += std::move(table).finish();
   html += html_shown_of(std::min(list.size(), kPathOperations), list.size(), "critical_path.csv");
   if (ranks.empty()) return html;
-  HtmlTable computing({{"Computes on the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
+  HtmlTable computing("critical path",
+                      {{"Computes on the path", HtmlColumn::kText}, {"Steps"}, {"Time"}, {"Reference"}});
   for (size_t i = 0; i < ranks.size() && i < kPathRanks; ++i)
     computing.add({ranks[i].name, ranks[i].steps, ranks[i].length, in_reference(ranks[i])});
   return html + std::move(computing).finish();

@@ -54,14 +54,14 @@ std::string html_hardware(const RunReader& record) {
   using HtmlColumn::kText;
   std::string html;
   if (const std::vector<PortSettingRow> settings = record.port_settings(*run); !settings.empty()) {
-    HtmlTable table({{"Port", kText}, {"Setting", kText}, {"Before the run", kText}, {"After it", kText}});
+    HtmlTable table("hardware", {{"Port", kText}, {"Setting", kText}, {"Before the run", kText}, {"After it", kText}});
     for (const PortSettingRow& s : settings) {
       table.add({name_of(names, s.port), s.name, s.before, s.before == s.after ? "the same" : s.after});
     }
     html += std::move(table).finish();
   }
   const std::vector<HardwareCounterRow> counters = record.hardware_counters(*run);
-  HtmlTable table({{"Port", kText}, {"Counter", kText}, {"Before the run"}, {"After it"}, {"Change"}});
+  HtmlTable table("hardware", {{"Port", kText}, {"Counter", kText}, {"Before the run"}, {"After it"}, {"Change"}});
   size_t changed = 0;
   for (const HardwareCounterRow& c : counters) {
     if (c.before == c.after) continue;

@@ -19,12 +19,15 @@
 #include "emulator/report/format.h"
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
+#include "emulator/report/html_matrix.h"
 #include "emulator/report/html_table.h"
+#include "emulator/report/html_times.h"
 #include "emulator/report/html_transport.h"
 #include "emulator/report/impairments.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/limits.h"
 #include "emulator/report/losses.h"
+#include "emulator/report/metric_texts.h"
 #include "emulator/report/models.h"
 #include "emulator/report/page_files.h"
 #include "emulator/report/page_timeline.h"
@@ -57,8 +60,8 @@ std::string section(const char* title, const std::string& body) {
 
 std::string card(const char* title, const std::string& value, const std::string& beneath = {},
                  const char* tone = "plain") {
-  return fmt::format("<div class=\"card {}\"><span>{}</span><strong>{}</strong><small>{}</small></div>\n", tone, title,
-                     html_escaped(value), html_escaped(beneath));
+  return fmt::format("<div class=\"card {}\"{}><span>{}</span><strong>{}</strong><small>{}</small></div>\n", tone,
+                     html_title("result", title), title, html_escaped(value), html_escaped(beneath));
 }
 
 std::string completion_card(const char* title, const RecordedRun* run) {
@@ -161,19 +164,19 @@ std::string html_limits(const RunReader& record) {
 
 std::string deviation_rows(std::span<const OperationRow> rows, Duration most, const RankNames& names,
                            const TrafficPaths& paths) {
-  HtmlTable table({{"Extra time"},
-                   {"Emulated"},
-                   {"Reference"},
-                   {"Ratio"},
-                   {"Worst rank"},
-                   {"Iteration"},
-                   {"Operation", kText},
-                   {"Kind", kText},
-                   {"Group", kText},
-                   {"Node"},
-                   {"Size"},
-                   {"busbw Gbit/s"},
-                   {"Path", kText}});
+  HtmlTable table("deviations", {{"Extra time"},
+                                 {"Emulated"},
+                                 {"Reference"},
+                                 {"Ratio"},
+                                 {"Worst rank"},
+                                 {"Iteration"},
+                                 {"Operation", kText},
+                                 {"Kind", kText},
+                                 {"Group", kText},
+                                 {"Node"},
+                                 {"Size"},
+                                 {"busbw Gbit/s"},
+                                 {"Path", kText}});
   for (const OperationRow& row : rows) {
     const Duration emulated = row.emulated->duration(), reference = row.reference->duration();
     const Duration extra = emulated - reference;
@@ -188,16 +191,16 @@ std::string deviation_rows(std::span<const OperationRow> rows, Duration most, co
 }
 
 std::string longest_rows(std::span<const OperationRow> rows, const RankNames& names, const TrafficPaths& paths) {
-  HtmlTable table({{"Duration"},
-                   {"Worst rank"},
-                   {"Iteration"},
-                   {"Operation", kText},
-                   {"Kind", kText},
-                   {"Group", kText},
-                   {"Node"},
-                   {"Size"},
-                   {"busbw Gbit/s"},
-                   {"Path", kText}});
+  HtmlTable table("longest", {{"Duration"},
+                              {"Worst rank"},
+                              {"Iteration"},
+                              {"Operation", kText},
+                              {"Kind", kText},
+                              {"Group", kText},
+                              {"Node"},
+                              {"Size"},
+                              {"busbw Gbit/s"},
+                              {"Path", kText}});
   for (const OperationRow& row : rows) {
     const Duration duration = row.emulated ? row.emulated->duration() : row.reference->duration();
     const auto bandwidth = operation_bandwidth(row.node, duration);
@@ -270,7 +273,7 @@ std::vector<RankRow> rank_rows(const RunReader& record, const RecordActivity& ac
 }
 
 std::string reference_ranks(std::span<const RankRow> rows, const RankNames& names) {
-  HtmlTable table({{"Rank"}, {"Reference"}, {"Compute"}, {"Exposed communication"}});
+  HtmlTable table("ranks", {{"Rank"}, {"Reference"}, {"Compute"}, {"Exposed communication"}});
   for (const RankRow& row : rows) {
     table.add({names(row.rank), row.reference.completion, row.reference.compute, row.reference.exposed});
   }
@@ -278,14 +281,14 @@ std::string reference_ranks(std::span<const RankRow> rows, const RankNames& name
 }
 
 std::string compared_ranks(std::span<const RankRow> rows, const RankNames& names) {
-  HtmlTable table({{"Rank"},
-                   {"Emulated"},
-                   {"Reference"},
-                   {"Extra time"},
-                   {"Compute, emulated"},
-                   {"Compute, reference"},
-                   {"Exposed communication, emulated"},
-                   {"Exposed communication, reference"}});
+  HtmlTable table("ranks", {{"Rank"},
+                            {"Emulated"},
+                            {"Reference"},
+                            {"Extra time"},
+                            {"Compute, emulated"},
+                            {"Compute, reference"},
+                            {"Exposed communication, emulated"},
+                            {"Exposed communication, reference"}});
   for (const RankRow& row : rows) {
     table.add({names(row.rank), row.emulated.completion, row.reference.completion, row.extra, row.emulated.compute,
                row.reference.compute, row.emulated.exposed, row.reference.exposed});
@@ -310,7 +313,7 @@ std::string ranks_table(const RunReader& record, const RecordActivity& activity)
 
 std::string dut_table(const RunReader& record) {
   if (record.dut().empty()) return {};
-  HtmlTable table({{"Property", kText}, {"Value", kText}});
+  HtmlTable table("device", {{"Property", kText}, {"Value", kText}});
   for (const auto& [key, value] : record.dut()) table.add({key, value});
   return std::move(table).finish();
 }
@@ -375,6 +378,8 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Timeline", html_timeline(record, activity, page_operations));
   html += section("Latency", html_latency(record));
   html += section("Operations", html_groups(record, operations));
+  html += section("Times of messages", html_message_times(record));
+  html += section("Who sent to whom", html_traffic_matrix(record));
   html += section("Slowest messages", html_messages(record));
   html += section("Transport", html_counters(record));
   html += section("Traffic of the ranks", html_rank_traffic(record, queue_pairs));

@@ -24,18 +24,18 @@ std::string sizes(const OperationGroup& group) {
 std::string html_groups(const RunReader& record, const OperationStatistics& operations) {
   const auto groups = operations.groups(kMostGroups);
   if (groups.empty()) return {};
-  HtmlTable table({{"Operation", kText},
-                   {"Kind", kText},
-                   {"Group", kText},
-                   {"Executions"},
-                   {"Size"},
-                   {"Emulated mean"},
-                   {"Reference mean"},
-                   {"Ratio"},
-                   {"Longest"},
-                   {"In the trace"},
-                   {"busbw Gbit/s"},
-                   {"Path", kText}});
+  HtmlTable table("operations", {{"Operation", kText},
+                                 {"Kind", kText},
+                                 {"Group", kText},
+                                 {"Executions"},
+                                 {"Size"},
+                                 {"Emulated mean"},
+                                 {"Reference mean"},
+                                 {"Ratio"},
+                                 {"Longest"},
+                                 {"In the trace"},
+                                 {"busbw Gbit/s"},
+                                 {"Path", kText}});
   const TrafficPaths paths(record);
   const JobNames jobs(record);
   for (const OperationGroup* g : groups) {
@@ -57,12 +57,12 @@ std::string html_failures(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   const auto failures = run == nullptr ? std::vector<FailureRow>() : record.failures(*run);
   if (failures.empty()) return {};
-  HtmlTable table({{"From rank"},
-                   {"To rank"},
-                   {"Operation", kText},
-                   {"Message", kText},
-                   {"Reason", kText},
-                   {"State of the connection at the end", kText}});
+  HtmlTable table("failures", {{"From rank"},
+                               {"To rank"},
+                               {"Operation", kText},
+                               {"Message", kText},
+                               {"Reason", kText},
+                               {"State of the connection at the end", kText}});
   const RankNames names(record);
   for (const FailureRow& f : failures) {
     const Connection& c = f.connection;
@@ -76,21 +76,21 @@ std::string html_messages(const RunReader& record) {
   const RecordedRun* run = principal_run(record);
   const auto messages = run == nullptr ? std::vector<JoinedMessage>() : record.slowest_messages(*run, kMostMessages);
   if (messages.empty()) return {};
-  HtmlTable table({{"Completion"},
-                   {"Operation", kText},
-                   {"Kind", kText},
-                   {"Group", kText},
-                   {"Iteration"},
-                   {"From rank"},
-                   {"To rank"},
-                   {"Step"},
-                   {"Channel"},
-                   {"Slice"},
-                   {"Bytes"},
-                   {"Posted"},
-                   {"Delivered"},
-                   {"Retransmissions"},
-                   {"CE marks"}});
+  HtmlTable table("messages", {{"Completion"},
+                               {"Operation", kText},
+                               {"Kind", kText},
+                               {"Group", kText},
+                               {"Iteration"},
+                               {"From rank"},
+                               {"To rank"},
+                               {"Step"},
+                               {"Channel"},
+                               {"Slice"},
+                               {"Bytes"},
+                               {"Posted"},
+                               {"Delivered"},
+                               {"Retransmissions"},
+                               {"CE marks"}});
   const RankNames names(record);
   const auto named = [](const std::string& text) { return text.empty() ? "-" : text; };
   for (const JoinedMessage& m : messages) {

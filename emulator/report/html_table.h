@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/format.h"
+#include "emulator/report/metric_texts.h"
 
 namespace rankwire {
 
@@ -62,13 +63,18 @@ class HtmlTable {
   struct Heading {
     const char* title;
     HtmlColumn column = HtmlColumn::kNumber;
+    const char* metric = nullptr;  ///< its heading in metric_texts(), where that is another
   };
 
-  explicit HtmlTable(std::initializer_list<Heading> headings) : HtmlTable(std::vector<Heading>(headings)) {}
-  explicit HtmlTable(std::vector<Heading> headings) : headings_(std::move(headings)) {
+  /// `where` is the table of metric_texts() by which headings tell what stands beneath them.
+  HtmlTable(const char* where, std::initializer_list<Heading> headings)
+      : HtmlTable(where, std::vector<Heading>(headings)) {}
+  HtmlTable(const char* where, std::vector<Heading> headings) : headings_(std::move(headings)) {
     html_ = "<div class=\"wide\"><table>\n<thead><tr>";
     for (const Heading& heading : headings_) {
-      html_ += fmt::format("<th scope=\"col\"{}>{}</th>", css(heading), html_escaped(heading.title));
+      const char* const metric = heading.metric == nullptr ? heading.title : heading.metric;
+      html_ += fmt::format("<th scope=\"col\"{}{}>{}</th>", css(heading), html_title(where, metric),
+                           html_escaped(heading.title));
     }
     html_ += "</tr></thead>\n<tbody>\n";
   }

@@ -44,17 +44,17 @@ std::string rate_text(uint64_t bytes, Duration completion) {
 
 std::string latency_table(const RunReader& record, const RecordedRun& run, std::span<const LatencyRow> latencies) {
   const std::map<PortId, std::string> names = port_names(record, run);
-  HtmlTable table({{"Port", kText},
-                   {"Latency", kText},
-                   {"Packets"},
-                   {"Min us"},
-                   {"Mean us"},
-                   {"P50 us"},
-                   {"P90 us"},
-                   {"P99 us"},
-                   {"P99.9 us"},
-                   {"Max us"},
-                   {"Clock", kText}});
+  HtmlTable table("latency", {{"Port", kText},
+                              {"Latency", kText},
+                              {"Packets"},
+                              {"Min us"},
+                              {"Mean us"},
+                              {"P50 us"},
+                              {"P90 us"},
+                              {"P99 us"},
+                              {"P99.9 us"},
+                              {"Max us"},
+                              {"Clock", kText}});
   for (const LatencyRow& l : latencies) {
     const auto name = names.find(l.port);
     table.add({!l.port.valid()       ? "all ports"
@@ -91,7 +91,7 @@ std::string html_latency(const RunReader& record) {
 std::string html_counters(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   if (run == nullptr || !run->ended) return {};
-  HtmlTable table({{"Counter", kText}, {"Value"}});
+  HtmlTable table("transport", {{"Counter", kText}, {"Value"}});
   size_t shown = 0;
   const auto add = [&](const std::string& name, uint64_t value) {
     if (value == 0) return;
@@ -119,22 +119,22 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
   std::ranges::stable_sort(order, std::greater<>(), weight);
   order.resize(std::min(order.size(), kListedRanks));
 
-  HtmlTable table({{"Rank"},
-                   {"Port", kText},
-                   {"Address", kText},
-                   {"Messages sent"},
-                   {"Bytes sent"},
-                   {"Packets sent"},
-                   {"Retransmitted"},
-                   {"NAKs"},
-                   {"RNR NAKs"},
-                   {"Time-outs"},
-                   {"Messages received"},
-                   {"Bytes received"},
-                   {"CE marks"},
-                   {"CNPs sent"},
-                   {"CNPs handled"},
-                   {"Where the time went", kText}});
+  HtmlTable table("rank traffic", {{"Rank"},
+                                   {"Port", kText},
+                                   {"Address", kText},
+                                   {"Messages sent"},
+                                   {"Bytes sent"},
+                                   {"Packets sent"},
+                                   {"Retransmitted"},
+                                   {"NAKs"},
+                                   {"RNR NAKs"},
+                                   {"Time-outs"},
+                                   {"Messages received"},
+                                   {"Bytes received"},
+                                   {"CE marks"},
+                                   {"CNPs sent"},
+                                   {"CNPs handled"},
+                                   {"Where the time went", kText}});
   const RankNames rank_names(record);
   const char* const causes_missing = missing_causes(record);
   for (const size_t rank : order) {
@@ -153,11 +153,11 @@ std::string html_rank_traffic(const RunReader& record, const FlowStatistics& flo
 std::string html_flows(const RunReader& record, const FlowStatistics& flows) {
   const std::vector<RecordedFlow> slowest = flows.slowest();
   if (slowest.empty()) return {};
-  HtmlTable table({{"Group", kText}, {"From rank"}, {"To rank"},   {"Channel"},
-                   {"Path", kText},  {"Member"},    {"Source QP"}, {"Destination QP"},
-                   {"Messages"},     {"Bytes"},     {"Packets"},   {"Retransmitted"},
-                   {"NAKs"},         {"RNR NAKs"},  {"Time-outs"}, {"CE marks"},
-                   {"P50"},          {"P99"},       {"Max"},       {"Where the time went", kText}});
+  HtmlTable table("queue pairs", {{"Group", kText}, {"From rank"}, {"To rank"},   {"Channel"},
+                                  {"Path", kText},  {"Member"},    {"Source QP"}, {"Destination QP"},
+                                  {"Messages"},     {"Bytes"},     {"Packets"},   {"Retransmitted"},
+                                  {"NAKs"},         {"RNR NAKs"},  {"Time-outs"}, {"CE marks"},
+                                  {"P50"},          {"P99"},       {"Max"},       {"Where the time went", kText}});
   const RankNames names(record);
   const char* const causes_missing = missing_causes(record);
   for (const RecordedFlow& row : slowest) {
@@ -198,20 +198,20 @@ std::string html_ports(const RunReader& record, const FlowStatistics& flows) {
   const auto ports = run == nullptr ? std::vector<PortCounters>() : record.ports(*run);
   if (ports.empty()) return {};
   std::map<PortId, TimeByCause> causes = causes_of_ports(flows.ranks(), record.rank_nics(*run));
-  HtmlTable table({{"Port", kText},
-                   {"Frames sent"},
-                   {"Bytes sent"},
-                   {"Mean Gb/s sent"},
-                   {"Frames received"},
-                   {"Bytes received"},
-                   {"Mean Gb/s received"},
-                   {"Refused"},
-                   {"Missed"},
-                   {"Dropped"},
-                   {"Marked CE"},
-                   {"CNPs sent"},
-                   {"CNPs handled"},
-                   {"Where the time went", kText}});
+  HtmlTable table("ports", {{"Port", kText},
+                            {"Frames sent"},
+                            {"Bytes sent"},
+                            {"Mean Gb/s sent"},
+                            {"Frames received"},
+                            {"Bytes received"},
+                            {"Mean Gb/s received"},
+                            {"Refused"},
+                            {"Missed"},
+                            {"Dropped"},
+                            {"Marked CE"},
+                            {"CNPs sent"},
+                            {"CNPs handled"},
+                            {"Where the time went", kText}});
   const Duration completion = run->end.completion;
   const char* const causes_missing = missing_causes(record);
   for (const PortCounters& p : ports) {

@@ -35,18 +35,18 @@ std::string csv_ends(const Connection& c) {
 std::string event_table(const std::vector<ImpairmentRow>& events, const std::map<PortId, std::string>& names,
                         const RankNames& ranks) {
   using HtmlColumn::kText;
-  HtmlTable table({{"Time us"},
-                   {"Rule"},
-                   {"Action", kText},
-                   {"Port", kText},
-                   {"Direction", kText},
-                   {"From rank"},
-                   {"To rank"},
-                   {"Operation", kText},
-                   {"Message", kText},
-                   {"Packet"},
-                   {"PSN"},
-                   {"Opcode", kText}});
+  HtmlTable table("impairments", {{"Time us"},
+                                  {"Rule"},
+                                  {"Action", kText},
+                                  {"Port", kText},
+                                  {"Direction", kText},
+                                  {"From rank"},
+                                  {"To rank"},
+                                  {"Operation", kText},
+                                  {"Message", kText},
+                                  {"Packet"},
+                                  {"PSN"},
+                                  {"Opcode", kText}});
   const size_t shown = std::min(events.size(), kShownEvents);
   for (size_t i = 0; i < shown; ++i) {
     const ImpairmentRow& e = events[i];
@@ -93,7 +93,7 @@ std::string html_impairments(const RunReader& record) {
   const RecordedRun* run = record.emulated();
   const auto rules = run == nullptr ? std::vector<ImpairmentRuleRow>() : record.impairment_rules(*run);
   if (rules.empty()) return {};
-  HtmlTable table({{"Rule"}, {"Action", HtmlColumn::kText}, {"Done"}, {"Not possible"}});
+  HtmlTable table("impairments", {{"Rule"}, {"Action", HtmlColumn::kText}, {"Done"}, {"Not possible"}});
   for (const ImpairmentRuleRow& r : rules) table.add({r.rule, r.action, r.done, r.not_done});
   std::string html =
       "<p class=\"note\">What the generator did to packets on purpose, by the rules of the configuration.</p>\n" +

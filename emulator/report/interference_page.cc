@@ -105,14 +105,14 @@ double darkest(const Interference& interference, const std::vector<InterferenceM
 
 std::string cells_table(const Interference& interference, const std::vector<InterferenceMatrix>& matrices) {
   using HtmlColumn::kText;
-  HtmlTable table({{"Job", kText},
-                   {"Beside", kText},
-                   {"Side", kText},
-                   {"Alone"},
-                   {"Here"},
-                   {"Times alone"},
-                   {"Run folder", kText},
-                   {"Missing because", kText}});
+  HtmlTable table("interference", {{"Job", kText},
+                                   {"Beside", kText},
+                                   {"Side", kText},
+                                   {"Alone"},
+                                   {"Here"},
+                                   {"Times alone"},
+                                   {"Run folder", kText},
+                                   {"Missing because", kText}});
   size_t shown = 0, all = 0;
   const auto add = [&](const InterferenceMatrix& matrix, uint32_t victim, const std::string& beside,
                        const InterferenceCell& cell) {

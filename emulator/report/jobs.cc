@@ -242,7 +242,7 @@ std::string html_jobs(const RunReader& record) {
     headings.push_back({side.title});
     if (columns.alone) headings.push_back({"Times alone"});
   }
-  HtmlTable table(headings);
+  HtmlTable table("jobs", headings);
   for (const JobInfo& job : record.jobs()) {
     std::vector<HtmlCell> cells = {HtmlCell::key(job.name, color_of(job)), job.ranks, job.iterations,
                                    begin_text(record, job, at(emulated, job.job.value), at(reference, job.job.value))};

@@ -36,12 +36,12 @@ std::string html_losses(const RunReader& record, const Losses& losses) {
   std::ranges::stable_sort(rows, std::ranges::greater(), &PortLosses::lost);
   rows.resize(std::min(rows.size(), kListedPairs));
   const std::map<PortId, std::string> names = port_names(record, *record.emulated());
-  HtmlTable table({{"From port", HtmlColumn::kText},
-                   {"To port", HtmlColumn::kText},
-                   {"Data packets"},
-                   {"Lost"},
-                   {"Of its packets"},
-                   {"Of all lost"}});
+  HtmlTable table("losses", {{"From port", HtmlColumn::kText},
+                             {"To port", HtmlColumn::kText},
+                             {"Data packets"},
+                             {"Lost"},
+                             {"Of its packets"},
+                             {"Of all lost"}});
   for (const PortLosses& row : rows) {
     if (row.lost == 0) break;
     const double of_all = static_cast<double>(row.lost) / static_cast<double>(losses.lost);

@@ -8,6 +8,7 @@
 #include "emulator/report/activity.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
 
 namespace rankwire {
 namespace {
@@ -38,24 +39,6 @@ std::map<std::string, ModelResult::Kind> read_kinds(const RunReader& record, con
   });
   for (auto& [name, kind] : kinds) kind.mean = Duration(static_cast<int64_t>(sums[name] / kind.count));
   return kinds;
-}
-
-std::string head_of(const std::set<std::string>& kinds) {
-  std::string html =
-      "<tr><th>Run</th><th>Verdict</th><th class=\"n\">Completion</th><th class=\"n\">Emulated / model</th>";
-  for (const std::string& kind : kinds) html += fmt::format("<th class=\"n\">{}</th>", html_escaped(kind));
-  return html + "</tr>\n";
-}
-
-std::string row_of(const ModelResult& model, const std::set<std::string>& kinds) {
-  std::string html = fmt::format("<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
-                                 html_escaped(model.name), html_escaped(model.verdict),
-                                 model.completion ? readable(*model.completion) : "-", readable_ratio(model.ratio));
-  for (const std::string& kind : kinds) {
-    const auto mean = model.kinds.find(kind);
-    html += fmt::format("<td class=\"n\">{}</td>", mean == model.kinds.end() ? "-" : readable(mean->second.mean));
-  }
-  return html + "</tr>\n";
 }
 
 }  // namespace
@@ -104,13 +87,23 @@ std::string html_models(const RunReader& record) {
   for (const ModelResult& model : models) {
     for (const auto& [kind, mean] : model.kinds) kinds.insert(kind);
   }
-  std::string html = fmt::format(
-      "<p class=\"note\">All other tables compare with {}. By kind of communication: the mean duration at a rank, "
-      "waiting for others included.</p>\n<div class=\"wide\"><table>\n",
-      html_escaped(name_of(*record.reference())));
-  html += head_of(kinds);
-  for (const ModelResult& model : models) html += row_of(model, kinds);
-  return html + "</table></div>\n";
+  using HtmlColumn::kText;
+  std::vector<HtmlTable::Heading> headings = {{"Run", kText}, {"Verdict", kText}, {"Completion"}, {"Emulated / model"}};
+  for (const std::string& kind : kinds) headings.push_back({kind.c_str(), HtmlColumn::kNumber, "kind"});
+  HtmlTable table("models", headings);
+  for (const ModelResult& model : models) {
+    std::vector<HtmlCell> cells = {model.name, model.verdict, model.completion, readable_ratio(model.ratio)};
+    for (const std::string& kind : kinds) {
+      const auto mean = model.kinds.find(kind);
+      cells.emplace_back(mean == model.kinds.end() ? std::nullopt : std::optional(mean->second.mean));
+    }
+    table.add(cells);
+  }
+  return fmt::format(
+             "<p class=\"note\">All other tables compare with {}. By kind of communication: the mean duration at a "
+             "rank, waiting for others included.</p>\n",
+             html_escaped(name_of(*record.reference()))) +
+         std::move(table).finish();
 }
 
 }  // namespace rankwire

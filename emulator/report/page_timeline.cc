@@ -12,29 +12,13 @@
 #include "emulator/report/activity.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/page_data.h"
 #include "emulator/report/rank_names.h"
 
 namespace rankwire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// At most `limit` bytes, whole characters of UTF-8.
-std::string_view cut(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0) == 0x80) --limit;
-  return text.substr(0, limit);
-}
-
-void append_vlq(std::string& text, int64_t number) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  uint64_t rest = number < 0 ? (0 - static_cast<uint64_t>(number)) << 1 | 1 : static_cast<uint64_t>(number) << 1;
-  do {
-    const uint64_t digit = rest & 31;
-    rest >>= 5;
-    text += kDigits[rest == 0 ? digit : digit | 32];
-  } while (rest != 0);
-}
 
 /// Texts in order, each without what it has in common with the one before.
 struct Names {
@@ -57,20 +41,6 @@ struct Names {
   }
   int64_t number_of(std::string_view name) const { return std::ranges::lower_bound(sorted, name) - sorted.begin(); }
 };
-
-/// '<' begins tags and comments also in a script; in JSON it stands in texts alone.
-std::string for_script(const Json& json) {
-  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  std::string escaped;
-  escaped.reserve(text.size() + 16);
-  for (const char c : text) {
-    if (c == '<')
-      escaped += "\\u003c";
-    else
-      escaped += c;
-  }
-  return escaped;
-}
 
 /// The colour of a rank's job; empty where there are fewer than two.
 std::string color_of_rank(const RunReader& record, uint64_t rank) {
@@ -103,13 +73,6 @@ std::string legend(const RunReader& record) {
 
 }  // namespace
 
-std::string vlq_differences(const std::vector<int64_t>& numbers) {
-  std::string text;
-  int64_t before = 0;
-  for (const int64_t number : numbers) append_vlq(text, number - std::exchange(before, number));
-  return text;
-}
-
 uint32_t PageOperations::Dictionary::operator()(std::string_view text) {
   const auto found = numbers.find(text);
   if (found != numbers.end()) return found->second;
@@ -118,7 +81,7 @@ uint32_t PageOperations::Dictionary::operator()(std::string_view text) {
 
 std::vector<std::string> PageOperations::Dictionary::texts() const {
   std::vector<std::string> list(numbers.size());
-  for (const auto& [text, number] : numbers) list[number] = std::string(cut(text, kLongestName));
+  for (const auto& [text, number] : numbers) list[number] = std::string(cut_text(text, kLongestName));
   return list;
 }
 
@@ -143,7 +106,7 @@ void PageOperations::add(const OperationRow& row) {
                    .emulated = row.emulated,
                    .reference = row.reference,
                    // One byte more than is shown tells that there was more.
-                   .name = std::string(cut(row.node.name, kLongestName + 4))});
+                   .name = std::string(cut_text(row.node.name, kLongestName + 4))});
   if (kept_.size() == most_) {
     if (count_ == most_)
       std::make_heap(kept_.begin(), kept_.end());
@@ -160,10 +123,7 @@ std::string PageOperations::json(const RunReader& record, Time end) const {
   std::ranges::sort(rows, {}, [](const Kept* k) { return std::tuple(k->rank, k->start(), k->order); });
 
   size_t limit = kLongestName;
-  const auto shown = [&](const Kept* kept) {
-    const std::string_view part = cut(kept->name, limit);
-    return part.size() == kept->name.size() ? std::string(part) : std::string(part) + "\u2026";
-  };
+  const auto shown = [&](const Kept* kept) { return shortened_text(kept->name, limit); };
   const auto names_of_all = [&] {
     std::vector<std::string> names;
     for (const Kept* kept : rows) names.push_back(shown(kept));
@@ -193,7 +153,7 @@ std::string PageOperations::json(const RunReader& record, Time end) const {
     if (std::exchange(last, kept->rank) == kept->rank) continue;
     labels.push_back({kept->rank, rank_names.label(kept->rank), color_of_rank(record, kept->rank)});
   }
-  return for_script(
+  return json_in_script(
       Json{{"end_ps", end.ps},
            {"operations", rows.size()},
            {"left_out", count_ - rows.size()},

@@ -63,9 +63,6 @@ class PageOperations {
   Dictionary kinds_, groups_;
 };
 
-/// Numbers as PageOperations::json has them.
-std::string vlq_differences(const std::vector<int64_t>& numbers);
-
 /// Empty when no operation took time.
 std::string html_timeline(const RunReader& record, const RecordActivity& activity, const PageOperations& operations);
 

@@ -75,15 +75,15 @@ std::string picture(const std::vector<QueueStatistics>& queues, Time end) {
 }
 
 std::string table_of(const std::vector<QueueStatistics>& queues) {
-  HtmlTable table({{"Port", HtmlColumn::kText},
-                   {"Priority"},
-                   {"Longest"},
-                   {"Mean"},
-                   {"Marked CE"},
-                   {"Dropped"},
-                   {"XOFF received"},
-                   {"XOFF sent"},
-                   {"Samples"}});
+  HtmlTable table("queues", {{"Port", HtmlColumn::kText},
+                             {"Priority"},
+                             {"Longest"},
+                             {"Mean"},
+                             {"Marked CE"},
+                             {"Dropped"},
+                             {"XOFF received"},
+                             {"XOFF sent"},
+                             {"Samples"}});
   const size_t listed = std::min(queues.size(), kListedQueues);
   for (size_t i = 0; i < listed; ++i) {
     const QueueStatistics& q = queues[i];

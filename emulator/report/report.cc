@@ -25,6 +25,7 @@
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
 #include "emulator/report/timeline.h"
+#include "emulator/report/traffic_matrix.h"
 #include "emulator/report/traffic_paths.h"
 
 namespace rankwire {
@@ -108,6 +109,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   const std::vector<FlowStatistics> flows = read_flows(record, formats);
   if (formats.contains(ReportFormat::kCsv)) {
     write_file(run_folder / "ranks.csv", ranks_csv(record, flows));
+    write_traffic_csv(record, run_folder / "traffic.csv");
     if (!record.jobs().empty()) {
       write_file(run_folder / "jobs.csv", jobs_csv(record));
       write_file(run_folder / "shared.csv", shared_links_csv(record));
@@ -125,9 +127,9 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
   if (formats.contains(ReportFormat::kPerfetto)) {
     OutputFile out(run_folder / "timeline.json");
     if (formats.contains(ReportFormat::kHtml)) {
-      activity = write_timeline_with_activity(record, out);
+      activity = write_timeline_with_activity(record, out, {.diagnosis = &figures.diagnosis});
     } else {
-      write_timeline(record, out);
+      write_timeline(record, out, {.diagnosis = &figures.diagnosis});
     }
     out.commit();
   }

@@ -64,13 +64,13 @@ std::string html_shared_links(const RunReader& record) {
   const std::vector<SharedLinkRow> rows = longest_shared_links(record);
   if (rows.empty()) return {};
   using HtmlColumn::kText;
-  HtmlTable table({{"Link", kText},
-                   {"Job", kText},
-                   {"Shares it with", kText},
-                   {"For"},
-                   {"Of the time it sends there"},
-                   {"Sends then"},
-                   {"Of all it sends there"}});
+  HtmlTable table("shared links", {{"Link", kText},
+                                   {"Job", kText},
+                                   {"Shares it with", kText},
+                                   {"For"},
+                                   {"Of the time it sends there"},
+                                   {"Sends then"},
+                                   {"Of all it sends there"}});
   const size_t shown = std::min(rows.size(), kMostSharedRows);
   for (size_t i = 0; i < shown; ++i) {
     const SharedLinkRow& row = rows[i];

@@ -121,16 +121,16 @@ std::string html_slow_operations(const RunReader& record, const OperationStatist
   const auto flows = culprits(record, rows);
   if (!are_known(flows)) return {};
   using HtmlColumn::kText;
-  HtmlTable table({{"Operation", kText},
-                   {"Kind", kText},
-                   {"Group", kText},
-                   {"Iteration"},
-                   {"From rank"},
-                   {"To rank"},
-                   {"Channel"},
-                   {"Port", kText},
-                   {"Time"},
-                   {"Where the time went", kText}});
+  HtmlTable table("slow operations", {{"Operation", kText},
+                                      {"Kind", kText},
+                                      {"Group", kText},
+                                      {"Iteration"},
+                                      {"From rank"},
+                                      {"To rank"},
+                                      {"Channel"},
+                                      {"Port", kText},
+                                      {"Time"},
+                                      {"Where the time went", kText}});
   const SourcePorts port(record);
   const RankNames names(record);
   for (size_t i = 0; i < rows.size(); ++i) {

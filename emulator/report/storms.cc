@@ -63,13 +63,13 @@ std::string storms_text(const RunReader& record) {
 std::string html_storms(const RunReader& record) {
   const std::vector<StormRow> storms = storms_of(record);
   if (storms.empty()) return {};
-  HtmlTable table({{"Port", HtmlColumn::kText},
-                   {"Priority"},
-                   {"Stuck since"},
-                   {"Begin"},
-                   {"End"},
-                   {"Dropped"},
-                   {"Sent against the pause"}});
+  HtmlTable table("storms", {{"Port", HtmlColumn::kText},
+                             {"Priority"},
+                             {"Stuck since"},
+                             {"Begin"},
+                             {"End"},
+                             {"Dropped"},
+                             {"Sent against the pause"}});
   const size_t listed = std::min(storms.size(), kListedStorms);
   for (size_t i = 0; i < listed; ++i) {
     const StormRow& s = storms[i];

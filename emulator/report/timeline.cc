@@ -6,10 +6,13 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "emulator/report/activity.h"
-#include "emulator/report/format.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/timeline_flows.h"
+#include "emulator/report/timeline_tracks.h"
+#include "emulator/report/trace_events.h"
 
 namespace rankwire {
 namespace {
@@ -17,55 +20,11 @@ namespace {
 /// Threads of one activity have neighbouring numbers.
 constexpr size_t kLanesPerActivity = 1'000'000;
 
-constexpr bool needs_no_escape(char c) {
-  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
-}
-
-/// The elements of the JSON array, gathered in one buffer.
-class EventList {
- public:
-  explicit EventList(OutputFile& out) : out_(out) {}
-  ~EventList() { flush(); }
-  EventList(const EventList&) = delete;
-  EventList& operator=(const EventList&) = delete;
-
-  void begin() {
-    if (buffer_.size() > kFlushAt) flush();
-    text(separator_);
-    separator_ = ",\n";
-  }
-  template <class... Args>
-  void format(fmt::format_string<Args...> form, Args&&... args) {
-    fmt::format_to(fmt::appender(buffer_), form, std::forward<Args>(args)...);
-  }
-  void text(std::string_view text) { buffer_.append(text.data(), text.data() + text.size()); }
-  void quoted(const std::string& value) {
-    if (std::all_of(value.begin(), value.end(), needs_no_escape)) {
-      buffer_.push_back('"');
-      text(value);
-      buffer_.push_back('"');
-    } else {
-      text(nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    }
-  }
-  void microseconds(int64_t ps) { text(exact_microseconds(ps)); }
-  void flush() {
-    out_ << std::string_view(buffer_.data(), buffer_.size());
-    buffer_.clear();
-  }
-
- private:
-  static constexpr size_t kFlushAt = 1 << 16;
-  OutputFile& out_;
-  fmt::memory_buffer buffer_;
-  std::string_view separator_ = "\n";
-};
-
 /// Writes the events of one run.
 class SideWriter {
  public:
-  SideWriter(EventList& events, const RankNames& names, const char* side, uint32_t side_index)
-      : events_(events), names_(names), side_(side), side_index_(side_index) {}
+  SideWriter(TraceEvents& events, TimelineFlows& flows, const RankNames& names, const char* side, uint32_t side_index)
+      : events_(events), flows_(flows), names_(names), side_(side), side_index_(side_index) {}
 
   void add(const NodeInfo& node, uint32_t iteration, OperationTimes times) {
     if (node.rank != rank_) begin_rank(node.rank);
@@ -88,6 +47,7 @@ class SideWriter {
     events_.format(R"(,"args":{{"iteration":{},"node":{},"group":)", iteration, node.id);
     events_.quoted(node.group);
     events_.format(R"(,"bytes":{}}}}})", node.bytes.count);
+    flows_.add(node, iteration, {process(), thread, times});
   }
 
  private:
@@ -97,29 +57,19 @@ class SideWriter {
     rank_ = rank;
     for (LaneAllocator& lanes : lanes_) lanes.clear();
     named_ = {};
-    name("process_name", 0, fmt::format("{} {}", names_.titled(rank.value), side_));
-    sort("process_sort_index", 0, process());
+    events_.name("process_name", process(), 0, fmt::format("{} {}", names_.titled(rank.value), side_));
+    events_.sort("process_sort_index", process(), 0, process());
   }
 
   void name_thread(size_t activity, size_t lane, size_t thread) {
     static constexpr std::array kNames = {"compute", "communication"};
-    name("thread_name", thread, lane == 0 ? kNames[activity] : fmt::format("{} {}", kNames[activity], lane + 1));
-    sort("thread_sort_index", thread, thread);
+    events_.name("thread_name", process(), thread,
+                 lane == 0 ? kNames[activity] : fmt::format("{} {}", kNames[activity], lane + 1));
+    events_.sort("thread_sort_index", process(), thread, thread);
   }
 
-  void name(const char* what, size_t thread, const std::string& text) {
-    events_.begin();
-    events_.format(R"({{"ph":"M","pid":{},"tid":{},"ts":0,"name":"{}","args":{{"name":)", process(), thread, what);
-    events_.quoted(text);
-    events_.text("}}");
-  }
-  void sort(const char* what, size_t thread, uint64_t position) {
-    events_.begin();
-    events_.format(R"({{"ph":"M","pid":{},"tid":{},"ts":0,"name":"{}","args":{{"sort_index":{}}}}})", process(), thread,
-                   what, position);
-  }
-
-  EventList& events_;
+  TraceEvents& events_;
+  TimelineFlows& flows_;
   const RankNames& names_;
   const char* const side_;
   const uint32_t side_index_;
@@ -149,28 +99,57 @@ class LongestOnly {
   uint64_t ties_ = UINT64_MAX;
 };
 
+/// What viewers show of what is not there: a mark at the beginning.
+void write_note(TraceEvents& events, const std::string& text) {
+  events.name("process_name", kNoteProcess, 0, "left out");
+  events.sort("process_sort_index", kNoteProcess, 0, kNoteProcess);
+  events.begin();
+  events.format(R"({{"ph":"i","s":"p","pid":{},"tid":0,"ts":0,"name":)", kNoteProcess);
+  events.quoted(text);
+  events.text("}");
+}
+
 /// `activity` may be null; then what is too short is not read.
-void write_events(const RunReader& record, OutputFile& out, uint64_t most, RecordActivity* activity) {
-  EventList events(out);
-  events.text(R"({"displayTimeUnit":"ns","traceEvents":[)");
-  LongestOnly longest(record, most);
-  uint64_t drawn = 0;
-  const RankNames names(record);
-  const std::array<const RecordedRun*, 2> sides = {record.emulated(), record.reference()};
-  for (uint32_t side = 0; side < sides.size(); ++side) {
-    if (sides[side] == nullptr) continue;
-    SideWriter writer(events, names, to_string(sides[side]->start.fidelity), side);
-    record.for_each_by_start(*sides[side], activity != nullptr ? Duration(0) : longest.shortest(),
-                             [&](const NodeInfo& node, uint32_t iteration, OperationTimes times) {
-                               if (activity != nullptr) add_activity(*activity, side, node.rank, node.kind, times);
-                               if (!longest.pass(times.duration())) return;
-                               writer.add(node, iteration, times);
-                               ++drawn;
-                             });
+void write_events(const RunReader& record, OutputFile& out, const TimelineOptions& options, RecordActivity* activity) {
+  out << R"({"displayTimeUnit":"ns","traceEvents":[)";
+  LongestOnly longest(record, options.most);
+  DrawnOf operations, path, samples;
+  TimelineFlows::Written flows;
+  {
+    TraceEvents events(out);
+    const RankNames names(record);
+    if (options.diagnosis != nullptr) path = write_path_tracks(events, record, *options.diagnosis);
+    const std::array<const RecordedRun*, 2> sides = {record.emulated(), record.reference()};
+    for (uint32_t side = 0; side < sides.size(); ++side) {
+      if (sides[side] == nullptr) continue;
+      TimelineFlows of_side(record, *sides[side], options.most_flows);
+      SideWriter writer(events, of_side, names, to_string(sides[side]->start.fidelity), side);
+      record.for_each_by_start(*sides[side], activity != nullptr ? Duration(0) : longest.shortest(),
+                               [&](const NodeInfo& node, uint32_t iteration, OperationTimes times) {
+                                 if (activity != nullptr) add_activity(*activity, side, node.rank, node.kind, times);
+                                 if (!longest.pass(times.duration())) return;
+                                 writer.add(node, iteration, times);
+                                 ++operations.drawn;
+                               });
+      const TimelineFlows::Written written = of_side.write(events, 1 + flows.flows);
+      flows.flows += written.flows, flows.left_out += written.left_out;
+    }
+    samples = write_queue_counters(events, record);
+    operations.left_out = record.operation_count() - operations.drawn;
+    std::string note;
+    for (const auto& [what, left_out] :
+         {std::pair{"operations", operations.left_out}, std::pair{"arrows", flows.left_out},
+          std::pair{"steps of the critical path", path.left_out}, std::pair{"samples of queues", samples.left_out}})
+      if (left_out > 0) note += fmt::format("{}{} {}", note.empty() ? "not drawn: " : ", ", left_out, what);
+    if (!note.empty()) write_note(events, note);
   }
-  events.format("\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{}}}}}\n",
-                nlohmann::json(record.version()).dump(), drawn, record.operation_count() - drawn,
-                longest.shortest().ps);
+  out << fmt::format(
+      "\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{},\"flows\":{},"
+      "\"flows_left_out\":{},\"path_steps\":{},\"path_steps_left_out\":{},\"queue_samples\":{},"
+      "\"queue_samples_left_out\":{}}}}}\n",
+      nlohmann::json(record.version()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), operations.drawn,
+      operations.left_out, longest.shortest().ps, flows.flows, flows.left_out, path.drawn, path.left_out, samples.drawn,
+      samples.left_out);
 }
 
 }  // namespace
@@ -192,13 +171,13 @@ void LaneAllocator::clear() {
   *this = LaneAllocator();
 }
 
-void write_timeline(const RunReader& record, OutputFile& out, uint64_t most) {
-  write_events(record, out, most, nullptr);
+void write_timeline(const RunReader& record, OutputFile& out, const TimelineOptions& options) {
+  write_events(record, out, options, nullptr);
 }
 
-RecordActivity write_timeline_with_activity(const RunReader& record, OutputFile& out, uint64_t most) {
+RecordActivity write_timeline_with_activity(const RunReader& record, OutputFile& out, const TimelineOptions& options) {
   RecordActivity activity = no_activity(record);
-  write_events(record, out, most, &activity);
+  write_events(record, out, options, &activity);
   return activity;
 }
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/picture.h"
+#include "emulator/report/timeline_flows.h"
 
 namespace rankwire {
 
@@ -40,13 +42,21 @@ class LaneAllocator {
 /// order of (side, rank, start). About 100 MB, which the viewers still open.
 constexpr uint64_t kMostTimelineOperations = 500'000;
 
+struct TimelineOptions {
+  uint64_t most = kMostTimelineOperations;
+  size_t most_flows = TimelineFlows::kMost;
+  const Diagnosis* diagnosis = nullptr;  ///< with the critical path; may be null
+};
+
 /// A process for each (rank, side), "rank 3 emulated" and "rank 3 reference" next to each other; a thread for each
-/// lane, "compute", "communication", "communication 2", so that no two slices of a thread overlap. `ts` and `dur` are
-/// microseconds as exact decimals, both sides begin at 0. `otherData` says how many executions are drawn and left out.
-/// Format: "Trace Event Format", complete ("X") and metadata ("M") events. Streams: memory does not grow with rows.
-void write_timeline(const RunReader& record, OutputFile& out, uint64_t most = kMostTimelineOperations);
+/// lane, "compute", "communication", "communication 2", so that no two slices of a thread overlap. Above them the
+/// critical path, beneath them queues over time; arrows from who sends to who receives. `ts` and `dur` are
+/// microseconds as exact decimals, both sides begin at 0. `otherData` says how much is drawn and left out.
+/// Format: "Trace Event Format", complete ("X"), flow ("s", "f"), counter ("C"), instant ("i") and metadata ("M")
+/// events. Streams: memory does not grow with rows, but for what of them is drawn with arrows.
+void write_timeline(const RunReader& record, OutputFile& out, const TimelineOptions& options = {});
 /// The same, and what `read_activity` would read: both take one pass over all executions.
 RecordActivity write_timeline_with_activity(const RunReader& record, OutputFile& out,
-                                            uint64_t most = kMostTimelineOperations);
+                                            const TimelineOptions& options = {});
 
 }  // namespace rankwire

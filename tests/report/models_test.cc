@@ -79,7 +79,7 @@ TEST_F(Models, PageAndSummaryHaveAll) {
   const RunReader record(folder_.path());
   EXPECT_THAT(summary_table(record), HasSubstr("flow 25 us, alpha_beta 40 us"));
   const std::string html = html_models(record);
-  EXPECT_THAT(html, HasSubstr("<td>alpha_beta</td><td>ok</td><td class=\"n\">40 us</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>alpha_beta</td><td>ok</td><td class=\"n\" data-value=\"40000000\">40 us</td>"));
   EXPECT_THAT(html, HasSubstr("all_reduce"));
   EXPECT_THAT(html, Not(HasSubstr("emulated</td>")));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator/report/html_table.h"
+#include "emulator/report/page_data.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {
@@ -212,7 +213,7 @@ TEST_F(PageOperationsTest, IsOfBoundedSize) {
 }
 
 TEST(HtmlTable, CellsThatRoundCarryTheirValues) {
-  HtmlTable table({{"a"}, {"b"}, {"c"}, {"d"}, {"e", HtmlColumn::kText}});
+  HtmlTable table("", {{"a"}, {"b"}, {"c"}, {"d"}, {"e", HtmlColumn::kText}});
   table.add({Duration(1'234'567), Bytes(1500), uint64_t{7}, std::optional<Duration>(), HtmlCell::valued("3 to 4", 4)},
             html_operations("a\"b", "send"));
   const std::string html = std::move(table).finish();

@@ -23,7 +23,8 @@ class Metrics(RankwireTest):
         config = {"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}}
         run = self.call("simulate", config, "--twin")
         written = set(names(run.summary))
-        for table in ("operations", "flows", "ports", "ranks", "latency", "hardware", "impairments", "queues"):
+        for table in ("operations", "flows", "ports", "ranks", "latency", "hardware", "impairments", "queues",
+                      "traffic"):
             with open(run.folder / f"{table}.csv", encoding="utf-8", newline="") as file:
                 written.update(next(csv.reader(file)))
         jobs = self.call("simulate", SOURCE / "configs/jobs.yaml", out="jobs")

@@ -2,32 +2,12 @@
 
 import json
 import re
-import shutil
-import tempfile
 import unittest
 
 import chakra
-import chromium
-from rankwire import RankwireTest, Run
+from pages import HOSTILE, PageTest, differences
 
-HOSTILE = ["<script>window.hurt = 1</script>", "</script><script>window.hurt = 2</script>", "<!-- <img src=x onerror=hurt()>",
-           "quote \" ' ` \\", "\u202eright to left \u05d0\u05d1\u05d2 \u0645\u0631\u062d\u0628\u0627", "line\u2028paragraph\u2029", "long " * 2000]
 RANKS, LAYERS = 4, 16
-DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-
-def differences(numbers):
-    """As the page has its columns: base 64 VLQ of the difference to the number before."""
-    text, before = [], 0
-    for number in numbers:
-        rest = abs(number - before) << 1 | (number < before)
-        before = number
-        while True:
-            digit, rest = rest & 31, rest >> 5
-            text.append(DIGITS[digit | (32 if rest else 0)])
-            if not rest:
-                break
-    return "".join(text)
 
 
 def many_operations(count):
@@ -47,23 +27,7 @@ def many_operations(count):
                     "reference_start": start, "reference_duration": duration}}
 
 
-@unittest.skipIf(chromium.found() is None, "there is no Chromium (package chromium)")
-class Page(RankwireTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = chromium.Chromium()
-        cls.addClassCleanup(cls.browser.close)
-        cls.run_folder = tempfile.mkdtemp(prefix="rankwire-page-")
-        cls.addClassCleanup(shutil.rmtree, cls.run_folder, ignore_errors=True)
-        cls.page = None
-
-    def setUp(self):
-        super().setUp()
-        if Page.page is None:
-            Page.page = self.simulated()
-        self.browser.size(1200, 900)
-        self.open(self.page)
-
+class Page(PageTest):
     def simulated(self):
         """The page of layers that compute and reduce, and of operations with hostile names."""
         nodes = []
@@ -74,38 +38,7 @@ class Page(RankwireTest):
         chakra.write_ranks(f"{self.run_folder}/trace", [nodes] * RANKS)
         config = {"name": "page <b>", "workload": {"traces": f"{self.run_folder}/trace"},
                   "hosts": {"count": RANKS}, "ports": {"count": RANKS, "device": "memory", "rate": "10Gbps"}}
-        run = self.call("simulate", config, "--twin", out=self.run_folder + "/run")
-        return Run(run.folder).folder / "report.html"
-
-    def open(self, page):
-        self.browser.open(page)
-        self.browser.frame()
-
-    def tearDown(self):
-        self.assertEqual(self.browser.complaints, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith("file:///")], [])
-        self.assertEqual(len(self.browser.requests), 1, "the page itself")
-        self.assertIsNone(self.browser.evaluate("window.hurt"))
-        super().tearDown()
-
-    def table(self, title):
-        """JavaScript for the table of a section."""
-        return f"""[...document.querySelectorAll("section")].find(s => s.querySelector("h2").textContent === "{title}")
-            .querySelector("table")"""
-
-    def middle(self, expression):
-        """Where an element is, after it was scrolled to."""
-        return self.browser.evaluate(f"""(() => {{ const e = {expression}; e.scrollIntoView({{block: "center"}});
-            const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
-
-    def heading(self, table, name):
-        return f'[...{table}.querySelectorAll("th")].find(th => th.textContent === "{name}")'
-
-    def column(self, table, name):
-        """Texts of a column, and the values that its cells carry."""
-        index = self.browser.evaluate(f'{self.heading(table, name)}.cellIndex')
-        return self.browser.evaluate(f"""[...{table}.tBodies[0].rows].map(row => row.cells[{index}])
-            .map(cell => [cell.textContent, cell.dataset.value])""")
+        return self.call("simulate", config, "--twin", out=self.run_folder + "/run").folder / "report.html"
 
     def shown(self):
         """The times that the timeline shows: from, to and how wide that is, in picoseconds."""

@@ -3,3 +3,6 @@
 
 const tables = pageTables();
 startSearch(tables, startTimeline(tables));
+startTimes();
+startTraffic();
+listMetrics();

@@ -51,6 +51,7 @@ class PageTable {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
+    if (head.title) button.setAttribute("aria-description", head.title);
     head.append(button);
     button.addEventListener("click", () => this.sortBy(head));
   }
