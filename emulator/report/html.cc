@@ -31,6 +31,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/repetitions.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/storms.h"
 #include "emulator/report/traffic_paths.h"
@@ -352,6 +353,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   std::string html = head(record);
   html += cards(record);
   html += result(record);
+  html += section("Repetitions", html_repetitions(record));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
