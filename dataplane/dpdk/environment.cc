@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_mempool.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -147,6 +148,13 @@ DpdkEnvironment::~DpdkEnvironment() {
   // Cleaning up would close what DpdkDevice has left open.
   if (::rte_eth_dev_count_avail() == 0) ::rte_eal_cleanup();
   ::rte_openlog_stream(nullptr);
+}
+
+void DpdkEnvironment::free_frames() {
+  // A device that DpdkDevice has left open has some of them.
+  if (::rte_eth_dev_count_avail() != 0) return;
+  for (rte_mempool* pool : pools_) ::rte_mempool_free(pool);
+  pools_.clear();
 }
 
 std::string DpdkEnvironment::log_tail() const {

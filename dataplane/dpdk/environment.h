@@ -10,6 +10,8 @@
 
 #include "base/units.h"
 
+struct rte_mempool;
+
 namespace rankwire {
 
 struct DpdkOptions {
@@ -45,6 +47,10 @@ class DpdkEnvironment {
   std::string log_tail() const;
   /// A number that no other call returns: names of pools and rings are unique in a process.
   uint32_t unique() { return unique_++; }
+  /// A pool of frames that is the environment's from now on.
+  void keep(rte_mempool* pool) { pools_.push_back(pool); }
+  /// Gives the memory of all frames back, for the next ports of this process. There are no ports and frames any more.
+  void free_frames();
 
  private:
   struct Close {
@@ -55,6 +61,7 @@ class DpdkEnvironment {
   std::vector<std::string> arguments_;
   bool huge_pages_;
   uint32_t unique_ = 0;
+  std::vector<rte_mempool*> pools_;
 };
 
 /// Gives the calling thread the per-thread caches of DPDK's pools for as long as this lives. Threads other than the one

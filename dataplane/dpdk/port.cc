@@ -265,6 +265,12 @@ uint16_t probe(const DpdkEnvironment& environment, const std::string& device, co
     if (!pci) fail_input("device {} is used twice: give each its own name, such as {}1", name, name);
     return id;
   }
+  // One that a port of this process has closed is still taken: given back and probed again, as a device that is plugged
+  // in.
+  if (pci && ::rte_eal_hotplug_remove("pci", name.c_str()) == 0 &&
+      ::rte_eal_hotplug_add("pci", name.c_str(), "") == 0 && ::rte_eth_dev_get_port_by_name(name.c_str(), &id) == 0) {
+    return id;
+  }
   if (pci) fail_run("no DPDK driver took PCI device {}: {}", device, environment.log_tail());
   const std::string interface = vdev_value(device, "iface");
   if (!interface.empty() && ::if_nametoindex(interface.c_str()) == 0) {
@@ -289,6 +295,7 @@ rte_mempool* make_pool(DpdkEnvironment& environment, uint32_t frames, uint32_t c
     fail_run("no memory for {} frames of {} bytes ({}): raise dpdk.memory", frames, capacity,
              ::rte_strerror(rte_errno));
   }
+  environment.keep(pool);
   return pool;
 }
 

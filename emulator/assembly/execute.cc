@@ -102,13 +102,18 @@ struct WorkerStay {
   std::optional<PinnedThread> pinned;
 };
 
+/// " 3 of 10" of a run that is repeated.
+std::string ordinal(const Repetition& repetition) {
+  return repetition.planned > 1 ? fmt::format(" {} of {}", repetition.number, repetition.planned) : "";
+}
+
 /// What a worker says when somebody asks who waits for whom.
 std::vector<std::string> answer_lines(const Execution& execution, const WorkerEngines& engines, uint32_t worker,
                                       Time now, std::span<const std::string> waiting) {
-  std::vector<std::string> lines{
-      fmt::format("{}{} run at {:.6g} s: {} operations have ended; {}", to_string(execution.fidelity),
-                  engines.count() > 1 ? fmt::format(" (worker {})", worker) : "", static_cast<double>(now.ps) / 1e12,
-                  engines.nodes_completed(), waiting.empty() ? "nobody waits" : "waiting:")};
+  std::vector<std::string> lines{fmt::format(
+      "{}{} run{} at {:.6g} s: {} operations have ended; {}", to_string(execution.fidelity),
+      engines.count() > 1 ? fmt::format(" (worker {})", worker) : "", ordinal(execution.repetition),
+      static_cast<double>(now.ps) / 1e12, engines.nodes_completed(), waiting.empty() ? "nobody waits" : "waiting:")};
   for (const std::string& line : waiting) lines.push_back("  " + line);
   return lines;
 }
@@ -137,6 +142,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
                               control.answer(answer_lines(execution, engines, worker, now, waiting));
                             }};
   RunOptions options = run_options(setup.config);
+  options.spent = execution.spent;
   if (control.asked != nullptr) options.inquiry = &inquiry;
   execution.clock.start();
   if (testbed != nullptr) testbed->start(execution.clock);
@@ -173,7 +179,8 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                 .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                 .seed = setup.config.seed,
                 .shards = shares != nullptr ? shares->workers() : 1,
-                .model = execution.model});
+                .model = execution.model,
+                .repetition = execution.repetition});
   const std::span<const VerbsPort> verbs_ports =
       execution.testbed != nullptr ? execution.testbed->verbs_ports() : std::span<const VerbsPort>();
   const HardwareReading before = read_hardware(verbs_ports);
@@ -182,8 +189,9 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   WorkerEngines engines(setup, options, shares, record);
   WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
-  const auto watched = control.watched(to_string(execution.fidelity), planned_operations(setup.config, setup.workload),
-                                       [&] { return engines.nodes_completed(); });
+  const auto watched =
+      control.watched(to_string(execution.fidelity) + ordinal(execution.repetition),
+                      planned_operations(setup.config, setup.workload), [&] { return engines.nodes_completed(); });
   const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();

@@ -39,6 +39,8 @@ struct Execution {
   const Impairments* impairments = nullptr;  ///< of the transport's ports; null when there are none
   const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
+  Repetition repetition = {};
+  Duration spent = {};  ///< of `run.deadline`, by repetitions before this one
   /// Adds what only the kind of transport tells. Empty: there is nothing.
   std::function<void(RunEnd& end)> complete = nullptr;
 };

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/on_threads.h"
+#include "dataplane/dpdk/environment.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/ensemble.h"
@@ -197,7 +198,7 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (!recorder_) fail_run("{}: this run has been run already", folder().string());
   std::vector<CompletedRun> runs;
   try {
-    if (kind_ == RunKind::kEmulated) runs.push_back(emulate(recorder_->next_run(), control));
+    if (kind_ == RunKind::kEmulated) runs = emulate_all(control);
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
     const std::vector<VirtualRun> models = virtual_runs();
@@ -227,14 +228,41 @@ void PreparedRun::record_failure(const Error& error) {
   close_record();
 }
 
-CompletedRun PreparedRun::emulate(RunRecorder::Run record, const RunControl& control) {
+std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {
+  std::vector<CompletedRun> runs;
+  const uint32_t planned = setup_.config.run.repeat;
+  Duration spent;
+  for (uint32_t number = 1; number <= planned; ++number) {
+    if (number > 1 && control.interrupted) break;
+    const RunResult& result = runs.emplace_back(emulate({.number = number, .planned = planned}, spent, control)).result;
+    spent += result.total;
+    if (result.verdict != Verdict::kOk && spent >= setup_.config.run.deadline) break;
+  }
+  dpdk_.reset();
+  return runs;
+}
+
+/// Of what it finds doubtful only what no repetition before has found.
+std::unique_ptr<Testbed> PreparedRun::open_testbed(const WorkerShares& shares, const RunControl& control) {
+  Warnings& warnings = setup_.warnings;
+  const size_t known = warnings.size();
+  std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares, dpdk_);
+  const auto first = warnings.begin() + static_cast<std::ptrdiff_t>(known);
+  const auto is_known = [&](const std::string& text) { return std::find(warnings.begin(), first, text) != first; };
+  warnings.erase(std::remove_if(first, warnings.end(), is_known), warnings.end());
+  take_warnings(known);
+  for (size_t i = known; i < warnings.size(); ++i) control.warned(warnings[i]);
+  return testbed;
+}
+
+CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, const RunControl& control) {
+  RunRecorder::Run record = recorder_->next_run();
   RealClock clock;
-  const size_t warnings = setup_.warnings.size();
   const WorkerShares shares(setup_, threads_.count);
-  const std::unique_ptr<Testbed> testbed = make_testbed(setup_, shares);
-  testbed->capture_to(folder() / "capture.pcapng");
-  take_warnings(warnings);
-  for (size_t i = warnings; i < setup_.warnings.size(); ++i) control.warned(setup_.warnings[i]);
+  const std::unique_ptr<Testbed> testbed = open_testbed(shares, control);
+  const std::string capture =
+      repetition.number == 1 ? "capture.pcapng" : fmt::format("capture-{}.pcapng", repetition.number);
+  testbed->capture_to(folder() / capture);
   if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
@@ -246,9 +274,11 @@ CompletedRun PreparedRun::emulate(RunRecorder::Run record, const RunControl& con
                               .transport = transports.all(),
                               .testbed = testbed.get(),
                               .impairments = impairments.get(),
-                              .workers = &workers},
+                              .workers = &workers,
+                              .repetition = repetition,
+                              .spent = spent},
                              record, control);
-  complete_capture(*testbed, "capture.pcapng", record);
+  complete_capture(*testbed, capture.c_str(), record);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
 

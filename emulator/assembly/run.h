@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,9 @@
 
 namespace rankwire {
 
+class DpdkEnvironment;
 class Error;
+class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
 enum class RunKind : uint8_t {
@@ -48,8 +51,8 @@ ResolvedRun resolve(RunConfig config, RunKind kind);
 
 /// One run of the record.
 struct CompletedRun {
-  Fidelity fidelity = Fidelity::kEmulated;
-  std::string model;  ///< its name in `simulation.fidelity`; empty for what was run before those
+  Fidelity fidelity = Fidelity::kEmulated;  ///< of a configuration that is repeated the first ones are all emulated
+  std::string model;                        ///< its name in `simulation.fidelity`; empty for what was run before those
   RunResult result;
 };
 
@@ -72,11 +75,13 @@ class PreparedRun {
   const Setup& setup() const { return setup_; }
   const std::filesystem::path& folder() const { return folder_.path(); }
 
-  /// Runs everything and closes the record. An emulated run has the machine to itself; then the twin and the models
-  /// run, and then each job alone, up to `simulation.threads` at a time, on threads of their own. Results and record
-  /// are the same however many there are, in the order of the configuration. Once, and blocks until all is done or
-  /// `control` ends it. A verdict that is not ok is a result; Error is thrown when devices cannot be had or connections
-  /// not be made, after what runs beside that has ended.
+  /// Runs everything and closes the record. An emulated run has the machine to itself, and so has each of its
+  /// repetitions (`run.repeat`), one after the other on ports that are opened anew: one that does not end well does not
+  /// keep others from their turn, unless it was interrupted or `run.deadline`, which is of all together, has passed.
+  /// Then the twin and the models run, and then each job alone, up to `simulation.threads` at a time, on threads of
+  /// their own. Results and record are the same however many there are, in the order of the configuration. Once, and
+  /// blocks until all is done or `control` ends it. A verdict that is not ok is a result; Error is thrown when devices
+  /// cannot be had or connections not be made, after what runs beside that has ended.
   std::vector<CompletedRun> run(const RunControl& control);
   /// After `run`, also one that has thrown: whether anything of it began, so that the folder has a record.
   bool has_begun() const { return has_begun_; }
@@ -90,7 +95,9 @@ class PreparedRun {
   void record_nodes();
   void record_jobs();
   void record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
-  CompletedRun emulate(RunRecorder::Run record, const RunControl& control);
+  std::vector<CompletedRun> emulate_all(const RunControl& control);
+  CompletedRun emulate(const Repetition& repetition, Duration spent, const RunControl& control);
+  std::unique_ptr<Testbed> open_testbed(const WorkerShares& shares, const RunControl& control);
 
   /// A run in virtual time. Several go on at a time; they share the set-up and the recorder.
   struct VirtualRun {
@@ -106,9 +113,10 @@ class PreparedRun {
   const RunKind kind_;
   RunFolder folder_;
   Setup setup_;
-  WorkerThreads threads_;                ///< of the emulated run
-  std::optional<AvoidedCpus> avoided_;   ///< those of the workers, by all other threads, until the emulated run is over
-  std::optional<RunRecorder> recorder_;  ///< until the run has ended
+  WorkerThreads threads_;               ///< of the emulated run
+  std::optional<AvoidedCpus> avoided_;  ///< those of the workers, by all other threads, until the emulated run is over
+  std::shared_ptr<DpdkEnvironment> dpdk_;  ///< of the ports; there is one in a process's life
+  std::optional<RunRecorder> recorder_;    ///< until the run has ended
   bool has_begun_ = false, tells_failure_ = false;
 };
 

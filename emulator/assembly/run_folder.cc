@@ -33,6 +33,18 @@ std::string found_in(const fs::path& folder) {
   return {};
 }
 
+/// capture.pcapng, capture-twin.pcapng, and those of repetitions, capture-2.pcapng and so on.
+void remove_captures(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> captures;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+    if (name == "capture.pcapng" || name == "capture-.pcapng" || name == "capture-twin.pcapng")
+      captures.push_back(entry.path());
+  }
+  for (const fs::path& capture : captures) fs::remove(capture, error);
+}
+
 fs::path numbered(const fs::path& folder, uint32_t number) {
   return number == 1 ? folder : fs::path(fmt::format("{}-{}", folder.string(), number));
 }
@@ -96,12 +108,13 @@ void RunFolder::forget() {
 
 void RunFolder::clear() {
   for (const char* file :
-       {"summary.json",    "operations.csv", "flows.csv",         "ranks.csv",      "ports.csv",
-        "latency.csv",     "losses.csv",     "critical_path.csv", "stalls.json",    "hardware.csv",
-        "impairments.csv", "queues.csv",     "jobs.csv",          "shared.csv",     "background.csv",
-        "timeline.json",   "report.html",    "report.md",         "capture.pcapng", "capture-twin.pcapng"}) {
+       {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv", "losses.csv",
+        "critical_path.csv", "traffic.csv", "stalls.json", "hardware.csv", "impairments.csv", "queues.csv", "jobs.csv",
+        "shared.csv", "background.csv", "timeline.json", "report.html", "report.md"}) {
     fs::remove(path_ / file);
   }
+  std::error_code ignored;
+  remove_captures(path_, ignored);
   cleared_ = true;
 }
 
@@ -109,10 +122,9 @@ RunFolder::~RunFolder() {
   std::error_code error;
   if (kept_) made_.clear();
   if (!kept_ && cleared_) {
-    for (const char* file : {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal", "capture.pcapng",
-                             "capture-twin.pcapng"}) {
+    for (const char* file : {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"})
       fs::remove(path_ / file, error);
-    }
+    remove_captures(path_, error);
   }
   if (!kept_ && !had_traces_) fs::remove_all(path_ / "traces", error);
   forget();

@@ -36,6 +36,32 @@ SwitchOptions switch_options(const Setup& setup) {
           .series = series_options(setup.config)};
 }
 
+DpdkOptions dpdk_options(const RunConfig& config) {
+  DpdkOptions options{.memory = config.dpdk.memory, .extra = config.dpdk.eal_arguments};
+  for (const PortConfig& port : config.ports) {
+    if (!port.is_rdma_device() && !port.embedded()) options.devices.push_back(port.device);
+  }
+  return options;
+}
+
+/// The environment that ports declared after this stand in. What they took of its memory goes back when they have gone.
+class DpdkUse {
+ public:
+  DpdkUse() = default;
+  ~DpdkUse() {
+    if (environment_ != nullptr) environment_->free_frames();
+  }
+  DpdkUse(const DpdkUse&) = delete;
+  DpdkUse& operator=(const DpdkUse&) = delete;
+
+  void use(std::shared_ptr<DpdkEnvironment> environment) { environment_ = std::move(environment); }
+  bool is_used() const { return environment_ != nullptr; }
+  DpdkEnvironment& operator*() const { return *environment_; }
+
+ private:
+  std::shared_ptr<DpdkEnvironment> environment_;
+};
+
 /// Steps the switch on a thread of its own until it is destroyed.
 class SwitchThread {
  public:
@@ -76,10 +102,11 @@ class EmbeddedTestbed final : public Testbed {
     return testbed;
   }
 
-  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares) {
+  static std::unique_ptr<EmbeddedTestbed> on_rings(const Setup& setup, const WorkerShares& shares,
+                                                   std::shared_ptr<DpdkEnvironment>& dpdk) {
     std::unique_ptr<EmbeddedTestbed> testbed(new EmbeddedTestbed(setup));
-    testbed->environment_.emplace(
-        DpdkOptions{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments});
+    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(dpdk_options(setup.config));
+    testbed->environment_.use(dpdk);
     const auto ports = static_cast<uint32_t>(setup.config.ports.size());
     const bool one_thread = !setup.config.embedded_switch.own_core && shares.workers() == 1;
     const BellUse bell_use = one_thread ? BellUse::kOneThread : BellUse::kManyThreads;
@@ -117,9 +144,11 @@ class EmbeddedTestbed final : public Testbed {
   void start(Clock& clock) override {
     if (!own_thread_) return;
     devices_.clear();
-    thread_.emplace(*switch_, clock, environment_.has_value());
+    thread_.emplace(*switch_, clock, environment_.is_used());
   }
-  std::shared_ptr<void> enter_thread() override { return environment_ ? std::make_shared<DpdkThread>() : nullptr; }
+  std::shared_ptr<void> enter_thread() override {
+    return environment_.is_used() ? std::make_shared<DpdkThread>() : nullptr;
+  }
 
   std::vector<PortCounters> finish() override {
     thread_.reset();
@@ -188,7 +217,7 @@ class EmbeddedTestbed final : public Testbed {
 
   const Setup& setup_;
   std::optional<FramePool> pool_;
-  std::optional<DpdkEnvironment> environment_;
+  DpdkUse environment_;
   std::vector<std::unique_ptr<FramePort>> ports_, switch_ports_;
   std::optional<Doorbells> bells_;  // of the links, for the switch
   std::deque<Doorbells> arrivals_;  // of the same links, by worker, for its transport; none: nobody rings
@@ -205,14 +234,15 @@ class EmbeddedTestbed final : public Testbed {
 /// line.
 class DeviceTestbed final : public Testbed {
  public:
-  DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports)
+  DeviceTestbed(const Setup& setup, std::vector<VerbsPort> verbs_ports, std::shared_ptr<DpdkEnvironment>& dpdk)
       : setup_(setup),
         verbs_ports_(std::move(verbs_ports)),
         queues_(setup.config.ports.size()),
         flow_control_(queues_.size()) {
-    const DpdkOptions dpdk = options(setup);
-    if (dpdk.devices.empty()) return;
-    environment_.emplace(dpdk);
+    const DpdkOptions options = dpdk_options(setup.config);
+    if (options.devices.empty()) return;
+    if (dpdk == nullptr) dpdk = std::make_shared<DpdkEnvironment>(options);
+    environment_.use(dpdk);
     for (uint32_t p = 0; p < setup.config.ports.size(); ++p) {
       const PortConfig& port = setup.config.ports[p];
       if (port.is_rdma_device()) continue;
@@ -246,21 +276,15 @@ class DeviceTestbed final : public Testbed {
   std::span<const VerbsPort> verbs_ports() override { return verbs_ports_; }
   std::span<Device* const> devices() override { return {}; }
   void start(Clock&) override {}
-  std::shared_ptr<void> enter_thread() override { return environment_ ? std::make_shared<DpdkThread>() : nullptr; }
+  std::shared_ptr<void> enter_thread() override {
+    return environment_.is_used() ? std::make_shared<DpdkThread>() : nullptr;
+  }
   std::vector<PortCounters> finish() override { return {}; }
 
  private:
-  static DpdkOptions options(const Setup& setup) {
-    DpdkOptions options{.memory = setup.config.dpdk.memory, .extra = setup.config.dpdk.eal_arguments};
-    for (const PortConfig& port : setup.config.ports) {
-      if (!port.is_rdma_device()) options.devices.push_back(port.device);
-    }
-    return options;
-  }
-
   const Setup& setup_;
   const std::vector<VerbsPort> verbs_ports_;
-  std::optional<DpdkEnvironment> environment_;                   // none without DPDK devices
+  DpdkUse environment_;                                          // none without DPDK devices
   std::vector<std::vector<std::unique_ptr<FramePort>>> queues_;  // by port
   std::vector<PortFlowControl> flow_control_;                    // the same
 };
@@ -289,7 +313,8 @@ std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup) {
   return EmbeddedTestbed::in_memory(setup, PoolUse::kOneThread);
 }
 
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares) {
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares,
+                                      std::shared_ptr<DpdkEnvironment>& dpdk) {
   require_room_in_dpdk(setup);
   const PortConfig& first = setup.config.ports.front();
   if (!first.embedded()) {
@@ -299,10 +324,10 @@ std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares) 
       verbs_ports = find_verbs_ports(setup.config, verbs_devices());
       take_device_addresses(setup, verbs_ports);
     }
-    return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports));
+    return std::make_unique<DeviceTestbed>(setup, std::move(verbs_ports), dpdk);
   }
   std::unique_ptr<EmbeddedTestbed> testbed = first.device == "ring"
-                                                 ? EmbeddedTestbed::on_rings(setup, shares)
+                                                 ? EmbeddedTestbed::on_rings(setup, shares, dpdk)
                                                  : EmbeddedTestbed::in_memory(setup, PoolUse::kManyThreads);
   if (setup.config.embedded_switch.own_core) testbed->give_own_thread();
   return testbed;

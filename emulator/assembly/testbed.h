@@ -21,6 +21,8 @@
 
 namespace rankwire {
 
+class DpdkEnvironment;
+
 /// Owns ports, switch and their memory. Outlives the transport that uses the ports.
 class Testbed {
  public:
@@ -67,7 +69,9 @@ uint32_t memory_frame_bytes(const Setup& setup, PoolUse use);
 std::unique_ptr<Testbed> make_memory_testbed(const Setup& setup);
 
 /// The ports that the configuration names, for real time and these workers; gives the NICs behind RDMA devices these
-/// devices' addresses. Throws Error naming the device and what to do.
-std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares);
+/// devices' addresses. DPDK's ports need `dpdk`, which is made where it is null, since a process can have it once; one
+/// testbed at a time uses it, and what that took of its memory is free again when the testbed has gone. Throws Error
+/// naming the device and what to do.
+std::unique_ptr<Testbed> make_testbed(Setup& setup, const WorkerShares& shares, std::shared_ptr<DpdkEnvironment>& dpdk);
 
 }  // namespace rankwire

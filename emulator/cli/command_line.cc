@@ -44,6 +44,7 @@ struct CommandLine {
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
   std::optional<double> most;
+  std::optional<uint32_t> repetition;
   int status = 0;
 
   void add_json_flag(CLI::App& verb, const char* what) {
@@ -208,8 +209,10 @@ struct CommandLine {
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();
     report.add_option("--format", formats, "some of html,csv,markdown,perfetto; default html,csv,perfetto");
+    report.add_option("--repetition", repetition, "with run.repeat: the repetition that tables show, from 1")
+        ->check(CLI::PositiveNumber);
     report.footer("Example: rankwire report runs/first --format html,csv");
-    report.callback([this] { status = draw_report(folder, formats); });
+    report.callback([this] { status = draw_report(folder, formats, repetition); });
 
     CLI::App& compare =
         *app.add_subcommand("compare", "two run folders: what was set differently, and what came of it");

@@ -74,7 +74,8 @@ struct InterferenceRequest {
 int run_interference(const InterferenceRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
-int draw_report(const std::filesystem::path& folder, const std::string& formats);
+/// Of repetitions the given one, or that which stands for all.
+int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition);
 /// Prints both. With `most` the exit status is 1 unless other's completion time is at most so many times base's.
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most);

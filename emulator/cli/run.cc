@@ -108,16 +108,17 @@ int run_simulation(const RunRequest& request, const RunConfig& config, bool twin
   return run_and_report(request, resolve(config, simulation_kind(twin)));
 }
 
-int draw_report(const std::filesystem::path& folder, const std::string& formats) {
+int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition) {
   const ReportFormats drawn = formats.empty() ? standard_formats() : parse_formats(formats);
-  const RunReader reader(folder);
-  if (std::ranges::any_of(reader.runs(), &RecordedRun::at_work))
+  RunReader reader(folder);
+  if (repetition) reader.show(*repetition);
+  if (reader.at_work())
     log_warning(
         fmt::format("{}: a run is writing into this folder; this is what it has recorded so far", folder.string()));
   // First, since it can be shown where no file can be written.
   if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", summary_table(reader));
   std::fflush(stdout);
-  write_report(folder, drawn);
+  write_report(reader, drawn);
   return 0;
 }
 

@@ -80,7 +80,7 @@ class Loop {
   /// Until all workers have finished, or one of them has ended the run.
   void run(Clock& clock, const RunOptions& options, const std::atomic<bool>& interrupted) {
     Time now = clock.now();
-    const Time deadline = Time() + options.deadline;
+    const Time deadline = Time() + (options.deadline - options.spent);
     Watchdog watchdog(engine_, transport_, options.stall_timeout, now,
                       background_ == nullptr ? Watchdog::Arrivals::kOfEngine : Watchdog::Arrivals::kOfOthersToo);
     bool moved = false;  // at the time `now`, which several turns may share
@@ -102,7 +102,7 @@ class Loop {
       const uint64_t before_ahead = transport_.activity();
       const Time next = next_event(devices_, transport_, next_own(), now, clock);
       moved |= transport_.activity() != before_ahead;
-      if (!goes_on(watchdog, now, next, deadline, clock)) break;
+      if (!goes_on(watchdog, now, next, options.deadline, deadline, clock)) break;
       clock.idle_until(std::min(next, deadline));
       const Time before = std::exchange(now, clock.now());
       if (now == before) continue;
@@ -135,7 +135,7 @@ class Loop {
   }
 
   /// Ends the run when nothing moves any more or time is up, and returns whether it goes on.
-  bool goes_on(Watchdog& watchdog, Time now, Time next, Time deadline, const Clock& clock) {
+  bool goes_on(Watchdog& watchdog, Time now, Time next, Duration allowed, Time deadline, const Clock& clock) {
     // The background goes on for ever, and none of the ranks waits for it.
     const bool is_over = next == Time::never() || (background_ != nullptr && engine_.awaits_nothing());
     if (is_over && !clock.runs_by_itself()) {
@@ -149,7 +149,7 @@ class Loop {
       return false;
     }
     if (now >= deadline) {
-      team_.end(Verdict::kFailed, fmt::format("deadline of {:g} s passed", (deadline - Time()).ps / 1e12));
+      team_.end(Verdict::kFailed, fmt::format("deadline of {:g} s passed", allowed.ps / 1e12));
       return false;
     }
     return true;

@@ -33,6 +33,7 @@ struct WaitInquiry {
 
 struct RunOptions {
   Duration deadline = seconds(600);      ///< of run time
+  Duration spent = {};                   ///< of the deadline, by runs before this one that share it
   Duration stall_timeout = seconds(5);   ///< without any progress while nothing computes
   const WaitInquiry* inquiry = nullptr;  ///< outlives the run; null: nobody asks
 };

@@ -314,7 +314,8 @@ struct TransportConfig {
 enum class MessageRecording : uint8_t { kNone, kSampled, kAll };
 
 struct RunLimits {
-  Duration deadline = seconds(600);     ///< of run time
+  uint32_t repeat = 1;                  ///< emulated runs, 1 .. 100
+  Duration deadline = seconds(600);     ///< of run time, of all emulated runs together
   Duration stall_timeout = seconds(5);  ///< without any progress
   bool continue_on_failure = false;     ///< carry on without a pair whose queue pair failed
   std::optional<uint32_t> cpu;          ///< that the loop's thread runs on alone, in real time; absent: any

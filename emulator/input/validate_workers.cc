@@ -5,7 +5,21 @@
 
 namespace rankwire {
 
+namespace {
+
+/// DPDK cannot close a virtio-user device that others connect to, and none else may have its name.
+void check_repeat(const RunConfig& config, const Tree& root) {
+  if (config.run.repeat == 1) return;
+  for (const PortConfig& port : config.ports) {
+    if (port.device.find("server=1") != port.device.npos)
+      fail_key(root, "run.repeat", "port '{}' is a virtio-user server, which a process can open once", port.name);
+  }
+}
+
+}  // namespace
+
 void validate_workers(const RunConfig& config, const Tree& root) {
+  check_repeat(config, root);
   const WorkersConfig& workers = config.workers;
   const std::set<uint32_t> cores(workers.cores.begin(), workers.cores.end());
   if (cores.size() != workers.cores.size()) fail_key(root, "workers.cores", "names a CPU twice");

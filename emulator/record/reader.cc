@@ -123,6 +123,7 @@ RunReader::RunReader(const std::filesystem::path& folder) : folder_(folder), dat
   read_jobs();
   read_background();
   read_runs();
+  read_warnings();
 }
 
 void RunReader::read_record() {
@@ -135,8 +136,6 @@ void RunReader::read_record() {
   }
   Statement dut = database_.prepare("SELECT key, value FROM dut");
   while (dut.step()) dut_[dut.text(0)] = dut.text(1);
-  Statement warnings = database_.prepare("SELECT text FROM warnings ORDER BY warning");
-  while (warnings.step()) warnings_.push_back(warnings.text(0));
 }
 
 std::vector<Duration> RunReader::ensemble() const {
@@ -196,6 +195,7 @@ void RunReader::read_runs() {
       "bytes_local, messages_lost, messages_duplicated, operations_dropped, messages_dropped, messages_unjoined "
       "FROM runs ORDER BY run");
   while (rows.step()) runs_.push_back(read_run(rows));
+  take_repetitions();
   // Of several emulated runs or twins the last one counts.
   for (const RecordedRun& run : runs_) {
     if (run.start.fidelity == Fidelity::kReference || !run.start.model.empty()) models_.push_back(&run);

@@ -69,7 +69,7 @@ struct GroupCauses {
 /// A consistent view of one record. Throws Error(kInput), naming the file, for anything that it cannot read.
 class RunReader {
  public:
-  /// `folder` holds `run.sqlite`.
+  /// `folder` holds `run.sqlite`. Of repetitions the one that stands for all fills the emulated side, see `shown`.
   explicit RunReader(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -78,6 +78,7 @@ class RunReader {
   const std::string& version() const { return version_; }
   const std::string& created() const { return created_; }  ///< UTC, ISO 8601
   const std::map<std::string, std::string>& dut() const { return dut_; }
+  /// Those of repetitions that are not shown at first left out.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// By JobId. Empty where the configuration names none, or in a record of a version of rankwire without them.
@@ -99,7 +100,19 @@ class RunReader {
   /// In the order in which they were written; empty without `simulation.what_if`.
   std::vector<WhatIfRow> what_if() const;
 
+  /// Of repetitions only the one that is shown.
   const std::vector<RecordedRun>& runs() const { return runs_; }
+  /// Whether another process is at work on one of them, or on a repetition.
+  bool at_work() const;
+  /// All emulated runs of a configuration that is repeated, in their order; empty where it is not, or in a record of a
+  /// version of rankwire that did not repeat runs. Fewer than Repetition::planned where it did not come to all.
+  const std::vector<RecordedRun>& repetitions() const { return repetitions_; }
+  /// The number of the repetition that fills the emulated side: the first that failed or stalled and measured
+  /// something; else, of those that are ok, the one with the median completion time, of two in the middle the shorter
+  /// one; else the first. 0 without repetitions.
+  uint32_t shown() const;
+  /// From now on this repetition fills the emulated side. Throws Error(kInput) when there is none of the number.
+  void show(uint32_t repetition);
   /// The run that fills the emulated side: the emulated one, else the twin, else null.
   const RecordedRun* emulated() const { return emulated_; }
   /// The run of the first model that does not fill the emulated side, or null.
@@ -202,7 +215,9 @@ class RunReader {
   void read_jobs();
   void read_background();
   void read_background_traffic(RecordedRun& run) const;
+  void read_warnings();
   void read_runs();
+  void take_repetitions();
   RecordedRun read_run(const Statement& row) const;
   std::string read_model(uint32_t run) const;
   void read_end(RecordedRun& run, const Statement& row) const;
@@ -225,7 +240,7 @@ class RunReader {
   std::vector<JobAlone> alone_;
   std::vector<BackgroundInfo> background_;
   std::map<RankId, std::string> background_ends_;
-  std::vector<RecordedRun> runs_;
+  std::vector<RecordedRun> runs_, repetitions_;
   const RecordedRun *emulated_ = nullptr, *reference_ = nullptr;
   std::vector<const RecordedRun*> models_;
 };

@@ -101,6 +101,12 @@ struct BackgroundRow {
   uint64_t under_way() const { return posted - acknowledged - failed; }
 };
 
+/// Which of several emulated runs of one configuration a run is.
+struct Repetition {
+  uint32_t number = 1;   ///< from 1
+  uint32_t planned = 1;  ///< how many there are to be; 1: the run is not repeated
+};
+
 struct RunStart {
   Fidelity fidelity = Fidelity::kEmulated;
   std::string clock = "real";  ///< "real": rows are dropped and counted when the writer falls behind; "virtual": the
@@ -109,6 +115,7 @@ struct RunStart {
   uint64_t seed = 0;
   uint32_t shards = 1;  ///< engine shards, each with a sink of its own
   std::string model;    ///< of one of `simulation.fidelity`: "flow", "alpha_beta", "twin", ...; else empty
+  Repetition repetition = {};
 };
 
 /// A queue pair of a connection with what it carried.

@@ -121,6 +121,8 @@ void RunStore::begin(uint32_t run, const RunStart& start) {
   if (!start.model.empty()) {
     database_.prepare("INSERT INTO models(run, model) VALUES(?,?)").bind(run, start.model).execute();
   }
+  if (const auto& [number, planned] = start.repetition; planned > 1)
+    database_.prepare("INSERT INTO repetitions VALUES(?,?,?)").bind(run, number, planned).execute();
 }
 
 void RunStore::operations(uint32_t run, std::span<const OperationRecord> rows) {

@@ -39,6 +39,7 @@ CREATE TABLE runs(
   bytes INTEGER, bytes_wire INTEGER, bytes_local INTEGER, messages_lost INTEGER, messages_duplicated INTEGER,
   operations_dropped INTEGER, messages_dropped INTEGER, messages_unjoined INTEGER);
 CREATE TABLE models(run INTEGER PRIMARY KEY, model TEXT NOT NULL);
+CREATE TABLE repetitions(run INTEGER PRIMARY KEY, repetition INTEGER NOT NULL, planned INTEGER NOT NULL);
 CREATE TABLE operations(
   run INTEGER NOT NULL, iteration INTEGER NOT NULL, rank INTEGER NOT NULL, node INTEGER NOT NULL,
   start_ps INTEGER NOT NULL, end_ps INTEGER NOT NULL);

@@ -12,6 +12,7 @@
 #include "emulator/diagnosis/loop_turns.h"
 #include "emulator/report/format.h"
 #include "emulator/report/limits.h"
+#include "emulator/report/repetitions.h"
 
 namespace rankwire {
 namespace {
@@ -85,6 +86,22 @@ std::string unlimited_trouble(const RunReader& record) {
   return fmt::format("{}", fmt::join(trouble, ", "));
 }
 
+/// Absent of a run that is ok.
+std::optional<RecordVerdict> run_verdict(const RunReader& record, const RecordedRun& run) {
+  if (run.end.verdict == "ok") return std::nullopt;
+  return RecordVerdict{run.end.verdict, run.end.reason, reason_code(record, run)};
+}
+
+/// Of an emulated side that is ok: what its limits make of it, or, where there are none, its losses. Absent of a good
+/// one.
+std::optional<RecordVerdict> limits_verdict(const RunReader& record) {
+  if (const std::string broken = broken_limits(record); !broken.empty())
+    return RecordVerdict{"failed", broken, "limit_exceeded"};
+  if (const std::string trouble = unlimited_trouble(record); !trouble.empty())
+    return RecordVerdict{"degraded", trouble, "degraded"};
+  return std::nullopt;
+}
+
 /// How much of the gap to the reference is not the generator's.
 std::string explain_limits(const RunReader& record, const RecordedRun& run) {
   if (run.end.verdict != "ok") return "the run did not end well, so there are no times to judge";
@@ -113,16 +130,28 @@ std::string reason_code(const RunReader& record, const RecordedRun& run) {
   return "error";
 }
 
+RecordVerdict emulated_verdict(const RunReader& record) {
+  const RecordedRun& run = *record.emulated();
+  if (const auto bad = run_verdict(record, run)) return *bad;
+  if (const auto bad = limits_verdict(record)) return *bad;
+  return {"ok", run.end.reason, "completed"};
+}
+
 RecordVerdict verdict_of(const RunReader& record) {
-  std::vector<const RecordedRun*> runs = record.models();
-  if (record.emulated() != nullptr) runs.insert(runs.begin(), record.emulated());
-  if (runs.empty()) return {"interrupted", "the record ends before any run began", "not_begun"};
-  for (const RecordedRun* run : runs) {
-    if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason, reason_code(record, *run)};
+  const RecordedRun* const emulated = record.emulated();
+  if (emulated == nullptr && record.models().empty())
+    return {"interrupted", "the record ends before any run began", "not_begun"};
+  std::optional<RecordVerdict> of_models;
+  for (const RecordedRun* run : record.models()) {
+    if (!of_models && run != emulated) of_models = run_verdict(record, *run);
   }
-  if (const std::string broken = broken_limits(record); !broken.empty()) return {"failed", broken, "limit_exceeded"};
-  if (const std::string trouble = unlimited_trouble(record); !trouble.empty()) return {"degraded", trouble, "degraded"};
-  return {"ok", runs.front()->end.reason, "completed"};
+  if (!record.repetitions().empty()) return verdict_of_repetitions(record, of_models);
+  if (emulated != nullptr) {
+    if (const auto bad = run_verdict(record, *emulated)) return *bad;
+  }
+  if (of_models) return *of_models;
+  if (const auto bad = limits_verdict(record)) return *bad;
+  return {"ok", (emulated != nullptr ? emulated : record.models().front())->end.reason, "completed"};
 }
 
 FidelityAssessment assess_fidelity(const RunReader& record) {

@@ -26,7 +26,12 @@ struct RecordVerdict {
 
   bool passes() const { return rankwire::passes(verdict); }
 };
+/// Of repetitions (`run.repeat`): that of the first that failed or stalled, else of the first that was interrupted;
+/// "interrupted" where not all took place; else that of the reference, and then the first that broke a limit or is
+/// degraded.
 RecordVerdict verdict_of(const RunReader& record);
+/// That of the emulated side alone, which there is; of repetitions, that of the one that is shown.
+RecordVerdict emulated_verdict(const RunReader& record);
 
 /// "generator_limited" when at least one reason applies: the result stands, but the device is not to be blamed for it.
 /// "unknown" of an emulated side without an end. The rules are in docs/metrics.md, "Fidelity".

@@ -234,6 +234,9 @@ Comparison compare(const RunReader& base, const RunReader& other) {
   };
   comparison.verdict = {verdict(base, *runs.base), verdict(other, *runs.other)};
   comparison.completion = {whole_completion(*runs.base), whole_completion(*runs.other)};
+  const auto is_real = [](const RecordedRun& run) { return run.start.clock == "real"; };
+  comparison.varies = is_real(*runs.base) || is_real(*runs.other);
+  comparison.repeated = compare_repetitions(base, other);
   comparison.messages = {runs.base->latency, runs.other->latency};
   comparison.jobs = compared_jobs(base, other, runs);
   comparison.settings = different_settings(base, other);
@@ -250,6 +253,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   json["completion_time_ps"] = {{"base", json_of(comparison.completion.base)},
                                 {"other", json_of(comparison.completion.other)}};
   json["ratio"] = json_of(comparison.ratio());
+  json["repetitions"] = repeated_comparison_json(comparison.repeated);
   json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
                                      {"other", json_of(comparison.messages.other)}};
   json["jobs"] = Json::array();
@@ -297,6 +301,11 @@ std::string comparison_table(const Comparison& comparison) {
   add_run("other", comparison.folder.other, comparison.verdict.other, comparison.completion.other,
           comparison.messages.other);
   text += fmt::format("ratio {}\n", readable_ratio(comparison.ratio()));
+  if (comparison.repeated) {
+    text += fmt::format("repetitions: {}\n", repeated_comparison_text(*comparison.repeated));
+  } else if (comparison.varies) {
+    text += "repetitions: not two or more of both, so that nothing tells a difference from chance (run.repeat)\n";
+  }
   for (const Comparison::Job& job : comparison.jobs) {
     text += fmt::format("job {}: {} -> {}, ratio {}\n", job.name, readable(job.completion.base),
                         readable(job.completion.other), readable_ratio(job.ratio()));

@@ -9,6 +9,7 @@
 
 #include "emulator/record/reader.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/repeated_comparison.h"
 
 namespace rankwire {
 
@@ -49,9 +50,11 @@ struct Comparison {
   };
 
   const char* side = "";  ///< of both records: "emulated", "twin" or "reference"
+  bool varies = false;    ///< one side at least is in real time: another run of it would take another time
   BaseAndOther<std::string> folder, verdict;
   BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
   BaseAndOther<std::optional<MessageLatency>> messages;
+  std::optional<RepeatedComparison> repeated;
   std::vector<Job> jobs;              ///< of either record, in the order of the base's
   std::vector<Setting> settings;      ///< that differ, in the order of their keys
   std::vector<Operation> operations;  ///< most changed first
@@ -61,7 +64,8 @@ struct Comparison {
   std::optional<double> ratio() const;
 };
 
-/// Compares the emulated sides of two records, of which a twin is one, or the references where neither has another.
+/// Compares the emulated sides of two records, of which a twin is one, or the references where neither has another. Of
+/// repetitions the one that is shown, but for what `repeated` says of all.
 /// Throws Error(kInput) naming both folders when they have no side in common.
 Comparison compare(const RunReader& base, const RunReader& other);
 

@@ -34,6 +34,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/repetitions.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
@@ -358,6 +359,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += cards(record);
   html += result(record);
   html += section("Who waits for whom", html_stall(record));
+  html += section("Repetitions", html_repetitions(record));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));

@@ -10,6 +10,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
 #include "emulator/report/limits.h"
+#include "emulator/report/repetitions.h"
 
 namespace rankwire {
 namespace {
@@ -43,6 +44,7 @@ std::string report_markdown(const RunReader& record, const RecordFigures& figure
   add("Emulated completion", time(completion_of(record.emulated())));
   add("Reference completion", time(completion_of(record.reference())));
   add("Emulated / reference", readable_ratio(completion_ratio(record)));
+  for (const std::string& line : repetition_lines(record)) add("Repetitions", line);
   if (const RecordedRun* run = principal_run(record)) {
     add("Messages", fmt::to_string(run->end.messages));
     add("On the wire", readable(run->end.bytes_wire));

@@ -99,7 +99,11 @@ ReportFormats parse_formats(std::string_view list) {
 }
 
 RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
-  const RunReader record(run_folder);
+  return write_report(RunReader(run_folder), formats);
+}
+
+RecordFigures write_report(const RunReader& record, const ReportFormats& formats) {
+  const std::filesystem::path& run_folder = record.folder();
   PageOperations page_operations;
   const RecordFigures figures{read_operations(record, formats, page_operations), diagnose(record)};
   write_file(run_folder / "summary.json",

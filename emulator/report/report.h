@@ -27,5 +27,7 @@ ReportFormats parse_formats(std::string_view list);
 /// when the folder has no record and Error(kRun) when a file cannot be written. Memory does not grow with the number of
 /// operations. Returns what it learned, which saves `summary_table` from reading it again.
 RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats = standard_formats());
+/// The same of a record that is open, with the repetition that it shows.
+RecordFigures write_report(const RunReader& record, const ReportFormats& formats = standard_formats());
 
 }  // namespace rankwire

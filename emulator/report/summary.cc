@@ -20,6 +20,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
+#include "emulator/report/repetitions.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
@@ -319,6 +320,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["critical_path"] = critical_path_json(record, figures.diagnosis);
   json["waterfall"] = waterfall_json(figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
+  json["repetitions"] = repetitions_json(record);
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record);
   json["background"] = background_json(record);
@@ -366,6 +368,9 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
+  title = "repetitions";
+  for (const std::string& line : repetition_lines(record))
+    text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);
   for (const auto& [name, line] : {std::pair("path", critical_path_line(record, figures.diagnosis)),
                                    std::pair("gap", waterfall_line(record, figures.diagnosis))})
     if (!line.empty()) text += fmt::format("{:<14}{}\n", name, line);

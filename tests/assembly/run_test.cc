@@ -142,5 +142,70 @@ TEST_F(SmallRun, WhatNeedsPortsSaysSo) {
               HasSubstr("none.yaml: an emulated run needs 'ports'"));
 }
 
+/// The label of each run that began.
+RunControl watched_by(const std::atomic<bool>& stop, std::vector<std::string>& labels) {
+  return {stop, [&labels](std::string label, uint64_t, const std::function<uint64_t()>&) {
+            labels.push_back(std::move(label));
+            return nullptr;
+          }};
+}
+
+TEST_F(SmallRun, IsEmulatedAsOftenAsItIsRepeated) {
+  const std::vector<std::string> settings{"run.repeat=3", "ports.rate=1Gbps", "simulation.fidelity=[flow]"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kEmulated), {out()});
+  std::vector<std::string> labels;
+  const std::vector<CompletedRun> runs = prepared.run(watched_by(stop_, labels));
+  EXPECT_THAT(labels, ElementsAre("emulated 1 of 3", "emulated 2 of 3", "emulated 3 of 3", "reference"));
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_TRUE(all_ok(runs));
+  const RunReader record(out());
+  ASSERT_EQ(record.repetitions().size(), 3u);
+  EXPECT_EQ(record.runs().size(), 2u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    const RecordedRun& run = record.repetitions()[i];
+    EXPECT_EQ(run.start.repetition.number, i + 1);
+    EXPECT_EQ(run.start.repetition.planned, 3u);
+    EXPECT_EQ(run.end.completion, *std::ranges::max_element(run.end.per_rank));
+    // Two computations and two all-reduces, each with operations of its own.
+    EXPECT_EQ(record.execution_count(run), 4u);
+    EXPECT_EQ(run.end.counters.messages_delivered, 4u);
+  }
+}
+
+TEST_F(SmallRun, IsNotRepeatedInVirtualTime) {
+  const std::vector<std::string> settings{"run.repeat=3"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kTwin), {out()});
+  EXPECT_EQ(prepared.run({stop_}).size(), 3u);
+  EXPECT_TRUE(RunReader(out()).repetitions().empty());
+}
+
+// 4 MiB a rank at 10 Mbit/s take 3.4 s, of which 50 ms are allowed.
+TEST_F(SmallRun, RepetitionsShareTheDeadline) {
+  const std::vector<std::string> settings{"run.repeat=5", "ports.rate=10Mbps", "run.deadline=50ms",
+                                          "simulation.fidelity=[flow]"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kEmulated), {out()});
+  std::vector<std::string> labels;
+  const std::vector<CompletedRun> runs = prepared.run(watched_by(stop_, labels));
+  EXPECT_EQ(labels.front(), "emulated 1 of 5");
+  EXPECT_EQ(labels.size(), 2u) << "the second would have no time left";
+  EXPECT_EQ(runs.front().result.reason, "deadline of 0.05 s passed");
+  EXPECT_EQ(RunReader(out()).repetitions().size(), 1u);
+}
+
+TEST_F(SmallRun, AnInterruptIsOfAllRepetitions) {
+  const std::vector<std::string> settings{"run.repeat=5", "simulation.fidelity=[flow]"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kEmulated), {out()});
+  uint32_t begun = 0;
+  prepared.run({stop_, [&](const std::string&, uint64_t, const std::function<uint64_t()>&) {
+                  if (++begun == 2) stop_ = true;
+                  return nullptr;
+                }});
+  const RunReader record(out());
+  ASSERT_EQ(record.repetitions().size(), 2u);
+  EXPECT_EQ(record.repetitions()[0].end.verdict, "ok");
+  EXPECT_EQ(record.repetitions()[1].end.verdict, "interrupted");
+  EXPECT_EQ(record.shown(), 1u);
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -55,6 +55,11 @@ class Bridge(BridgeTest):
         run = self.run_over_bridge(self.configuration_of(4096) | {"workers": {"count": 2}}, 4096)
         self.assertEqual([row["worker"] for row in run.rows("ports", fidelity="emulated")], ["0", "0", "1", "1"])
 
+    def test_devices_are_opened_anew_for_each_repetition(self):
+        run = self.call("run", self.configuration_of(1024), "--set", "run.repeat=3", prefix=self.inside())
+        self.assert_delivered(run)
+        self.assertEqual([entry["verdict"] for entry in run.summary["repetitions"]["runs"]], ["ok"] * 3)
+
     def test_configuration_for_af_packet(self):
         self.run_over_bridge(SOURCE / "configs/af_packet.yaml", 1024)
 
