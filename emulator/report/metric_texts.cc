@@ -58,6 +58,17 @@ constexpr MetricText kTexts[] = {
     {"critical path", "Time", "sum over the steps, each from when the last of what it waited for had begun to its end"},
     {"critical path", "Reference", "what the same executions took in the reference"},
 
+    {"repetitions", "Repetition",
+     "number of the repetition, from 1; the rest of the page is about the one that is shown"},
+    {"repetitions", "Completion", "job completion time of this repetition"},
+    {"repetitions", "Emulated / reference", "completion time of this repetition / that of the reference"},
+    {"repetitions", "Verdict", "verdict of this repetition alone"},
+    {"repetitions", "Fidelity", "whether the generator or the device under test set the pace of this repetition"},
+    {"repetitions", "Reason", "first line of why this repetition has its verdict"},
+    {"what if", "If this took no time", "what is free in a further run of the model flow, all else being as it is"},
+    {"what if", "the reference would take", "completion time of that run"},
+    {"what if", "Saved", "completion time of the model flow - that of the run with one thing free"},
+
     {"losses", "From port", "port of the sources"},
     {"losses", "To port", "port of the destinations"},
     {"losses", "Data packets", "data packets sent, repeated ones included, of queue pairs both of whose ends count"},

@@ -172,12 +172,12 @@ std::vector<std::string> repetition_lines(const RunReader& record) {
 
 std::string html_repetitions(const RunReader& record) {
   if (record.repetitions().empty()) return {};
-  HtmlTable table({{"Repetition"},
-                   {"Completion"},
-                   {"Emulated / reference"},
-                   {"Verdict", HtmlColumn::kText},
-                   {"Fidelity", HtmlColumn::kText},
-                   {"Reason", HtmlColumn::kText}});
+  HtmlTable table("repetitions", {{"Repetition"},
+                                  {"Completion"},
+                                  {"Emulated / reference"},
+                                  {"Verdict", HtmlColumn::kText},
+                                  {"Fidelity", HtmlColumn::kText},
+                                  {"Reason", HtmlColumn::kText}});
   for (const RepetitionResult& result : repetition_results(record)) {
     const std::string name = fmt::format("{}{}", result.number, result.number == record.shown() ? " (shown)" : "");
     const bool has_ratio = result.completion && result.verdict.passes();

@@ -78,7 +78,7 @@ std::string what_if_text(const RunReader& record) {
 std::string html_what_if(const RunReader& record) {
   const std::vector<Saving> list = savings(record);
   if (list.empty()) return {};
-  HtmlTable table({{"If this took no time", HtmlColumn::kText}, {"the reference would take"}, {"Saved"}});
+  HtmlTable table("what if", {{"If this took no time", HtmlColumn::kText}, {"the reference would take"}, {"Saved"}});
   const Duration most = list.front().saved;
   for (const Saving& saving : list)
     table.add({name_of(saving.row), saving.row.completion,
