@@ -63,7 +63,7 @@ class CoarseMatrix {
 };
 
 double opacity_of(int level) {
-  return 0.12 + 0.88 * (level - 1) / (kLevels - 1);
+  return 0.18 + 0.82 * (level - 1) / (kLevels - 1);
 }
 
 /// A path for each level; neighbours of one row and level are one rectangle of it.

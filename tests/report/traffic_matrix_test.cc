@@ -106,12 +106,12 @@ TEST_F(Traffic, CellsAreRanksThatFollowEachOtherWhereHostsAreNotKnown) {
 
 TEST_F(Traffic, IsAsDenseAsItsLogarithm) {
   // 1, 1000 and 10^6 bytes: the least, the middle and the most of a logarithmic scale of 8 levels; ln(1000) is half of
-  // ln(10^6), and half of 7 levels 3.5, which is rounded up: level 5, with opacity 0.12 + 0.88 x 4 / 7 = 0.62.
+  // ln(10^6), and half of 7 levels 3.5, which is rounded up: level 5, with opacity 0.18 + 0.82 x 4 / 7 = 0.65.
   write(4, {{0, 1, 1}, {1, 2, 1000}, {2, 3, 1'000'000}});
   const std::string svg = matrix_svg(matrix());
   // A side of 512 has 4 cells of 128; the first is at 110, 110.
-  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.12\" d=\"M238 110h128v128h-128z\""));
-  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.62\" d=\"M366 238h128v128h-128z\""));
+  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.18\" d=\"M238 110h128v128h-128z\""));
+  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.65\" d=\"M366 238h128v128h-128z\""));
   EXPECT_THAT(svg, HasSubstr("fill-opacity=\"1.00\" d=\"M494 366h128v128h-128z\""));
   EXPECT_THAT(svg, HasSubstr("1 B to 976.6 KiB, logarithmic"));
 }

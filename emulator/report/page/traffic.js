@@ -2,7 +2,7 @@
 "use strict";
 
 const largestMatrix = 640; // pixels of a side
-const faintest = 0.12; // opacity of the cell with the least, as in the picture without scripts
+const faintest = 0.18; // opacity of the cell with the least, as in the picture without scripts
 
 /** Cells row by row; `logarithm` is the place of each between the least (0) and the most (1), negative where there is none. */
 class Traffic {
