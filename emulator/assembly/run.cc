@@ -13,6 +13,7 @@
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/execute.h"
+#include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/limits.h"
@@ -22,8 +23,6 @@
 #include "emulator/assembly/transport_options.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/workers.h"
-#include "emulator/simulator/network_model.h"
-#include "emulator/symmetry/quotient.h"
 #include "emulator/workload/node_stream.h"
 
 namespace rankwire {
@@ -39,32 +38,6 @@ MessageDetail message_detail(MessageRecording recording) {
       return MessageDetail::kAll;
   }
   return MessageDetail::kSampled;
-}
-
-/// By connection of the plan, invalid where the job is idle and in the background; none where fewer than two jobs are
-/// at work, so that there is nothing to share.
-std::vector<JobId> jobs_of_connections(const Setup& setup) {
-  std::vector<JobId> jobs;
-  if (std::ranges::count(setup.workload.jobs, false, &Job::idle) < 2) return jobs;
-  for (const Connection& connection : setup.plan.transport.connections) {
-    const bool counts = !setup.background.has(connection.id) && !setup.workload.is_idle(connection.job);
-    jobs.push_back(counts ? connection.job : JobId::invalid());
-  }
-  return jobs;
-}
-
-std::vector<SharedLinkRow> shared_link_rows(const NetworkModel& model) {
-  std::vector<SharedLinkRow> rows;
-  for (const SharedLink& shared : model.sharing()->shared()) {
-    rows.push_back({.link = model.link_name(shared.link),
-                    .job = shared.job,
-                    .other = shared.other,
-                    .time = shared.time,
-                    .shared = shared.shared,
-                    .bytes = shared.bytes,
-                    .shared_bytes = shared.shared_bytes});
-  }
-  return rows;
 }
 
 void complete_capture(Testbed& testbed, const char* file, RunRecorder::Run& record) {
@@ -281,41 +254,10 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
   return {Fidelity::kTwin, run.name, std::move(result)};
 }
 
-CompletedRun PreparedRun::run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
-  Network network = reference_network(setup_);
-  // Classes of what cannot be told apart know nothing of ways that change, and nothing of the background.
-  if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty() &&
-      setup_.background.empty()) {
-    if (const std::optional<Quotient> folded = quotient(setup_.workload, setup_.plan, network)) {
-      if (std::optional<RunResult> result = execute_folded(setup_, *folded, run.name, record, control))
-        return {Fidelity::kReference, run.name, std::move(*result)};
-    }
-  }
-  VirtualClock clock;
-  NetworkModel model(std::move(network));
-  const std::vector<JobId> jobs = jobs_of_connections(setup_);
-  if (!jobs.empty() && !model.watch_sharing(jobs)) {
-    record.warning("who shares links with whom is not counted: too many jobs meet on too many links");
-  }
-  const auto add_shared_links = [&](RunEnd& end) {
-    if (model.sharing() != nullptr) end.shared_links = shared_link_rows(model);
-  };
-  return {Fidelity::kReference, run.name,
-          execute(setup_,
-                  {.fidelity = Fidelity::kReference,
-                   .clock_name = "virtual",
-                   .clock = clock,
-                   .transport = model,
-                   .testbed = nullptr,
-                   .model = run.name,
-                   .complete = add_shared_links},
-                  record, control)};
-}
-
 CompletedRun PreparedRun::run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const {
   switch (run.model) {
     case SimulationFidelity::kFlow:
-      return run_flow(run, record, control);
+      return {Fidelity::kReference, run.name, execute_flow(setup_, run.name, record, control)};
     case SimulationFidelity::kAlphaBeta:
       return {Fidelity::kReference, run.name,
               execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), run.name, record, control)};

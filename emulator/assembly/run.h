@@ -101,7 +101,6 @@ class PreparedRun {
   std::vector<VirtualRun> virtual_runs() const;
   CompletedRun run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const;
   CompletedRun run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
-  CompletedRun run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
 
   const RunKind kind_;
   RunFolder folder_;
