@@ -21,6 +21,7 @@
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/workload/node_stream.h"
@@ -206,7 +207,7 @@ CompletedRun PreparedRun::emulate(RunRecorder::Run record, const RunControl& con
   testbed->capture_to(folder() / "capture.pcapng");
   take_warnings(warnings);
   for (size_t i = warnings; i < setup_.warnings.size(); ++i) control.warned(setup_.warnings[i]);
-  if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
+  if (!testbed->verbs_ports().empty()) tell_message_sizes(setup_);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
