@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/flow_run.h"
@@ -62,7 +63,11 @@ class AloneRuns {
   std::optional<UnrecordedResult> run(UnrecordedRun what, const Network& network) const {
     what.variation = setup_.variation.get();
     if (times_) what.times = &*times_;
-    return run_unrecorded(setup_, what, network, control_);
+    try {
+      return run_unrecorded(setup_, what, network, control_);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("{}: {}", what.label, error.what()));
+    }
   }
 
   static uint64_t operations(const Workload& workload, JobId id) {
@@ -100,8 +105,8 @@ SimulationFidelity alone_model(const RunConfig& config) {
   return first == models.end() ? SimulationFidelity::kFlow : *first;
 }
 
-std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                                     uint32_t threads, const RunControl& control) {
+JobsAlone run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
+                         uint32_t threads, const RunControl& control) {
   const AloneRuns alone(setup, model, control);
   std::vector<JobSpan> unharmed;
   std::vector<std::optional<Duration>> completions(together.size());
@@ -111,17 +116,17 @@ std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity mode
     if (!together[j].begin) continue;
     runs.push_back([&, j] { completions[j] = alone.completion(JobId(j), *together[j].begin); });
   }
-  on_threads(threads, runs.size(), [&](size_t part) {
+  JobsAlone result;
+  result.error = on_threads(threads, runs.size(), [&](size_t part) {
     if (!control.interrupted.load()) runs[part]();
   });
-  std::vector<JobAlone> jobs;
   for (uint32_t j = 0; j < together.size(); ++j) {
     if (!completions[j]) continue;
-    JobAlone& job = jobs.emplace_back(
+    JobAlone& job = result.jobs.emplace_back(
         JobAlone{.job = JobId(j), .model = to_string(model), .completion = *completions[j], .unharmed = {}});
     if (!unharmed.empty()) job.unharmed = unharmed[j].completion();
   }
-  return jobs;
+  return result;
 }
 
 }  // namespace rankwire

@@ -46,6 +46,33 @@ void complete_capture(Testbed& testbed, const char* file, RunRecorder::Run& reco
     record.warning(fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
 }
 
+/// What made it fail says more than that it cannot be recorded.
+void fail_quietly(RunRecorder::Run& record, const std::optional<RunStart>& start, const std::string& reason) {
+  try {
+    record.fail(start, reason);
+  } catch (const std::exception&) {
+  }
+}
+
+/// Runs it, and completes its capture, also where it throws: what was on the wire may show why.
+RunResult executed(const Setup& setup, const Execution& execution, const char* capture, RunRecorder::Run& record,
+                   const RunControl& control) {
+  std::optional<RunResult> result;
+  try {
+    result = execute(setup, execution, record, control);
+  } catch (const Error&) {
+    execution.transport.close();
+    execution.testbed->finish();
+    try {
+      execution.testbed->complete_capture();
+    } catch (const Error&) {  // the first one says more
+    }
+    throw;
+  }
+  complete_capture(*execution.testbed, capture, record);
+  return std::move(*result);
+}
+
 void require_ports(const RunConfig& config, const char* what) {
   if (config.ports.empty())
     fail_input("{}: {} needs 'ports'; `rankwire simulate` runs the model alone", config.file, what);
@@ -144,8 +171,9 @@ void PreparedRun::record_jobs() {
 
 /// What a run with one job at work says is its time alone, too. Of a run that did not end well there is nothing to
 /// compare.
-void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
-  if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return;
+std::exception_ptr PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads,
+                                                  const RunControl& control) {
+  if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return nullptr;
   const SimulationFidelity model = alone_model(setup_.config);
   const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
@@ -153,8 +181,9 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
   if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
       same == runs.end()) {
-    recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, threads, control));
-    return;
+    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, threads, control);
+    recorder_->jobs_alone(alone.jobs);
+    return alone.error;
   }
   const auto only = std::ranges::find_if(jobs, at_work);
   if (const std::optional<Duration> completion = only->completion()) {
@@ -164,6 +193,42 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t
                          .unharmed = {}};
     recorder_->jobs_alone({&alone, 1});
   }
+  return nullptr;
+}
+
+/// What runs in virtual time, behind `runs`.
+void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs) {
+  const std::vector<VirtualRun> models = virtual_runs();
+  std::vector<RunRecorder::Run> records;
+  for (size_t i = 0; i < models.size(); ++i) records.push_back(recorder_->next_run());
+  const size_t first = runs.size();
+  runs.resize(first + models.size());
+  std::vector<std::string> thrown(models.size());
+  const std::exception_ptr error = on_threads(threads, models.size(), [&](size_t i) {
+    try {
+      runs[first + i] = run_model(models[i], records[i], control);
+    } catch (const std::exception& why) {
+      thrown[i] = why.what();
+      fail_quietly(records[i], {}, thrown[i]);
+      throw;
+    }
+  });
+  if (!error) return;
+  // One that threw before it began is in the record beside others. Of what never began at all there is no record.
+  for (size_t i = 0; i < models.size() && recorder_->has_begun(); ++i)
+    if (!thrown[i].empty()) fail_quietly(records[i], start_of(models[i]), thrown[i]);
+  std::rethrow_exception(error);
+}
+
+/// What follows from these runs, and is no run of the record.
+void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
+  std::exception_ptr error = record_jobs_alone(runs, threads, control);
+  if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs)) {
+    const Ensemble ensemble = run_ensemble(setup_, *members, threads, control);
+    recorder_->ensemble(ensemble.completions);
+    if (!error) error = ensemble.error;
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
@@ -173,16 +238,9 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     if (kind_ == RunKind::kEmulated) runs.push_back(emulate(recorder_->next_run(), control));
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
-    const std::vector<VirtualRun> models = virtual_runs();
-    std::vector<RunRecorder::Run> records;
-    for (size_t i = 0; i < models.size(); ++i) records.push_back(recorder_->next_run());
-    const size_t first = runs.size();
-    runs.resize(first + models.size());
-    on_threads(threads, models.size(), [&](size_t i) { runs[first + i] = run_model(models[i], records[i], control); });
-    record_jobs_alone(runs, threads, control);
-    if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs))
-      recorder_->ensemble(run_ensemble(setup_, *members, threads, control));
-  } catch (const Error& error) {
+    run_models(threads, control, runs);
+    run_further(runs, threads, control);
+  } catch (const std::exception& error) {
     record_failure(error);
     throw;
   }
@@ -190,11 +248,11 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   return runs;
 }
 
-void PreparedRun::record_failure(const Error& error) {
+void PreparedRun::record_failure(const std::exception& error) {
   try {
     recorder_->fail(error.what());
     tells_failure_ = true;
-  } catch (const Error&) {  // the first one says more
+  } catch (const std::exception&) {  // the first one says more
   }
   close_record();
 }
@@ -211,16 +269,15 @@ CompletedRun PreparedRun::emulate(RunRecorder::Run record, const RunControl& con
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
-  RunResult result = execute(setup_,
-                             {.fidelity = Fidelity::kEmulated,
-                              .clock_name = "real",
-                              .clock = clock,
-                              .transport = transports.all(),
-                              .testbed = testbed.get(),
-                              .impairments = impairments.get(),
-                              .workers = &workers},
-                             record, control);
-  complete_capture(*testbed, "capture.pcapng", record);
+  RunResult result = executed(setup_,
+                              {.fidelity = Fidelity::kEmulated,
+                               .clock_name = "real",
+                               .clock = clock,
+                               .transport = transports.all(),
+                               .testbed = testbed.get(),
+                               .impairments = impairments.get(),
+                               .workers = &workers},
+                              "capture.pcapng", record, control);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
 
@@ -235,6 +292,14 @@ std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {
   return runs;
 }
 
+RunStart PreparedRun::start_of(const VirtualRun& run) const {
+  return {.fidelity = run.model == SimulationFidelity::kTwin ? Fidelity::kTwin : Fidelity::kReference,
+          .clock = "virtual",
+          .ranks = static_cast<uint32_t>(setup_.workload.ranks.size()),
+          .seed = setup_.config.seed,
+          .model = run.name};
+}
+
 CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup_);
@@ -242,16 +307,15 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   const std::unique_ptr<Transport> transport =
       with_interconnect(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
-  RunResult result = execute(setup_,
-                             {.fidelity = Fidelity::kTwin,
-                              .clock_name = "virtual",
-                              .clock = clock,
-                              .transport = *transport,
-                              .testbed = testbed.get(),
-                              .impairments = impairments.get(),
-                              .model = run.name},
-                             record, control);
-  complete_capture(*testbed, run.capture, record);
+  RunResult result = executed(setup_,
+                              {.fidelity = Fidelity::kTwin,
+                               .clock_name = "virtual",
+                               .clock = clock,
+                               .transport = *transport,
+                               .testbed = testbed.get(),
+                               .impairments = impairments.get(),
+                               .model = run.name},
+                              run.capture, record, control);
   return {Fidelity::kTwin, run.name, std::move(result)};
 }
 

@@ -79,6 +79,9 @@ class RunReader {
   const std::string& created() const { return created_; }  ///< UTC, ISO 8601
   const std::map<std::string, std::string>& dut() const { return dut_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Why not all was run that the configuration asks for, whatever became of the runs that are there. Empty where
+  /// nothing was in the way.
+  const std::string& failure() const { return failure_; }
 
   /// By JobId. Empty where the configuration names none, or in a record of a version of rankwire without them.
   const std::vector<JobInfo>& jobs() const { return jobs_; }
@@ -202,7 +205,7 @@ class RunReader {
 
   std::filesystem::path folder_;
   Database database_;
-  std::string config_, version_, created_;
+  std::string config_, version_, created_, failure_;
   std::map<std::string, std::string> dut_;
   std::vector<std::string> warnings_;
   std::vector<JobInfo> jobs_;

@@ -120,6 +120,7 @@ RecordVerdict verdict_of(const RunReader& record) {
   for (const RecordedRun* run : runs) {
     if (run->end.verdict != "ok") return {run->end.verdict, run->end.reason, reason_code(record, *run)};
   }
+  if (!record.failure().empty()) return {"failed", record.failure(), "error"};
   if (const std::string broken = broken_limits(record); !broken.empty()) return {"failed", broken, "limit_exceeded"};
   if (const std::string trouble = unlimited_trouble(record); !trouble.empty()) return {"degraded", trouble, "degraded"};
   return {"ok", runs.front()->end.reason, "completed"};
@@ -155,9 +156,12 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
 }
 
 const RecordedRun* principal_run(const RunReader& record) {
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    if (run != nullptr && run->ended) return run;
-  }
+  // One that threw has measured nothing.
+  const auto tells = [](const RecordedRun* run) {
+    return run != nullptr && run->ended && (run->end.verdict != "failed" || run->end.messages > 0);
+  };
+  for (const RecordedRun* run : {record.emulated(), record.reference()})
+    if (tells(run)) return run;
   return nullptr;
 }
 
