@@ -95,9 +95,10 @@ void RunFolder::forget() {
 }
 
 void RunFolder::clear() {
-  for (const char* file : {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv",
-                           "hardware.csv", "impairments.csv", "queues.csv", "jobs.csv", "shared.csv", "background.csv",
-                           "timeline.json", "report.html", "report.md", "capture.pcapng", "capture-twin.pcapng"}) {
+  for (const char* file :
+       {"summary.json", "operations.csv", "flows.csv", "ranks.csv", "ports.csv", "latency.csv", "hardware.csv",
+        "impairments.csv", "queues.csv", "jobs.csv", "shared.csv", "shared_ports.csv", "background.csv",
+        "timeline.json", "report.html", "report.md", "capture.pcapng", "capture-twin.pcapng"}) {
     fs::remove(path_ / file);
   }
   cleared_ = true;

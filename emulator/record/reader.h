@@ -151,6 +151,12 @@ class RunReader {
   /// The slowest complete messages that were kept, slowest first, with the names of their operations.
   std::vector<JoinedMessage> slowest_messages(const RecordedRun& run, uint32_t limit) const;
 
+  /// Whether those that `for_each_message` visits are all data messages that the run delivered.
+  bool has_all_messages(const RecordedRun& run) const;
+  /// Visits the data messages of the record that were delivered, in the order of their posts, without names. The row is
+  /// valid during the call only.
+  void for_each_message(const RecordedRun& run, const std::function<void(const JoinedMessage&)>& visit) const;
+
   /// Whether the run's data of a process group, or of one rank's SENDs, was on the wire, local, or both.
   std::vector<TrafficPath> traffic_paths(const RecordedRun& run) const;
 

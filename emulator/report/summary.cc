@@ -315,7 +315,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["waterfall"] = waterfall_json(figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["models"] = models_json(record);
-  json["jobs"] = jobs_json(record);
+  json["jobs"] = jobs_json(record, figures.diagnosis.shares);
   json["background"] = background_json(record);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
@@ -366,7 +366,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   if (const std::string band = band_text(record); !band.empty()) text += fmt::format("{:<14}{}\n", "band", band);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
-  text += jobs_text(record);
+  text += jobs_text(record, figures.diagnosis.shares);
   text += background_text(record);
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
