@@ -8,20 +8,15 @@
 
 namespace rankwire {
 
-void on_threads(uint32_t threads, size_t parts, const std::function<void(size_t part)>& work) {
+std::exception_ptr on_threads(uint32_t threads, size_t parts, const std::function<void(size_t part)>& work) {
   std::vector<std::exception_ptr> thrown(parts);
   std::atomic<size_t> next{0};
-  std::atomic<bool> stopped{false};
-  // Whoever takes a number does the work, so that below one that threw none is left out.
   const auto take_parts = [&] {
-    while (!stopped.load()) {
-      const size_t part = next.fetch_add(1);
-      if (part >= parts) return;
+    for (size_t part = next.fetch_add(1); part < parts; part = next.fetch_add(1)) {
       try {
         work(part);
       } catch (...) {
         thrown[part] = std::current_exception();
-        stopped.store(true);
       }
     }
   };
@@ -31,7 +26,7 @@ void on_threads(uint32_t threads, size_t parts, const std::function<void(size_t 
     take_parts();
   }
   const auto first = std::ranges::find_if(thrown, [](const std::exception_ptr& error) { return error != nullptr; });
-  if (first != thrown.end()) std::rethrow_exception(*first);
+  return first == thrown.end() ? nullptr : *first;
 }
 
 }  // namespace rankwire

@@ -3,14 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 namespace rankwire {
 
 /// Calls `work` once with each number below `parts`, on at most `threads` (> 0) threads, of which the caller's is one,
-/// and returns when all calls have. They begin in the order of the numbers. Once one has thrown no other begins; of
-/// those that threw, what the one of the lowest number threw is thrown: always the same, however many threads there
-/// are.
-void on_threads(uint32_t threads, size_t parts, const std::function<void(size_t part)>& work);
+/// and returns when all calls have. They begin in the order of the numbers. One that throws holds up none of the
+/// others; of those that threw, what the one of the lowest number threw is returned, null where none did: always the
+/// same, however many threads there are.
+[[nodiscard]] std::exception_ptr on_threads(uint32_t threads, size_t parts,
+                                            const std::function<void(size_t part)>& work);
 
 }  // namespace rankwire

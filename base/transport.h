@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,9 @@ struct TransportPlan {
   /// Sizes of the messages of one iteration, connection by connection, each in index order: what hardware does not tell
   /// a receiver. Empty: not known.
   std::vector<uint32_t> message_bytes;
+  /// The same of a connection that has none in an iteration and is used all the same: of its index-th message, not
+  /// above `largest_message`. Called by the transport's thread, and must not throw. Empty: not known.
+  std::function<Bytes(ConnectionId connection, uint32_t index)> unplanned_bytes = nullptr;
 };
 
 /// One end of one queue pair of a connection as its peer must know it: plain data, exchanged in memory or between

@@ -174,7 +174,7 @@ QueuePairPath VerbsTransport::path_of(uint32_t end, const EndPoint& peer) const 
           .local_psn = draw_psn(options_.seed, owner.connection, owner.member, owner.at_source),
           .mtu = options_.mtu,
           .flow_label = flow_label(options_),
-          .traffic_class = traffic_class(options_),
+          .traffic_class = traffic_class(options_, plan_.connections[owner.connection.value].job),
           .hop_limit = options_.hop_limit,
           .service_level = options_.service_level,
           .timeout_exponent = options_.timeout_exponent,

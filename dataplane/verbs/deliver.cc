@@ -35,7 +35,8 @@ void VerbsTransport::on_receive(uint32_t end, const WorkCompletion& completion) 
 
 uint32_t VerbsTransport::message_bytes(ConnectionId connection, uint32_t index) const noexcept {
   const uint32_t messages = plan_.connections[connection.value].messages_per_iteration;
-  return messages == 0 ? 0 : plan_.message_bytes[connections_[connection.value].first_message + index % messages];
+  if (messages > 0) return plan_.message_bytes[connections_[connection.value].first_message + index % messages];
+  return plan_.unplanned_bytes ? static_cast<uint32_t>(plan_.unplanned_bytes(connection, index).count) : 0;
 }
 
 // What an end receives of a message.

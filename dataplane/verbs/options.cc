@@ -21,6 +21,7 @@ void check_queue_options(const VerbsOptions& options) {
 
 void check_attributes(const VerbsOptions& options) {
   check_range("the DSCP", options.dscp, 0, 63);
+  for (const VerbsOptions::JobDscp& own : options.job_dscps) check_range("the DSCP of a job", own.dscp, 0, 63);
   check_range("transport.verbs.sl", options.service_level, 0, 15);
   check_range("the hop limit", options.hop_limit, 1, 255);
   check_range("the time-out exponent", options.timeout_exponent, 0, 31);

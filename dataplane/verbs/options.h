@@ -1,10 +1,12 @@
 // What a transport over RDMA NICs can be told.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/id.h"
 #include "base/units.h"
@@ -38,7 +40,13 @@ struct VerbsOptions {
   std::optional<uint64_t> max_message;
   uint64_t memory = uint64_t{4} << 30;  ///< bytes that may be registered
 
-  uint8_t dscp = 26;  ///< 0 .. 63
+  struct JobDscp {
+    JobId job;
+    uint8_t dscp = 0;  ///< 0 .. 63
+  };
+
+  uint8_t dscp = 26;               ///< 0 .. 63
+  std::vector<JobDscp> job_dscps;  ///< of the queue pairs of these jobs instead; a job once at most
   Ecn ecn = Ecn::kCapable0;
   uint8_t service_level = 0;          ///< 0 .. 15; on Ethernet the low three bits are the 802.1p priority
   uint8_t hop_limit = 64;             ///< 1 .. 255
@@ -67,9 +75,11 @@ struct VerbsPort {
 /// Throws Error(kInput) naming the first value out of its range, or that does not go with another.
 void check_options(const VerbsOptions& options);
 
-/// The traffic class byte: DSCP above ECN (RFC 2474, RFC 3168).
-constexpr uint8_t traffic_class(const VerbsOptions& options) {
-  return static_cast<uint8_t>(options.dscp << 2 | static_cast<uint8_t>(options.ecn));
+/// The traffic class byte of a job's queue pairs: DSCP above ECN (RFC 2474, RFC 3168).
+constexpr uint8_t traffic_class(const VerbsOptions& options, JobId job) {
+  const auto own = std::ranges::find(options.job_dscps, job, &VerbsOptions::JobDscp::job);
+  const uint8_t dscp = own == options.job_dscps.end() ? options.dscp : own->dscp;
+  return static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(options.ecn));
 }
 
 /// The flow label, 20 bits, that makes Linux choose the wanted UDP source port (rdma_flow_label_to_udp_sport); 0 leaves

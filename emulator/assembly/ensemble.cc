@@ -39,11 +39,12 @@ class MemberVariation final : public NodeVariation {
 
 }  // namespace
 
-std::vector<Duration> run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
+Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
   const Network network = reference_network(setup);
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   std::vector<std::optional<Duration>> completions(members);
-  on_threads(threads, members, [&](size_t member) {
+  Ensemble ensemble;
+  ensemble.error = on_threads(threads, members, [&](size_t member) {
     if (control.interrupted.load()) return;
     const MemberVariation variation(setup.variation.get(), setup.config.seed, static_cast<uint32_t>(member));
     const auto result = run_unrecorded(setup,
@@ -53,10 +54,9 @@ std::vector<Duration> run_ensemble(const Setup& setup, uint32_t members, uint32_
                                        network, control);
     if (result) completions[member] = result->completion;
   });
-  std::vector<Duration> ended;
   for (const std::optional<Duration>& completion : completions)
-    if (completion) ended.push_back(*completion);
-  return ended;
+    if (completion) ensemble.completions.push_back(*completion);
+  return ensemble;
 }
 
 }  // namespace rankwire

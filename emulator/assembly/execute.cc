@@ -223,11 +223,12 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
 }
 
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
-                                        RunRecorder::Run& record, const RunControl& control) {
+                                        const FoldedQuestions& questions, RunRecorder::Run& record,
+                                        const RunControl& control) {
   std::optional<MessageSample> sample;
   if (setup.config.messages == MessageRecording::kSampled)
     sample.emplace(quotient, MessageSample::Limits{MessageJoin::kMaxFlows, RecorderOptions().slowest});
-  FoldedRun run(quotient, engine_options(setup.config), sample ? &*sample : nullptr);
+  FoldedRun run(quotient, engine_options(setup.config), sample ? &*sample : nullptr, questions.jobs);
   {
     const auto watched =
         control.watched(to_string(Fidelity::kReference), planned_operations(setup.config, quotient.workload),
@@ -239,10 +240,12 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
   RunResult result = run.result();
   record_flows(
       setup, [&](ConnectionRange range) { return run.flows_of(range); }, record);
-  record.end(run_end(setup, result,
-                     {.per_rank = run.rank_times(),
-                      .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
-                      .messages = run.messages()}));
+  RunEnd end = run_end(setup, result,
+                       {.per_rank = run.rank_times(),
+                        .compute_times = [&](RankId rank) -> const ComputeTimes& { return run.compute_times(rank); },
+                        .messages = run.messages()});
+  if (questions.shared_links) end.shared_links = questions.shared_links(run.shared());
+  record.end(end);
   return result;
 }
 

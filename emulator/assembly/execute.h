@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/transport.h"
@@ -17,6 +18,7 @@
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
+#include "emulator/simulator/link_sharing.h"
 #include "emulator/symmetry/quotient.h"
 
 namespace rankwire {
@@ -49,10 +51,18 @@ struct Execution {
 /// when connections cannot be made.
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control);
 
+/// What a quotient of the reference is asked beside its times.
+struct FoldedQuestions {
+  std::span<const JobId> jobs = {};  ///< as FoldedRun has them
+  /// Rows of the record for what the jobs share on links of the whole run.
+  std::function<std::vector<SharedLinkRow>(std::span<const SharedLink>)> shared_links = nullptr;
+};
+
 /// Runs the quotient of the reference, named `model` in the record, and tells of the whole run. Empty when it cannot
 /// stand for that; nothing is recorded then. Not where all messages are recorded.
 std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quotient, const char* model,
-                                        RunRecorder::Run& record, const RunControl& control);
+                                        const FoldedQuestions& questions, RunRecorder::Run& record,
+                                        const RunControl& control);
 
 /// A reference, named `model` in the record, whose operations take known times, in virtual time; nothing is sent.
 RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, const char* model,

@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "base/on_threads.h"
 #include "emulator/assembly/alpha_beta.h"
+#include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 
@@ -31,6 +33,7 @@ class AloneRuns {
       case SimulationFidelity::kTwin:
       case SimulationFidelity::kAstra:
         network_ = reference_network(setup);
+        if (may_fold(setup, network_)) folded_ = quotient(setup.workload, setup.plan, network_);
         break;
     }
   }
@@ -38,8 +41,10 @@ class AloneRuns {
   /// Nothing where the job does not end well.
   std::optional<Duration> completion(JobId job, Time begin) const {
     const auto result = run({.label = fmt::format("{} alone", setup_.workload.jobs[job.value].name),
-                             .operations = operations(job),
-                             .only = OnlyJob{.job = job, .begin = begin}},
+                             .operations = operations(setup_.workload, job),
+                             .only = OnlyJob{.job = job, .begin = begin},
+                             .folded = folded_ ? &*folded_ : nullptr,
+                             .folded_operations = folded_ ? operations(folded_->workload, job) : 0},
                             network_);
     return result ? result->jobs[job.value].completion() : std::nullopt;
   }
@@ -49,7 +54,7 @@ class AloneRuns {
   /// Of all jobs together, by JobId, while no cable fails. Empty where they do not end well.
   std::vector<JobSpan> unharmed() const {
     uint64_t all = 0;
-    for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(JobId(j));
+    for (uint32_t j = 0; j < setup_.workload.jobs.size(); ++j) all += operations(setup_.workload, JobId(j));
     auto result = run({.label = "without failures", .operations = all}, unharmed_network(setup_));
     return result ? std::move(result->jobs) : std::vector<JobSpan>();
   }
@@ -58,14 +63,18 @@ class AloneRuns {
   std::optional<UnrecordedResult> run(UnrecordedRun what, const Network& network) const {
     what.variation = setup_.variation.get();
     if (times_) what.times = &*times_;
-    return run_unrecorded(setup_, what, network, control_);
+    try {
+      return run_unrecorded(setup_, what, network, control_);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("{}: {}", what.label, error.what()));
+    }
   }
 
-  uint64_t operations(JobId id) const {
-    const Job& job = setup_.workload.jobs[id.value];
+  static uint64_t operations(const Workload& workload, JobId id) {
+    const Job& job = workload.jobs[id.value];
     uint64_t count = 0;
     for (uint32_t rank = job.first_rank; rank < job.first_rank + job.ranks; ++rank) {
-      const RankTrace& trace = setup_.workload.ranks[rank];
+      const RankTrace& trace = workload.ranks[rank];
       if (trace.streamed) count += trace.streamed->operations;
       count += static_cast<uint64_t>(
           std::ranges::count_if(trace.nodes, [](const Node& node) { return node.kind != NodeKind::kNone; }));
@@ -77,6 +86,7 @@ class AloneRuns {
   const RunControl& control_;
   std::optional<CommunicationTimes> times_;  // instead of a network
   Network network_;
+  std::optional<Quotient> folded_;  // of the network
 };
 
 }  // namespace
@@ -95,8 +105,8 @@ SimulationFidelity alone_model(const RunConfig& config) {
   return first == models.end() ? SimulationFidelity::kFlow : *first;
 }
 
-std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                                     uint32_t threads, const RunControl& control) {
+JobsAlone run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
+                         uint32_t threads, const RunControl& control) {
   const AloneRuns alone(setup, model, control);
   std::vector<JobSpan> unharmed;
   std::vector<std::optional<Duration>> completions(together.size());
@@ -106,17 +116,17 @@ std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity mode
     if (!together[j].begin) continue;
     runs.push_back([&, j] { completions[j] = alone.completion(JobId(j), *together[j].begin); });
   }
-  on_threads(threads, runs.size(), [&](size_t part) {
+  JobsAlone result;
+  result.error = on_threads(threads, runs.size(), [&](size_t part) {
     if (!control.interrupted.load()) runs[part]();
   });
-  std::vector<JobAlone> jobs;
   for (uint32_t j = 0; j < together.size(); ++j) {
     if (!completions[j]) continue;
-    JobAlone& job = jobs.emplace_back(
+    JobAlone& job = result.jobs.emplace_back(
         JobAlone{.job = JobId(j), .model = to_string(model), .completion = *completions[j], .unharmed = {}});
     if (!unharmed.empty()) job.unharmed = unharmed[j].completion();
   }
-  return jobs;
+  return result;
 }
 
 }  // namespace rankwire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,11 +19,17 @@ SimulationFidelity alone_model(const RunConfig& config);
 /// Whether more is to be known of the jobs than what they do together.
 bool has_failures(const RunConfig& config);
 
+struct JobsAlone {
+  std::vector<JobAlone> jobs;
+  std::exception_ptr error;  ///< what the first of the runs that threw did; null: none has
+};
+
 /// Runs each job that began in `together` by itself, in virtual time: over the same plan and network, from the time at
 /// which it began there, so that it has the same places, paths, cables and slow-downs. A job is left out that does not
 /// end well. Where cables fail, runs all together without that, too, if the model is `flow`; the others know no cables.
-/// Up to `threads` of these runs go on at a time, with the same result. Ends with what it has when `control` ends it.
-std::vector<JobAlone> run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
-                                     uint32_t threads, const RunControl& control);
+/// Up to `threads` of these runs go on at a time, with the same result. One that throws holds up no other. Ends with
+/// what it has when `control` ends it.
+JobsAlone run_jobs_alone(const Setup& setup, SimulationFidelity model, std::span<const JobSpan> together,
+                         uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire

@@ -14,6 +14,7 @@
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/execute.h"
+#include "emulator/assembly/flow_run.h"
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/limits.h"
@@ -21,11 +22,10 @@
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/transport_options.h"
+#include "emulator/assembly/verbs_options.h"
 #include "emulator/assembly/verbs_ports.h"
 #include "emulator/assembly/what_if.h"
 #include "emulator/assembly/workers.h"
-#include "emulator/simulator/network_model.h"
-#include "emulator/symmetry/quotient.h"
 #include "emulator/workload/node_stream.h"
 
 namespace rankwire {
@@ -43,35 +43,36 @@ MessageDetail message_detail(MessageRecording recording) {
   return MessageDetail::kSampled;
 }
 
-/// By connection of the plan, invalid where the job is idle and in the background; none where fewer than two jobs are
-/// at work, so that there is nothing to share.
-std::vector<JobId> jobs_of_connections(const Setup& setup) {
-  std::vector<JobId> jobs;
-  if (std::ranges::count(setup.workload.jobs, false, &Job::idle) < 2) return jobs;
-  for (const Connection& connection : setup.plan.transport.connections) {
-    const bool counts = !setup.background.has(connection.id) && !setup.workload.is_idle(connection.job);
-    jobs.push_back(counts ? connection.job : JobId::invalid());
-  }
-  return jobs;
-}
-
-std::vector<SharedLinkRow> shared_link_rows(const NetworkModel& model) {
-  std::vector<SharedLinkRow> rows;
-  for (const SharedLink& shared : model.sharing()->shared()) {
-    rows.push_back({.link = model.link_name(shared.link),
-                    .job = shared.job,
-                    .other = shared.other,
-                    .time = shared.time,
-                    .shared = shared.shared,
-                    .bytes = shared.bytes,
-                    .shared_bytes = shared.shared_bytes});
-  }
-  return rows;
-}
-
 void complete_capture(Testbed& testbed, const char* file, RunRecorder::Run& record) {
   if (const uint64_t left_out = testbed.complete_capture(); left_out > 0)
     record.warning(fmt::format("{} lacks the last {} frames, for which record.capture was too small", file, left_out));
+}
+
+/// What made it fail says more than that it cannot be recorded.
+void fail_quietly(RunRecorder::Run& record, const std::optional<RunStart>& start, const std::string& reason) {
+  try {
+    record.fail(start, reason);
+  } catch (const std::exception&) {
+  }
+}
+
+/// Runs it, and completes its capture, also where it throws: what was on the wire may show why.
+RunResult executed(const Setup& setup, const Execution& execution, const char* capture, RunRecorder::Run& record,
+                   const RunControl& control) {
+  std::optional<RunResult> result;
+  try {
+    result = execute(setup, execution, record, control);
+  } catch (const Error&) {
+    execution.transport.close();
+    execution.testbed->finish();
+    try {
+      execution.testbed->complete_capture();
+    } catch (const Error&) {  // the first one says more
+    }
+    throw;
+  }
+  complete_capture(*execution.testbed, capture, record);
+  return std::move(*result);
 }
 
 void require_ports(const RunConfig& config, const char* what) {
@@ -172,8 +173,9 @@ void PreparedRun::record_jobs() {
 
 /// What a run with one job at work says is its time alone, too. Of a run that did not end well there is nothing to
 /// compare.
-void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
-  if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return;
+std::exception_ptr PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads,
+                                                  const RunControl& control) {
+  if (setup_.workload.jobs.empty() || !all_ok(runs) || runs.empty()) return nullptr;
   const SimulationFidelity model = alone_model(setup_.config);
   const auto same = std::ranges::find(runs, to_string(model), &CompletedRun::model);
   const CompletedRun& together = same == runs.end() ? runs.front() : *same;
@@ -181,8 +183,9 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t
   const auto at_work = [](const JobSpan& span) { return span.begin.has_value(); };
   if (std::ranges::count_if(jobs, at_work) != 1 || !setup_.background.empty() || has_failures(setup_.config) ||
       same == runs.end()) {
-    recorder_->jobs_alone(run_jobs_alone(setup_, model, jobs, threads, control));
-    return;
+    const JobsAlone alone = run_jobs_alone(setup_, model, jobs, threads, control);
+    recorder_->jobs_alone(alone.jobs);
+    return alone.error;
   }
   const auto only = std::ranges::find_if(jobs, at_work);
   if (const std::optional<Duration> completion = only->completion()) {
@@ -192,6 +195,47 @@ void PreparedRun::record_jobs_alone(std::span<const CompletedRun> runs, uint32_t
                          .unharmed = {}};
     recorder_->jobs_alone({&alone, 1});
   }
+  return nullptr;
+}
+
+/// What runs in virtual time, behind `runs`.
+void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs) {
+  const std::vector<VirtualRun> models = virtual_runs();
+  std::vector<RunRecorder::Run> records;
+  for (size_t i = 0; i < models.size(); ++i) records.push_back(recorder_->next_run());
+  const size_t first = runs.size();
+  runs.resize(first + models.size());
+  std::vector<std::string> thrown(models.size());
+  const std::exception_ptr error = on_threads(threads, models.size(), [&](size_t i) {
+    try {
+      runs[first + i] = run_model(models[i], records[i], control);
+    } catch (const std::exception& why) {
+      thrown[i] = why.what();
+      fail_quietly(records[i], {}, thrown[i]);
+      throw;
+    }
+  });
+  if (!error) return;
+  // One that threw before it began is in the record beside others. Of what never began at all there is no record.
+  for (size_t i = 0; i < models.size() && recorder_->has_begun(); ++i)
+    if (!thrown[i].empty()) fail_quietly(records[i], start_of(models[i]), thrown[i]);
+  std::rethrow_exception(error);
+}
+
+/// What follows from these runs, and is no run of the record.
+void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
+  std::exception_ptr error = record_jobs_alone(runs, threads, control);
+  if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs)) {
+    const Ensemble ensemble = run_ensemble(setup_, *members, threads, control);
+    recorder_->ensemble(ensemble.completions);
+    if (!error) error = ensemble.error;
+  }
+  if (setup_.config.simulation.what_if && all_ok(runs)) {
+    const WhatIf what_if = run_what_if(setup_, threads, control);
+    recorder_->what_if(what_if.rows);
+    if (!error) error = what_if.error;
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
@@ -201,17 +245,9 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
     if (kind_ == RunKind::kEmulated) runs = emulate_all(control);
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
-    const std::vector<VirtualRun> models = virtual_runs();
-    std::vector<RunRecorder::Run> records;
-    for (size_t i = 0; i < models.size(); ++i) records.push_back(recorder_->next_run());
-    const size_t first = runs.size();
-    runs.resize(first + models.size());
-    on_threads(threads, models.size(), [&](size_t i) { runs[first + i] = run_model(models[i], records[i], control); });
-    record_jobs_alone(runs, threads, control);
-    if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs))
-      recorder_->ensemble(run_ensemble(setup_, *members, threads, control));
-    if (setup_.config.simulation.what_if && all_ok(runs)) recorder_->what_if(run_what_if(setup_, threads, control));
-  } catch (const Error& error) {
+    run_models(threads, control, runs);
+    run_further(runs, threads, control);
+  } catch (const std::exception& error) {
     record_failure(error);
     throw;
   }
@@ -219,11 +255,11 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   return runs;
 }
 
-void PreparedRun::record_failure(const Error& error) {
+void PreparedRun::record_failure(const std::exception& error) {
   try {
     recorder_->fail(error.what());
     tells_failure_ = true;
-  } catch (const Error&) {  // the first one says more
+  } catch (const std::exception&) {  // the first one says more
   }
   close_record();
 }
@@ -263,22 +299,21 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   const std::string capture =
       repetition.number == 1 ? "capture.pcapng" : fmt::format("capture-{}.pcapng", repetition.number);
   testbed->capture_to(folder() / capture);
-  if (!testbed->verbs_ports().empty()) setup_.plan.transport.message_bytes = message_bytes(setup_.plan);
+  if (!testbed->verbs_ports().empty()) tell_message_sizes(setup_);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
-  RunResult result = execute(setup_,
-                             {.fidelity = Fidelity::kEmulated,
-                              .clock_name = "real",
-                              .clock = clock,
-                              .transport = transports.all(),
-                              .testbed = testbed.get(),
-                              .impairments = impairments.get(),
-                              .workers = &workers,
-                              .repetition = repetition,
-                              .spent = spent},
-                             record, control);
-  complete_capture(*testbed, capture.c_str(), record);
+  RunResult result = executed(setup_,
+                              {.fidelity = Fidelity::kEmulated,
+                               .clock_name = "real",
+                               .clock = clock,
+                               .transport = transports.all(),
+                               .testbed = testbed.get(),
+                               .impairments = impairments.get(),
+                               .workers = &workers,
+                               .repetition = repetition,
+                               .spent = spent},
+                              capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};
 }
 
@@ -293,6 +328,14 @@ std::vector<PreparedRun::VirtualRun> PreparedRun::virtual_runs() const {
   return runs;
 }
 
+RunStart PreparedRun::start_of(const VirtualRun& run) const {
+  return {.fidelity = run.model == SimulationFidelity::kTwin ? Fidelity::kTwin : Fidelity::kReference,
+          .clock = "virtual",
+          .ranks = static_cast<uint32_t>(setup_.workload.ranks.size()),
+          .seed = setup_.config.seed,
+          .model = run.name};
+}
+
 CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
   VirtualClock clock;
   const std::unique_ptr<Testbed> testbed = make_memory_testbed(setup_);
@@ -300,54 +343,22 @@ CompletedRun PreparedRun::run_twin(const VirtualRun& run, RunRecorder::Run& reco
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
   const std::unique_ptr<Transport> transport =
       with_interconnect(setup_, make_roce_transport(roce_options(setup_), *testbed, impairments.get()));
-  RunResult result = execute(setup_,
-                             {.fidelity = Fidelity::kTwin,
-                              .clock_name = "virtual",
-                              .clock = clock,
-                              .transport = *transport,
-                              .testbed = testbed.get(),
-                              .impairments = impairments.get(),
-                              .model = run.name},
-                             record, control);
-  complete_capture(*testbed, run.capture, record);
+  RunResult result = executed(setup_,
+                              {.fidelity = Fidelity::kTwin,
+                               .clock_name = "virtual",
+                               .clock = clock,
+                               .transport = *transport,
+                               .testbed = testbed.get(),
+                               .impairments = impairments.get(),
+                               .model = run.name},
+                              run.capture, record, control);
   return {Fidelity::kTwin, run.name, std::move(result)};
-}
-
-CompletedRun PreparedRun::run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const {
-  Network network = reference_network(setup_);
-  // Classes of what cannot be told apart know nothing of ways that change, and nothing of the background.
-  if (setup_.config.messages != MessageRecording::kAll && setup_.variation == nullptr && network.reroutes.empty() &&
-      setup_.background.empty()) {
-    if (const std::optional<Quotient> folded = quotient(setup_.workload, setup_.plan, network)) {
-      if (std::optional<RunResult> result = execute_folded(setup_, *folded, run.name, record, control))
-        return {Fidelity::kReference, run.name, std::move(*result)};
-    }
-  }
-  VirtualClock clock;
-  NetworkModel model(std::move(network));
-  const std::vector<JobId> jobs = jobs_of_connections(setup_);
-  if (!jobs.empty() && !model.watch_sharing(jobs)) {
-    record.warning("who shares links with whom is not counted: too many jobs meet on too many links");
-  }
-  const auto add_shared_links = [&](RunEnd& end) {
-    if (model.sharing() != nullptr) end.shared_links = shared_link_rows(model);
-  };
-  return {Fidelity::kReference, run.name,
-          execute(setup_,
-                  {.fidelity = Fidelity::kReference,
-                   .clock_name = "virtual",
-                   .clock = clock,
-                   .transport = model,
-                   .testbed = nullptr,
-                   .model = run.name,
-                   .complete = add_shared_links},
-                  record, control)};
 }
 
 CompletedRun PreparedRun::run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const {
   switch (run.model) {
     case SimulationFidelity::kFlow:
-      return run_flow(run, record, control);
+      return {Fidelity::kReference, run.name, execute_flow(setup_, run.name, record, control)};
     case SimulationFidelity::kAlphaBeta:
       return {Fidelity::kReference, run.name,
               execute_timed(setup_, alpha_beta_times(setup_, reference_network(setup_)), run.name, record, control)};

@@ -8,6 +8,7 @@
 // record of the run folder, which `RunReader` reads and `write_report` draws.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -26,7 +27,6 @@
 namespace rankwire {
 
 class DpdkEnvironment;
-class Error;
 class Testbed;
 
 /// What is run before the models of `simulation.fidelity`.
@@ -81,20 +81,23 @@ class PreparedRun {
   /// Then the twin and the models run, and then each job alone, up to `simulation.threads` at a time, on threads of
   /// their own. Results and record are the same however many there are, in the order of the configuration. Once, and
   /// blocks until all is done or `control` ends it. A verdict that is not ok is a result; Error is thrown when devices
-  /// cannot be had or connections not be made, after what runs beside that has ended.
+  /// cannot be had or connections not be made. Of what runs in virtual time one that throws holds up no other: the
+  /// first error is thrown when all have ended, and the record has those that ended, and of those that threw why.
   std::vector<CompletedRun> run(const RunControl& control);
   /// After `run`, also one that has thrown: whether anything of it began, so that the folder has a record.
   bool has_begun() const { return has_begun_; }
-  /// After a `run` that has thrown: whether the record says why.
+  /// After a `run` that has thrown: whether the record says why, and keeps what else was run.
   bool tells_failure() const { return tells_failure_; }
 
  private:
   void close_record();
-  void record_failure(const Error& error);
+  void record_failure(const std::exception& error);
   void take_warnings(size_t first);
   void record_nodes();
   void record_jobs();
-  void record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  void run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs);
+  void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
+  std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
   std::vector<CompletedRun> emulate_all(const RunControl& control);
   CompletedRun emulate(const Repetition& repetition, Duration spent, const RunControl& control);
   std::unique_ptr<Testbed> open_testbed(const WorkerShares& shares, const RunControl& control);
@@ -106,9 +109,9 @@ class PreparedRun {
     const char* capture;  ///< file of a twin
   };
   std::vector<VirtualRun> virtual_runs() const;
+  RunStart start_of(const VirtualRun& run) const;
   CompletedRun run_model(const VirtualRun& run, RunRecorder::Run record, const RunControl& control) const;
   CompletedRun run_twin(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
-  CompletedRun run_flow(const VirtualRun& run, RunRecorder::Run& record, const RunControl& control) const;
 
   const RunKind kind_;
   RunFolder folder_;

@@ -217,7 +217,8 @@ std::vector<JobMarking> job_markings(Setup& setup) {
           "{}: {}.transport: its data has another priority than that of the other jobs, of which "
           "fabric.lossless has one, and a NIC obeys the pauses of one priority for all its data",
           place, key);
-    if (!config.ports.front().embedded())
+    const auto obeys_one = [](const PortConfig& port) { return !port.embedded() && !port.is_rdma_device(); };
+    if (std::ranges::any_of(config.ports, obeys_one))
       setup.warnings.push_back(
           fmt::format("{}.transport: its data has another priority than that of transport.markings.data, whose "
                       "pauses alone a NIC obeys, for all its data",

@@ -7,6 +7,7 @@
 #include "emulator/assembly/worker_engines.h"
 #include "emulator/engine/run.h"
 #include "emulator/simulator/network_model.h"
+#include "emulator/symmetry/folded_run.h"
 
 namespace rankwire {
 namespace {
@@ -18,6 +19,18 @@ class Unrecorded final : public RecordSink {
   bool wants_messages() const noexcept override { return false; }
 };
 
+/// Nothing where the classes cannot stand for all.
+std::optional<UnrecordedResult> run_folded(const UnrecordedRun& run, const EngineOptions& engine,
+                                           const RunOptions& options, const RunControl& control) {
+  FoldedRun folded(*run.folded, engine);
+  const auto watched =
+      control.watched(run.label, run.folded_operations, [&] { return folded.engine().nodes_completed(); });
+  if (!folded.run(options, control.interrupted)) return std::nullopt;
+  UnrecordedResult ended{.completion = {}, .jobs = folded.result().jobs};
+  for (const Duration time : folded.rank_times()) ended.completion = std::max(ended.completion, time);
+  return ended;
+}
+
 }  // namespace
 
 std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const UnrecordedRun& run, Network with,
@@ -26,6 +39,9 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   options.variation = run.variation;
   options.only = run.only;
   options.times = run.times;
+  if (run.folded != nullptr) {
+    if (auto result = run_folded(run, options, run_options(setup.config), control)) return result;
+  }
   const Plan nothing;
   const Plan& plan = run.times != nullptr ? nothing : setup.plan;
   Unrecorded sink;

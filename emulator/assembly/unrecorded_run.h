@@ -11,6 +11,7 @@
 #include "emulator/assembly/setup.h"
 #include "emulator/engine/communication_times.h"
 #include "emulator/engine/engine.h"
+#include "emulator/symmetry/quotient.h"
 #include "fabric/network.h"
 
 namespace rankwire {
@@ -21,6 +22,8 @@ struct UnrecordedRun {
   std::optional<OnlyJob> only = {};           ///< absent: all jobs, and the background
   const NodeVariation* variation = nullptr;   ///< of the times of nodes; null: none
   const CommunicationTimes* times = nullptr;  ///< instead of a network; null: there is one
+  const Quotient* folded = nullptr;           ///< of the plan and the network, asked first; null: there is none
+  uint64_t folded_operations = 0;             ///< that it has
 };
 
 struct UnrecordedResult {

@@ -62,6 +62,7 @@ VerbsOptions verbs_options(const Setup& setup) {
   if (verbs.max_message) options.max_message = static_cast<uint64_t>(verbs.max_message->count);
   options.memory = static_cast<uint64_t>(verbs.memory.count);
   options.dscp = roce.markings.data.dscp;
+  for (const JobMarking& own : roce.job_markings) options.job_dscps.push_back({own.job, own.data.dscp});
   options.ecn = roce.markings.data.ecn;
   options.service_level = static_cast<uint8_t>(verbs.service_level);
   options.hop_limit = roce.profile.hop_limit;
@@ -75,6 +76,16 @@ VerbsOptions verbs_options(const Setup& setup) {
   options.seed = roce.seed;
   options.connect_deadline = setup.config.run.deadline;
   return options;
+}
+
+void tell_message_sizes(Setup& setup) {
+  TransportPlan& plan = setup.plan.transport;
+  plan.message_bytes = message_bytes(setup.plan);
+  if (setup.background.empty()) return;
+  plan.unplanned_bytes = [&background = setup.background](ConnectionId connection, uint32_t index) {
+    if (!background.has(connection)) return Bytes();
+    return background.bytes_of(connection.value - background.flows.front().connection.value, index);
+  };
 }
 
 void warn_of_unheeded_keys(Setup& setup) {

@@ -104,31 +104,31 @@ Network without(const Setup& setup, Network network, const std::function<bool(co
 
 }  // namespace
 
-std::vector<WhatIfRow> run_what_if(const Setup& setup, uint32_t threads, const RunControl& control) {
+WhatIf run_what_if(const Setup& setup, uint32_t threads, const RunControl& control) {
   const Network network = reference_network(setup);
   const std::vector<Freed> things = things_to_free(setup);
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   const NoComputation no_computation;
   std::vector<std::optional<Duration>> completions(things.size());
-  on_threads(threads, things.size(), [&](size_t i) {
+  WhatIf result;
+  result.error = on_threads(threads, things.size(), [&](size_t i) {
     if (control.interrupted.load()) return;
     const Freed& freed = things[i];
     const bool is_computation = freed.takes_no_time == nullptr;
-    const auto result = run_unrecorded(
+    const auto ended = run_unrecorded(
         setup,
         {.label = fmt::format("without {}{}{}", freed.what.kind, freed.what.name.empty() ? "" : " ", freed.what.name),
          .operations = operations,
          .variation = is_computation ? &no_computation : setup.variation.get()},
         is_computation ? network : without(setup, network, freed.takes_no_time), control);
-    if (result) completions[i] = result->completion;
+    if (ended) completions[i] = ended->completion;
   });
-  std::vector<WhatIfRow> rows;
   for (size_t i = 0; i < things.size(); ++i) {
     if (!completions[i]) continue;
-    rows.push_back(things[i].what);
-    rows.back().completion = *completions[i];
+    result.rows.push_back(things[i].what);
+    result.rows.back().completion = *completions[i];
   }
-  return rows;
+  return result;
 }
 
 }  // namespace rankwire

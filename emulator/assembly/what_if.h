@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include "emulator/assembly/run_control.h"
@@ -12,6 +13,11 @@ namespace rankwire {
 
 /// The kinds of process groups, and the ports, that are tried: those with the most bytes.
 inline constexpr size_t kMostFreedGroups = 16, kMostFreedPorts = 16;
+
+struct WhatIf {
+  std::vector<WhatIfRow> rows;
+  std::exception_ptr error;  ///< what the first of the runs that threw did; null: none has
+};
 
 /// Runs the model `flow` again for each of: what computes, all that is sent over wires, all that is local, what each
 /// kind of process group sends (names that differ in numbers alone are one kind; SENDs and RECVs are another), and what

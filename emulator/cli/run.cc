@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -54,13 +56,25 @@ int finish(const std::filesystem::path& folder, const RunRequest& request) {
   return verdict.verdict == "ok" && summary.at("fidelity") == "ok" ? 0 : 1;
 }
 
-/// A run that ended by an error says so in its summary, as far as that can be written, and on `--json`. `is_written`:
-/// its record says so, too.
-void give_up(const std::filesystem::path& folder, const RunRequest& request, const Error& error, bool is_written) {
+/// Draws what a run that ended by an error has recorded, if anything can be drawn.
+std::optional<RecordFigures> drawn_anyway(const std::filesystem::path& folder) {
+  try {
+    return write_report(folder);
+  } catch (const std::exception&) {  // for which the error may be the reason
+    return std::nullopt;
+  }
+}
+
+/// A run that ended by an error says so in its report and summary, as far as these can be written, and on `--json`.
+/// `is_written`: its record says so, too.
+void give_up(const std::filesystem::path& folder, const RunRequest& request, const std::exception& error,
+             bool is_written) {
   nlohmann::ordered_json json;
   try {
-    json = rankwire::summary(RunReader(folder));
-  } catch (const Error&) {  // nothing of the record was written
+    const std::optional<RecordFigures> figures = is_written ? drawn_anyway(folder) : std::nullopt;
+    const RunReader record(folder);
+    json = figures ? rankwire::summary(record, *figures) : rankwire::summary(record);
+  } catch (const std::exception&) {  // nothing of the record was written
   }
   json["verdict"] = "failed";
   json["reason"] = error.what();
@@ -83,7 +97,7 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
     run_watched(prepared);
     is_recorded = true;
     return finish(prepared.folder(), request);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     // What fails once the record is complete is the writing of the report.
     if (prepared.has_begun()) give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure());
     throw;

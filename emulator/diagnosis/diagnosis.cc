@@ -142,6 +142,7 @@ Diagnosis diagnose(const RunReader& record) {
   const WireTraffic traffic = read_traffic(record, *run);
   diagnosis.losses = losses_of(record, *run, traffic);
   diagnosis.failed = failed_of(record, *run, traffic);
+  diagnosis.shares = port_shares(record, *run);
   const RecordedRun* const reference = record.reference();
   if (reference == nullptr || !reference->ended) return diagnosis;
   diagnosis.slow = slow_of(record, *run, *reference, traffic.nics);

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "emulator/diagnosis/common_trait.h"
 #include "emulator/diagnosis/critical_path.h"
+#include "emulator/diagnosis/port_shares.h"
 #include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
 
@@ -70,12 +71,13 @@ struct Diagnosis {
   std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
   std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
+  std::vector<PortShare> shares;               ///< of ports, by the record's jobs
   /// Executions of the side with most of them, where they are too many to be searched for a path; else 0.
   uint64_t unsearched = 0;
 };
 
 /// Of the emulated side. Nothing but the path of the reference where there is none, or its run has no end. Reads all
-/// queue pairs once, and of each side at most Executions::kMost executions into memory.
+/// queue pairs twice, of several jobs all messages, and of each side at most Executions::kMost executions into memory.
 Diagnosis diagnose(const RunReader& record);
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst

@@ -22,11 +22,6 @@ class BackgroundCheck {
   void run() const {
     if (config_.simulation.is_astra())
       fail("background", "'simulation.fidelity: astra' knows nothing of it; take flow or the twin");
-    const auto rdma = std::ranges::find_if(config_.ports, &PortConfig::is_rdma_device);
-    if (rdma != config_.ports.end())
-      fail("background",
-           "port '{}' is an RDMA device, whose receivers must know all sizes before the run; use DPDK ports",
-           rdma->name);
     const size_t jobs = std::max<size_t>(config_.jobs.size(), 1);
     if (jobs + entries_.size() > MessageId::kMaxJobs)
       fail("background", "{} entries beside {} jobs are more than {} together", entries_.size(), jobs,
@@ -43,6 +38,7 @@ class BackgroundCheck {
       check_pattern(entries_[i], key);
       check_ends(entries_[i], entries_[i].from, key + ".from");
       check_ends(entries_[i], entries_[i].to, key + ".to");
+      check_priority(entries_[i], key);
       if (!entries_[i].size.file.empty()) check_table(entries_[i].size.file, key + ".size");
     }
   }
@@ -137,6 +133,15 @@ class BackgroundCheck {
     if (std::ranges::find(config_.collectives.aggregators, end, &AggregatorConfig::port) !=
         config_.collectives.aggregators.end())
       fail(key, "port '{}' is an aggregator's", end);
+  }
+
+  void check_priority(const BackgroundConfig& entry, const std::string& key) const {
+    const auto rdma = std::ranges::find_if(config_.ports, &PortConfig::is_rdma_device);
+    if (!entry.marking.priority || rdma == config_.ports.end()) return;
+    fail(key + ".transport.priority",
+         "port '{}' is an RDMA device, which gives all packets the priority of transport.verbs.sl; give 'dscp', by "
+         "which switches may tell them apart, or use DPDK ports",
+         rdma->name);
   }
 
   void check_table(const std::string& file, const std::string& key) const {

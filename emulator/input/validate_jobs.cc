@@ -63,12 +63,11 @@ class JobsCheck {
       check_algorithm(static_cast<Operation>(i), job.collectives.algorithms[i].algorithm, key);
     const auto rdma = std::ranges::find_if(config_.ports, &PortConfig::is_rdma_device);
     if (rdma == config_.ports.end()) return;
-    const auto refuse = [&](const char* name) {
-      fail(key + name, "port '{}' is an RDMA device, which marks all packets alike; see transport.markings.data",
+    if (job.marking.priority)
+      fail(key + ".transport.priority",
+           "port '{}' is an RDMA device, which gives all packets the priority of transport.verbs.sl; give 'dscp', by "
+           "which switches may tell them apart, or use DPDK ports",
            rdma->name);
-    };
-    if (job.marking.dscp) refuse(".transport.dscp");
-    if (job.marking.priority) refuse(".transport.priority");
   }
 
   void check_hosts(const JobConfig& job, const std::string& key) const {

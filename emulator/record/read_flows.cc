@@ -120,14 +120,15 @@ void RunReader::for_each_flow(const RecordedRun& run, const std::function<void(c
 void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(const PairTraffic&)>& visit) const {
   // Without a row all packets of a queue pair arrived; in a record without the table nobody knows.
   const bool counted = has_table("flow_arrivals");
-  Statement rows = database_.prepare(fmt::format(
-      "SELECT f.job, f.\"group\", f.source, f.destination, COUNT(*), SUM(f.packets), SUM(f.retransmitted), "
-      "SUM(f.naks), "
-      "SUM(f.rnr_naks), SUM(f.timeouts), SUM(f.marks), {}, {} FROM flows f {} WHERE f.run=? AND f.path='wire' {} GROUP "
-      "BY f.job, f.\"group\", f.source, f.destination",
-      counted ? "SUM(CASE WHEN a.run IS NULL OR a.arrived IS NOT NULL THEN f.packets ELSE 0 END)" : "0",
-      counted ? fmt::format("SUM({})", kLostPackets) : "0", counted ? kArrivals : "",
-      has_table("background") ? kNoBackground : ""));
+  Statement rows = database_.prepare(
+      fmt::format("SELECT f.job, f.\"group\", f.source, f.destination, COUNT(*), SUM(f.packets), SUM(f.retransmitted), "
+                  "SUM(f.naks), "
+                  "SUM(f.rnr_naks), SUM(f.timeouts), SUM(f.marks), {}, {}, SUM(CASE WHEN f.control THEN 0 ELSE f.bytes "
+                  "END) FROM flows f {} WHERE f.run=? AND f.path='wire' {} GROUP "
+                  "BY f.job, f.\"group\", f.source, f.destination",
+                  counted ? "SUM(CASE WHEN a.run IS NULL OR a.arrived IS NOT NULL THEN f.packets ELSE 0 END)" : "0",
+                  counted ? fmt::format("SUM({})", kLostPackets) : "0", counted ? kArrivals : "",
+                  has_table("background") ? kNoBackground : ""));
   rows.bind(run.run);
   PairTraffic row;
   while (rows.step()) {
@@ -144,6 +145,7 @@ void RunReader::for_each_pair(const RecordedRun& run, const std::function<void(c
     row.marks = count(rows, 10);
     row.counted = count(rows, 11);
     row.lost = count(rows, 12);
+    row.bytes = Bytes(rows.integer(13));
     visit(row);
   }
 }

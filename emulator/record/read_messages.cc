@@ -1,4 +1,4 @@
-// What messages and connections were for.
+// RunReader's view of messages, and what they and connections were for.
 #include "emulator/record/read_messages.h"
 
 #include <fmt/format.h>
@@ -19,6 +19,38 @@
 
 namespace rankwire {
 namespace {
+
+constexpr const char* kMessageColumns =
+    "job, \"group\", sequence, iteration, source, destination, step, channel, slice, bytes, posted_ps, acked_ps, "
+    "first_rx_ps, delivered_ps, retransmissions, marks, control";
+/// Those that a person asks for times.
+constexpr const char* kDelivered = "failed=0 AND posted_ps IS NOT NULL AND delivered_ps IS NOT NULL";
+
+JoinedMessage message_at(const Statement& row) {
+  const auto time = [&](int column) {
+    const std::optional<int64_t> ps = row.optional_integer(column);
+    return ps ? Time(*ps) : Time::never();
+  };
+  JoinedMessage m;
+  m.id.job = count(row, 0);
+  m.id.group = count(row, 1);
+  m.id.sequence = count(row, 2);
+  m.id.iteration = count(row, 3);
+  m.id.source = count(row, 4);
+  m.id.destination = count(row, 5);
+  m.id.step = count(row, 6);
+  m.id.channel = count(row, 7);
+  m.id.slice = count(row, 8);
+  m.bytes = Bytes(row.integer(9));
+  m.posted = time(10);
+  m.acked = time(11);
+  m.first_rx = time(12);
+  m.delivered = time(13);
+  m.retransmissions = small(row, 14);
+  m.marks = small(row, 15);
+  m.id.control = count(row, 16);
+  return m;
+}
 
 bool nodes_have_sequences(const Database& database) {
   return database.prepare("SELECT 1 FROM pragma_table_info('nodes') WHERE name='sequence'").step();
@@ -211,6 +243,34 @@ std::vector<TrafficPath> RunReader::traffic_paths(const RecordedRun& run) const 
   std::vector<TrafficPath> list;
   for (auto& [key, path] : paths) list.push_back(std::move(path));
   return list;
+}
+
+std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, uint32_t limit) const {
+  Statement rows = database_.prepare(
+      fmt::format("SELECT {} FROM messages WHERE run=? AND {} ORDER BY delivered_ps - posted_ps DESC, rowid LIMIT ?",
+                  kMessageColumns, kDelivered));
+  rows.bind(run.run, limit);
+  std::vector<JoinedMessage> messages;
+  while (rows.step()) messages.push_back(message_at(rows));
+  name_operations(database_, run, messages);
+  return messages;
+}
+
+bool RunReader::has_all_messages(const RecordedRun& run) const {
+  if (!run.latency || run.loss.messages + run.loss.unjoined > 0) return false;
+  Statement rows =
+      database_.prepare(fmt::format("SELECT count(*) FROM messages WHERE run=? AND control=0 AND {}", kDelivered));
+  rows.bind(run.run);
+  rows.step();
+  return count(rows, 0) == run.latency->count;
+}
+
+void RunReader::for_each_message(const RecordedRun& run, const std::function<void(const JoinedMessage&)>& visit) const {
+  Statement rows = database_.prepare(
+      fmt::format("SELECT {} FROM messages WHERE run=? AND control=0 AND {} ORDER BY posted_ps, rowid", kMessageColumns,
+                  kDelivered));
+  rows.bind(run.run);
+  while (rows.step()) visit(message_at(rows));
 }
 
 }  // namespace rankwire

@@ -9,7 +9,6 @@
 
 #include "base/transport_counters.h"
 #include "emulator/record/columns.h"
-#include "emulator/record/read_messages.h"
 #include "emulator/record/schema.h"
 
 namespace rankwire {
@@ -25,10 +24,6 @@ Fidelity fidelity_of(const std::string& text) {
     if (text == to_string(fidelity)) return fidelity;
   }
   fail_input("run record: unknown fidelity '{}'", text);
-}
-
-Time time_or_never(std::optional<int64_t> ps) {
-  return ps ? Time(*ps) : Time::never();
 }
 
 /// Whether another process holds the folder's lock, as a run does that writes into it.
@@ -133,6 +128,7 @@ void RunReader::read_record() {
     if (key == "config") config_ = record.text(1);
     if (key == "version") version_ = record.text(1);
     if (key == "created") created_ = record.text(1);
+    if (key == "failure") failure_ = record.text(1);
   }
   Statement dut = database_.prepare("SELECT key, value FROM dut");
   while (dut.step()) dut_[dut.text(0)] = dut.text(1);
@@ -299,38 +295,6 @@ std::string RunReader::interruption(const RecordedRun& run) const {
   }
   return fmt::format("the {} run has no end: its process was stopped, or could not write; {} operations are recorded",
                      to_string(run.start.fidelity), rows.integer(0));
-}
-
-std::vector<JoinedMessage> RunReader::slowest_messages(const RecordedRun& run, uint32_t limit) const {
-  Statement rows = database_.prepare(
-      "SELECT job, \"group\", sequence, iteration, source, destination, step, channel, slice, bytes, posted_ps, "
-      "acked_ps, first_rx_ps, delivered_ps, retransmissions, marks, control FROM messages WHERE run=? AND failed=0 AND "
-      "posted_ps IS NOT NULL AND delivered_ps IS NOT NULL ORDER BY delivered_ps - posted_ps DESC, rowid LIMIT ?");
-  rows.bind(run.run, limit);
-  std::vector<JoinedMessage> messages;
-  while (rows.step()) {
-    JoinedMessage m;
-    m.id.job = count(rows, 0);
-    m.id.group = count(rows, 1);
-    m.id.sequence = count(rows, 2);
-    m.id.iteration = count(rows, 3);
-    m.id.source = count(rows, 4);
-    m.id.destination = count(rows, 5);
-    m.id.step = count(rows, 6);
-    m.id.channel = count(rows, 7);
-    m.id.slice = count(rows, 8);
-    m.bytes = Bytes(rows.integer(9));
-    m.posted = time_or_never(rows.optional_integer(10));
-    m.acked = time_or_never(rows.optional_integer(11));
-    m.first_rx = time_or_never(rows.optional_integer(12));
-    m.delivered = time_or_never(rows.optional_integer(13));
-    m.retransmissions = small(rows, 14);
-    m.marks = small(rows, 15);
-    m.id.control = count(rows, 16);
-    messages.push_back(m);
-  }
-  name_operations(database_, run, messages);
-  return messages;
 }
 
 }  // namespace rankwire

@@ -80,6 +80,9 @@ class RunReader {
   const std::map<std::string, std::string>& dut() const { return dut_; }
   /// Those of repetitions that are not shown at first left out.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Why not all was run that the configuration asks for, whatever became of the runs that are there. Empty where
+  /// nothing was in the way.
+  const std::string& failure() const { return failure_; }
 
   /// By JobId. Empty where the configuration names none, or in a record of a version of rankwire without them.
   const std::vector<JobInfo>& jobs() const { return jobs_; }
@@ -177,6 +180,12 @@ class RunReader {
   /// write them.
   std::vector<Histogram::Bucket> message_buckets(const RecordedRun& run) const;
 
+  /// Whether those that `for_each_message` visits are all data messages that the run delivered.
+  bool has_all_messages(const RecordedRun& run) const;
+  /// Visits the data messages of the record that were delivered, in the order of their posts, without names. The row is
+  /// valid during the call only.
+  void for_each_message(const RecordedRun& run, const std::function<void(const JoinedMessage&)>& visit) const;
+
   /// Whether the run's data of a process group, or of one rank's SENDs, was on the wire, local, or both.
   std::vector<TrafficPath> traffic_paths(const RecordedRun& run) const;
 
@@ -233,7 +242,7 @@ class RunReader {
 
   std::filesystem::path folder_;
   Database database_;
-  std::string config_, version_, created_;
+  std::string config_, version_, created_, failure_;
   std::map<std::string, std::string> dut_;
   std::vector<std::string> warnings_;
   std::vector<JobInfo> jobs_;

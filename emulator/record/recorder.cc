@@ -91,6 +91,14 @@ class RunRecorder::Writer {
     const auto lock = enter();
     return !begun_.empty();
   }
+  bool has_begun(uint32_t number) {
+    const auto lock = enter();
+    return begun_.contains(number);
+  }
+  bool is_open(uint32_t number) {
+    const auto lock = enter();
+    return open_.contains(number);
+  }
   std::vector<uint32_t> open_runs() {
     const auto lock = enter();
     std::vector<uint32_t> numbers;
@@ -367,6 +375,11 @@ void RunRecorder::Run::end(const RunEnd& end) {
   writer_->end(number_, end);
 }
 
+void RunRecorder::Run::fail(const std::optional<RunStart>& start, const std::string& reason) {
+  if (start && !writer_->has_begun(number_)) begin(*start);
+  if (writer_->is_open(number_)) end({.verdict = "failed", .reason = reason});
+}
+
 RunRecorder::RunRecorder(const std::filesystem::path& folder, const RecorderOptions& options)
     : writer_(std::make_unique<Writer>(folder, options)) {}
 
@@ -425,7 +438,8 @@ bool RunRecorder::has_begun() const {
 }
 
 void RunRecorder::fail(const std::string& reason) {
-  for (const uint32_t number : writer_->open_runs()) writer_->end(number, {.verdict = "failed", .reason = reason});
+  writer_->store([&](RunStore& store) { store.failure(reason); });
+  for (const uint32_t number : writer_->open_runs()) Run(*writer_, number).fail({}, reason);
 }
 
 RunRecorder::Following::Following(const Run& run, LiveMeasurements* live) : run_(run) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -52,6 +53,9 @@ class RunRecorder {
     void messages(const MessageSummary& summary);
     /// Closes the open run when no shard pushes any more.
     void end(const RunEnd& end);
+    /// Closes the run as failed, without what it measured but the rows of its sinks, into which nobody pushes any more.
+    /// One that has ended stays as it is. One that has not begun begins with `start`, if there is one.
+    void fail(const std::optional<RunStart>& start, const std::string& reason);
 
    private:
     friend class RunRecorder;
@@ -95,7 +99,8 @@ class RunRecorder {
   Run begin(const RunStart& start);
   /// Whether a run has ever begun.
   bool has_begun() const;
-  /// Closes all open runs as failed, without what they measured. No shard pushes any more.
+  /// Says why not all was run: the record has failed, also where each of its runs has ended well. Of several reasons
+  /// the first one stays. Closes all open runs as `Run::fail` does.
   void fail(const std::string& reason);
 
   /// Until it is destroyed, or the run ends, the recorder's thread asks `live` every `commit_interval`, and commits

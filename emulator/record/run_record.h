@@ -183,6 +183,7 @@ struct PairTraffic {
   std::string group;  ///< its name; empty for point-to-point
   RankId source, destination;
   uint64_t queue_pairs = 0, packets = 0, retransmitted = 0, naks = 0, rnr_naks = 0, timeouts = 0, marks = 0;
+  Bytes bytes;           ///< of the payload of its messages, but control messages
   uint64_t counted = 0;  ///< of `packets`, those of queue pairs whose arrivals were counted
   uint64_t lost = 0;     ///< of those: neither arrived intact nor unacknowledged when the run ended
 };

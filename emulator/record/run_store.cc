@@ -96,6 +96,11 @@ void RunStore::configuration(const std::string& json, const std::string& version
   for (const auto& [key, value] : dut) insert_dut.bind(key, value).execute();
 }
 
+void RunStore::failure(const std::string& reason) {
+  open();
+  database_.prepare("INSERT OR IGNORE INTO record VALUES(?,?)").bind("failure", reason).execute();
+}
+
 void RunStore::nodes(std::span<const NodeInfo> nodes) {
   open();
   Statement insert = database_.prepare("INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");

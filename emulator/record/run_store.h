@@ -23,6 +23,8 @@ class RunStore {
 
   void configuration(const std::string& json, const std::string& version,
                      const std::map<std::string, std::string>& dut);
+  /// Of the record as a whole. The first one stays.
+  void failure(const std::string& reason);
   void jobs(std::span<const JobInfo> jobs);
   void jobs_alone(std::span<const JobAlone> jobs);
   /// `end` writes what became of them, in their order.

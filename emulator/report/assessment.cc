@@ -145,6 +145,7 @@ RecordVerdict verdict_of(const RunReader& record) {
   for (const RecordedRun* run : record.models()) {
     if (!of_models && run != emulated) of_models = run_verdict(record, *run);
   }
+  if (!of_models && !record.failure().empty()) of_models = RecordVerdict{"failed", record.failure(), "error"};
   if (!record.repetitions().empty()) return verdict_of_repetitions(record, of_models);
   if (emulated != nullptr) {
     if (const auto bad = run_verdict(record, *emulated)) return *bad;
@@ -184,9 +185,12 @@ FidelityAssessment assess_fidelity(const RunReader& record) {
 }
 
 const RecordedRun* principal_run(const RunReader& record) {
-  for (const RecordedRun* run : {record.emulated(), record.reference()}) {
-    if (run != nullptr && run->ended) return run;
-  }
+  // One that threw has measured nothing.
+  const auto tells = [](const RecordedRun* run) {
+    return run != nullptr && run->ended && (run->end.verdict != "failed" || run->end.messages > 0);
+  };
+  for (const RecordedRun* run : {record.emulated(), record.reference()})
+    if (tells(run)) return run;
   return nullptr;
 }
 

@@ -19,8 +19,8 @@ inline bool passes(std::string_view verdict) {
 }
 
 /// The verdict of the first run, emulated before references, that is not "ok"; "interrupted" when the record has no
-/// run. When all are ok: "failed" if the emulated side broke a limit of the configuration; "degraded" if it lost
-/// packets or had time-outs that no limit allows; else "ok".
+/// run. When all are ok: "failed" if something else that the configuration asks for was not run, or the emulated side
+/// broke a limit of the configuration; "degraded" if it lost packets or had time-outs that no limit allows; else "ok".
 struct RecordVerdict {
   std::string verdict, reason, code;
 
@@ -41,8 +41,8 @@ struct FidelityAssessment {
 };
 FidelityAssessment assess_fidelity(const RunReader& record);
 
-/// The run whose messages and bytes stand for the record: the emulated side when it has ended, else the reference, else
-/// null.
+/// The run whose messages and bytes stand for the record: the emulated side when it has ended and did not throw, else
+/// the reference, else null.
 const RecordedRun* principal_run(const RunReader& record);
 
 /// Who is to be blamed for the times, in one sentence for a person.

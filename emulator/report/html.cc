@@ -366,7 +366,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Where the time went along the critical path", html_critical_path(record, figures.diagnosis));
   html += section("Losses", html_losses(record, figures.diagnosis.losses));
   html += section("Failed connections", html_failures(record));
-  html += section("Jobs", html_jobs(record));
+  html += section("Jobs", html_jobs(record, figures.diagnosis.shares));
   html += section("Background", html_background(record));
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);

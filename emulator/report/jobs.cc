@@ -10,6 +10,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/shared_links.h"
+#include "emulator/report/shared_ports.h"
 #include "emulator/report/time_axis.h"
 
 namespace rankwire {
@@ -176,9 +177,10 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
   return results;
 }
 
-nlohmann::ordered_json jobs_json(const RunReader& record) {
+nlohmann::ordered_json jobs_json(const RunReader& record, std::span<const PortShare> shares) {
   JobsJson list = JobsJson::array();
   const std::vector<SharedLinkRow> shared = longest_shared_links(record);
+  const SharedPorts ports(record, shares);
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
   const std::vector<JobResult> reference = job_results(record, record.reference());
   for (const JobInfo& job : record.jobs()) {
@@ -194,7 +196,8 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
                                                 {"without_failures", nullptr},
                                                 {"emulated", result_json(at(emulated, job.job.value))},
                                                 {"reference", result_json(at(reference, job.job.value))},
-                                                {"shared", shared_links_json(record, shared, job.job)}});
+                                                {"shared", shared_links_json(record, shared, job.job)},
+                                                {"shared_ports", ports.json(job.job)}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;
     if (alone != nullptr) json["alone"] = {{"model", alone->model}, {"completion_time_ps", alone->completion.ps}};
     if (alone != nullptr && alone->unharmed)
@@ -203,7 +206,7 @@ nlohmann::ordered_json jobs_json(const RunReader& record) {
   return list;
 }
 
-std::string jobs_text(const RunReader& record) {
+std::string jobs_text(const RunReader& record, std::span<const PortShare> shares) {
   if (record.jobs().empty()) return {};
   const JobColumns columns(record);
   std::string text =
@@ -226,11 +229,10 @@ std::string jobs_text(const RunReader& record) {
     text += '\n';
   }
   for (const std::string& line : losses(record, job_results(record, record.reference()))) text += "  " + line + "\n";
-  text += shared_links_text(record);
-  return text;
+  return text + shared_links_text(record) + SharedPorts(record, shares).text();
 }
 
-std::string html_jobs(const RunReader& record) {
+std::string html_jobs(const RunReader& record, std::span<const PortShare> shares) {
   if (record.jobs().empty()) return {};
   using HtmlColumn::kText;
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
@@ -259,7 +261,7 @@ std::string html_jobs(const RunReader& record) {
     html += "; alone: in the reference, at the same places and from the same time on, while nobody else is at work";
   html += ".</p>\n" + std::move(table).finish();
   for (const std::string& line : losses(record, reference)) html += "<p>" + html_escaped(line) + "</p>\n";
-  return html + spans_svg(record, emulated, reference) + html_shared_links(record);
+  return html + spans_svg(record, emulated, reference) + html_shared_links(record) + SharedPorts(record, shares).html();
 }
 
 std::string jobs_csv(const RunReader& record) {

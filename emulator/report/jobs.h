@@ -4,9 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "emulator/diagnosis/port_shares.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
@@ -46,11 +48,12 @@ struct JobResult {
 /// Empty results where `run` is null or has not ended; else by JobId.
 std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* run);
 
-/// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`.
-nlohmann::ordered_json jobs_json(const RunReader& record);
+/// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`. `shares` are
+/// those of the emulated side, here and below.
+nlohmann::ordered_json jobs_json(const RunReader& record, std::span<const PortShare> shares = {});
 /// A table of the printed summary, and the section of `report.html`; empty where the record has no jobs.
-std::string jobs_text(const RunReader& record);
-std::string html_jobs(const RunReader& record);
+std::string jobs_text(const RunReader& record, std::span<const PortShare> shares = {});
+std::string html_jobs(const RunReader& record, std::span<const PortShare> shares = {});
 /// `jobs.csv`: a row for each job of each run.
 std::string jobs_csv(const RunReader& record);
 

@@ -21,6 +21,7 @@
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
 #include "emulator/report/shared_links.h"
+#include "emulator/report/shared_ports.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
@@ -117,6 +118,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
     if (!record.jobs().empty()) {
       write_file(run_folder / "jobs.csv", jobs_csv(record));
       write_file(run_folder / "shared.csv", shared_links_csv(record));
+      write_file(run_folder / "shared_ports.csv", shared_ports_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
     write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));

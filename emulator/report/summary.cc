@@ -322,7 +322,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["repetitions"] = repetitions_json(record);
   json["models"] = models_json(record);
-  json["jobs"] = jobs_json(record);
+  json["jobs"] = jobs_json(record, figures.diagnosis.shares);
   json["background"] = background_json(record);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
@@ -379,7 +379,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
     text += fmt::format("{:<14}{}\n", "if free", what_if);
   if (const std::string models = models_text(record); !models.empty())
     text += fmt::format("{:<14}{}\n", "models", models);
-  text += jobs_text(record);
+  text += jobs_text(record, figures.diagnosis.shares);
   text += background_text(record);
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);

@@ -90,7 +90,9 @@ class Contents {
   Words of(uint32_t rank) const {
     const RankTrace& trace = workload_.ranks[rank];
     Words words;
-    words.reserve(12 * trace.nodes.size());
+    words.reserve(2 + 12 * trace.nodes.size());
+    // Jobs begin and iterate each by itself.
+    words.push_back(trace.job.value);
     words.push_back(trace.nodes.size());
     Numbers groups, slots;
     for (uint32_t n = 0; n < trace.nodes.size(); ++n) {
@@ -234,8 +236,7 @@ class Refinement {
 }  // namespace
 
 std::optional<SymmetryClasses> symmetry_classes(const Workload& workload, const Plan& plan, const Network& network) {
-  // Ranks of different jobs begin at different times, of which classes know nothing.
-  if (!workload.streaming.empty() || workload.jobs.size() > 1) return std::nullopt;
+  if (!workload.streaming.empty() || plan.transport.ranks > workload.ranks.size()) return std::nullopt;
   return Refinement(workload, plan, network).run();
 }
 

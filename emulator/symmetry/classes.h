@@ -20,8 +20,8 @@ struct Partition {
 };
 
 /// The coarsest equitable partition, found by colour refinement (Weisfeiler and Leman 1968; Paige and Tarjan 1987):
-///   - ranks of a class have the same graph of nodes with the same durations and schedules, and their n-th connection,
-///   in
+///   - ranks of a class are of one job, have the same graph of nodes with the same durations and schedules, and their
+///   n-th connection, in
 ///     the order in which the graph uses them, is of the same class, in either direction;
 ///   - connections of a class lead from one class of ranks to one class, are the same one's in turn at both, and go
 ///   over
@@ -34,9 +34,9 @@ struct SymmetryClasses {
   Partition ranks, connections, links;
 };
 
-/// Empty when a workload stays in its files, when there are several jobs, when there are more than half as many classes
-/// as ranks, or when refinement has not ended after some rounds, as it is where what is different is far from most
-/// others.
+/// Empty when a workload stays in its files, when there is traffic without ranks, when there are more than half as many
+/// classes as ranks, or when refinement has not ended after some rounds, as it is where what is different is far from
+/// most others.
 std::optional<SymmetryClasses> symmetry_classes(const Workload& workload, const Plan& plan, const Network& network);
 
 }  // namespace rankwire

@@ -46,12 +46,17 @@ class SampledModel final : public Transport {
 
 }  // namespace
 
-FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample)
+FoldedRun::FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample,
+                     std::span<const JobId> jobs)
     : quotient_(quotient),
       sample_(sample),
       model_(quotient.network),
       engine_(quotient.workload, quotient.plan, folded_options(options), rows_) {
   model_.connect(model_.prepare(quotient.plan.transport));
+  if (jobs.empty()) return;
+  std::vector<JobId> of_classes;
+  for (const uint32_t first : quotient.classes.connections.first) of_classes.push_back(jobs[first]);
+  model_.watch_sharing(of_classes);
 }
 
 bool FoldedRun::run(const RunOptions& options, const std::atomic<bool>& interrupted) {
@@ -93,6 +98,21 @@ std::vector<FlowCounters> FoldedRun::flows_of(ConnectionRange range) const {
     flows.back().connection = ConnectionId(c);
   }
   return flows;
+}
+
+std::vector<SharedLink> FoldedRun::shared() const {
+  std::vector<SharedLink> rows;
+  if (model_.sharing() == nullptr) return rows;
+  const Partition& links = quotient_.classes.links;
+  std::vector<std::vector<SharedLink>> of_classes(links.classes());
+  for (const SharedLink& row : model_.sharing()->shared()) of_classes[row.link.value].push_back(row);
+  for (uint32_t link = 0; link < links.class_of.size(); ++link) {
+    for (SharedLink row : of_classes[links.class_of[link]]) {
+      row.link = LinkId(link);
+      rows.push_back(row);
+    }
+  }
+  return rows;
 }
 
 void FoldedRun::tell(RecordSink& sink) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <vector>
 
 #include "emulator/engine/engine.h"
@@ -29,8 +30,10 @@ class OperationRows final : public RecordSink {
 class FoldedRun {
  public:
   /// The quotient outlives it. `options` are those of the whole run, without variation. `sample` hears of the messages
-  /// and outlives it, too; null: nobody does.
-  FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample = nullptr);
+  /// and outlives it, too; null: nobody does. `jobs` as NetworkModel::watch_sharing has them of the whole run; empty:
+  /// nobody asks what jobs share.
+  FoldedRun(const Quotient& quotient, const EngineOptions& options, MessageSample* sample = nullptr,
+            std::span<const JobId> jobs = {});
 
   /// In virtual time. False when the outcome is not, or may not be, that of the whole run, which then must be run
   /// itself: it did not end well, or equal times needed an order.
@@ -47,6 +50,8 @@ class FoldedRun {
   CommunicationCounters messages() const;
   /// Of all connections.
   std::vector<FlowCounters> flows_of(ConnectionRange range) const;
+  /// As LinkSharing::shared of the whole run.
+  std::vector<SharedLink> shared() const;
   /// The rows of all ranks' operations: each operation's rank by rank, in the order in which they ended.
   void tell(RecordSink& sink) const;
 

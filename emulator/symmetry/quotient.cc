@@ -24,7 +24,7 @@ class Reduction {
     const SymmetryClasses& classes = result_.classes;
     result_.workload.groups = workload_.groups;
     result_.workload.element = workload_.element;
-    result_.workload.jobs = workload_.jobs;  // one, of which the first of each class are all
+    add_jobs();
     std::vector<uint32_t> schedules(plan_.schedules.size(), kNone), slots(plan_.slot_steps.size(), kNone);
     uint32_t slots_used = 0;
     for (const uint32_t rank : classes.ranks.first) {
@@ -43,9 +43,22 @@ class Reduction {
   }
 
  private:
+  /// Ranks follow each other by job, and classes by their first ranks.
+  void add_jobs() {
+    result_.workload.jobs = workload_.jobs;
+    for (Job& job : result_.workload.jobs) job.first_rank = job.ranks = 0;
+    if (workload_.jobs.empty()) return;
+    const std::vector<uint32_t>& first = result_.classes.ranks.first;
+    for (uint32_t c = 0; c < first.size(); ++c) {
+      Job& job = result_.workload.jobs[workload_.ranks[first[c]].job.value];
+      if (job.ranks++ == 0) job.first_rank = c;
+    }
+  }
+
   void add_rank(const RankTrace& trace) {
     RankTrace& copy = result_.workload.ranks.emplace_back();
     copy.file = trace.file;
+    copy.job = trace.job;
     copy.aggregates = trace.aggregates;
     copy.in_order = trace.in_order;
     copy.nodes = trace.nodes;

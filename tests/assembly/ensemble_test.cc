@@ -28,7 +28,7 @@ class EnsembleTest : public ::testing::Test {
     prepare(setup_, load_config(file, {}), folder_.path());
   }
   std::vector<Duration> run(uint32_t members, uint32_t threads) const {
-    return run_ensemble(setup_, members, threads, {stop_});
+    return run_ensemble(setup_, members, threads, {stop_}).completions;
   }
 
   const testing::TemporaryFolder folder_;

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -124,6 +126,50 @@ TEST_F(SmallRun, AnInterruptIsAResult) {
   EXPECT_FALSE(all_ok(runs));
   EXPECT_EQ(runs.at(0).result.verdict, Verdict::kInterrupted);
   EXPECT_EQ(RunReader(out()).runs().at(0).end.verdict, "interrupted");
+}
+
+// Models do not run once the emulated run has thrown; an exception of any kind is told.
+TEST_F(SmallRun, AnEmulatedRunThatThrowsIsRecordedAsFailed) {
+  PreparedRun prepared(resolved(RunKind::kEmulated), {out()});
+  const RunControl control{stop_, [](const std::string& label, uint64_t, const std::function<uint64_t()>&) {
+                             throw std::runtime_error("nobody looks at " + label);
+                             return std::shared_ptr<void>();
+                           }};
+  EXPECT_THROW(prepared.run(control), std::runtime_error);
+  EXPECT_TRUE(prepared.has_begun());
+  EXPECT_TRUE(prepared.tells_failure());
+  const RunReader record(out());
+  ASSERT_EQ(record.runs().size(), 1u);
+  EXPECT_EQ(record.runs()[0].end.verdict, "failed");
+  EXPECT_EQ(record.runs()[0].end.reason, "nobody looks at emulated");
+  EXPECT_EQ(record.failure(), "nobody looks at emulated");
+}
+
+/// Packets in a capture: its blocks of type 6.
+size_t packets_in(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  size_t packets = 0;
+  std::array<uint32_t, 2> head{};  // type, and length with the head
+  while (stream.read(reinterpret_cast<char*>(head.data()), sizeof head) && head[1] >= sizeof head) {
+    packets += head[0] == 6;
+    stream.ignore(head[1] - sizeof head);
+  }
+  return packets;
+}
+
+// Nobody is resolved where all questions are lost, which the capture shows; the models know nothing of that.
+TEST_F(SmallRun, ATwinThatCannotConnectLeavesItsCaptureAndTheModels) {
+  const std::vector<std::string> settings{"switch.loss=100%", "transport.neighbours=resolve",
+                                          "transport.resolve_interval=1ms", "transport.resolve_deadline=2ms",
+                                          "record.capture=64KiB"};
+  PreparedRun prepared(resolve(file(), settings, RunKind::kTwin), {out()});
+  EXPECT_THAT(refusal([&] { prepared.run({stop_}); }), HasSubstr("no answer to ARP"));
+  EXPECT_GT(packets_in(out() / "capture.pcapng"), 0u);
+  const RunReader record(out());
+  std::vector<std::string> ends;
+  for (const RecordedRun& run : record.runs()) ends.push_back(run.start.model + " " + run.end.verdict);
+  EXPECT_THAT(ends, ElementsAre(" failed", "alpha_beta ok", "flow ok"));
+  EXPECT_THAT(record.runs()[0].end.reason, HasSubstr("no answer to ARP"));
 }
 
 TEST_F(SmallRun, RunsOnceInAFolderOfItsOwn) {

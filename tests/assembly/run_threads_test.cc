@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -156,7 +157,64 @@ TEST_F(RunThreads, AnErrorIsThrownWhenTheOthersHaveEnded) {
     const RunReader record(folder_ / fmt::format("out{}", runs_));
     std::vector<std::string> ends;
     for (const RecordedRun& one : record.runs()) ends.push_back(one.start.model + " " + one.end.verdict);
-    EXPECT_THAT(ends, ElementsAre(" ok", "flow ok"));
+    EXPECT_THAT(ends, ElementsAre(" ok", "flow ok", "recorded failed"));
+  }
+}
+
+/// Throws at the beginning of the runs with these labels.
+RunControl throwing_at(const std::atomic<bool>& stop, const std::set<std::string>& labels) {
+  return {stop, [labels](const std::string& label, uint64_t, const std::function<uint64_t()>&) {
+            if (labels.contains(label)) throw std::runtime_error("no " + label);
+            return std::shared_ptr<void>();
+          }};
+}
+
+TEST_F(RunThreads, WhatThrowsLeavesTheRecordOfTheOthers) {
+  std::map<std::string, std::vector<std::string>> expected;
+  for (const uint32_t threads : {1u, 4u}) {
+    SCOPED_TRACE(threads);
+    EXPECT_THROW(run(threads, {}, throwing_at(stop_, {"twin", "alpha_beta"})), std::runtime_error);
+    const std::filesystem::path out = folder_ / fmt::format("out{}", runs_);
+    const RunReader record(out);
+    std::vector<std::string> ends;
+    for (const RecordedRun& one : record.runs())
+      ends.push_back(fmt::format("{} {} {}", one.start.model, one.end.verdict, one.end.reason));
+    EXPECT_THAT(ends, ElementsAre(" failed no twin", "flow ok ", "alpha_beta failed no alpha_beta"));
+    EXPECT_EQ(record.failure(), "no twin");
+    EXPECT_GT(record.execution_count(record.runs()[1]), 0u);
+    auto rows = rows_of(out);
+    if (threads == 1) {
+      expected = rows;
+    } else {
+      EXPECT_EQ(rows, expected);
+    }
+  }
+}
+
+TEST_F(RunThreads, AJobWhoseRunAloneThrowsLeavesTheTimesOfTheOthers) {
+  const auto expected = rows_of(run(1)).at("jobs_alone");
+  ASSERT_EQ(expected.size(), 3u);
+  for (const uint32_t threads : {1u, 4u}) {
+    SCOPED_TRACE(threads);
+    EXPECT_THROW(run(threads, {}, throwing_at(stop_, {"b alone"})), std::runtime_error);
+    const std::filesystem::path out = folder_ / fmt::format("out{}", runs_);
+    EXPECT_THAT(rows_of(out).at("jobs_alone"), ElementsAre(expected[0], expected[2]));
+    const RunReader record(out);
+    EXPECT_EQ(record.failure(), "no b alone");
+    for (const RecordedRun& one : record.runs()) EXPECT_EQ(one.end.verdict, "ok");
+  }
+}
+
+// What a job does alone and what the reference does with other small differences do not need each other.
+TEST_F(RunThreads, AMemberOfTheEnsembleThatThrowsIsLeftOut) {
+  for (const std::set<std::string>& labels :
+       {std::set<std::string>{"ensemble 2 of 3"}, {"ensemble 2 of 3", "a alone"}}) {
+    EXPECT_THROW(run(2, {"simulation.ensemble=3"}, throwing_at(stop_, labels)), std::runtime_error);
+    const RunReader record(folder_ / fmt::format("out{}", runs_));
+    EXPECT_EQ(record.ensemble().size(), 2u);
+    EXPECT_EQ(record.failure(), "no " + *labels.begin());
+    EXPECT_EQ(record.alone(JobId(0)) == nullptr, labels.contains("a alone"));
+    EXPECT_NE(record.alone(JobId(1)), nullptr);
   }
 }
 

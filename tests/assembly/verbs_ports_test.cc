@@ -242,7 +242,7 @@ TEST(VerbsOptions, AreWhatTheConfigurationSays) {
   EXPECT_EQ(options.inline_bytes, 99u);
   EXPECT_EQ(options.max_message, 10'000u);
   EXPECT_EQ(options.memory, 123u << 20);
-  EXPECT_EQ(traffic_class(options), 11 << 2) << "the marking of data, and not ECN-capable";
+  EXPECT_EQ(traffic_class(options, JobId(0)), 11 << 2) << "the marking of data, and not ECN-capable";
   EXPECT_EQ(options.service_level, 5);
   EXPECT_EQ(options.hop_limit, 33);
   EXPECT_EQ(options.timeout_exponent, 17);
@@ -255,6 +255,22 @@ TEST(VerbsOptions, AreWhatTheConfigurationSays) {
   EXPECT_EQ(options.seed, 77u);
   EXPECT_EQ(options.connect_deadline, seconds(5));
   EXPECT_NO_THROW(check_options(options));
+}
+
+TEST(VerbsOptions, JobsAndBackgroundHaveTheirDscp) {
+  RunConfig config = four_ranks({rdma_port("a"), rdma_port("b")});
+  config.transport.dscp = 10;
+  config.background.push_back({.name = "noise",
+                               .pattern = BackgroundPatternName::kPairs,
+                               .from = {"a"},
+                               .to = {"b"},
+                               .size = {.fixed = Bytes(1000), .published = {}, .file = {}},
+                               .outstanding = 2});
+  config.background.back().marking.dscp = 8;
+  Prepared run(config);
+  const VerbsOptions options = verbs_options(run.setup);
+  EXPECT_EQ(traffic_class(options, JobId(0)) >> 2, 10);
+  EXPECT_EQ(traffic_class(options, JobId(1)) >> 2, 8);  // the background's, behind the one workload
 }
 
 TEST(VerbsOptions, AreValidWhateverTheProfile) {

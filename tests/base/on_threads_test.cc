@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <set>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,54 +18,47 @@ using ::testing::Each;
 TEST(OnThreads, EveryPartIsDoneOnce) {
   for (const uint32_t threads : {1u, 3u, 64u}) {
     std::vector<int> done(20);
-    on_threads(threads, done.size(), [&](size_t part) { ++done[part]; });
+    EXPECT_EQ(on_threads(threads, done.size(), [&](size_t part) { ++done[part]; }), nullptr);
     EXPECT_THAT(done, Each(1)) << threads;
   }
-  on_threads(4, 0, [](size_t) { FAIL() << "there is nothing to do"; });
+  EXPECT_EQ(on_threads(4, 0, [](size_t) { FAIL() << "there is nothing to do"; }), nullptr);
 }
 
 TEST(OnThreads, OneThreadIsTheCallers) {
-  on_threads(1, 3, [caller = std::this_thread::get_id()](size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  const auto caller = std::this_thread::get_id();
+  EXPECT_EQ(on_threads(1, 3, [&](size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); }), nullptr);
 }
 
 // Each of three parts waits for the two others, which therefore run at the same time.
 TEST(OnThreads, AsManyRunAtATimeAsThereAreThreads) {
   std::atomic<int> present{0};
-  on_threads(3, 3, [&](size_t) {
+  const std::exception_ptr error = on_threads(3, 3, [&](size_t) {
     ++present;
     while (present.load() < 3) std::this_thread::yield();
   });
+  EXPECT_EQ(error, nullptr);
   EXPECT_EQ(present.load(), 3);
 }
 
-/// What is thrown when the first two parts throw, of which the second does so before the first.
-std::string thrown_by_two(uint32_t threads, std::set<size_t>& begun) {
-  std::atomic<bool> second{threads == 1};
-  std::atomic<uint64_t> begins{0};
-  std::string text;
-  try {
-    on_threads(threads, 10, [&](size_t part) {
-      begins.fetch_or(uint64_t{1} << part);
-      if (part == 0)
-        while (!second.load()) std::this_thread::yield();
-      if (part == 1) second.store(true);
+// Of ten parts 1, 4 and 7 throw; with several threads the others of these do so before the first.
+TEST(OnThreads, TheFirstErrorInOrderIsToldWhenAllIsDone) {
+  for (const uint32_t threads : {1u, 4u}) {
+    std::vector<int> done(10);
+    std::atomic<int> later{threads == 1 ? 2 : 0};
+    const std::exception_ptr error = on_threads(threads, done.size(), [&](size_t part) {
+      ++done[part];
+      if (part % 3 != 1) return;
+      if (part > 1) ++later;
+      while (part == 1 && later.load() < 2) std::this_thread::yield();
       throw std::runtime_error(std::to_string(part));
     });
-  } catch (const std::runtime_error& error) {
-    text = error.what();
-  }
-  for (size_t part = 0; part < 10; ++part)
-    if (begins.load() >> part & 1) begun.insert(part);
-  return text;
-}
-
-// A thread that throws takes no other part, so that each has one at most.
-TEST(OnThreads, TheFirstErrorInOrderIsThrownAndNoMoreBegin) {
-  for (const uint32_t threads : {1u, 2u, 4u}) {
-    std::set<size_t> begun;
-    EXPECT_EQ(thrown_by_two(threads, begun), "0");
-    EXPECT_LE(begun.size(), threads);
-    EXPECT_TRUE(begun.contains(0));
+    EXPECT_THAT(done, Each(1)) << threads;
+    ASSERT_NE(error, nullptr);
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::runtime_error& first) {
+      EXPECT_STREQ(first.what(), "1");
+    }
   }
 }
 

@@ -126,10 +126,24 @@ TEST(BackgroundConfig, RefusesWhoCannotCarryIt) {
   };
   EXPECT_THAT(error_with("simulation: {fidelity: astra, astra: {network: n.yml, system: s.json}}\n"),
               HasSubstr(":1: background: 'simulation.fidelity: astra' knows nothing of it; take flow or the twin"));
-  std::ofstream(folder / "rdma.yaml") << "background:\n  - {name: a, pattern: all_to_all, size: 1KiB, rate: 1Gbps}\n"
-                                         "workload: {traces: t}\n"
-                                         "ports: [{name: p0, verbs: rxe0}, {name: p1, verbs: rxe1}]\n";
-  EXPECT_THAT(background_error(folder / "rdma.yaml"), HasSubstr(":1: background: port 'p0' is an RDMA device"));
+}
+
+// Of an RDMA device queue pairs have a DSCP, and packets no priority of their own.
+TEST(BackgroundConfig, RdmaDevicesCarryItWithoutPriorities) {
+  const testing::TemporaryFolder folder;
+  const auto error_with =
+      [&](const std::string& marking) {
+        std::ofstream(folder / "rdma.yaml")
+            << "background:\n  - {name: a, pattern: all_to_all, size: 1KiB, rate: 1Gbps, transport: {" << marking
+            << "}}\n"
+            << "workload: {traces: t}\nports: [{name: p0, verbs: rxe0}, {name: p1, verbs: rxe1}]\n";
+        return background_error(folder / "rdma.yaml");
+      };
+  EXPECT_EQ(error_with("dscp: 8"), "none");
+  EXPECT_THAT(
+      error_with("dscp: 8, priority: 1"),
+      HasSubstr(":2: background[0].transport.priority: port 'p0' is an RDMA device, which gives all packets the "
+                "priority of transport.verbs.sl"));
 }
 
 TEST(BackgroundConfig, ANameIsNotThatOfAJob) {

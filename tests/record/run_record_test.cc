@@ -445,23 +445,6 @@ TEST(RunRecord, ARunBeginsAndEndsWhileAnotherPushesWithoutABreak) {
   busy.end({});
 }
 
-TEST(RunRecord, AFailureClosesAllThatAreOpen) {
-  TemporaryFolder folder;
-  {
-    RunRecorder recorder(folder.path());
-    RunRecorder::Run ended = recorder.begin({.fidelity = Fidelity::kEmulated, .ranks = 1});
-    ended.end({});
-    for (const char* model : {"flow", "alpha_beta"})
-      recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .model = model});
-    recorder.fail("no connection");
-    recorder.fail("nothing is open any more");
-  }
-  const RunReader reader(folder.path());
-  std::vector<std::string> ends;
-  for (const RecordedRun& run : reader.runs()) ends.push_back(run.end.verdict + " " + run.end.reason);
-  EXPECT_THAT(ends, ElementsAre("ok ", "failed no connection", "failed no connection"));
-}
-
 TEST(RunRecord, AMissingRecordIsAnInputError) {
   TemporaryFolder folder;
   const Error error = failure(folder.path());

@@ -107,7 +107,8 @@ TEST_F(JobsReport, SummaryHasJobsInTheirOrder) {
                              "shared": [{"link": "p1", "other": "left", "time_ps": 8000000, "shared_ps": 4000000,
                                          "bytes": 2048, "shared_bytes": 2048},
                                         {"link": "p0", "other": "left", "time_ps": 8000000, "shared_ps": 2000000,
-                                         "bytes": 2048, "shared_bytes": 1024}]})"));
+                                         "bytes": 2048, "shared_bytes": 1024}],
+                             "shared_ports": []})"));
   EXPECT_TRUE(json[0]["after"].is_null());
   EXPECT_TRUE(json[0]["without_failures"].is_null());
 }

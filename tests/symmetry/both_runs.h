@@ -29,16 +29,23 @@ struct Told {
   std::vector<std::pair<uint64_t, uint64_t>> flows;  ///< messages and bytes by connection
   std::vector<uint64_t> messages;
   Duration total, busy;
+  std::vector<std::pair<Time, Time>> jobs;  ///< beginning and end, by JobId
+  std::vector<std::tuple<LinkId, JobId, JobId, Duration, Duration, Bytes, Bytes>> shared;  ///< link by link
 
   bool operator==(const Told&) const = default;
 };
 
 inline Told told(const OperationRows& rows, std::vector<Duration> rank_times, const std::vector<FlowCounters>& flows,
-                 const CommunicationCounters& messages, const RunResult& result) {
+                 const CommunicationCounters& messages, const RunResult& result,
+                 const std::vector<SharedLink>& shared = {}) {
   Told told{.rank_times = std::move(rank_times), .total = result.total, .busy = result.workers.front().busy};
   for (const OperationRecord& row : rows.rows())
     told.operations.emplace_back(row.rank.value, row.iteration, row.node, row.start.ps, row.end.ps);
   std::ranges::sort(told.operations);
+  for (const JobSpan& job : result.jobs)
+    told.jobs.emplace_back(job.begin.value_or(Time::never()), job.end.value_or(Time::never()));
+  for (const SharedLink& s : shared)
+    told.shared.emplace_back(s.link, s.job, s.other, s.time, s.shared, s.bytes, s.shared_bytes);
   for (const FlowCounters& flow : flows) told.flows.emplace_back(flow.messages, flow.bytes);
   told.messages = {messages.posted,     messages.sent,           messages.delivered,
                    messages.duplicated, messages.payload_errors, static_cast<uint64_t>(messages.bytes_delivered.count)};
@@ -55,22 +62,32 @@ struct BothRuns {
     OperationRows rows;
     NetworkModel model(network);
     model.connect(model.prepare(plan.transport));
+    if (workload.jobs.size() > 1) model.watch_sharing(jobs());
     Engine engine(workload, plan, options, rows);
     VirtualClock clock;
-    const RunResult result = run(engine, model, {}, clock, {}, kGoOn);
+    RunResult result = run(engine, model, {}, clock, {}, kGoOn);
     EXPECT_EQ(result.verdict, Verdict::kOk) << result.reason;
-    return told(rows, engine.rank_times(), model.flows(), engine.communication().counters(), result);
+    result.jobs = engine.job_spans();
+    return told(rows, engine.rank_times(), model.flows(), engine.communication().counters(), result,
+                model.sharing() == nullptr ? std::vector<SharedLink>() : model.sharing()->shared());
   }
 
   /// Empty where the run cannot be folded or equal times needed an order.
   std::optional<Told> folded() const {
     const std::optional<Quotient> reduced = quotient(workload, plan, network);
     if (!reduced) return std::nullopt;
-    FoldedRun folded(*reduced, options);
+    FoldedRun folded(*reduced, options, nullptr, workload.jobs.size() > 1 ? jobs() : std::vector<JobId>());
     if (!folded.run({}, kGoOn)) return std::nullopt;
     OperationRows rows;
     folded.tell(rows);
-    return told(rows, folded.rank_times(), folded.flows_of({}), folded.messages(), folded.result());
+    return told(rows, folded.rank_times(), folded.flows_of({}), folded.messages(), folded.result(), folded.shared());
+  }
+
+  /// By connection.
+  std::vector<JobId> jobs() const {
+    std::vector<JobId> jobs;
+    for (const Connection& connection : plan.transport.connections) jobs.push_back(connection.job);
+    return jobs;
   }
 };
 
@@ -82,17 +99,9 @@ inline std::vector<uint32_t> members(uint32_t first, uint32_t count, uint32_t st
   return result;
 }
 
-/// Ranks fill `hosts` with a NIC for every `a_nic` of them; ports[0] may have another rate.
-inline BothRuns on_star(Workload workload, const ScheduleOptions& schedule, const EngineOptions& options,
-                        uint32_t hosts, uint32_t a_nic, Bandwidth first_port) {
-  const auto ranks = static_cast<uint32_t>(workload.ranks.size());
-  const uint32_t nics = ranks / a_nic;
-  const Placement placement = place_ranks(ranks, {.policy = PlacementPolicy::kBlock,
-                                                  .hosts = hosts,
-                                                  .npus = ranks / hosts,
-                                                  .nics = nics / hosts,
-                                                  .ports = nics,
-                                                  .addresses = {.first = Ipv4Address{0xC6120001}}});
+/// A NIC behind each port; ports[0] may have another rate.
+inline BothRuns on_star(Workload workload, const Placement& placement, uint32_t nics, const ScheduleOptions& schedule,
+                        const EngineOptions& options, Bandwidth first_port) {
   BothRuns runs{.workload = std::move(workload), .plan = {}, .network = {}, .options = options};
   runs.plan = make_plan(runs.workload, placement, schedule, options.iterations);
   std::vector<Bandwidth> ports(nics, kRate);
@@ -105,6 +114,23 @@ inline BothRuns on_star(Workload workload, const ScheduleOptions& schedule, cons
                                .local_latency = nanoseconds(200)},
                               runs.plan.transport);
   return runs;
+}
+
+inline Placement in_blocks(uint32_t ranks, uint32_t hosts, uint32_t nics) {
+  return place_ranks(ranks, {.policy = PlacementPolicy::kBlock,
+                             .hosts = hosts,
+                             .npus = ranks / hosts,
+                             .nics = nics / hosts,
+                             .ports = nics,
+                             .addresses = {.first = Ipv4Address{0xC6120001}}});
+}
+
+/// Ranks fill `hosts` with a NIC for every `a_nic` of them.
+inline BothRuns on_star(Workload workload, const ScheduleOptions& schedule, const EngineOptions& options,
+                        uint32_t hosts, uint32_t a_nic, Bandwidth first_port) {
+  const auto ranks = static_cast<uint32_t>(workload.ranks.size());
+  const Placement placement = in_blocks(ranks, hosts, ranks / a_nic);
+  return on_star(std::move(workload), placement, ranks / a_nic, schedule, options, first_port);
 }
 
 /// A training step of stages x data x tensor ranks, tensor fastest, with sizes, durations and overlap by chance but

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from rankwire import OK, SOURCE, USAGE, RankwireTest, rankwire
+from rankwire import OK, SOURCE, USAGE, RankwireTest, Run, rankwire
 
 
 class Jobs(RankwireTest):
@@ -65,6 +65,60 @@ class Jobs(RankwireTest):
             self.assertEqual(times, sorted((int(row["shared_ps"]) for row in rows if row["job"] == job["name"]),
                                            reverse=True)[:16])
 
+    def test_ports_that_were_shared(self):
+        run = self.call("simulate", SOURCE / "configs/jobs.yaml", "--twin", "--set", "record.messages=all")
+        rows = run.rows("shared_ports")
+        shares = {(row["port"], row["direction"], row["job"], row["other"]): row for row in rows}
+        self.assertEqual(len(shares), len(rows))
+        self.assertEqual({row["fidelity"] for row in rows}, {"twin"})
+        self.assertEqual(len({key[:2] for key in shares}), 8)  # four ports, both ways
+        met = set()
+        for (port, way, job, other), row in shares.items():
+            beside = shares[port, way, other, job]
+            self.assertEqual(row["other_bytes"], beside["bytes"])
+            self.assertEqual(row["shared_ps"], beside["shared_ps"])
+            self.assertLessEqual(int(row["shared_ps"]), int(row["time_ps"]))
+            self.assertLessEqual(int(row["shared_bytes"]), int(row["bytes"]))
+            if int(row["shared_ps"]) > 0:
+                met.add(frozenset((job, other)))
+            if {job, other} == {"dense", "experts"}:
+                self.assertNotEqual(row["link"], "")
+            if row["link"]:
+                # The job that follows another never meets it, neither here nor in the model.
+                self.assertNotEqual({job, other}, {"dense", "later"})
+                self.assertRegex(row["link"], rf"port\d\.{'up' if way == 'out' else 'down'}")
+                # Headers are the model's alone.
+                self.assertLess(int(row["bytes"]), int(row["predicted_bytes"]))
+                self.assertGreater(1.1 * int(row["bytes"]), int(row["predicted_bytes"]))
+        self.assertIn({"dense", "experts"}, met)
+        self.assertNotIn({"dense", "later"}, met)
+        # What all of a job's ranks send is what its flows carried.
+        for job in run.summary["jobs"]:
+            sent = sum({row["port"]: int(row["bytes"]) for row in rows
+                        if (row["job"], row["direction"]) == (job["name"], "out")}.values())
+            flows = run.rows("flows", fidelity="twin", job=str(job["job"]), path="wire", control="0")
+            self.assertEqual(sent, sum(int(row["bytes"]) for row in flows))
+            for share in job["shared_ports"]:
+                row = shares[share["port"], share["direction"], job["name"], share["other"]]
+                self.assertEqual(str(share["shared_ps"]), row["shared_ps"])
+
+    def test_what_ran_beside_a_model_that_cannot_run_is_kept(self):
+        # Generated steps say nothing of how long communication took.
+        out = self.folder / "run"
+        process = rankwire("simulate", SOURCE / "configs/jobs.yaml", "--quiet", "--out", out, "--set",
+                           "simulation.fidelity=[recorded, flow]")
+        self.assert_one_line_error(process, USAGE, "simulation.fidelity: recorded")
+        run = Run(out)
+        self.assertEqual((run.summary["verdict"], run.summary["reason_code"]), ("failed", "error"))
+        self.assertEqual([(model["model"], model["verdict"]) for model in run.summary["models"]],
+                         [("recorded", "failed"), ("flow", "ok")])
+        self.assertGreater(len(run.rows("jobs", model="flow")), 0)
+        self.assertIn("recorded", (out / "report.html").read_text(encoding="utf-8"))
+        # The record says so by itself.
+        process = rankwire("report", out)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertRegex(process.stdout, "verdict +failed: simulation.fidelity: recorded")
+
     def test_files_are_the_same_however_many_threads_there_are(self):
         files = []
         for threads in (1, 4):
@@ -86,7 +140,7 @@ class Jobs(RankwireTest):
         self.assertTrue((jobs.folder / "shared.csv").exists())
         one = self.call("simulate", SOURCE / "configs/quickstart.yaml", "--force")
         self.assertEqual(one.folder, jobs.folder)
-        for table in ("jobs.csv", "shared.csv"):
+        for table in ("jobs.csv", "shared.csv", "shared_ports.csv"):
             self.assertFalse((one.folder / table).exists(), table)
 
     def test_what_is_printed(self):

@@ -104,7 +104,9 @@ class VerbsBench {
     result.id.sequence = index;
     result.connection = ConnectionId(connection);
     result.index = index;
-    result.bytes = Bytes(plan_.message_bytes[first + index % plan_.connections[connection].messages_per_iteration]);
+    const uint32_t planned = plan_.connections[connection].messages_per_iteration;
+    result.bytes = planned == 0 ? plan_.unplanned_bytes(ConnectionId(connection), index)
+                                : Bytes(plan_.message_bytes[first + index % planned]);
     return result;
   }
   void post(uint32_t connection, uint32_t index) {

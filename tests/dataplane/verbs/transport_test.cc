@@ -112,6 +112,32 @@ TEST(VerbsTransport, DeliversEveryMessageOnceInEveryWay) {
   }
 }
 
+// Connection 0 has no messages in an iteration, and as many as somebody posts.
+TEST(VerbsTransport, DeliversWhatNoIterationHasInEveryWay) {
+  TransportPlan plan = verbs_plan(1, kMessageSizes);
+  plan.connections[0].messages_per_iteration = 0;
+  plan.message_bytes = kMessageSizes;
+  plan.unplanned_bytes = [](ConnectionId connection, uint32_t index) {
+    return Bytes(kMessageSizes[(connection.value + 5 * index) % kMessageSizes.size()]);
+  };
+  for (const VerbsOptions& options : every_way()) {
+    SCOPED_TRACE(::testing::Message() << "verb " << static_cast<int>(options.verb) << ", " << options.queue_pairs
+                                      << " queue pairs, spread " << static_cast<int>(options.spread) << ", payload "
+                                      << static_cast<int>(options.payload));
+    VerbsBench bench(options, plan);
+    ASSERT_TRUE(bench.connect().empty());
+    constexpr uint32_t kMessages = 100;
+    for (uint32_t i = 0; i < kMessages; ++i) {
+      bench.post(0, i);
+      bench.post(1, i);
+    }
+    bench.run();
+    for (const uint32_t connection : {0, 1}) expect_all_once(bench, connection, kMessages, options.payload);
+    EXPECT_EQ(bench.transport().counters().payload_errors, 0u);
+    EXPECT_EQ(bench.detail("unexpected_receives"), 0u);
+  }
+}
+
 TEST(VerbsTransport, CarriesClearToSendAgainstTheData) {
   for (const DataVerb verb : {DataVerb::kWriteImm, DataVerb::kSendImm, DataVerb::kRead}) {
     for (const PayloadMode payload : {PayloadMode::kPattern, PayloadMode::kChecking}) {

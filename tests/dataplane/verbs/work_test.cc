@@ -262,6 +262,22 @@ TEST(VerbsWork, GivesEveryAttributeToTheQueuePair) {
 }
 
 // What a flow label makes of the UDP source port is Linux's rule.
+TEST(VerbsWork, MarksTheQueuePairsOfAJobWithItsDscp) {
+  VerbsOptions options;
+  options.dscp = 46, options.ecn = Ecn::kCapable1;
+  options.job_dscps = {{JobId(3), 8}};
+  TransportPlan plan = verbs_plan(1, {100});
+  plan.connections[0].job = JobId(0), plan.connections[1].job = JobId(3);
+  VerbsBench bench(options, plan);
+  ASSERT_TRUE(bench.connect().empty());
+  for (const bool at_source : {false, true}) {
+    EXPECT_EQ(bench.queue_pair(0, 0, at_source).path().traffic_class, 46 << 2 | 1);
+    EXPECT_EQ(bench.queue_pair(1, 0, at_source).path().traffic_class, 8 << 2 | 1);
+  }
+  options.job_dscps = {{JobId(3), 64}};
+  EXPECT_THROW(check_options(options), Error);
+}
+
 TEST(VerbsWork, FindsTheFlowLabelOfEverySourcePort) {
   VerbsOptions options;
   EXPECT_EQ(flow_label(options), 0u);

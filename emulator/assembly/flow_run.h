@@ -1,0 +1,20 @@
+// The model `flow` of the reference: messages share the links of a network.
+#pragma once
+
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/setup.h"
+#include "emulator/engine/run.h"
+#include "emulator/record/recorder.h"
+#include "fabric/network.h"
+
+namespace rankwire {
+
+/// In virtual time, named `model` in the record, in which it opens the run and closes it whatever its verdict. What
+/// cannot be told apart is run once where that tells all.
+RunResult execute_flow(const Setup& setup, const char* model, RunRecorder::Run& record, const RunControl& control);
+
+/// Whether classes of what cannot be told apart may stand for runs over this network: they know nothing of ways that
+/// change, of times that vary by rank, and of traffic without ranks.
+bool may_fold(const Setup& setup, const Network& network);
+
+}  // namespace rankwire

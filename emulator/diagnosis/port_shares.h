@@ -1,0 +1,31 @@
+// What jobs sent through the same port of a run with messages, and for how long both did.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// One job beside one other in one direction of a port. Bytes are payload of messages, but control messages.
+struct PortShare {
+  /// A job has messages there from the post of each to its delivery.
+  struct Together {
+    Duration time;       ///< in which the job had messages there
+    Duration shared;     ///< in which the other had messages there, too
+    Bytes shared_bytes;  ///< of the job's: those of `shared`, if each message goes evenly from post to delivery
+  };
+
+  PortId port;
+  bool outbound = true;  ///< from the port into the network; otherwise from the network to the port
+  JobId job, other;
+  Bytes bytes, other_bytes;          ///< of each of them there
+  std::optional<Together> together;  ///< absent unless the record has all messages
+};
+
+/// By port, direction (outbound first), job and other. Empty where the record has fewer than two jobs or does not say
+/// which ports its ranks stand behind. Reads queue pairs once, and all messages where they are there.
+std::vector<PortShare> port_shares(const RunReader& record, const RecordedRun& run);
+
+}  // namespace rankwire
