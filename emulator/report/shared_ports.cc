@@ -156,16 +156,16 @@ std::string SharedPorts::text() const {
 std::string SharedPorts::html() const {
   if (!predictions_) return {};
   using HtmlColumn::kText;
-  HtmlTable table({{"Port", kText},
-                   {"Direction", kText},
-                   {"Job", kText},
-                   {"Shares it with", kText},
-                   {"For"},
-                   {"Predicted"},
-                   {"Of the time it has messages there"},
-                   {"Predicted"},
-                   {"Payload of all its messages there"},
-                   {"Of the other's"}});
+  HtmlTable table("shared ports", {{"Port", kText},
+                                   {"Direction", kText},
+                                   {"Job", kText},
+                                   {"Shares it with", kText},
+                                   {"For"},
+                                   {"Predicted"},
+                                   {"Of the time it has messages there"},
+                                   {.title = "Predicted", .metric = "Predicted time"},
+                                   {"Payload of all its messages there"},
+                                   {"Of the other's"}});
   const size_t shown = std::min(longest_.size(), kMostPortRows);
   for (const PortShare& share : std::span(longest_).first(shown)) {
     const SharedLinkRow* const row = predictions_->of(share);
