@@ -60,6 +60,7 @@ class Graph {
     for (const RankId rank : facts.finished) finished_.push_back(rank.value);
     std::ranges::sort(finished_);
     for (size_t i = 0; i < waits_.size(); ++i) outcomes_.push_back(outcome_of(i));
+    follow_the_silent();
   }
 
   Stall diagnose() const {
@@ -99,20 +100,26 @@ class Graph {
     return std::ranges::any_of(of_rank_[rank.value], [&](size_t i) { return waits_[i].kind != WaitKind::kIteration; });
   }
 
-  /// What a port or a receiver says of itself explains why others are silent, and not the other way round.
-  StallClass explanation() const {
-    for (const StallClass kind : {StallClass::kPfcDeadlock, StallClass::kCreditShortage})
-      if (std::ranges::any_of(outcomes_, [&](const Outcome& o) { return !o.next.valid() && o.kind == kind; }))
-        return kind;
-    return StallClass::kUnknown;
+  /// What a port or a receiver says of itself explains why others are silent, and not the other way round: waits that
+  /// end in silence lead on to whom they wait for.
+  void follow_the_silent() {
+    const auto says = [&](StallClass kind) {
+      return std::ranges::any_of(outcomes_, [&](const Outcome& o) { return !o.next.valid() && o.kind == kind; });
+    };
+    const StallClass known = says(StallClass::kPfcDeadlock)      ? StallClass::kPfcDeadlock
+                             : says(StallClass::kCreditShortage) ? StallClass::kCreditShortage
+                                                                 : StallClass::kUnknown;
+    if (known == StallClass::kUnknown) return;
+    for (size_t i = 0; i < waits_.size(); ++i)
+      if (!outcomes_[i].next.valid() && outcomes_[i].kind != known && leads_on(waits_[i].peer))
+        outcomes_[i] = {waits_[i].peer, {}, {}, {}};
   }
 
   /// The rank at which most waits end.
   std::optional<RankId> most_accused() const {
     std::vector<std::pair<uint32_t, uint32_t>> votes(facts_.ranks);  // all, and those of what is sent to the rank
-    const StallClass known = explanation();
     for (const Outcome& outcome : outcomes_) {
-      if (outcome.next.valid() || (known != StallClass::kUnknown && outcome.kind != known)) continue;
+      if (outcome.next.valid()) continue;
       if (outcome.destination.valid()) {
         ++votes[outcome.destination.value].first;
         ++votes[outcome.destination.value].second;
@@ -148,8 +155,6 @@ class Graph {
       find(i);
     }
     // What is known of some of them goes for all.
-    if (const StallClass known = explanation(); known != StallClass::kUnknown)
-      of_class = {}, ++of_class[static_cast<size_t>(known)];
     const auto most = std::ranges::max_element(std::span(of_class).subspan(1));
     if (*most > 0) stall.kind = static_cast<StallClass>(&*most - of_class.data());
     std::vector<std::vector<size_t>> leading(facts_.ranks);  // by rank: waits of others that lead there

@@ -92,6 +92,7 @@ TEST(Stall, APauseExplainsWhyOthersAreSilent) {
   const Stall stall = ring.diagnose();
   EXPECT_EQ(stall.kind, StallClass::kPfcDeadlock);
   EXPECT_EQ(stall.culprit, RankId(3));
+  EXPECT_EQ(stall.behind, 4u);
 }
 
 TEST(Stall, ASequenceNumberWrapsAround) {
