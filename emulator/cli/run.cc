@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/certification.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
+#include "emulator/cli/scratch_folder.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/output_file.h"
@@ -22,6 +25,16 @@
 
 namespace rankwire {
 namespace {
+
+constexpr int kInconclusive = 3;  // exit status
+
+/// What the generator adds of its own, where the configuration asks for that. Before anything else of the run: it takes
+/// memory, and no device yet.
+std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
+  if (!resolved.config.run.certify || resolved.kind != RunKind::kEmulated) return std::nullopt;
+  const ScratchFolder scratch;
+  return certify(resolved.config, scratch.path(), interrupt_flag());
+}
 
 /// Signals end a run or ask how it stands, and a terminal shows how far it is.
 void run_watched(PreparedRun& prepared) {
@@ -48,6 +61,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request) {
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
   if (!verdict.passes() && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
+  if (verdict.verdict == "inconclusive") return kInconclusive;
   if (!verdict.passes() || !request.strict) return verdict.passes() ? 0 : 1;
   if (verdict.verdict != "ok") log_error("--strict: " + verdict_text(reader));
   if (summary.at("fidelity") != "ok") log_error("--strict: " + explain_fidelity(reader));
@@ -75,9 +89,11 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
 }
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
+  const std::optional<Certificate> certificate = certificate_of(resolved);
   PreparedRun prepared(resolved,
                        {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
+  if (certificate) prepared.certified(*certificate);
   bool is_recorded = false;
   try {
     run_watched(prepared);

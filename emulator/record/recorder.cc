@@ -389,6 +389,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::certificate(const Certificate& certificate) {
+  writer_->store([&](RunStore& store) { store.certificate(certificate); });
+}
+
 void RunRecorder::limits(std::span<const LimitInfo> limits) {
   writer_->store([&](RunStore& store) { store.limits(limits); });
 }

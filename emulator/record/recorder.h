@@ -77,6 +77,8 @@ class RunRecorder {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// Once: completion times of the ensemble of the reference.
   void ensemble(std::span<const Duration> completions);
+  /// Once, where the generator was certified before the run.
+  void certificate(const Certificate& certificate);
   /// Once, where the configuration has any.
   void limits(std::span<const LimitInfo> limits);
   /// Once, where there is traffic without a trace. `ends` are what people call its ends, from RankId `first_end` on.
