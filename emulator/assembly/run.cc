@@ -136,6 +136,10 @@ void PreparedRun::close_record() {
   recorder_.reset();
 }
 
+void PreparedRun::certified(const Certificate& certificate) {
+  recorder_->certificate(certificate);
+}
+
 /// Those from `first` on.
 void PreparedRun::take_warnings(size_t first) {
   for (size_t i = first; i < setup_.warnings.size(); ++i) recorder_->warning(setup_.warnings[i]);

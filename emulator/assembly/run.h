@@ -71,6 +71,8 @@ class PreparedRun {
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
 
+  /// Before `run`: what the generator was found to add of its own goes into the record.
+  void certified(const Certificate& certificate);
   /// With the warnings that are known so far; they are in the record, too.
   const Setup& setup() const { return setup_; }
   const std::filesystem::path& folder() const { return folder_.path(); }

@@ -1,18 +1,15 @@
 // `check`: everything that can be known of a run before a device is touched.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/affinity.h"
 #include "base/log.h"
+#include "emulator/assembly/certification.h"
 #include "emulator/assembly/dpdk_demand.h"
 #include "emulator/assembly/run.h"
 #include "emulator/assembly/workers.h"
@@ -21,34 +18,13 @@
 #include "emulator/cli/embedding_report.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/memory_table.h"
+#include "emulator/cli/scratch_folder.h"
 #include "emulator/cli/traffic_split.h"
 #include "emulator/cli/worker_table.h"
+#include "emulator/report/certification.h"
 
 namespace rankwire {
 namespace {
-
-/// Generated traces of a check live here and go away with it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    if (error) fail_run("there is no folder for temporary files: {}; TMPDIR may name one", error.message());
-    std::string name = (parent / "rankwire-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail_run("cannot make a folder {}: {}", name, std::strerror(errno));
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What one port carries in one iteration.
 struct PortLoad {
@@ -225,16 +201,21 @@ int check_configuration(const RunRequest& request) {
   if (!setup.config.ports.empty()) require_room_in_dpdk(setup);
   const std::vector<GroupTraffic> groups = group_traffic(setup);
   const EmbeddingReport embedding = report_embedding(resolved.config, scratch->path() / "embedding", request.measure);
+  std::optional<Certificate> certificate;
+  if (request.certify) certificate = certify(resolved.config, scratch->path() / "certified", interrupted);
+  if (interrupted) fail_run("stopped by a signal");
   scratch.reset();  // nobody may be there any more to read what is printed
   for (const std::string& warning : embedding.warnings) log_warning(warning);
   nlohmann::ordered_json j = as_json(setup, groups, memory);
   j["embedding"] = embedding.json;
+  j["certification"] = certificate ? certification_json(*certificate, certificate->time) : nlohmann::ordered_json();
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", j.dump(2));
   } else {
     print_tables(j, setup.config.ports.empty() ? "" : mapping_advice(setup, groups));
     print_memory(memory);
     for (const std::string& line : embedding.lines) fmt::print("{}\n", line);
+    if (certificate) fmt::print("{}\n", certification_text(*certificate, certificate->time));
   }
   return 0;
 }

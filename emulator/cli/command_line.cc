@@ -192,6 +192,9 @@ struct CommandLine {
     check.add_flag_callback(
         "--no-measure", [this] { request.measure = false; },
         "do not measure what this machine can embed, which takes a second");
+    check.add_flag("--certify", request.certify,
+                   "measure the smallest gap that runs resolve: the run's beginning against the embedded switch, which "
+                   "takes two seconds");
     check.footer(
         "Example: rankwire check configs/quickstart.yaml\n"
         "     or: rankwire check configs/quickstart.yaml --no-measure --json");

@@ -23,6 +23,7 @@ struct RunRequest {
   OutputForm form = OutputForm::kTable;  ///< of what is printed
   bool strict = false;                   ///< a run that the generator limited counts as failed
   bool measure = true;                   ///< `check`: also what this machine can embed
+  bool certify = false;                  ///< `check`: also what the generator adds of its own
 };
 
 /// What `simulate` runs, with `--twin` and without.

@@ -13,9 +13,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "emulator/assembly/certification.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
+#include "emulator/cli/scratch_folder.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/output_file.h"
@@ -24,6 +26,14 @@
 
 namespace rankwire {
 namespace {
+
+/// What the generator adds of its own, where the configuration asks for that. Before anything else of the run: it takes
+/// memory, and no device yet.
+std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
+  if (!resolved.config.run.certify || resolved.kind != RunKind::kEmulated) return std::nullopt;
+  const ScratchFolder scratch;
+  return certify(resolved.config, scratch.path(), interrupt_flag());
+}
 
 /// Signals end a run or ask how it stands, and a terminal shows how far it is.
 void run_watched(PreparedRun& prepared) {
@@ -89,9 +99,11 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
 }
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
+  const std::optional<Certificate> certificate = certificate_of(resolved);
   PreparedRun prepared(resolved,
                        {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
+  if (certificate) prepared.certified(*certificate);
   bool is_recorded = false;
   try {
     run_watched(prepared);

@@ -315,6 +315,7 @@ enum class MessageRecording : uint8_t { kNone, kSampled, kAll };
 
 struct RunLimits {
   uint32_t repeat = 1;                  ///< emulated runs, 1 .. 100
+  bool certify = false;                 ///< before them, what the generator adds of its own is measured
   Duration deadline = seconds(600);     ///< of run time, of all emulated runs together
   Duration stall_timeout = seconds(5);  ///< without any progress
   bool continue_on_failure = false;     ///< carry on without a pair whose queue pair failed

@@ -94,6 +94,9 @@ class RunReader {
   const std::vector<BackgroundInfo>& background() const { return background_; }
   const std::map<RankId, std::string>& background_ends() const { return background_ends_; }
 
+  /// Absent where the generator was not certified before the run.
+  std::optional<Certificate> certificate() const;
+
   /// Empty where the configuration has none, or in a record of a version of rankwire without them.
   std::vector<LimitInfo> limits() const;
 

@@ -406,6 +406,10 @@ void RunRecorder::what_if(std::span<const WhatIfRow> rows) {
   writer_->store([&](RunStore& store) { store.what_if(rows); });
 }
 
+void RunRecorder::certificate(const Certificate& certificate) {
+  writer_->store([&](RunStore& store) { store.certificate(certificate); });
+}
+
 void RunRecorder::limits(std::span<const LimitInfo> limits) {
   writer_->store([&](RunStore& store) { store.limits(limits); });
 }

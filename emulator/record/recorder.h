@@ -83,6 +83,8 @@ class RunRecorder {
   void ensemble(std::span<const Duration> completions);
   /// Once.
   void what_if(std::span<const WhatIfRow> rows);
+  /// Once, where the generator was certified before the run.
+  void certificate(const Certificate& certificate);
   /// Once, where the configuration has any.
   void limits(std::span<const LimitInfo> limits);
   /// Once, where there is traffic without a trace. `ends` are what people call its ends, from RankId `first_end` on.

@@ -27,6 +27,7 @@ class RunStore {
   void failure(const std::string& reason);
   void jobs(std::span<const JobInfo> jobs);
   void jobs_alone(std::span<const JobAlone> jobs);
+  void certificate(const Certificate& certificate);
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);

@@ -10,6 +10,7 @@
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/diagnosis/loop_turns.h"
+#include "emulator/report/certification.h"
 #include "emulator/report/format.h"
 #include "emulator/report/limits.h"
 #include "emulator/report/repetitions.h"
@@ -61,12 +62,25 @@ std::string slowest_port(std::span<const PortCounters> ports) {
   return slowest != ports.end() && slowest->slipped > Duration(0) ? port_name(*slowest) : "a port";
 }
 
-/// "limits.ratio: 1.432 is above 1.1; limits.timeouts: ..."; empty when all are kept.
-std::string broken_limits(const RunReader& record) {
-  std::vector<std::string> broken;
-  for (const LimitResult& result : limit_results(record))
-    if (!result.is_kept) broken.push_back(result.text);
-  return fmt::format("{}", fmt::join(broken, "; "));
+/// What limits say: "limits.ratio: 1.432 is above 1.1; limits.timeouts: ...".
+struct LimitTexts {
+  std::string broken;   ///< those that are; empty when all are kept
+  std::string unclear;  ///< those of which the generator cannot tell, kept or not
+};
+
+LimitTexts limit_texts(const RunReader& record) {
+  const std::optional<Certificate> certificate = record.certificate();
+  const double part = certificate ? resolvable_part(*certificate).value_or(0) : 0;
+  std::vector<std::string> broken, unclear;
+  for (const LimitResult& result : limit_results(record)) {
+    if (is_within(result, part)) {
+      unclear.push_back(fmt::format("{}, closer to the limit than the {:.2g} % that may be the generator's",
+                                    result.text, part * 100));
+    } else if (!result.is_kept) {
+      broken.push_back(result.text);
+    }
+  }
+  return {fmt::format("{}", fmt::join(broken, "; ")), fmt::format("{}", fmt::join(unclear, "; "))};
 }
 
 /// Losses and time-outs of the emulated side; empty where there is none, or where kept limits allow what there is.
@@ -95,8 +109,9 @@ std::optional<RecordVerdict> run_verdict(const RunReader& record, const Recorded
 /// Of an emulated side that is ok: what its limits make of it, or, where there are none, its losses. Absent of a good
 /// one.
 std::optional<RecordVerdict> limits_verdict(const RunReader& record) {
-  if (const std::string broken = broken_limits(record); !broken.empty())
-    return RecordVerdict{"failed", broken, "limit_exceeded"};
+  const LimitTexts limits = limit_texts(record);
+  if (!limits.broken.empty()) return RecordVerdict{"failed", limits.broken, "limit_exceeded"};
+  if (!limits.unclear.empty()) return RecordVerdict{"inconclusive", limits.unclear, "below_resolution"};
   if (const std::string trouble = unlimited_trouble(record); !trouble.empty())
     return RecordVerdict{"degraded", trouble, "degraded"};
   return std::nullopt;

@@ -20,7 +20,8 @@ inline bool passes(std::string_view verdict) {
 
 /// The verdict of the first run, emulated before references, that is not "ok"; "interrupted" when the record has no
 /// run. When all are ok: "failed" if something else that the configuration asks for was not run, or the emulated side
-/// broke a limit of the configuration; "degraded" if it lost packets or had time-outs that no limit allows; else "ok".
+/// broke a limit of the configuration; "inconclusive" if it kept or broke one by less than the generator adds of its
+/// own, as far as that was certified; "degraded" if it lost packets or had time-outs that no limit allows; else "ok".
 struct RecordVerdict {
   std::string verdict, reason, code;
 

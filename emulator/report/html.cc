@@ -13,6 +13,7 @@
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
 #include "emulator/report/bandwidth.h"
+#include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
@@ -50,8 +51,8 @@ using HtmlColumn::kText;
 /// Texts of the result carry this class: how a reader should feel about it.
 const char* tone_of(std::string_view word) {
   if (word == "ok") return "good";
-  const bool is_doubtful =
-      word == "generator_limited" || word == "degraded" || word == "interrupted" || word == "unknown";
+  const bool is_doubtful = word == "generator_limited" || word == "degraded" || word == "interrupted" ||
+                           word == "unknown" || word == "inconclusive";
   return is_doubtful ? "doubtful" : "bad";
 }
 
@@ -359,6 +360,8 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += cards(record);
   html += result(record);
   html += section("Who waits for whom", html_stall(record));
+  if (const std::string certified = certification_text(record); !certified.empty())
+    html += section("What the generator resolves", fmt::format("<p>{}.</p>\n", html_escaped(certified)));
   html += section("Repetitions", html_repetitions(record));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));

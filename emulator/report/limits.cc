@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -59,6 +60,11 @@ std::string quantity(std::string_view name, double value) {
 }
 
 }  // namespace
+
+bool is_within(const LimitResult& result, double part) {
+  const bool is_of_time = result.limit.name == "ratio" || result.limit.name.starts_with(kBandwidth);
+  return is_of_time && result.value && std::abs(*result.value - result.limit.value) < part * result.limit.value;
+}
 
 std::vector<LimitResult> limit_results(const RunReader& record) {
   std::vector<LimitResult> results;

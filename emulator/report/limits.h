@@ -17,6 +17,9 @@ struct LimitResult {
   std::string text;             ///< "limits.ratio: 1.432 is above 1.1"
 };
 
+/// Whether the limit is of a time, or a bandwidth, and the value is nearer to it than such a part of it.
+bool is_within(const LimitResult& result, double part);
+
 /// Of the emulated side, in the order of the configuration. Empty without limits, and where nothing was emulated or the
 /// run has not ended.
 std::vector<LimitResult> limit_results(const RunReader& record);

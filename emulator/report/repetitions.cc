@@ -104,13 +104,14 @@ RecordVerdict verdict_of_repetitions(const RunReader& record, const std::optiona
   const std::vector<RepetitionResult> results = repetition_results(record);
   const auto first = [&](auto wanted) { return first_that(record, results, wanted); };
   const auto is_limit = [](const RecordVerdict& verdict) { return verdict.code == "limit_exceeded"; };
-  if (const auto bad =
-          first([&](const RecordVerdict& v) { return v.verdict != "interrupted" && !v.passes() && !is_limit(v); }))
+  if (const auto bad = first(
+          [&](const RecordVerdict& v) { return (v.verdict == "failed" || v.verdict == "stalled") && !is_limit(v); }))
     return *bad;
   if (const auto bad = first([](const RecordVerdict& v) { return v.verdict == "interrupted"; })) return *bad;
   if (results.size() < planned_repetitions(record)) return unfinished(record);
   if (others) return *others;
   if (const auto bad = first(is_limit)) return *bad;
+  if (const auto bad = first([](const RecordVerdict& v) { return v.verdict == "inconclusive"; })) return *bad;
   if (const auto bad = first([](const RecordVerdict& v) { return v.verdict == "degraded"; })) return *bad;
   return results.front().verdict;
 }

@@ -8,6 +8,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
+#include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
@@ -321,6 +322,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["waterfall"] = waterfall_json(figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["repetitions"] = repetitions_json(record);
+  json["certification"] = certification_json(record);
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis.shares);
   json["background"] = background_json(record);
@@ -368,6 +370,8 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
   }
   for (const std::string& reason : fidelity.reasons) text += fmt::format("{:<14}{}\n", "", reason);
   text += fmt::format("{:<14}{}\n", "completion", describe_completion(record));
+  if (const std::string certified = certification_text(record); !certified.empty())
+    text += fmt::format("{:<14}{}\n", "resolution", certified);
   title = "repetitions";
   for (const std::string& line : repetition_lines(record))
     text += fmt::format("{:<14}{}\n", std::exchange(title, ""), line);

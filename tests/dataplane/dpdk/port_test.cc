@@ -308,6 +308,18 @@ TEST_F(Dpdk, AVirtualDeviceCanBeOpenedAgainOnceItIsClosed) {
   EXPECT_NO_THROW(port = open_dpdk_port(environment(), "net_null1", options));
 }
 
+// 65535 frames of 4.4 KiB and more are 280 MiB of the environment's 512.
+TEST_F(Dpdk, MemoryOfFramesIsThereForTheNextPorts) {
+  const RingLinkOptions large{.queue_frames = 64, .frames = 65535};
+  make_ring_link(environment(), "large", large);
+  EXPECT_THROW(make_ring_link(environment(), "large", large), Error) << "the first one's is still taken";
+  for (int i = 0; i < 3; ++i) {
+    environment().free_frames();
+    EXPECT_NO_THROW(make_ring_link(environment(), "large", large));
+  }
+  environment().free_frames();
+}
+
 TEST_F(Dpdk, ErrorsNameTheDeviceAndWhatIsWrong) {
   EXPECT_THAT(error_of("net_nonsense0"), HasSubstr("device net_nonsense0 cannot be created"));
   EXPECT_THAT(error_of("net_af_packet7,iface=rwabsent0"), HasSubstr("there is no network interface rwabsent0"));

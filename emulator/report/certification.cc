@@ -1,0 +1,93 @@
+#include "emulator/report/certification.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "emulator/diagnosis/repeated_times.h"
+#include "emulator/report/assessment.h"
+#include "emulator/report/format.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json known_json(const std::optional<Duration>& time) {
+  return time ? Json(time->ps) : Json(nullptr);
+}
+
+Json known_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::optional<Duration> part_of_run(std::optional<Duration> run, std::optional<double> part) {
+  if (!run || !part) return std::nullopt;
+  return Duration(std::llround(static_cast<double>(run->ps) * *part));
+}
+
+/// What parts are of: the reference's time, where it is ok.
+std::optional<Duration> reference_time(const RunReader& record) {
+  const RecordedRun* const reference = record.reference();
+  return reference != nullptr && reference->end.verdict == "ok" ? completion_of(reference) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> resolvable_part(const Certificate& certificate) {
+  const std::vector<double>& errors = certificate.errors;
+  if (errors.size() < 2) return std::nullopt;
+  const auto n = static_cast<double>(errors.size());
+  double mean = 0, squares = 0;
+  for (const double error : errors) mean += error / n;
+  for (const double error : errors) squares += (error - mean) * (error - mean);
+  const double deviation = std::sqrt(squares / (n - 1));
+  const double t = student_t_quantile(0.975, static_cast<uint32_t>(errors.size() - 1));
+  return std::abs(mean) + t * deviation * std::sqrt(1 + 1 / n);
+}
+
+Json certification_json(const Certificate& certificate, std::optional<Duration> run) {
+  const std::optional<double> part = resolvable_part(certificate);
+  Json json = {{"resolvable", known_json(part)}, {"resolvable_ps", known_json(part_of_run(run, part))}};
+  json["errors"] = certificate.errors;
+  json["compared_ps"] = certificate.time.ps;
+  json["operations"] = certificate.operations;
+  json["slipped_ps"] = certificate.slipped.ps;
+  json["worst_stall_ps"] = certificate.worst_stall.ps;
+  json["worst_turn_ps"] = certificate.worst_turn.ps;
+  json["jitter_ps"] = known_json(certificate.jitter);
+  json["clock"] = {{"time_ps", known_json(certificate.clock_time)},
+                   {"slew_ppm", known_json(certificate.clock_slew_ppm)},
+                   {"residual_ps", known_json(certificate.clock_residual)}};
+  json["reason"] = certificate.failure.empty() ? Json(nullptr) : Json(certificate.failure);
+  return json;
+}
+
+std::string certification_text(const Certificate& certificate, std::optional<Duration> run) {
+  const std::optional<double> part = resolvable_part(certificate);
+  if (!part) return "what gaps this generator resolves is not known: " + certificate.failure;
+  const auto [least, most] = std::ranges::minmax(certificate.errors);
+  std::string text = fmt::format("gaps below {:.2g} %", *part * 100);
+  if (const auto time = part_of_run(run, part)) text += fmt::format(" ({})", readable(*time));
+  text += fmt::format(
+      " may be the generator's own: against the embedded switch it took {:+.2g} .. {:+.2g} % longer than the twin for "
+      "{} operations in {}; worst turn {}, worst stall {}, {} lost",
+      least * 100, most * 100, certificate.operations, readable(certificate.time), readable(certificate.worst_turn),
+      readable(certificate.worst_stall), readable(certificate.slipped));
+  if (certificate.jitter) text += fmt::format(", jitter {}", readable(*certificate.jitter));
+  if (certificate.clock_slew_ppm) text += fmt::format(", clock {:+.2g} ppm", *certificate.clock_slew_ppm);
+  return text;
+}
+
+Json certification_json(const RunReader& record) {
+  const std::optional<Certificate> certificate = record.certificate();
+  return certificate ? certification_json(*certificate, reference_time(record)) : Json(nullptr);
+}
+
+std::string certification_text(const RunReader& record) {
+  const std::optional<Certificate> certificate = record.certificate();
+  return certificate ? certification_text(*certificate, reference_time(record)) : std::string();
+}
+
+}  // namespace rankwire
