@@ -97,9 +97,7 @@ class Communication {
   bool failed() const noexcept { return failures_.any(); }
   /// As FirstFailures.
   std::span<const Event> failures() const noexcept { return failures_.events(); }
-  const Connection& connection_of(const Event& event) const noexcept {
-    return plan_.transport.connections[event.connection.value];
-  }
+  const Connection& connection(ConnectionId id) const noexcept { return plan_.transport.connections[id.value]; }
   /// The identity of an event's message in words, and the name of the operation that sends it.
   std::string message_text(const Event& event) const { return locator_.text(event); }
   std::string operation_name(const Event& event) const { return locator_.operation_name(event); }

@@ -237,10 +237,11 @@ std::vector<RankWait> Engine::network_waits(size_t most) const {
   std::vector<RankWait> waits;
   for (const Waiting& w : communication_.waiting(most)) {
     const bool sends = w.kind == StepKind::kSend;
-    const RankId peer(static_cast<uint32_t>(sends ? w.message.destination : w.message.source));
+    // Of ranks that stand for others messages have names that are not theirs.
+    const Connection& connection = communication_.connection(w.connection);
     waits.push_back({.kind = sends ? WaitKind::kAnswer : WaitKind::kMessage,
                      .rank = w.rank,
-                     .peer = peer,
+                     .peer = sends ? connection.destination : connection.source,
                      .node = w.node,
                      .iteration = w.iteration,
                      .connection = w.connection,
@@ -281,7 +282,7 @@ std::vector<RankId> Engine::finished_ranks() const {
 std::pair<std::vector<RankWait>, std::vector<Failure>> Engine::broken_connections() const {
   std::pair<std::vector<RankWait>, std::vector<Failure>> broken;
   for (const Event& event : communication_.failures()) {
-    const Connection& connection = communication_.connection_of(event);
+    const Connection& connection = communication_.connection(event.connection);
     broken.first.push_back({.kind = WaitKind::kAnswer,
                             .rank = connection.source,
                             .peer = connection.destination,
