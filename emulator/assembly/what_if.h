@@ -22,7 +22,8 @@ struct WhatIf {
 /// Runs the model `flow` again for each of: what computes, all that is sent over wires, all that is local, what each
 /// kind of process group sends (names that differ in numbers alone are one kind; SENDs and RECVs are another), and what
 /// goes out or in at each port. That takes no time then: nodes end when they begin, messages arrive when they are
-/// posted. Up to `threads` are at work at a time. Returns those that ended well, in that order; what throws is left out.
+/// posted. Up to `threads` are at work at a time. Returns those that ended well, in that order; what throws is left
+/// out.
 WhatIf run_what_if(const Setup& setup, uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire
