@@ -114,6 +114,10 @@ std::string cards(const RunReader& record) {
   return html + "</div>\n";
 }
 
+std::string sentence_of(const std::string& text) {
+  return text.empty() ? text : "<p>" + html_escaped(text) + ".</p>\n";
+}
+
 std::string list(const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string html = "<ul>\n";
@@ -360,8 +364,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += cards(record);
   html += result(record);
   html += section("Who waits for whom", html_stall(record));
-  if (const std::string certified = certification_text(record); !certified.empty())
-    html += section("What the generator resolves", fmt::format("<p>{}.</p>\n", html_escaped(certified)));
+  html += section("What the generator resolves", sentence_of(certification_text(record)));
   html += section("Repetitions", html_repetitions(record));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
@@ -374,8 +377,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Pause storms", html_storms(record));
   html += operations_section(record, operations);
   html += section("Who held the slowest communication up", html_slow_operations(record, operations));
-  if (const std::string band = band_text(record); !band.empty())
-    html += section("The reference with small differences", fmt::format("<p>{}.</p>\n", html_escaped(band)));
+  html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
   html += section("Ranks", ranks_table(record, activity));
