@@ -204,7 +204,7 @@ TEST(Stall, WhatIsPlantedIsNamed) {
           StallClass::kGeneratorStarvation, StallClass::kMismatchedCollective, StallClass::kConcurrencyLimit,
           StallClass::kTraceCycle}) {
       const auto ranks = static_cast<uint32_t>(3 + random.below(64)), at = static_cast<uint32_t>(random.below(ranks));
-      SCOPED_TRACE(testing::Message() << to_string(kind) << " at " << at << " of " << ranks);
+      SCOPED_TRACE(::testing::Message() << to_string(kind) << " at " << at << " of " << ranks);
       Ring ring(ranks);
       plant(kind, at, ring);
       const Stall stall = ring.diagnose();

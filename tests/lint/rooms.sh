@@ -57,4 +57,12 @@ if [ -n "$feature_switches" ]; then
   echo "$feature_switches" >&2
   status=1
 fi
+
+# The tests' own namespace is rankwire::testing: where both are seen, as in a build of many sources at a time, testing:: is it.
+shadowed=$(git grep -nE '(^|[^:[:alnum:]_])testing::(Message|Test|TestWithParam|Values|ValuesIn|Range|Combine|Bool|TempDir|UnitTest|TestInfo|AssertionResult|AssertionSuccess|AssertionFailure|HasSubstr|StartsWith|Not|Return|Invoke|InitGoogle[A-Z][a-z]*|[A-Z][A-Za-z]*(Are|With|Regex|Near|Eq))\b' -- 'tests/*.cc' 'tests/*.h' || true)
+if [ -n "$shadowed" ]; then
+  echo "GoogleTest's namespace is written ::testing:" >&2
+  echo "$shadowed" >&2
+  status=1
+fi
 exit $status

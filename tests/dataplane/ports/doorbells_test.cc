@@ -22,11 +22,11 @@ std::vector<uint32_t> answered(Doorbells& bells) {
   return ports;
 }
 
-class DoorbellsOf : public testing::TestWithParam<BellUse> {
+class DoorbellsOf : public ::testing::TestWithParam<BellUse> {
  protected:
   Doorbells bells{kPorts, GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Use, DoorbellsOf, testing::Values(BellUse::kManyThreads, BellUse::kOneThread));
+INSTANTIATE_TEST_SUITE_P(Use, DoorbellsOf, ::testing::Values(BellUse::kManyThreads, BellUse::kOneThread));
 
 TEST_P(DoorbellsOf, AreAnsweredOnceInTheOrderOfPorts) {
   for (const uint32_t port : {9'999u, 64u, 0u, 4'096u, 63u, 64u, 4'095u}) bells.ring(port);
