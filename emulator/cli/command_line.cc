@@ -23,6 +23,7 @@
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/verb_names.h"
+#include "emulator/cli/view_verb.h"
 
 namespace rankwire {
 namespace {
@@ -40,6 +41,7 @@ struct CommandLine {
   AstraRequest astra;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
+  ViewRequest view;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::vector<std::string> sweep;
@@ -232,6 +234,8 @@ struct CommandLine {
     add_json_flag(compare, "print JSON");
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
     compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
+
+    add_view_verb(app, view, status);
 
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);

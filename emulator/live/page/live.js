@@ -55,7 +55,7 @@ class Rates {
     const legend = shown.map((i, color) => {
       const line = element("span", null);
       line.className = `line c${color}`;
-      return element("span", null, line, names[i]);
+      return element("span", null, line, `${names[i]} `);
     });
     if (shown.length < names.length) legend.push(` and ${names.length - shown.length} that had less`);
     this.section.querySelector(".legend").replaceChildren(...legend);
@@ -70,7 +70,7 @@ class Rates {
     context.scale(ratio, ratio);
     context.font = "11px system-ui, sans-serif";
     const most = Math.max(1, ...points.map((point) => Math.max(0, ...shown.map((i) => point.bits[i]))));
-    const to = points.at(-1)?.at ?? 1, from = Math.min(points[0]?.at ?? 0, to - 10);
+    const to = points.at(-1)?.at ?? 1, from = Math.min(points[0]?.at ?? 0, Math.max(0, to - 10));
     const left = 4, top = 16, bottom = height - 16;
     const x = (at) => left + ((at - from) / (to - from)) * (width - 2 * left);
     const y = (bits) => bottom - (bits / most) * (bottom - top);
