@@ -10,15 +10,22 @@ void LaneLoop::receive(Time now) noexcept {
   requests_.place_waiting(now);
   if (watch_.on()) {
     receive_due(now);
-  } else {
+  } else if (tally_.empty()) [[likely]] {
     for (uint32_t lane = 0; lane < lane_count_; ++lane) receiver_.receive(lane, now);
+  } else {
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) receive_tallied(lane, now);
   }
   expiry_.expire(now);
 }
 
 void LaneLoop::receive_due(Time now) noexcept {
   watch_.hear([this](uint32_t lane) { return forecast_.next_report_of(lane); });
-  watch_.agenda().begin(now, [&](uint32_t lane) { receiver_.receive(lane, now); });
+  watch_.agenda().begin(now, [&](uint32_t lane) {
+    if (tally_.empty()) [[likely]]
+      receiver_.receive(lane, now);
+    else
+      receive_tallied(lane, now);
+  });
   while (watch_.foresees() && watch_.reports().next() <= now) {
     const uint32_t lane = watch_.reports().first();
     const Time next = forecast_.next_report_of(lane);
@@ -31,14 +38,36 @@ void LaneLoop::transmit(Time now) noexcept {
   if (watch_.on()) {
     watch_.agenda().take(
         [&](uint32_t lane) {
-          transmitter_.transmit(lane, now);
+          if (tally_.empty()) [[likely]]
+            transmitter_.transmit(lane, now);
+          else
+            transmit_tallied(lane, now);
           return next_event_of(lane);
         },
         [](uint32_t, size_t) {});
-  } else {
+  } else if (tally_.empty()) [[likely]] {
     for (uint32_t lane = 0; lane < lane_count_; ++lane) transmitter_.transmit(lane, now);
+  } else {
+    for (uint32_t lane = 0; lane < lane_count_; ++lane) transmit_tallied(lane, now);
   }
   if (resolves_) links_.follow(now);
+}
+
+// What the transport counts in the lane's turn is its port's.
+void LaneLoop::receive_tallied(uint32_t lane, Time now) noexcept {
+  const uint64_t packets = counters_.totals.packets_rx, bytes = counters_.totals.bytes_rx;
+  receiver_.receive(lane, now);
+  PortTally& tally = tally_[lanes_[lane].id().value];
+  tally.rx_packets += counters_.totals.packets_rx - packets;
+  tally.rx_bytes += counters_.totals.bytes_rx - bytes;
+}
+
+void LaneLoop::transmit_tallied(uint32_t lane, Time now) noexcept {
+  const uint64_t packets = counters_.packets_tx(), bytes = counters_.totals.bytes_tx;
+  transmitter_.transmit(lane, now);
+  PortTally& tally = tally_[lanes_[lane].id().value];
+  tally.tx_packets += counters_.packets_tx() - packets;
+  tally.tx_bytes += counters_.totals.bytes_tx - bytes;
 }
 
 bool LaneLoop::has_to_report() const noexcept {

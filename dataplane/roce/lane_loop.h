@@ -16,6 +16,7 @@
 #include "dataplane/roce/report_forecast.h"
 #include "dataplane/roce/request_receiver.h"
 #include "dataplane/roce/requester_expiry.h"
+#include "dataplane/roce/roce_counters.h"
 #include "dataplane/roce/sent_reports.h"
 
 namespace rankwire {
@@ -29,7 +30,7 @@ class alignas(64) LaneLoop {
   LaneLoop(const RoceOptions& options, LoopWatch& standstills, Lanes& lanes, LaneWatch& watch,
            const PacedSenders* paced, const Deliveries& deliveries, const SentReports& reports,
            const ReportForecast& forecast, RequesterExpiry& expiry, LinkKeeper& links, RequestReceiver& requests,
-           FrameReceiver& receiver, LaneTransmitter& transmitter)
+           FrameReceiver& receiver, LaneTransmitter& transmitter, const RoceCounters& counters)
       : resolves_(options.neighbours == NeighbourMode::kResolve),
         lane_count_(lanes.size()),
         standstills_(standstills),
@@ -43,7 +44,9 @@ class alignas(64) LaneLoop {
         links_(links),
         requests_(requests),
         receiver_(receiver),
-        transmitter_(transmitter) {}
+        transmitter_(transmitter),
+        counters_(counters),
+        tally_(options.tally) {}
 
   /// A turn at `now`, which never decreases.
   void turn(Time now) noexcept {
@@ -73,6 +76,8 @@ class alignas(64) LaneLoop {
 
  private:
   void receive_due(Time now) noexcept;
+  void receive_tallied(uint32_t lane, Time now) noexcept;
+  void transmit_tallied(uint32_t lane, Time now) noexcept;
 
   const bool resolves_;
   const uint32_t lane_count_;
@@ -88,6 +93,8 @@ class alignas(64) LaneLoop {
   RequestReceiver& requests_;
   FrameReceiver& receiver_;
   LaneTransmitter& transmitter_;
+  const RoceCounters& counters_;
+  const std::span<PortTally> tally_;
   Time now_ = Time::long_ago();
 };
 

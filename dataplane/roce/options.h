@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/port_tally.h"
 #include "base/transport.h"
 #include "base/units.h"
 #include "dataplane/congestion/options.h"
@@ -116,6 +117,9 @@ struct RoceOptions {
   Duration standstill = Duration::max();
   uint64_t seed = 1;  ///< of first PSNs and keys
   CauseRecording causes = CauseRecording::kOff;
+  /// By PortId: what has passed each port in real time, for whoever looks on in the transport's thread; outlives it.
+  /// Empty: nobody does, and nothing is counted by port.
+  std::span<PortTally> tally;
 };
 
 /// What a port does about PFC and PAUSE frames.

@@ -57,7 +57,7 @@ RoceParts::RoceParts(const RoceOptions& options, std::span<const PortBinding> bi
                   notices.get(), counters),
       forecast(pairs, lanes, outbound, early != nullptr),
       loop(options, standstills, lanes, watch, paced.get(), deliveries, reports, forecast, expiry, links, requests,
-           receiver, transmitter),
+           receiver, transmitter, counters),
       run_ahead(reliable, standstills, pairs, lanes, watch, outbound, deadlines, expiry, forecast, receiver,
                 transmitter, loop),
       describer(options, reliable, pairs, lanes, outbound, paced.get(), links),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "base/affinity.h"
 #include "emulator/assembly/background.h"
+#include "emulator/assembly/live_run.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/stall_rows.h"
 #include "emulator/assembly/verbs_ports.h"
@@ -102,11 +104,6 @@ struct WorkerStay {
   std::optional<PinnedThread> pinned;
 };
 
-/// " 3 of 10" of a run that is repeated.
-std::string ordinal(const Repetition& repetition) {
-  return repetition.planned > 1 ? fmt::format(" {} of {}", repetition.number, repetition.planned) : "";
-}
-
 /// What a worker says when somebody asks who waits for whom.
 std::vector<std::string> answer_lines(const Execution& execution, const WorkerEngines& engines, uint32_t worker,
                                       Time now, std::span<const std::string> waiting) {
@@ -128,12 +125,16 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
     if (!told->cpus.empty()) stay->pinned.emplace(told->cpus[worker]);
     return stay;
   };
+  const std::vector<LiveObserver::Route> live_routes = live_routes_of(setup, execution.live);
+  std::deque<LiveObserver> observers;
   std::vector<Worker> workers;
   for (uint32_t i = 0; i < engines.count(); ++i) {
     Worker& worker = workers.emplace_back(&engines.of_worker(i), &execution.transport);
     if (told != nullptr && told->several()) worker.transport = told->transports[i];
     if (told != nullptr) worker.enter = [&enter, i] { return enter(i); };
     worker.background = background.of_worker(i);
+    if (execution.live == nullptr) continue;
+    worker.live = &observers.emplace_back(*execution.live, i, *worker.engine, *worker.transport, live_routes);
   }
   Crew crew(std::move(workers));
   const std::atomic<uint32_t> nothing{0};
@@ -170,6 +171,10 @@ void add_testbed(Testbed& testbed, RunResult& result, RunRecorder::Run& record, 
 }
 
 }  // namespace
+
+std::string ordinal(const Repetition& repetition) {
+  return repetition.planned > 1 ? fmt::format(" {} of {}", repetition.number, repetition.planned) : "";
+}
 
 RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::Run& record, const RunControl& control) {
   const Workers* const workers = execution.workers;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/workers.h"
 #include "emulator/engine/communication_times.h"
+#include "emulator/engine/live_feed.h"
 #include "emulator/engine/run.h"
 #include "emulator/record/recorder.h"
 #include "emulator/simulator/link_sharing.h"
@@ -42,10 +44,14 @@ struct Execution {
   const Workers* workers = nullptr;          ///< of a run in real time; null: there is one
   const char* model = "";                    ///< of one of `simulation.fidelity`: its name in the record
   Repetition repetition = {};
-  Duration spent = {};  ///< of `run.deadline`, by repetitions before this one
+  LiveFeed* live = nullptr;  ///< of a run in real time; null: nobody looks on
+  Duration spent = {};       ///< of `run.deadline`, by repetitions before this one
   /// Adds what only the kind of transport tells. Empty: there is nothing.
   std::function<void(RunEnd& end)> complete = nullptr;
 };
+
+/// " 3 of 10" of a run that is repeated, else nothing.
+std::string ordinal(const Repetition& repetition);
 
 /// Prepares and connects the transport, runs, and closes the run in the record whatever its verdict. Throws Error(kRun)
 /// when connections cannot be made.

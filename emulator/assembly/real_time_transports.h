@@ -15,6 +15,7 @@
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/testbed.h"
 #include "emulator/assembly/workers.h"
+#include "emulator/engine/live_feed.h"
 #include "emulator/engine/transport_group.h"
 #include "emulator/engine/worker_exchange.h"
 
@@ -29,9 +30,9 @@ std::unique_ptr<Transport> with_interconnect(const Setup& setup, std::unique_ptr
 class RealTimeTransports {
  public:
   /// All are borrowed. `impairments` are null with RDMA devices or several workers; `interrupted` ends the connecting
-  /// of RDMA devices.
+  /// of RDMA devices. `live`: where ports that carry frames are tallied; null: nobody looks on.
   RealTimeTransports(const Setup& setup, Testbed& testbed, const WorkerShares& shares, Impairments* impairments,
-                     const std::atomic<bool>& interrupted);
+                     const std::atomic<bool>& interrupted, LiveFeed* live = nullptr);
 
   Transport& all() { return *all_; }
   /// By worker; none where there is one, which has all.
@@ -46,6 +47,7 @@ class RealTimeTransports {
   const WorkerShares& shares_;
   Impairments* const impairments_;
   const std::atomic<bool>& interrupted_;
+  LiveFeed* const live_;
   std::vector<std::unique_ptr<VerbsApi>> verbs_;  ///< one for each transport of RDMA devices
   std::optional<WorkerExchange> exchange_;        ///< of several workers
   std::vector<Transport*> each_;

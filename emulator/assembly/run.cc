@@ -18,6 +18,7 @@
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/limits.h"
+#include "emulator/assembly/live_run.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
@@ -305,7 +306,10 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
   testbed->capture_to(folder() / capture);
   if (!testbed->verbs_ports().empty()) tell_message_sizes(setup_);
   const std::unique_ptr<Impairments> impairments = make_impairments(setup_);
-  RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted);
+  const std::shared_ptr<LiveFeed> live =
+      control.look_on ? live_feed(setup_, "emulated" + ordinal(repetition), shares.workers()) : nullptr;
+  RealTimeTransports transports(setup_, *testbed, shares, impairments.get(), control.interrupted, live.get());
+  if (live) control.look_on(live);
   const Workers workers{.shares = shares, .transports = transports.each(), .cpus = threads_.cpus};
   RunResult result = executed(setup_,
                               {.fidelity = Fidelity::kEmulated,
@@ -316,6 +320,7 @@ CompletedRun PreparedRun::emulate(const Repetition& repetition, Duration spent, 
                                .impairments = impairments.get(),
                                .workers = &workers,
                                .repetition = repetition,
+                               .live = live.get(),
                                .spent = spent},
                               capture.c_str(), record, control);
   return {Fidelity::kEmulated, "", std::move(result)};

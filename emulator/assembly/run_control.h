@@ -13,6 +13,8 @@
 
 namespace rankwire {
 
+class LiveFeed;
+
 struct RunControl {
   /// Ends the run, with what it has measured, once it is true; outlives the run.
   const std::atomic<bool>& interrupted;
@@ -28,6 +30,10 @@ struct RunControl {
   /// line each, after what the run is called, when, and how many operations have ended. Null: nobody asks.
   const std::atomic<uint32_t>* asked = nullptr;
   std::function<void(std::span<const std::string> lines)> answer = nullptr;
+
+  /// Told of each run in real time before it begins: what its workers publish while it goes on, for as long as somebody
+  /// has it. Empty: nobody looks on, and nothing is published.
+  std::function<void(std::shared_ptr<LiveFeed> feed)> look_on = nullptr;
 
   std::shared_ptr<void> watched(std::string label, uint64_t operations, std::function<uint64_t()> done) const {
     return watch ? watch(std::move(label), operations, std::move(done)) : nullptr;

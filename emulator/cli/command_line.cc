@@ -18,10 +18,12 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/joined_arguments.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/verb_names.h"
+#include "emulator/cli/view_verb.h"
 
 namespace rankwire {
 namespace {
@@ -39,6 +41,7 @@ struct CommandLine {
   AstraRequest astra;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
+  ViewRequest view;
   bool quiet = false, twin = false;
   std::string folder, other, formats, specification, prefix;
   std::vector<std::string> sweep;
@@ -155,7 +158,12 @@ struct CommandLine {
     add_run_options(run);
     run.add_flag("--strict", request.strict,
                  "exit 1 when the run is degraded, or the generator, not the device, set the pace");
-    run.footer("Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%");
+    run.add_flag("--live{127.0.0.1:0}", request.live,
+                 "serve a page of the run as it goes on, by default on any free port of this host alone: --live, or "
+                 "--live ADDRESS:PORT");
+    run.footer(
+        "Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%\n"
+        "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080");
     run.callback([this] { status = run_emulation(request); });
 
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
@@ -227,6 +235,8 @@ struct CommandLine {
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
     compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
 
+    add_view_verb(app, view, status);
+
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);
     trace.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
@@ -256,8 +266,9 @@ int rankwire_main(int argc, char** argv) {
       if (line.quiet) configure_log(Verbosity::kQuiet);
     });
     require_known_verbs(line.app, std::span<const char* const>(argv, static_cast<size_t>(argc)).subspan(argc > 0));
+    const JoinedArguments arguments(argc, argv);
     try {
-      line.app.parse(argc, argv);
+      line.app.parse(argc - arguments.joined(), arguments.data());
     } catch (const CLI::Success& help) {
       return line.app.exit(help);
     } catch (const CLI::ParseError& error) {

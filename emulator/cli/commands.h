@@ -24,6 +24,7 @@ struct RunRequest {
   bool strict = false;                   ///< a run that the generator limited counts as failed
   bool measure = true;                   ///< `check`: also what this machine can embed
   bool certify = false;                  ///< `check`: also what the generator adds of its own
+  std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.

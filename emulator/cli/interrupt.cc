@@ -37,6 +37,10 @@ const std::atomic<bool>& interrupt_flag() {
   return interrupted;
 }
 
+void interrupt() {
+  interrupted.store(true);
+}
+
 const std::atomic<uint32_t>& inquiries() {
   static const bool installed = [] {
     struct sigaction action {};

@@ -10,6 +10,9 @@ namespace rankwire {
 /// second signal ends the process at once.
 const std::atomic<bool>& interrupt_flag();
 
+/// As a first signal does. Any thread.
+void interrupt();
+
 /// How often SIGUSR1 has arrived. The first call installs the handler.
 const std::atomic<uint32_t>& inquiries();
 

@@ -17,6 +17,7 @@
 #include "emulator/cli/commands.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/progress.h"
+#include "emulator/cli/run_page.h"
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
@@ -35,20 +36,24 @@ std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
   return certify(resolved.config, scratch.path(), interrupt_flag());
 }
 
-/// Signals end a run or ask how it stands, and a terminal shows how far it is.
-void run_watched(PreparedRun& prepared) {
+/// Signals end a run or ask how it stands, and a terminal and a page show how far it is.
+void run_watched(PreparedRun& prepared, RunPage& page) {
   ProgressLine line;
-  prepared.run(
-      {interrupt_flag(),
-       [&line](std::string label, uint64_t operations, std::function<uint64_t()> done) {
-         return line.show({std::move(label), [operations] { return operations; }, std::move(done), "operations"});
-       },
-       log_warning, &inquiries(),
-       [](std::span<const std::string> lines) { log_answer(fmt::format("{}", fmt::join(lines, "\n"))); }});
+  prepared.run({interrupt_flag(),
+                [&](std::string label, uint64_t operations, std::function<uint64_t()> done) {
+                  std::shared_ptr<void> on_page = page.watch(label, operations, done);
+                  std::shared_ptr<void> on_line =
+                      line.show({std::move(label), [operations] { return operations; }, std::move(done), "operations"});
+                  return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
+                                                                                                   std::move(on_line));
+                },
+                log_warning, &inquiries(),
+                [](std::span<const std::string> lines) { log_answer(fmt::format("{}", fmt::join(lines, "\n"))); },
+                page.look_on()});
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
-int finish(const std::filesystem::path& folder, const RunRequest& request) {
+int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page) {
   const RecordFigures figures = write_report(folder);
   const RunReader reader(folder);
   const nlohmann::ordered_json summary = rankwire::summary(reader, figures);
@@ -59,6 +64,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request) {
   }
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
+  page.end({verdict.verdict, verdict.reason, std::filesystem::absolute(folder).string()});
   if (!verdict.passes() && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
   if (!verdict.passes() || !request.strict) return verdict.passes() ? 0 : 1;
   if (verdict.verdict != "ok") log_error("--strict: " + verdict_text(reader));
@@ -99,17 +105,20 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
 }
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
+  RunPage page(request.live, resolved.config.name);
   const std::optional<Certificate> certificate = certificate_of(resolved);
   PreparedRun prepared(resolved,
                        {request.out, std::filesystem::path("runs") / resolved.config.name, request.overwrite});
   for (const std::string& warning : prepared.setup().warnings) log_warning(warning);
   if (certificate) prepared.certified(*certificate);
+  page.start();
   bool is_recorded = false;
   try {
-    run_watched(prepared);
+    run_watched(prepared, page);
     is_recorded = true;
-    return finish(prepared.folder(), request);
+    return finish(prepared.folder(), request, page);
   } catch (const std::exception& error) {
+    page.end({"failed", error.what(), ""});
     // What fails once the record is complete is the writing of the report.
     if (prepared.has_begun()) give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure());
     throw;

@@ -93,6 +93,8 @@ class Communication {
   /// With `watch_ties`: as TieWatch.
   bool tied() const noexcept { return ties_.tied(); }
 
+  /// As RunningOperations.
+  uint32_t in_progress() const noexcept { return operations_.in_progress(); }
   const CommunicationCounters& counters() const noexcept { return counters_; }
   bool failed() const noexcept { return failures_.any(); }
   /// As FirstFailures.

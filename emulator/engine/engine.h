@@ -88,6 +88,8 @@ class Engine {
   uint64_t progress() const noexcept { return nodes_completed() + messages_handled_; }
   /// Any thread may ask.
   uint64_t nodes_completed() const noexcept { return nodes_completed_.load(std::memory_order_relaxed); }
+  /// By all ranks of the job, as far as the shard knows.
+  uint32_t iterations_ended(JobId job) const noexcept { return gates_.ended_by_all(job); }
   const Communication& communication() const noexcept { return communication_; }
   /// By rank of the run: the end of its last node so far; 0 for ranks of other shards.
   std::vector<Duration> rank_times() const;

@@ -49,6 +49,8 @@ class JobGates {
   bool open(RankId rank, uint32_t iteration) const noexcept { return job_of(rank).gate.open(iteration); }
   /// Whether there is no such iteration: the rank that has ended all those before has finished.
   bool past_last(RankId rank, uint32_t iteration) const noexcept { return iteration == job_of(rank).iterations; }
+  /// Iterations that all ranks of the job have ended, when last looked.
+  uint32_t ended_by_all(JobId job) const noexcept { return jobs_[job.value].gate.ended_by_all(); }
   uint32_t ended_by_all(RankId rank) const noexcept { return job_of(rank).gate.ended_by_all(); }
   /// Whether `look` may find something.
   bool has_others() const noexcept { return shard_.has_others(); }

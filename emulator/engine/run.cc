@@ -22,9 +22,9 @@ constexpr Duration kAhead = milliseconds(1);
 /// One turn: devices and transport move what they have, the engine reacts. Returns whether anything happened. With
 /// `instant` all that the transport has to report at this time happens at once. Otherwise the engine reacts to a batch
 /// at a time, since more may come for as long as one listens, and what it posts leaves in the same turn. So does the
-/// background, if there is one.
-bool turn(Engine& engine, BackgroundTraffic* background, Transport& transport, std::span<Device* const> devices,
-          std::span<Event> events, Time now, bool instant) noexcept {
+/// background, if there is one. Who looks on is told of all events.
+bool turn(Engine& engine, BackgroundTraffic* background, LiveObserver* live, Transport& transport,
+          std::span<Device* const> devices, std::span<Event> events, Time now, bool instant) noexcept {
   const auto done = [&] { return engine.progress() + transport.activity(); };
   const auto react = [&] {
     engine.advance(now);
@@ -42,6 +42,7 @@ bool turn(Engine& engine, BackgroundTraffic* background, Transport& transport, s
     size_t handled = 0;
     do {
       const size_t n = instant ? transport.poll(now, events) : transport.receive(now, events);
+      if (live != nullptr) live->note(events.first(n));
       engine.handle(now, events.first(background == nullptr ? n : background->take(now, events.first(n))));
       handled += n;
       more = n == events.size();
@@ -72,6 +73,7 @@ class Loop {
       : engine_(*worker.engine),
         transport_(*worker.transport),
         background_(worker.background),
+        live_(worker.live),
         devices_(devices),
         number_(number),
         team_(team),
@@ -92,7 +94,8 @@ class Loop {
         break;
       }
       if (options.inquiry != nullptr) answer(*options.inquiry, answered, now);
-      moved |= turn(engine_, background_, transport_, devices_, events_, now, !clock.runs_by_itself());
+      if (live_ != nullptr) live_->look(now);
+      moved |= turn(engine_, background_, live_, transport_, devices_, events_, now, !clock.runs_by_itself());
       if (engine_.must_stop()) {
         team_.end(Verdict::kFailed, engine_.failure_text());
         break;
@@ -109,6 +112,7 @@ class Loop {
       if (clock.runs_by_itself()) time_.turns.add(now - before);
       if (std::exchange(moved, false)) time_.busy += now - before;
     }
+    if (live_ != nullptr) live_->publish(now);
     time_.total = now - Time();
   }
 
@@ -158,6 +162,7 @@ class Loop {
   Engine& engine_;
   Transport& transport_;
   BackgroundTraffic* const background_;
+  LiveObserver* const live_;
   const std::span<Device* const> devices_;
   const uint32_t number_;
   RunTeam& team_;

@@ -18,6 +18,7 @@
 #include "base/transport.h"
 #include "emulator/engine/background_traffic.h"
 #include "emulator/engine/engine.h"
+#include "emulator/engine/live_observer.h"
 #include "emulator/engine/team.h"
 
 namespace rankwire {
@@ -67,6 +68,7 @@ struct Worker {
   /// Called in the worker's thread before the run; what it returns is destroyed there after the run. May throw Error.
   std::function<std::shared_ptr<void>()> enter = nullptr;
   BackgroundTraffic* background = nullptr;  ///< of the same transport, as long as jobs run; null: there is none
+  LiveObserver* live = nullptr;             ///< of the same engine and transport; null: nobody looks on
 };
 
 /// The threads of a run's workers: that of the first is the caller's, which enters with `run`; the others are made, and

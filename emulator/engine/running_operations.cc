@@ -38,6 +38,7 @@ void RunningOperations::start(RankId rank, uint32_t node, uint32_t iteration, Ti
   Slot& slot = slots_[planned.slot];
   slot.rank = rank, slot.node = node, slot.iteration = iteration;
   slot.remaining = steps;
+  ++in_progress_;
   slot.position = planned.position;
   slot.schedule = &schedule;
   slot.edges = plan_.edges.data() + planned.first_edge;
@@ -101,6 +102,7 @@ void RunningOperations::complete(uint32_t slot_index, uint32_t step, Time at) no
   slot.end = std::max(slot.end, at);
   started_[slot.first_started + step / kBits] &= ~(uint64_t{1} << step % kBits);
   if (--slot.remaining == 0) {
+    --in_progress_;
     finished_.push_back({slot.rank, slot.node, slot.start, slot.end});
     return;
   }

@@ -75,6 +75,9 @@ class RunningOperations {
   std::span<const FinishedOperation> finished() const noexcept { return finished_; }
   void clear_finished() noexcept { finished_.clear(); }
 
+  /// Operations that have begun and not ended.
+  uint32_t in_progress() const noexcept { return in_progress_; }
+
   /// The first step of each operation that waits for the network, at most `most`.
   std::vector<Waiting> waiting(size_t most) const;
 
@@ -113,6 +116,7 @@ class RunningOperations {
   std::vector<Time> channel_free_;  // by slot and channel: when its reducer is free
   std::vector<Message> outgoing_;
   std::vector<FinishedOperation> finished_;
+  uint32_t in_progress_ = 0;
 };
 
 }  // namespace rankwire

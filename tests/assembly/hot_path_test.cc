@@ -47,6 +47,21 @@ TEST(HotPath, TakesNoMemory) {
   EXPECT_EQ(allocations_of_the_loop(small_run()), 0u);
 }
 
+// Who looks on is told at the beginning and at the end of so short a run. Of 8 ranks' messages each is 3 times.
+TEST(HotPath, TakesNoMemoryWhileSomebodyLooksOn) {
+  TwinRun twin(small_run(), TwinRun::one_transport, true);
+  const uint64_t before = testing::allocations;
+  const RunResult result = twin.run();
+  EXPECT_EQ(testing::allocations - before, 0u);
+  ASSERT_EQ(result.verdict, Verdict::kOk) << result.reason;
+  const LiveFigures figures = twin.feed().read();
+  EXPECT_EQ(figures[LiveCount::kMessages], 3 * twin.setup().plan.messages_per_iteration);
+  EXPECT_EQ(figures[LiveCount::kOperations], twin.feed().operations);
+  EXPECT_EQ(figures[LiveCount::kPacketsSent], twin.transport().counters().packets_tx);
+  EXPECT_EQ(figures.jobs.at(0).iterations, 3u);
+  EXPECT_EQ(figures.now, Time() + result.total);
+}
+
 TEST(HotPath, TakesNoMemoryWithTransportsThatMeetOnTheWire) {
   EXPECT_EQ(allocations_of_the_loop(small_run(), two_transports), 0u);
   RunConfig nccl = small_run();

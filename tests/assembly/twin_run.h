@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "emulator/assembly/live_run.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/setup.h"
 #include "emulator/assembly/testbed.h"
@@ -35,7 +36,8 @@ class TwinRun {
     return std::make_unique<RoceTransport>(roce_options(setup), ports);
   }
 
-  explicit TwinRun(const RunConfig& config, MakeWire make_wire = one_transport) {
+  /// `looked_at`: somebody looks on while it runs, who is told by `feed`.
+  explicit TwinRun(const RunConfig& config, MakeWire make_wire = one_transport, bool looked_at = false) {
     prepare(setup_, config, folder_.path());
     testbed_ = make_memory_testbed(setup_);
     transport_ = std::make_unique<SplitTransport>(make_wire(setup_, testbed_->ports()),
@@ -43,7 +45,13 @@ class TwinRun {
     EXPECT_TRUE(transport_->connect(transport_->prepare(setup_.plan.transport)).empty());
     EXPECT_TRUE(transport_->not_ready().empty());
     engine_ = std::make_unique<Engine>(setup_.workload, setup_.plan, engine_options(config), sink_);
-    crew_ = std::make_unique<Crew>(std::vector<Worker>{{engine_.get(), transport_.get()}});
+    if (looked_at) {
+      feed_ = live_feed(setup_, "twin", 1);
+      routes_ = live_routes_of(setup_, feed_.get());
+      observer_ = std::make_unique<LiveObserver>(*feed_, 0, *engine_, *transport_, routes_);
+    }
+    crew_ = std::make_unique<Crew>(
+        std::vector<Worker>{{.engine = engine_.get(), .transport = transport_.get(), .live = observer_.get()}});
   }
 
   RunResult run() {
@@ -58,6 +66,7 @@ class TwinRun {
   Testbed& testbed() { return *testbed_; }
   const Transport& transport() const { return *transport_; }
   const Engine& engine() const { return *engine_; }
+  const LiveFeed& feed() const { return *feed_; }
 
  private:
   const testing::TemporaryFolder folder_;
@@ -66,6 +75,9 @@ class TwinRun {
   std::unique_ptr<SplitTransport> transport_;
   NoRecord sink_;
   std::unique_ptr<Engine> engine_;
+  std::shared_ptr<LiveFeed> feed_;
+  std::vector<LiveObserver::Route> routes_;
+  std::unique_ptr<LiveObserver> observer_;
   std::unique_ptr<Crew> crew_;
 };
 

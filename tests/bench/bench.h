@@ -59,6 +59,8 @@ void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
 void kineto_gigabyte(Dpdk& dpdk);
 void kineto_reading(Dpdk& dpdk);
+void live_loop(Dpdk& dpdk);
+void live_runs(Dpdk& dpdk);
 void many_cores(Dpdk& dpdk);
 void pacing_precision(Dpdk& dpdk);
 void run_chain(Dpdk& dpdk);

@@ -20,6 +20,8 @@ constexpr std::array kBenchmarks = {
     Benchmark{"fabric", fabric_hops},
     Benchmark{"kineto", kineto_reading},
     Benchmark{"kineto_gigabyte", kineto_gigabyte, true},
+    Benchmark{"live_loop", live_loop},
+    Benchmark{"live_runs", live_runs},
     Benchmark{"many_cores", many_cores},
     Benchmark{"pacing", pacing_precision},
     Benchmark{"run_chain", run_chain},

@@ -92,6 +92,7 @@ RoceOptions stream_options(const Load& load) {
   options.profile.ack_every = kWindow;
   options.turn = load.turn;
   options.receive_check = load.check;
+  options.tally = load.tally;
   options.profile.timeout_exponent = 20;  // 4.3 s: a machine that others use may take the core away for long
   return options;
 }

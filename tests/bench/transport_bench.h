@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "base/port_tally.h"
 #include "dataplane/ports/frame_port.h"
 #include "dataplane/roce/options.h"
 
@@ -14,7 +16,8 @@ struct Load {
   uint32_t connections = 4096;
   uint32_t turn = 16;  ///< packets that a queue pair sends in a row
   ReceiveCheck check = ReceiveCheck::kWholeFrame;
-  uint32_t lead = 1;  ///< bursts sent before the receiver looks
+  uint32_t lead = 1;                ///< bursts sent before the receiver looks
+  std::span<PortTally> tally = {};  ///< of two ports, as RoceOptions has it
 };
 
 /// One end of a stream of messages: whoever drives it takes turns. Every message that is acknowledged is followed by

@@ -30,6 +30,8 @@ only 'spdlog/' 'base/log\.cc'
 only 'zlib\.h' 'proto/' 'tests/'
 only 'zstd\.h' 'proto/' 'tests/'
 only 'expat\.h' 'converters/msccl_text\.cc' 'tests/'
+only 'httplib' 'emulator/live/' 'tests/live/'
+only 'prometheus/' 'emulator/live/'
 only 'simdjson' 'proto/' 'converters/' 'tests/'
 only '\.\.' 'nowhere'
 

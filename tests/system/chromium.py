@@ -40,7 +40,7 @@ class Chromium:
         command = ["sh", "-c", f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}', found(), "--headless=new",
                    "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                   "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self.profile}", "about:blank"]
+                   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={self.profile}", "about:blank"]
         self._process = subprocess.Popen(command, pass_fds=(to_browser, from_browser), stdin=subprocess.DEVNULL,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                          env=os.environ | {"HOME": self.profile})
@@ -132,10 +132,14 @@ class Chromium:
 
     def open(self, file):
         """Loads a file and waits until it is complete; scripts have run by then."""
+        self.go(pathlib.Path(file).resolve().as_uri())
+
+    def go(self, url):
+        """The same of an address; one of this host, since no name has another."""
         self.complaints.clear()
         self.requests.clear()
         self._loaded = False
-        result = self.call("Page.navigate", url=pathlib.Path(file).resolve().as_uri())
+        result = self.call("Page.navigate", url=url)
         if "errorText" in result:
             raise Failure(result["errorText"])
         deadline = time.monotonic() + DEADLINE

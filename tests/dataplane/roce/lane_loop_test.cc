@@ -41,6 +41,25 @@ TEST_F(LaneLoopTest, ATurnReceivesAndThenTransmits) {
   EXPECT_EQ(take_sent().size(), 1u);
 }
 
+// A message in one packet from the port of lane 0 to that of lane 1, and its acknowledgement back.
+TEST_F(LaneLoopTest, TalliesWhatPassesEachPortForWhoLooksOn) {
+  std::array<PortTally, 2> tally;
+  options_.tally = tally;
+  LaneLoop& loop = make().loop;
+  post(1000);
+  for (int64_t turn = 0; turn < 3; ++turn) loop.turn(Time() + nanoseconds(100 * turn));
+  const TransportCounters& totals = parts_->counters.totals;
+  EXPECT_EQ(tally[0].tx_packets, 1u);
+  EXPECT_EQ(tally[0].rx_packets, 1u);
+  EXPECT_EQ(tally[1].tx_packets, 1u);
+  EXPECT_EQ(tally[1].rx_packets, 1u);
+  EXPECT_GT(tally[0].tx_bytes, 1000u) << "with its headers";
+  EXPECT_LT(tally[1].tx_bytes, 100u) << "an acknowledgement";
+  EXPECT_EQ(tally[0].tx_bytes, tally[1].rx_bytes);
+  EXPECT_EQ(tally[1].tx_bytes, tally[0].rx_bytes);
+  EXPECT_EQ(tally[0].tx_bytes + tally[1].tx_bytes, totals.bytes_tx);
+}
+
 // What is posted between the halves of a turn leaves in it, behind the acknowledgement of what was received.
 TEST_F(LaneLoopTest, TheApplicationMayPostBetweenTheHalvesOfATurn) {
   LaneLoop& loop = make().loop;

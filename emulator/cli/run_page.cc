@@ -1,0 +1,47 @@
+#include "emulator/cli/run_page.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "emulator/cli/interrupt.h"
+
+namespace rankwire {
+
+RunPage::RunPage(const std::string& listen, const std::string& name) {
+  if (listen.empty()) return;
+  interrupt_flag();  // so that a signal before the run is none of the default's
+  state_.emplace(name);
+  server_.emplace(listen, *state_, interrupt);
+}
+
+RunPage::~RunPage() {
+  if (server_) server_->finish();
+}
+
+void RunPage::start() {
+  if (!server_) return;
+  server_->start();
+  log_answer("live page: " + server_->url());
+  if (!server_->is_loopback())
+    log_warning(fmt::format(
+        "--live {}: whoever can reach this address and sees what is sent there can read and stop the run: nothing is "
+        "encrypted",
+        server_->origin()));
+}
+
+std::shared_ptr<void> RunPage::watch(std::string label, uint64_t operations, std::function<uint64_t()> done) {
+  return state_ ? state_->watch(std::move(label), operations, std::move(done)) : nullptr;
+}
+
+std::function<void(std::shared_ptr<LiveFeed>)> RunPage::look_on() {
+  if (!state_) return nullptr;
+  return [this](std::shared_ptr<LiveFeed> feed) { state_->begin(std::move(feed)); };
+}
+
+void RunPage::end(LiveEnd end) {
+  if (state_ && !state_->has_ended()) state_->end(std::move(end));
+}
+
+}  // namespace rankwire

@@ -1,0 +1,35 @@
+// The page of a run as it goes on, where one was asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "emulator/live/live_server.h"
+#include "emulator/live/live_state.h"
+
+namespace rankwire {
+
+/// Does nothing when nobody asked for a page.
+class RunPage {
+ public:
+  /// Binds `listen`, empty: nobody asked. Throws Error(kInput).
+  RunPage(const std::string& listen, const std::string& name);
+  ~RunPage();
+
+  /// Serves it, and says where.
+  void start();
+  /// As RunControl has them.
+  std::shared_ptr<void> watch(std::string label, uint64_t operations, std::function<uint64_t()> done);
+  std::function<void(std::shared_ptr<LiveFeed>)> look_on();
+  /// The first of several counts.
+  void end(LiveEnd end);
+
+ private:
+  std::optional<LiveState> state_;
+  std::optional<LiveServer> server_;
+};
+
+}  // namespace rankwire

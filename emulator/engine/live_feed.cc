@@ -1,0 +1,62 @@
+#include "emulator/engine/live_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kWordsOfJob = 2, kWordsOfPort = 4;
+
+}  // namespace
+
+LiveFeed::LiveFeed(std::string run, std::vector<std::string> port_names, std::vector<Job> planned,
+                   uint64_t all_operations, uint32_t workers)
+    : label(std::move(run)),
+      ports(std::move(port_names)),
+      jobs(std::move(planned)),
+      operations(all_operations),
+      waits(workers),
+      tallies_(workers, std::vector<PortTally>(ports.size())) {
+  for (uint32_t worker = 0; worker < workers; ++worker) snapshots_.emplace_back(words());
+}
+
+size_t LiveFeed::words() const noexcept {
+  return 1 + static_cast<size_t>(LiveCount::kNumber) + kWordsOfJob * jobs.size() + kWordsOfPort * ports.size();
+}
+
+void LiveFeed::pack(const LiveFigures& figures, std::span<uint64_t> words) const noexcept {
+  auto to = words.begin();
+  *to++ = static_cast<uint64_t>(figures.now.ps);
+  to = std::ranges::copy(figures.counts, to).out;
+  for (const LiveJob& job : figures.jobs) *to++ = job.bytes, *to++ = job.iterations;
+  for (const PortTally& port : figures.ports) {
+    *to++ = port.tx_packets, *to++ = port.tx_bytes;
+    *to++ = port.rx_packets, *to++ = port.rx_bytes;
+  }
+}
+
+LiveFigures LiveFeed::read() const {
+  LiveFigures sum;
+  sum.jobs.resize(jobs.size());
+  sum.ports.resize(ports.size());
+  std::vector<uint64_t> words(this->words());
+  for (const LiveSnapshot& snapshot : snapshots_) {
+    if (!snapshot.read(words)) continue;
+    auto from = words.begin();
+    sum.now = std::max(sum.now, Time(static_cast<int64_t>(*from++)));
+    for (uint64_t& count : sum.counts) count += *from++;
+    for (LiveJob& job : sum.jobs) {
+      job.bytes += *from++;
+      // Each has noticed as many at least as it says.
+      job.iterations = std::max(job.iterations, *from++);
+    }
+    for (PortTally& port : sum.ports) {
+      port.tx_packets += *from++, port.tx_bytes += *from++;
+      port.rx_packets += *from++, port.rx_bytes += *from++;
+    }
+  }
+  return sum;
+}
+
+}  // namespace rankwire

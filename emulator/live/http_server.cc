@@ -1,0 +1,272 @@
+#include "emulator/live/http_server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/address.h"
+#include "base/error.h"
+#include "emulator/live/socket_stream.h"
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kMostWaiting = 8, kMostBody = 4096;
+
+/// Threads that serve connections. Who adds one waits while too many do.
+class Servants final : public httplib::TaskQueue {
+ public:
+  explicit Servants(int threads) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  }
+
+  void enqueue(std::function<void()> task) override {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return tasks_.size() < kMostWaiting; });
+    tasks_.push_back(std::move(task));
+    work_.notify_one();
+  }
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      work_.wait(lock, [this] { return !tasks_.empty() || ends_; });
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      room_.notify_one();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_, room_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  bool ends_ = false;
+};
+
+std::string bracketed(const ListenAddress& where) {
+  const bool is_ipv6 = where.host.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", is_ipv6 ? "[" : "", where.host, is_ipv6 ? "]" : "", where.port);
+}
+
+/// Of "host:port", the host.
+std::string_view host_of(std::string_view authority) {
+  const size_t colon = authority.rfind(':');
+  const size_t bracket = authority.rfind(']');
+  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) return authority;
+  return authority.substr(0, colon);
+}
+
+bool names_loopback(std::string_view host) {
+  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+}
+
+void refuse(httplib::Response& response, int status, const char* why) {
+  response.status = status;
+  response.set_content(std::string(why) + "\n", "text/plain");
+}
+
+}  // namespace
+
+/// What httplib leaves open: an end to each connection, whatever its other end does.
+class HttpServer::Limited final : public httplib::Server {
+ public:
+  void end_connections() {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    for (const socket_t open : open_) ::shutdown(open, SHUT_RDWR);
+  }
+  bool ends() const noexcept { return ends_; }
+
+ private:
+  bool process_and_close_socket(socket_t descriptor) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (ends_) ::shutdown(descriptor, SHUT_RDWR);
+      open_.insert(descriptor);
+    }
+    bool closed = false;
+    SocketStream stream(descriptor);
+    const bool done = process_request(stream, true, closed, nullptr);
+    const std::lock_guard lock(mutex_);
+    open_.erase(descriptor);
+    ::shutdown(descriptor, SHUT_RDWR);
+    ::close(descriptor);
+    return done;
+  }
+
+  std::mutex mutex_;
+  std::set<socket_t> open_;
+  std::atomic<bool> ends_{false};
+};
+
+bool ListenAddress::is_loopback() const {
+  return host == "::1" || host.starts_with("127.");
+}
+
+ListenAddress parse_listen(std::string_view text, std::string_view option) {
+  ListenAddress where;
+  const size_t colon = text.rfind(':');
+  std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  if (colon != std::string_view::npos) {
+    std::string_view host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    where.host = host == "localhost" ? "127.0.0.1" : std::string(host);
+  }
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), where.port);
+  const bool is_number = !port.empty() && error == std::errc() && end == port.data() + port.size();
+  if (!is_number || !parse_ip(where.host))
+    fail_input("{}: '{}' is not ADDRESS:PORT, such as 127.0.0.1:8080; port 0 takes any that is free", option, text);
+  return where;
+}
+
+std::string random_token() {
+  std::array<uint8_t, 16> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail_run("no random numbers for the page's token: {}", std::strerror(errno));
+  std::string token;
+  for (const uint8_t byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+bool equal_secrets(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  unsigned different = 0;
+  for (size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return different == 0;
+}
+
+HttpServer::HttpServer(const ListenAddress& where) : where_(where) {
+  // The library ignores SIGPIPE for the whole process; its sockets here do not raise it.
+  struct sigaction of_pipes {};
+  sigaction(SIGPIPE, nullptr, &of_pipes);
+  server_ = std::make_unique<Limited>();
+  sigaction(SIGPIPE, &of_pipes, nullptr);
+  server_->new_task_queue = [] { return new Servants(kMostConnections); };
+  server_->set_payload_max_length(kMostBody);
+  // SO_REUSEPORT, which the library sets, would let two programs share a port.
+  server_->set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  server_->set_default_headers({{"Cache-Control", "no-store"},
+                                {"Referrer-Policy", "no-referrer"},
+                                {"X-Content-Type-Options", "nosniff"},
+                                {"Cross-Origin-Resource-Policy", "same-origin"}});
+  server_->set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    using Result = httplib::Server::HandlerResponse;
+    const std::string host = request.get_header_value("Host");
+    const std::string site = request.get_header_value("Origin");
+    const bool is_known = !where_.is_loopback() || names_loopback(host_of(host));
+    if (!is_known) {
+      refuse(response, 421, "this server is known by loopback names alone");
+    } else if (request.method != "GET" && request.method != "POST") {
+      refuse(response, 405, "GET and POST alone");
+    } else if (!site.empty() && site != "http://" + host) {
+      refuse(response, 403, "asked by another page");
+    } else {
+      return Result::Unhandled;
+    }
+    return Result::Handled;
+  });
+  bound_ = where_;
+  errno = 0;
+  const int port = where.port == 0                                 ? server_->bind_to_any_port(where.host)
+                   : server_->bind_to_port(where.host, where.port) ? where.port
+                                                                   : -1;
+  if (port <= 0)
+    fail_input("cannot listen on {}: {}", bracketed(where),
+               errno == EADDRINUSE ? "another program does; port 0 takes any that is free" : std::strerror(errno));
+  bound_.port = static_cast<uint16_t>(port);
+}
+
+HttpServer::~HttpServer() {
+  stop();
+}
+
+namespace {
+
+/// A path as a regular expression that matches it alone.
+std::string exactly(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (std::strchr(".^$|()[]{}*+?\\", c) != nullptr) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+void HttpServer::get(const std::string& path, Handler handler) {
+  server_->Get(exactly(path), std::move(handler));
+}
+
+void HttpServer::get_below(const std::string& prefix, Handler handler) {
+  server_->Get(exactly(prefix) + ".*", std::move(handler));
+}
+
+void HttpServer::post(const std::string& path, Handler handler) {
+  server_->Post(exactly(path), std::move(handler));
+}
+
+void HttpServer::start() {
+  thread_ = std::thread([this] { server_->listen_after_bind(); });
+  while (!server_->is_running()) std::this_thread::yield();
+}
+
+void HttpServer::stop() {
+  if (!thread_.joinable()) return;
+  server_->end_connections();
+  server_->stop();
+  thread_.join();
+}
+
+bool HttpServer::is_stopping() const noexcept {
+  return server_->ends();
+}
+
+const ListenAddress& HttpServer::address() const {
+  return bound_;
+}
+
+std::string HttpServer::origin() const {
+  return "http://" + bracketed(bound_);
+}
+
+void protect_page(httplib::Response& response, const std::string& nonce) {
+  const std::string own = nonce.empty() ? "'unsafe-inline'" : "'nonce-" + nonce + "'";
+  response.set_header("Content-Security-Policy",
+                      fmt::format("default-src 'none'; script-src {0}; style-src {0}; img-src data:; connect-src {1}; "
+                                  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                                  own, nonce.empty() ? "'none'" : "'self'"));
+}
+
+}  // namespace rankwire

@@ -1,0 +1,76 @@
+// A small server for pages of this program's own: cpp-httplib, with what keeps others out and slow readers short.
+#pragma once
+
+#include <httplib.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace rankwire {
+
+/// Where a server listens.
+struct ListenAddress {
+  std::string host = "127.0.0.1";  ///< an IPv4 or IPv6 address
+  uint16_t port = 0;               ///< 0: any that is free
+  /// Of this host alone.
+  bool is_loopback() const;
+};
+
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:8080", or a port alone. Throws Error(kInput), naming `option`.
+ListenAddress parse_listen(std::string_view text, std::string_view option);
+
+/// 128 bits that nobody can guess, as 32 hexadecimal digits. Throws Error(kRun).
+std::string random_token();
+/// Takes as long wherever they differ.
+bool equal_secrets(std::string_view a, std::string_view b) noexcept;
+
+/// Answers requests on threads of its own. Requests are those of pages: a request has an end after five seconds, its
+/// head 32 KiB and its body 4 KiB at most; who does not read what it is sent for two seconds is dropped; each
+/// connection carries one request. No more than 12 are served at a time and a few wait; the kernel keeps others. Bound
+/// to a loopback address it answers only who calls it by such a name (a page elsewhere whose name comes to point here
+/// is not served), and it never answers a POST of another page. Requests that are refused cost nobody else.
+class HttpServer {
+ public:
+  using Handler = std::function<void(const httplib::Request& request, httplib::Response& response)>;
+  static constexpr int kMostConnections = 12;
+
+  /// Binds, but does not answer yet. Throws Error(kInput) when the address cannot be had.
+  explicit HttpServer(const ListenAddress& where);
+  /// Ends all connections and threads, whatever their other ends do.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Before `start`. `path` is matched as it is, but in `get_below` as a prefix. Handlers run on several threads at a
+  /// time.
+  void get(const std::string& path, Handler handler);
+  void get_below(const std::string& prefix, Handler handler);
+  void post(const std::string& path, Handler handler);
+
+  /// Threads are made here: they stay on the caller's CPUs.
+  void start();
+  /// Ends streams and connections. Does nothing when it has ended.
+  void stop();
+  /// Whether `stop` has been called: a stream then ends.
+  bool is_stopping() const noexcept;
+
+  const ListenAddress& address() const;
+  /// "http://127.0.0.1:8080".
+  std::string origin() const;
+
+ private:
+  class Limited;
+  const ListenAddress where_;
+  std::unique_ptr<Limited> server_;
+  ListenAddress bound_;
+  std::thread thread_;
+};
+
+/// A page must load nothing from elsewhere and be in no frame. With a `nonce` its own scripts and styles carry that;
+/// without they stand in the page.
+void protect_page(httplib::Response& response, const std::string& nonce);
+
+}  // namespace rankwire

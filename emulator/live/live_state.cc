@@ -1,0 +1,107 @@
+#include "emulator/live/live_state.h"
+
+#include <utility>
+
+#include "emulator/live/live_metrics.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kBetweenQuestions{1};
+
+double seconds_of(Time time) {
+  return static_cast<double>(time.ps) / 1e12;
+}
+
+Json run_json(const LiveFeed& feed) {
+  const LiveFigures figures = feed.read();
+  Json run{{"label", feed.label}, {"time_s", seconds_of(figures.now)}, {"operations_planned", feed.operations}};
+  for (const LiveCountName& count : live_count_names()) run[count.key] = figures[count.count];
+  run["jobs"] = Json::array();
+  for (size_t job = 0; job < feed.jobs.size(); ++job) {
+    run["jobs"].push_back({{"name", feed.jobs[job].name},
+                           {"iterations", figures.jobs[job].iterations},
+                           {"iterations_planned", feed.jobs[job].iterations},
+                           {"bytes", figures.jobs[job].bytes}});
+  }
+  run["ports"] = Json::array();
+  for (size_t port = 0; port < feed.ports.size(); ++port) {
+    const PortTally& tally = figures.ports[port];
+    run["ports"].push_back({{"name", feed.ports[port]},
+                            {"tx_packets", tally.tx_packets},
+                            {"tx_bytes", tally.tx_bytes},
+                            {"rx_packets", tally.rx_packets},
+                            {"rx_bytes", tally.rx_bytes}});
+  }
+  return run;
+}
+
+}  // namespace
+
+LiveState::LiveState(std::string name) : name_(std::move(name)) {}
+
+void LiveState::begin(std::shared_ptr<LiveFeed> feed) {
+  const std::lock_guard lock(mutex_);
+  feed_ = std::move(feed);
+}
+
+std::shared_ptr<void> LiveState::watch(std::string label, uint64_t total, std::function<uint64_t()> done) {
+  const std::lock_guard lock(mutex_);
+  const auto place = items_.insert(items_.end(), {std::move(label), total, std::move(done)});
+  return std::shared_ptr<void>(nullptr, [this, place](void*) {
+    const std::lock_guard on_removal(mutex_);
+    items_.erase(place);
+  });
+}
+
+void LiveState::stopping() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+}
+
+void LiveState::end(LiveEnd end) {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = std::move(end);
+  }
+  changed_.notify_all();
+}
+
+Json LiveState::json() {
+  const std::lock_guard lock(mutex_);
+  Json json{{"name", name_},
+            {"state", end_        ? "ended"
+                      : stopping_ ? "stopping"
+                                  : "running"},
+            {"elapsed_s", std::chrono::duration<double>(Clock::now() - began_).count()},
+            {"progress", Json::array()}};
+  for (const Item& item : items_)
+    json["progress"].push_back({{"label", item.label}, {"done", item.done()}, {"total", item.total}});
+  json["run"] = feed_ ? run_json(*feed_) : Json();
+  json["waits"] = feed_ ? Json(feed_->waits.lines()) : Json::array();
+  if (end_) json["ended"] = {{"verdict", end_->verdict}, {"reason", end_->reason}, {"folder", end_->folder}};
+  if (feed_ && Clock::now() - asked_ >= kBetweenQuestions) {
+    asked_ = Clock::now();
+    feed_->waits.ask();
+  }
+  return json;
+}
+
+bool LiveState::wait(std::chrono::milliseconds most) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, most, [this] { return end_.has_value(); });
+}
+
+bool LiveState::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return end_.has_value();
+}
+
+std::shared_ptr<LiveFeed> LiveState::feed() const {
+  const std::lock_guard lock(mutex_);
+  return feed_;
+}
+
+}  // namespace rankwire

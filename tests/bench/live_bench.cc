@@ -1,0 +1,124 @@
+// What it costs the loop that somebody looks on: the transport's loop with and without a tally of its ports, and what a
+// publication takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "dataplane/dpdk/port.h"
+#include "emulator/engine/live_observer.h"
+#include "emulator/engine/plan.h"
+#include "emulator/simulator/network_model.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/transport_bench.h"
+
+namespace rankwire::bench {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+/// A loop on a link of its own.
+struct TalliedLoop {
+  TalliedLoop(Dpdk& dpdk, const char* name, Load load)
+      : link(make_ring_link(dpdk.environment(), name, {.queue_frames = 1024, .frames = 4095})),
+        loop(*link.first, *link.second, load) {}
+
+  /// Data packets a second of CPU time.
+  double rate() {
+    constexpr int kTurns = 512;
+    loop.source->sent();
+    const double begin = cpu_seconds();
+    for (int i = 0; i < kTurns; ++i) loop.source->turn(), loop.destination->turn();
+    const double end = cpu_seconds();
+    return static_cast<double>(loop.source->sent()) / (end - begin);
+  }
+
+  decltype(make_ring_link(std::declval<DpdkEnvironment&>(), "", {})) link;
+  Loop loop;
+};
+
+/// In slices of some milliseconds, in turns, so that what else the machine does meets both; and each is made first as
+/// often as the other, since where a transport's memory lies matters more than what is looked for.
+void print_tally(Dpdk& dpdk, uint32_t mtu) {
+  constexpr int kRounds = 6, kSlices = 100;
+  std::array<PortTally, 2> tally;
+  std::vector<double> without, with, ratios;
+  for (int round = 0; round < kRounds; ++round) {
+    const bool tallied_first = round % 2 != 0;
+    const auto make = [&](bool tallied) {
+      const std::string name = fmt::format("live{}{}{}", mtu, round, tallied ? "t" : "p");
+      return std::make_unique<TalliedLoop>(
+          dpdk, name.c_str(),
+          Load{.mtu = mtu, .connections = 64, .tally = tallied ? std::span(tally) : std::span<PortTally>()});
+    };
+    const std::unique_ptr<TalliedLoop> first = make(tallied_first), second = make(!tallied_first);
+    TalliedLoop& plain = tallied_first ? *second : *first;
+    TalliedLoop& looked_at = tallied_first ? *first : *second;
+    std::vector<double> of_slices;
+    for (int i = 0; i < kSlices; ++i) {
+      if (i % 2 == 0) without.push_back(plain.rate());
+      with.push_back(looked_at.rate());
+      if (i % 2 != 0) without.push_back(plain.rate());
+      of_slices.push_back(with.back() / without.back());
+    }
+    plain.loop.source->expect_clean();
+    looked_at.loop.source->expect_clean();
+    ratios.push_back(median(of_slices));
+  }
+  const auto [least, most] = std::ranges::minmax(ratios);
+  double sum = 0;
+  for (const double ratio : ratios) sum += ratio;
+  std::printf(
+      "live_loop  MTU %4u, one port a transport: %6.2f M data packets/s, tallied %6.2f M/s; ratio %.4f (%.4f .. "
+      "%.4f)\n",
+      mtu, median(without) / 1e6, median(with) / 1e6, sum / kRounds, least, most);
+  std::fflush(stdout);
+}
+
+class NoRows final : public RecordSink {
+ public:
+  void operations(std::span<const OperationRecord>) noexcept override {}
+  void messages(std::span<const MessageRecord>) noexcept override {}
+};
+
+/// Of a worker with so many ports: what it does four times a second, and in every turn.
+void print_publication(uint32_t ports) {
+  const Workload workload;
+  const Plan plan;
+  NoRows sink;
+  const Engine engine(workload, plan, {}, sink);
+  NetworkModel transport(Network{});
+  LiveFeed feed("bench", std::vector<std::string>(ports), {{"bench", 1}}, 0, 1);
+  LiveObserver observer(feed, 0, engine, transport, {});
+  const auto mean = [](int times, auto work) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) work(i);
+    return Seconds(std::chrono::steady_clock::now() - begin).count() / times;
+  };
+  const double publication = mean(20'000, [&](int i) { observer.publish(Time(i)); });
+  const double look = mean(20'000'000, [&](int i) {
+    observer.look(Time(i));
+    asm volatile("" ::: "memory");
+  });
+  const double a_second = publication / (static_cast<double>(LiveObserver::kInterval.ps) * 1e-12);
+  std::printf(
+      "live_loop  %4u ports: a publication takes %.2f us, which is %.5f %% of the loop's time; a turn's look at the "
+      "time "
+      "%.2f ns\n",
+      ports, publication * 1e6, a_second * 100, look * 1e9);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void live_loop(Dpdk& dpdk) {
+  for (const uint32_t mtu : {1024u, 4096u}) print_tally(dpdk, mtu);
+  for (const uint32_t ports : {4u, 1024u}) print_publication(ports);
+}
+
+}  // namespace rankwire::bench

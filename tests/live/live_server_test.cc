@@ -1,0 +1,159 @@
+#include "emulator/live/live_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LiveServerTest : public ::testing::Test {
+ protected:
+  LiveServerTest() { server_.start(); }
+
+  httplib::Client client() const {
+    httplib::Client client(server_.origin());
+    client.set_read_timeout(10);
+    return client;
+  }
+  std::string with_token(const std::string& path) const { return path + "?token=" + server_.token(); }
+  httplib::Headers bearer() const { return {{"Authorization", "Bearer " + server_.token()}}; }
+
+  std::shared_ptr<LiveFeed> feed_ = std::make_shared<LiveFeed>("emulated", std::vector<std::string>{"p0"},
+                                                               std::vector<LiveFeed::Job>{{"<script>", 2}}, 10, 1);
+  LiveState state_{"a \"run\" of <b>"};
+  std::atomic<int> stopped_{0};
+  LiveServer server_{"127.0.0.1:0", state_, [this] { ++stopped_; }};
+};
+
+TEST_F(LiveServerTest, AnswersWhoHasTheToken) {
+  for (const char* path : {"/", "/metrics", "/events"}) {
+    EXPECT_EQ(client().Get(path)->status, 403) << path;
+    EXPECT_EQ(client().Get(std::string(path) + "?token=" + std::string(32, '0'))->status, 403) << path;
+    EXPECT_EQ(client().Get(std::string(path) + "?token=")->status, 403) << path;
+  }
+  EXPECT_EQ(client().Get("/elsewhere")->status, 404);
+  EXPECT_EQ(client().Get(with_token("/"))->status, 200);
+  EXPECT_EQ(client().Get(with_token("/metrics"))->status, 200);
+  EXPECT_EQ(client().Get("/metrics", bearer())->status, 200);
+}
+
+TEST_F(LiveServerTest, ThePageLoadsNothingFromElsewhere) {
+  const auto page = client().Get(with_token("/"));
+  const std::string policy = page->get_header_value("Content-Security-Policy");
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
+  EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
+  const size_t nonce = policy.find("'nonce-") + 7;
+  EXPECT_THAT(page->body, HasSubstr("nonce=\"" + policy.substr(nonce, 32) + "\""));
+  EXPECT_THAT(page->body, Not(HasSubstr("://"))) << "no address of anybody";
+  EXPECT_NE(client().Get(with_token("/"))->get_header_value("Content-Security-Policy"), policy) << "another nonce";
+}
+
+// By the header alone, so that no link has it.
+TEST_F(LiveServerTest, StopsForWhoHasTheToken) {
+  EXPECT_EQ(client().Get(with_token("/stop"))->status, 404);
+  EXPECT_EQ(client().Post(with_token("/stop"))->status, 403);
+  EXPECT_EQ(client().Post("/stop", {{"Authorization", "Bearer x"}}, "", "text/plain")->status, 403);
+  httplib::Headers of_another_page = bearer();
+  of_another_page.emplace("Origin", "http://elsewhere.example");
+  EXPECT_EQ(client().Post("/stop", of_another_page, "", "text/plain")->status, 403);
+  EXPECT_EQ(stopped_, 0);
+  EXPECT_EQ(client().Post("/stop", bearer(), "", "text/plain")->status, 204);
+  EXPECT_EQ(stopped_, 1);
+  EXPECT_EQ(state_.json()["state"], "stopping");
+}
+
+TEST_F(LiveServerTest, TellsOfTheRunUntilItHasEnded) {
+  state_.begin(feed_);
+  const std::shared_ptr<void> watched = state_.watch("emulated", 10, [] { return 4; });
+  LiveFigures figures{.now = Time() + seconds(3), .jobs = {{500, 1}}, .ports = {{1, 2, 3, 4}}};
+  figures[LiveCount::kOperations] = 4;
+  std::vector<uint64_t> words(feed_->words());
+  feed_->pack(figures, words);
+  feed_->snapshot(0).publish(words);
+  std::vector<nlohmann::json> told;
+  std::string rest;
+  const auto answer = client().Get(with_token("/events"), [&](const char* data, size_t size) {
+    rest.append(data, size);
+    for (size_t end = 0; (end = rest.find("\n\n")) != std::string::npos; rest.erase(0, end + 2))
+      told.push_back(nlohmann::json::parse(rest.substr(std::string_view("data: ").size(), end - 6)));
+    if (told.size() == 2) state_.end({"ok", "", "/runs/<one>"});
+    return true;
+  });
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/event-stream");
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[0]["name"], "a \"run\" of <b>");
+  EXPECT_EQ(told[0]["state"], "running");
+  EXPECT_EQ(told[0]["progress"][0]["done"], 4);
+  EXPECT_EQ(told[0]["run"]["time_s"], 3.0);
+  EXPECT_EQ(told[0]["run"]["operations"], 4);
+  EXPECT_EQ(told[0]["run"]["jobs"][0]["name"], "<script>");
+  EXPECT_EQ(told[0]["run"]["jobs"][0]["bytes"], 500);
+  EXPECT_EQ(told[0]["run"]["ports"][0]["rx_bytes"], 4);
+  EXPECT_EQ(told[2]["state"], "ended");
+  EXPECT_EQ(told[2]["ended"]["folder"], "/runs/<one>");
+}
+
+TEST_F(LiveServerTest, AsksWhoWaitsForWhomOnlyForWhoLooksOn) {
+  state_.begin(feed_);
+  client().Get(with_token("/metrics"));
+  EXPECT_EQ(feed_->waits.asked(), 0u);
+  int events = 0;
+  client().Get(with_token("/events"), [&](const char*, size_t) { return ++events < 2; });
+  EXPECT_EQ(feed_->waits.asked(), 1u) << "once a second at most, and events are half a second apart";
+}
+
+TEST_F(LiveServerTest, HasRoomForSomeViewers) {
+  std::atomic<int> looking{0};
+  std::atomic<bool> go_on{true};
+  std::vector<std::thread> viewers;
+  for (int i = 0; i < LiveServer::kMostViewers; ++i) {
+    viewers.emplace_back([&] {
+      bool first = true;
+      client().Get(with_token("/events"), [&](const char*, size_t) {
+        if (std::exchange(first, false)) ++looking;
+        return go_on.load();
+      });
+    });
+  }
+  while (looking < LiveServer::kMostViewers) std::this_thread::yield();
+  EXPECT_EQ(client().Get(with_token("/events"))->status, 503);
+  EXPECT_EQ(client().Get(with_token("/metrics"))->status, 200) << "those who ask and go have room of their own";
+  go_on = false;
+  for (std::thread& viewer : viewers) viewer.join();
+}
+
+// Whoever listens is told how it ended, and then the server is gone.
+TEST_F(LiveServerTest, SaysHowItEndedBeforeItGoes) {
+  std::string heard;
+  std::atomic<bool> listens{false};
+  std::thread viewer([&] {
+    client().Get(with_token("/events"), [&](const char* data, size_t size) {
+      heard.append(data, size);
+      listens = true;
+      return true;
+    });
+  });
+  while (!listens) std::this_thread::yield();
+  state_.end({"interrupted", "stopped by a signal", ""});
+  server_.finish();
+  viewer.join();
+  EXPECT_THAT(heard, HasSubstr("\"verdict\":\"interrupted\""));
+  EXPECT_FALSE(client().Get(with_token("/metrics")));
+}
+
+}  // namespace
+}  // namespace rankwire
