@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "base/message.h"
@@ -13,11 +15,18 @@
 namespace rankwire {
 namespace {
 
+/// Of a way of a message on a star, and between two leaves of a fabric; what stays in one leaf costs less.
+constexpr uint64_t kLinksOfStar = 2, kLinksOfFabric = 4;
+
 /// Other draws than those of the configuration's own variation, which comes first.
 class MemberVariation final : public NodeVariation {
  public:
-  MemberVariation(const NodeVariation* own, uint64_t seed, uint32_t member)
-      : own_(own), seed_(mix64(mix64(seed ^ kStream) + member)) {}
+  /// `own` (null: none) and `communication`, by rank, outlive it.
+  MemberVariation(const NodeVariation* own, const std::vector<Duration>& communication, uint64_t seed, uint32_t member)
+      : own_(own),
+        communication_(communication),
+        seed_(mix64(mix64(seed ^ kNodes) + member)),
+        late_seed_(mix64(mix64(seed ^ kStarts) + member)) {}
 
   VariedTime vary(RankId rank, uint32_t place, uint32_t iteration, Duration takes, Time start) const noexcept override {
     VariedTime varied{.end = start + takes, .jitter = {}, .noise = {}, .slowed = {}};
@@ -29,24 +38,71 @@ class MemberVariation final : public NodeVariation {
     return varied;
   }
 
+  Duration late(RankId rank, uint32_t iteration) const noexcept override {
+    const Duration typical = communication_[rank.value];
+    const Duration jittered = jitter_.vary(typical, mix64(mix64(late_seed_ + rank.value) ^ iteration)).jittered;
+    return Duration(std::abs((jittered - typical).ps));
+  }
+
  private:
-  static constexpr uint64_t kStream = 0x656e73656d626c65;  // "ensemble"
+  static constexpr uint64_t kNodes = 0x656e73656d626c65;   // "ensemble"
+  static constexpr uint64_t kStarts = 0x656e737374617274;  // "ensstart"
 
   const NodeVariation* const own_;
-  const uint64_t seed_;
+  const std::vector<Duration>& communication_;
+  const uint64_t seed_, late_seed_;
   const Jitter jitter_{JitterDistribution::kNormal, kEnsembleDeviation, std::nullopt};
 };
 
 }  // namespace
 
+uint64_t member_cost(const Setup& setup) {
+  if (std::ranges::any_of(setup.workload.ranks, [](const RankTrace& rank) { return rank.streamed.has_value(); }))
+    return UINT64_MAX;
+  const PlannedTraffic traffic = planned_traffic(setup.workload, setup.plan, setup.config.workload.iterations);
+  return planned_operations(setup.config, setup.workload) +
+         traffic.messages * (setup.config.fabric ? kLinksOfFabric : kLinksOfStar);
+}
+
+uint32_t ensemble_members(const Setup& setup) {
+  const SimulationConfig& simulation = setup.config.simulation;
+  if (simulation.ensemble) return *simulation.ensemble;
+  // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
+  const bool is_cheap = simulation.fidelity.front() == SimulationFidelity::kFlow && setup.background.empty() &&
+                        member_cost(setup) <= kAutoMemberCost;
+  return is_cheap ? kAutoMembers : 0;
+}
+
+std::vector<Duration> mean_communication(const Setup& setup, const Network& network) {
+  const size_t ranks = setup.workload.ranks.size();
+  std::vector<Duration> out(ranks), in(ranks);
+  for (const Connection& connection : setup.plan.transport.connections) {
+    const Route& route = network.routes[connection.id.value];
+    const int64_t messages = connection.messages_per_iteration;
+    if (messages == 0 || route.links.empty() || setup.background.has(connection.id)) continue;
+    const Bytes mean(connection.bytes_per_iteration.count / messages);
+    const Duration takes = undisturbed_time(network, route, mean) * messages;
+    out[connection.source.value] += takes;
+    in[connection.destination.value] += takes;
+  }
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    int64_t operations = 0;
+    for (const NodePlan& node : setup.plan.nodes[rank]) operations += node.slot != NodePlan::kNone;
+    out[rank] = Duration(std::max(out[rank], in[rank]).ps / std::max<int64_t>(operations, 1));
+  }
+  return out;
+}
+
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
   const Network network = reference_network(setup);
+  const std::vector<Duration> communication = mean_communication(setup, network);
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   std::vector<std::optional<Duration>> completions(members);
   Ensemble ensemble;
   ensemble.error = on_threads(threads, members, [&](size_t member) {
     if (control.interrupted.load()) return;
-    const MemberVariation variation(setup.variation.get(), setup.config.seed, static_cast<uint32_t>(member));
+    const MemberVariation variation(setup.variation.get(), communication, setup.config.seed,
+                                    static_cast<uint32_t>(member));
     const auto result = run_unrecorded(setup,
                                        {.label = fmt::format("ensemble {} of {}", member + 1, members),
                                         .operations = operations,

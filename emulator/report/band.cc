@@ -38,6 +38,20 @@ std::optional<Duration> emulated_completion(const RunReader& record) {
   return run->end.completion;
 }
 
+/// Whether the configuration leaves it to the program.
+bool is_auto(const RunReader& record) {
+  const auto config = nlohmann::ordered_json::parse(record.config(), nullptr, false);
+  if (!config.is_object() || !config.contains("simulation")) return false;
+  const auto& simulation = config["simulation"];
+  return simulation.is_object() && simulation.contains("ensemble") && simulation["ensemble"] == "auto";
+}
+
+/// Whether the model that a band is of is what all else is compared with, and ended well.
+bool has_flow_reference(const RunReader& record) {
+  const RecordedRun* const run = record.reference();
+  return run != nullptr && run->ended && run->start.model == "flow" && run->end.verdict == "ok";
+}
+
 }  // namespace
 
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
@@ -69,9 +83,14 @@ nlohmann::ordered_json band_json(const RunReader& record) {
       {"ratio_high", ratio(band->low)}};
 }
 
+std::string missing_band_text(const RunReader& record) {
+  if (reference_band(record) || !is_auto(record) || !has_flow_reference(record)) return {};
+  return "none: the run is too large to be repeated by itself; simulation.ensemble says how often it is all the same";
+}
+
 std::string band_text(const RunReader& record) {
   const std::optional<ReferenceBand> band = reference_band(record);
-  if (!band) return {};
+  if (!band) return missing_band_text(record);
   std::string text = fmt::format("{} .. {} of {} runs, median {}", readable(band->low), readable(band->high),
                                  band->runs, readable(band->median));
   if (const auto emulated = emulated_completion(record))

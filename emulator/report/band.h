@@ -25,7 +25,9 @@ std::optional<ReferenceBand> reference_band(const RunReader& record);
 /// `reference.band` of summary.json; null without one.
 nlohmann::ordered_json band_json(const RunReader& record);
 /// "10.31 ms .. 11.02 ms of 16 runs, median 10.8 ms, ...", with what it says of the reference and of the emulated side;
-/// empty without a band.
+/// or why there is none, as below.
 std::string band_text(const RunReader& record);
+/// Why a reference has no band that could have one; empty where it has one, or the configuration wants none.
+std::string missing_band_text(const RunReader& record);
 
 }  // namespace rankwire
