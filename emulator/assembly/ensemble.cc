@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "base/message.h"
 #include "base/on_threads.h"
+#include "emulator/assembly/operation_means.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 #include "emulator/simulator/jitter.h"
@@ -54,6 +56,26 @@ class MemberVariation final : public NodeVariation {
   const Jitter jitter_{JitterDistribution::kNormal, kEnsembleDeviation, std::nullopt};
 };
 
+struct MemberTimes {
+  Duration completion;
+  OperationMeans operations;
+};
+
+void add_member(Ensemble& ensemble, const OperationPatterns& patterns, const MemberTimes& times) {
+  const auto member = static_cast<uint32_t>(ensemble.completions.size());
+  ensemble.completions.push_back(times.completion);
+  for (size_t p = 0; p < patterns.all().size(); ++p) {
+    const OperationPatterns::Pattern& pattern = patterns.all()[p];
+    if (const std::optional<Duration> mean = times.operations.mean(p))
+      ensemble.operations.push_back({.member = member,
+                                     .name = pattern.name,
+                                     .kind = pattern.kind,
+                                     .group = pattern.group,
+                                     .job = pattern.job,
+                                     .mean = *mean});
+  }
+}
+
 }  // namespace
 
 uint64_t member_cost(const Setup& setup) {
@@ -97,21 +119,24 @@ Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, co
   const Network network = reference_network(setup);
   const std::vector<Duration> communication = mean_communication(setup, network);
   const uint64_t operations = planned_operations(setup.config, setup.workload);
-  std::vector<std::optional<Duration>> completions(members);
+  const OperationPatterns patterns(setup);
+  std::vector<std::optional<MemberTimes>> ended(members);
   Ensemble ensemble;
   ensemble.error = on_threads(threads, members, [&](size_t member) {
     if (control.interrupted.load()) return;
     const MemberVariation variation(setup.variation.get(), communication, setup.config.seed,
                                     static_cast<uint32_t>(member));
+    OperationMeans means(patterns);
     const auto result = run_unrecorded(setup,
                                        {.label = fmt::format("ensemble {} of {}", member + 1, members),
                                         .operations = operations,
-                                        .variation = &variation},
+                                        .variation = &variation,
+                                        .sink = &means},
                                        network, control);
-    if (result) completions[member] = result->completion;
+    if (result) ended[member].emplace(MemberTimes{result->completion, std::move(means)});
   });
-  for (const std::optional<Duration>& completion : completions)
-    if (completion) ensemble.completions.push_back(*completion);
+  for (const std::optional<MemberTimes>& member : ended)
+    if (member) add_member(ensemble, patterns, *member);
   return ensemble;
 }
 

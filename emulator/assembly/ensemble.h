@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/record/ensemble_row.h"
 #include "fabric/network.h"
 
 namespace rankwire {
@@ -37,7 +38,8 @@ std::vector<Duration> mean_communication(const Setup& setup, const Network& netw
 
 struct Ensemble {
   std::vector<Duration> completions;
-  std::exception_ptr error;  ///< what the first of the members that threw did; null: none has
+  std::vector<EnsembleOperation> operations;  ///< member by member
+  std::exception_ptr error;                   ///< what the first of the members that threw did; null: none has
 };
 
 /// Runs `members` times what the model `flow` runs, each with other small differences, which follow from the seed of
@@ -46,7 +48,7 @@ struct Ensemble {
 ///     standard deviation kEnsembleDeviation;
 ///   - a rank begins each iteration later than it may by |z| x kEnsembleDeviation of its `mean_communication`, z
 ///     standard normal.
-/// Up to `threads` are at work at a time. Returns the completion times in the order of the members, of those that ended
+/// Up to `threads` are at work at a time. Returns what the members say in their order, of those that ended
 /// well; what is interrupted is left out, and what throws.
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "emulator/report/assessment.h"
@@ -54,13 +55,25 @@ bool has_flow_reference(const RunReader& record) {
 
 }  // namespace
 
+ReferenceBand band_of(std::vector<Duration> times) {
+  std::ranges::sort(times);
+  return {.runs = times.size(),
+          .low = nearest_rank(times, 0.05),
+          .median = nearest_rank(times, 0.5),
+          .high = nearest_rank(times, 0.95)};
+}
+
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
-  const std::vector<Duration> completions = record.ensemble();
+  std::vector<Duration> completions = record.ensemble();
   if (completions.empty()) return std::nullopt;
-  return ReferenceBand{.runs = completions.size(),
-                       .low = nearest_rank(completions, 0.05),
-                       .median = nearest_rank(completions, 0.5),
-                       .high = nearest_rank(completions, 0.95)};
+  return band_of(std::move(completions));
+}
+
+std::optional<double> predicted_ratio(const RunReader& record) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  if (!band) return completion_ratio(record);
+  const std::optional<Duration> emulated = emulated_completion(record);
+  return emulated ? ratio_of(*emulated, band->median) : std::nullopt;
 }
 
 nlohmann::ordered_json band_json(const RunReader& record) {

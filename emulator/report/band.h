@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/record/reader.h"
 
@@ -19,8 +20,14 @@ struct ReferenceBand {
   bool has(Duration completion) const { return low <= completion && completion <= high; }
 };
 
+/// Of at least one time.
+ReferenceBand band_of(std::vector<Duration> times);
 /// Absent without an ensemble.
 std::optional<ReferenceBand> reference_band(const RunReader& record);
+
+/// Emulated over reference where both ended well: against the median where the reference is a band, since that is the
+/// better prediction, else as `completion_ratio`.
+std::optional<double> predicted_ratio(const RunReader& record);
 
 /// `reference.band` of summary.json; null without one.
 nlohmann::ordered_json band_json(const RunReader& record);

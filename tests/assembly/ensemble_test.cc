@@ -110,6 +110,21 @@ TEST_F(EnsembleTest, IsTheSameWhateverTheNumberOfThreads) {
   EXPECT_EQ(run(7, 1), run(7, 3));
 }
 
+// Of the two ranks' 1 ms (1 + z / 1000), and of what the all-reduce takes.
+TEST_F(EnsembleTest, MembersTellHowLongOperationsTakeOnAverage) {
+  const Ensemble ensemble = run_ensemble(setup_, 3, 1, {stop_});
+  ASSERT_EQ(ensemble.operations.size(), 3u * 2);
+  for (uint32_t member = 0; member < 3; ++member) {
+    const EnsembleOperation& work = ensemble.operations[2 * member];
+    EXPECT_EQ(work.member, member);
+    EXPECT_EQ(work.name, "work");
+    EXPECT_GT(work.mean, microseconds(995));
+    EXPECT_LT(work.mean, microseconds(1005));
+    EXPECT_NE(work.mean, milliseconds(1));
+    EXPECT_EQ(ensemble.operations[2 * member + 1].kind, "all_reduce");
+  }
+}
+
 TEST_F(EnsembleTest, FollowsFromTheSeed) {
   const std::vector<Duration> before = run(3, 1);
   ++setup_.config.seed;
