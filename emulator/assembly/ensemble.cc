@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "base/message.h"
 #include "base/on_threads.h"
+#include "emulator/assembly/operation_means.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 #include "emulator/simulator/jitter.h"
@@ -13,11 +17,18 @@
 namespace rankwire {
 namespace {
 
+/// Of a way of a message on a star, and between two leaves of a fabric; what stays in one leaf costs less.
+constexpr uint64_t kLinksOfStar = 2, kLinksOfFabric = 4;
+
 /// Other draws than those of the configuration's own variation, which comes first.
 class MemberVariation final : public NodeVariation {
  public:
-  MemberVariation(const NodeVariation* own, uint64_t seed, uint32_t member)
-      : own_(own), seed_(mix64(mix64(seed ^ kStream) + member)) {}
+  /// `own` (null: none) and `communication`, by rank, outlive it.
+  MemberVariation(const NodeVariation* own, const std::vector<Duration>& communication, uint64_t seed, uint32_t member)
+      : own_(own),
+        communication_(communication),
+        seed_(mix64(mix64(seed ^ kNodes) + member)),
+        late_seed_(mix64(mix64(seed ^ kStarts) + member)) {}
 
   VariedTime vary(RankId rank, uint32_t place, uint32_t iteration, Duration takes, Time start) const noexcept override {
     VariedTime varied{.end = start + takes, .jitter = {}, .noise = {}, .slowed = {}};
@@ -29,33 +40,103 @@ class MemberVariation final : public NodeVariation {
     return varied;
   }
 
+  Duration late(RankId rank, uint32_t iteration) const noexcept override {
+    const Duration typical = communication_[rank.value];
+    const Duration jittered = jitter_.vary(typical, mix64(mix64(late_seed_ + rank.value) ^ iteration)).jittered;
+    return Duration(std::abs((jittered - typical).ps));
+  }
+
  private:
-  static constexpr uint64_t kStream = 0x656e73656d626c65;  // "ensemble"
+  static constexpr uint64_t kNodes = 0x656e73656d626c65;   // "ensemble"
+  static constexpr uint64_t kStarts = 0x656e737374617274;  // "ensstart"
 
   const NodeVariation* const own_;
-  const uint64_t seed_;
+  const std::vector<Duration>& communication_;
+  const uint64_t seed_, late_seed_;
   const Jitter jitter_{JitterDistribution::kNormal, kEnsembleDeviation, std::nullopt};
 };
 
+struct MemberTimes {
+  Duration completion;
+  OperationMeans operations;
+};
+
+void add_member(Ensemble& ensemble, const OperationPatterns& patterns, const MemberTimes& times) {
+  const auto member = static_cast<uint32_t>(ensemble.completions.size());
+  ensemble.completions.push_back(times.completion);
+  for (size_t p = 0; p < patterns.all().size(); ++p) {
+    const OperationPatterns::Pattern& pattern = patterns.all()[p];
+    if (const std::optional<Duration> mean = times.operations.mean(p))
+      ensemble.operations.push_back({.member = member,
+                                     .name = pattern.name,
+                                     .kind = pattern.kind,
+                                     .group = pattern.group,
+                                     .job = pattern.job,
+                                     .mean = *mean});
+  }
+}
+
 }  // namespace
+
+uint64_t member_cost(const Setup& setup) {
+  if (std::ranges::any_of(setup.workload.ranks, [](const RankTrace& rank) { return rank.streamed.has_value(); }))
+    return UINT64_MAX;
+  const PlannedTraffic traffic = planned_traffic(setup.workload, setup.plan, setup.config.workload.iterations);
+  return planned_operations(setup.config, setup.workload) +
+         traffic.messages * (setup.config.fabric ? kLinksOfFabric : kLinksOfStar);
+}
+
+uint32_t ensemble_members(const Setup& setup) {
+  const SimulationConfig& simulation = setup.config.simulation;
+  if (simulation.ensemble) return *simulation.ensemble;
+  // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
+  const bool is_cheap = simulation.fidelity.front() == SimulationFidelity::kFlow && setup.background.empty() &&
+                        member_cost(setup) <= kAutoMemberCost;
+  return is_cheap ? kAutoMembers : 0;
+}
+
+std::vector<Duration> mean_communication(const Setup& setup, const Network& network) {
+  const size_t ranks = setup.workload.ranks.size();
+  std::vector<Duration> out(ranks), in(ranks);
+  for (const Connection& connection : setup.plan.transport.connections) {
+    const Route& route = network.routes[connection.id.value];
+    const int64_t messages = connection.messages_per_iteration;
+    if (messages == 0 || route.links.empty() || setup.background.has(connection.id)) continue;
+    const Bytes mean(connection.bytes_per_iteration.count / messages);
+    const Duration takes = undisturbed_time(network, route, mean) * messages;
+    out[connection.source.value] += takes;
+    in[connection.destination.value] += takes;
+  }
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    int64_t operations = 0;
+    for (const NodePlan& node : setup.plan.nodes[rank]) operations += node.slot != NodePlan::kNone;
+    out[rank] = Duration(std::max(out[rank], in[rank]).ps / std::max<int64_t>(operations, 1));
+  }
+  return out;
+}
 
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
   const Network network = reference_network(setup);
+  const std::vector<Duration> communication = mean_communication(setup, network);
   const uint64_t operations = planned_operations(setup.config, setup.workload);
-  std::vector<std::optional<Duration>> completions(members);
+  const OperationPatterns patterns(setup);
+  std::vector<std::optional<MemberTimes>> ended(members);
   Ensemble ensemble;
   ensemble.error = on_threads(threads, members, [&](size_t member) {
     if (control.interrupted.load()) return;
-    const MemberVariation variation(setup.variation.get(), setup.config.seed, static_cast<uint32_t>(member));
+    const MemberVariation variation(setup.variation.get(), communication, setup.config.seed,
+                                    static_cast<uint32_t>(member));
+    OperationMeans means(patterns);
     const auto result = run_unrecorded(setup,
                                        {.label = fmt::format("ensemble {} of {}", member + 1, members),
                                         .operations = operations,
-                                        .variation = &variation},
+                                        .variation = &variation,
+                                        .sink = &means},
                                        network, control);
-    if (result) completions[member] = result->completion;
+    if (result) ended[member].emplace(MemberTimes{result->completion, std::move(means)});
   });
-  for (const std::optional<Duration>& completion : completions)
-    if (completion) ensemble.completions.push_back(*completion);
+  for (const std::optional<MemberTimes>& member : ended)
+    if (member) add_member(ensemble, patterns, *member);
   return ensemble;
 }
 

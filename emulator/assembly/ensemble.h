@@ -8,22 +8,48 @@
 #include "base/units.h"
 #include "emulator/assembly/run_control.h"
 #include "emulator/assembly/setup.h"
+#include "emulator/record/ensemble_row.h"
+#include "fabric/network.h"
 
 namespace rankwire {
 
-struct Ensemble {
-  std::vector<Duration> completions;
-  std::exception_ptr error;  ///< what the first of the members that threw did; null: none has
-};
-
-/// Runs `members` times what the model `flow` runs, each with other small differences of how long nodes take that
-/// compute or move data within their rank: by a factor of mean 1, normal, with the standard deviation
-/// kEnsembleDeviation, which follows from the seed of the configuration and the member. Up to `threads` are at work at
-/// a time. Returns the completion times in the order of the members, of those that ended well; what is interrupted is
-/// left out, and what throws.
-Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control);
-
 /// In millionths: a tenth of a percent, less than clocks of a machine's processors differ by.
 inline constexpr uint32_t kEnsembleDeviation = 1'000;
+
+/// Of an ensemble that the configuration leaves to the program.
+inline constexpr uint32_t kAutoMembers = 16;
+
+/// The most that a member may cost where the configuration leaves the ensemble to the program: links that its messages
+/// take, of each message each link, and operations. Measured: one of them takes 0.5 us (rings on a star) to 3 us
+/// (all-to-all through a fabric), so kAutoMembers take 0.4 to 2.4 s of one core at the most.
+inline constexpr uint64_t kAutoMemberCost = 50'000;
+
+/// Of the set-up's workload, counted in the plan, so that it is the same on every machine. Traces that stay in their
+/// files are read again by each member: more than any bound.
+uint64_t member_cost(const Setup& setup);
+
+/// How many members the reference has: what `simulation.ensemble` says, or where it leaves it to the program
+/// kAutoMembers if `flow` is the reference and a member costs no more than kAutoMemberCost, else 0.
+uint32_t ensemble_members(const Setup& setup);
+
+/// By rank: what a communication takes on average, the messages of one after the other and each alone on its way over
+/// `network`; of what the rank sends or of what it receives, whichever is longer. 0 where it does not communicate.
+std::vector<Duration> mean_communication(const Setup& setup, const Network& network);
+
+struct Ensemble {
+  std::vector<Duration> completions;
+  std::vector<EnsembleOperation> operations;  ///< member by member
+  std::exception_ptr error;                   ///< what the first of the members that threw did; null: none has
+};
+
+/// Runs `members` times what the model `flow` runs, each with other small differences, which follow from the seed of
+/// the configuration and the member:
+///   - nodes that compute or move data within their rank take their time by a factor of mean 1, normal, with the
+///     standard deviation kEnsembleDeviation;
+///   - a rank begins each iteration later than it may by |z| x kEnsembleDeviation of its `mean_communication`, z
+///     standard normal.
+/// Up to `threads` are at work at a time. Returns what the members say in their order, of those that ended
+/// well; what is interrupted is left out, and what throws.
+Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire

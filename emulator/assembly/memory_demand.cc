@@ -18,6 +18,7 @@
 #include "dataplane/switch/agenda.h"
 #include "dataplane/switch/packets.h"
 #include "emulator/assembly/dpdk_demand.h"
+#include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/testbed.h"
@@ -362,8 +363,8 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
     demand.runs.push_back(model == SimulationFidelity::kTwin ? twin_memory(setup, counts)
                                                              : reference_memory(setup, model, counts));
   if (const auto alone = alone_memory(setup, counts)) demand.runs.push_back(*alone);
-  if (const auto members = setup.config.simulation.ensemble)
-    demand.runs.push_back(further_memory(setup, counts, "ensemble", MemoryStage::kEnsemble, *members));
+  if (const uint32_t members = ensemble_members(setup); members > 0)
+    demand.runs.push_back(further_memory(setup, counts, "ensemble", MemoryStage::kEnsemble, members));
   if (setup.config.simulation.what_if)
     demand.runs.push_back(further_memory(setup, counts, "what if", MemoryStage::kWhatIf,
                                          static_cast<uint32_t>(3 + kMostFreedGroups + kMostFreedPorts)));

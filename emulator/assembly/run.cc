@@ -230,9 +230,10 @@ void PreparedRun::run_models(uint32_t threads, const RunControl& control, std::v
 /// What follows from these runs, and is no run of the record.
 void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control) {
   std::exception_ptr error = record_jobs_alone(runs, threads, control);
-  if (const auto members = setup_.config.simulation.ensemble; members && all_ok(runs)) {
-    const Ensemble ensemble = run_ensemble(setup_, *members, threads, control);
+  if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
+    const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
+    recorder_->ensemble_operations(ensemble.operations);
     if (!error) error = ensemble.error;
   }
   if (setup_.config.simulation.what_if && all_ok(runs)) {

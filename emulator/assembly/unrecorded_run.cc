@@ -44,8 +44,8 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   }
   const Plan nothing;
   const Plan& plan = run.times != nullptr ? nothing : setup.plan;
-  Unrecorded sink;
-  Engine engine(setup.workload, plan, options, sink);
+  Unrecorded nobody;
+  Engine engine(setup.workload, plan, options, run.sink != nullptr ? *run.sink : nobody);
   NetworkModel network(std::move(with));
   network.connect(network.prepare(plan.transport));
   WorkerBackground background(setup, nullptr);

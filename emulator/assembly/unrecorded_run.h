@@ -24,6 +24,7 @@ struct UnrecordedRun {
   const CommunicationTimes* times = nullptr;  ///< instead of a network; null: there is one
   const Quotient* folded = nullptr;           ///< of the plan and the network, asked first; null: there is none
   uint64_t folded_operations = 0;             ///< that it has
+  RecordSink* sink = nullptr;                 ///< told what is recorded of a run that is not folded; null: nobody
 };
 
 struct UnrecordedResult {

@@ -34,7 +34,7 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
       gates_(workload, options.iterations, options.only, options_.shard, timers_) {
   if (options.times != nullptr) timed_.emplace(workload, *options.times, timers_);
   const uint32_t own = ranks_in(workload, options.shard);
-  size_t timers = own * (size_t{options.compute} + options.host) + workload.jobs.size();
+  size_t timers = own * (size_t{options.compute} + options.host + 1) + workload.jobs.size();
   for (const uint32_t steps : plan.slot_steps) timers += steps;
   timers_.reserve(timers);
   ranks_.reserve(own);
@@ -49,16 +49,25 @@ Engine::Engine(const Workload& workload, const Plan& plan, const EngineOptions& 
                       .places = NodePlaces(options.compute, options.host, expected),
                       .collectives = CollectiveOrder(trace, trace.aggregates ? 0 : options.communication)});
   }
-  for (const RankId rank : gates_.first_ranks()) touch(rank);
+  for (const RankId rank : gates_.first_ranks()) start(rank, Time());
 }
 
 void Engine::touch(RankId id) noexcept {
   if (!at(id).finished) touched_.push(id);
 }
 
+/// Its iteration.
+void Engine::start(RankId id, Time now) noexcept {
+  Rank& rank = at(id);
+  const Duration late = options_.variation == nullptr ? Duration() : options_.variation->late(id, rank.iteration);
+  if (late == Duration()) return touch(id);
+  rank.is_late = true;
+  timers_.push({.at = bounded_end(now, late), .kind = TimerQueue::Kind::kRank, .owner = id.value, .item = 0});
+}
+
 void Engine::advance(Time now) noexcept {
   communication_.begin_round();
-  if (gates_.has_others()) gates_.look([this](std::span<const RankId> free) { begin_iterations(free); });
+  if (gates_.has_others()) gates_.look([&](std::span<const RankId> free) { begin_iterations(free, now); });
   settle(now);  // what messages have made ready
   // What follows a compute starts when that ended, not when a late loop noticed, or lateness adds up along a chain.
   while (timers_.next() <= now) {
@@ -71,8 +80,12 @@ void Engine::advance(Time now) noexcept {
 void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   if (timer.kind == TimerQueue::Kind::kReduce) return communication_.reduced(timer.owner, timer.item, timer.at);
   if (timer.kind == TimerQueue::Kind::kJob) {
-    for (const RankId rank : gates_.begin(timer.owner, timer.at)) touch(rank);
+    for (const RankId rank : gates_.begin(timer.owner, timer.at)) start(rank, timer.at);
     return;
+  }
+  if (timer.kind == TimerQueue::Kind::kRank) {
+    at(RankId(timer.owner)).is_late = false;
+    return touch(RankId(timer.owner));
   }
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
   const NodePlaces::Running ended = at(RankId(timer.owner)).places.leave(timer.place);
@@ -89,13 +102,14 @@ void Engine::settle(Time now) noexcept {
 }
 
 void Engine::visit(RankId id, Time now) noexcept {
+  if (at(id).is_late) return;
   take_ready(id, now);
   start_timed(id, PlaceKind::kCompute, now);
   start_timed(id, PlaceKind::kHost, now);
   start_collectives(id, now);
   collect_finished();
   Rank& rank = at(id);
-  if (!rank.finished && !rank.awaits_iteration && rank.source->finished()) end_iteration(id);
+  if (!rank.finished && !rank.awaits_iteration && rank.source->finished()) end_iteration(id, now);
 }
 
 void Engine::take_ready(RankId id, Time now) noexcept {
@@ -192,27 +206,27 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
   touch(id);
 }
 
-void Engine::end_iteration(RankId id) noexcept {
+void Engine::end_iteration(RankId id, Time now) noexcept {
   Rank& rank = at(id);
   if (!timed_) communication_.end_iteration(id, rank.iteration);
   const std::span<const RankId> free = gates_.end(id, rank.iteration++, rank.last_end);
   rank.finished = gates_.past_last(id, rank.iteration);
   rank.awaits_iteration = !rank.finished;
-  begin_iteration(id);
-  begin_iterations(free);
+  begin_iteration(id, now);
+  begin_iterations(free, now);
 }
 
-void Engine::begin_iteration(RankId id) noexcept {
+void Engine::begin_iteration(RankId id, Time now) noexcept {
   Rank& rank = at(id);
   if (!rank.awaits_iteration || !gates_.open(id, rank.iteration)) return;
   rank.awaits_iteration = false;
   rank.source->reset();
   rank.collectives.reset();
-  touch(id);
+  start(id, now);
 }
 
-void Engine::begin_iterations(std::span<const RankId> ranks) noexcept {
-  for (const RankId rank : ranks) begin_iteration(rank);
+void Engine::begin_iterations(std::span<const RankId> ranks, Time now) noexcept {
+  for (const RankId rank : ranks) begin_iteration(rank, now);
 }
 
 void Engine::handle(Time now, std::span<const Event> events) noexcept {

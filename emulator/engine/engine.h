@@ -116,12 +116,14 @@ class Engine {
     CollectiveOrder collectives;
     uint32_t iteration = 0;
     bool awaits_iteration = false, finished = false;
+    bool is_late = false;  ///< may begin its iteration, and a timer says when it does
     Time last_end;
     ComputeTimes times;
   };
 
   Rank& at(RankId rank) noexcept { return ranks_[place_[rank.value]]; }
   void touch(RankId rank) noexcept;
+  void start(RankId rank, Time now) noexcept;
   void expire(const TimerQueue::Timer& timer) noexcept;
   void settle(Time now) noexcept;
   void visit(RankId rank, Time now) noexcept;
@@ -131,9 +133,9 @@ class Engine {
   void start_collectives(RankId rank, Time now) noexcept;
   void complete(RankId rank, uint32_t node, Time start, Time end) noexcept;
   void collect_finished() noexcept;
-  void end_iteration(RankId rank) noexcept;
-  void begin_iteration(RankId rank) noexcept;
-  void begin_iterations(std::span<const RankId> ranks) noexcept;
+  void end_iteration(RankId rank, Time now) noexcept;
+  void begin_iteration(RankId rank, Time now) noexcept;
+  void begin_iterations(std::span<const RankId> ranks, Time now) noexcept;
   void start_communication(RankId rank, uint32_t node, Time now) noexcept;
   void end_operation(const FinishedOperation& operation) noexcept;
   std::string describe(const RankWait& wait) const;

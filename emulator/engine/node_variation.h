@@ -16,14 +16,17 @@ struct VariedTime {
   Duration slowed;  ///< slow-downs and pauses
 };
 
-/// Called by the engine for every node that computes or moves data within its rank and takes time. What it says must
-/// follow from the arguments alone, so that emulated and simulated runs see the same. Nothing allocates.
+/// Called by the engine for every node that computes or moves data within its rank and takes time, and for every
+/// iteration of a rank. What it says must follow from the arguments alone, so that emulated and simulated runs see the
+/// same. Nothing allocates.
 class NodeVariation {
  public:
   virtual ~NodeVariation() = default;
   /// The node at `place` of the file of `rank` begins at `start` in `iteration` and takes `takes` (> 0) by itself.
   virtual VariedTime vary(RankId rank, uint32_t place, uint32_t iteration, Duration takes,
                           Time start) const noexcept = 0;
+  /// By how much later `rank` begins `iteration` than it may; >= 0.
+  virtual Duration late([[maybe_unused]] RankId rank, [[maybe_unused]] uint32_t iteration) const noexcept { return {}; }
 };
 
 }  // namespace rankwire

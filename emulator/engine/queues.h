@@ -64,15 +64,16 @@ class RankQueue {
   std::vector<uint8_t> waits_;  // by rank
 };
 
-/// Ends of computes, reduces and operations of known duration in progress, and beginnings of jobs. Equal times leave in
-/// the order of (kind, owner, item), so that runs repeat.
+/// Ends of computes, reduces and operations of known duration in progress, beginnings of jobs and of late ranks. Equal
+/// times leave in the order of (kind, owner, item), so that runs repeat.
 class TimerQueue {
  public:
-  enum class Kind : uint32_t { kNode, kReduce, kCollective, kTransfer, kJob };
+  enum class Kind : uint32_t { kNode, kReduce, kCollective, kTransfer, kJob, kRank };
   struct Timer {
     Time at;
     Kind kind;
-    uint32_t owner;      ///< kNode: rank; kReduce: slot; kCollective: group; kTransfer: its number; kJob: the job
+    uint32_t
+        owner;  ///< kNode: rank; kReduce: slot; kCollective: group; kTransfer: its number; kJob: the job; kRank: rank
     uint32_t item;       ///< kNode: the node's place in the file; kReduce: step; kTransfer: TimedOperations' own
     uint32_t place = 0;  ///< kNode: which it has, see NodePlaces
   };

@@ -55,8 +55,10 @@ constexpr uint32_t kMostRunThreads = 64;
 struct SimulationConfig {
   std::vector<SimulationFidelity> fidelity = {SimulationFidelity::kFlow};  ///< different; the first is the reference
   std::optional<uint32_t> threads;  ///< runs in virtual time at a time, 1 .. kMostRunThreads; absent: one for each core
-  std::optional<uint32_t> ensemble;  ///< runs of `flow` with small differences, 2 .. 1000; absent: none
-  bool what_if = false;              ///< runs of `flow` in which one thing takes no time
+  /// Runs of `flow` with small differences, 2 .. 1000, or 0: none. Absent: some, where `flow` is the reference and they
+  /// are cheap.
+  std::optional<uint32_t> ensemble;
+  bool what_if = false;  ///< runs of `flow` in which one thing takes no time
   AstraConfig astra;
 
   bool has(SimulationFidelity one) const { return std::ranges::find(fidelity, one) != fidelity.end(); }

@@ -6,13 +6,21 @@
 
 namespace rankwire {
 
+/// A number, or the word for 0.
+struct OffOr {
+  Integer<uint32_t> syntax;
+
+  uint32_t parse(const Tree& scalar) const { return scalar.text == "off" ? 0 : syntax.parse(scalar); }
+  Json print(uint32_t value) const { return value == 0 ? Json("off") : syntax.print(value); }
+};
+
 template <class Visitor>
 void describe_simulation(Visitor& visit, SimulationConfig& simulation) {
   Choice<SimulationFidelity> models;
   for (const SimulationFidelity model : kSimulationFidelities) models.words.push_back({to_string(model), model});
   visit.list("fidelity", simulation.fidelity, models);
   visit.field("threads", simulation.threads, Or{"auto", Integer<uint32_t>{1, kMostRunThreads}});
-  visit.field("ensemble", simulation.ensemble, Or{"off", Integer<uint32_t>{2, 1000}});
+  visit.field("ensemble", simulation.ensemble, Or{"auto", OffOr{Integer<uint32_t>{2, 1000}}});
   visit.field("what_if", simulation.what_if, on_or_off());
   visit.section("astra", [&](auto& keys) {
     AstraConfig& astra = simulation.astra;

@@ -244,7 +244,7 @@ void check_simulation(const Source& source) {
   if (simulation.fidelity.empty()) source.fail("simulation.fidelity", "names no model");
   if (std::set(simulation.fidelity.begin(), simulation.fidelity.end()).size() != simulation.fidelity.size())
     source.fail("simulation.fidelity", "names a model twice");
-  if (simulation.ensemble && !simulation.has(SimulationFidelity::kFlow))
+  if (simulation.ensemble.value_or(0) > 0 && !simulation.has(SimulationFidelity::kFlow))
     source.fail("simulation.ensemble", "is of the model flow, which 'simulation.fidelity' does not have");
   if (simulation.what_if && !simulation.has(SimulationFidelity::kFlow))
     source.fail("simulation.what_if", "is of the model flow, which 'simulation.fidelity' does not have");

@@ -142,6 +142,21 @@ std::vector<Duration> RunReader::ensemble() const {
   return completions;
 }
 
+std::vector<EnsembleOperation> RunReader::ensemble_operations() const {
+  std::vector<EnsembleOperation> list;
+  if (!has_table("ensemble_operations")) return list;
+  Statement rows =
+      database_.prepare("SELECT member, name, kind, \"group\", job, mean_ps FROM ensemble_operations ORDER BY rowid");
+  while (rows.step())
+    list.push_back({.member = small(rows, 0),
+                    .name = rows.text(1),
+                    .kind = rows.text(2),
+                    .group = rows.text(3),
+                    .job = JobId(small(rows, 4)),
+                    .mean = duration(rows, 5)});
+  return list;
+}
+
 std::vector<WhatIfRow> RunReader::what_if() const {
   std::vector<WhatIfRow> list;
   if (!has_table("what_if")) return list;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator/record/database.h"
+#include "emulator/record/ensemble_row.h"
 #include "emulator/record/run_record.h"
 
 namespace rankwire {
@@ -103,6 +104,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// What its members say of operations, member by member. Empty likewise.
+  std::vector<EnsembleOperation> ensemble_operations() const;
   /// In the order in which they were written; empty without `simulation.what_if`.
   std::vector<WhatIfRow> what_if() const;
 

@@ -402,6 +402,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::ensemble_operations(std::span<const EnsembleOperation> rows) {
+  writer_->store([&](RunStore& store) { store.ensemble_operations(rows); });
+}
+
 void RunRecorder::what_if(std::span<const WhatIfRow> rows) {
   writer_->store([&](RunStore& store) { store.what_if(rows); });
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/record.h"
+#include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/run_record.h"
@@ -81,6 +82,8 @@ class RunRecorder {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// Once: completion times of the ensemble of the reference.
   void ensemble(std::span<const Duration> completions);
+  /// Once: what its members say of operations, member by member.
+  void ensemble_operations(std::span<const EnsembleOperation> rows);
   /// Once.
   void what_if(std::span<const WhatIfRow> rows);
   /// Once, where the generator was certified before the run.

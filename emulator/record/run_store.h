@@ -9,6 +9,7 @@
 
 #include "base/record.h"
 #include "emulator/record/database.h"
+#include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/run_record.h"
@@ -31,6 +32,7 @@ class RunStore {
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);
+  void ensemble_operations(std::span<const EnsembleOperation> rows);
   void what_if(std::span<const WhatIfRow> rows);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);

@@ -44,6 +44,13 @@ void RunStore::ensemble(std::span<const Duration> completions) {
     insert.bind(uint64_t{member}, completions[member]).execute();
 }
 
+void RunStore::ensemble_operations(std::span<const EnsembleOperation> rows) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO ensemble_operations VALUES(?,?,?,?,?,?)");
+  for (const EnsembleOperation& row : rows)
+    insert.bind(row.member, row.name, row.kind, row.group, row.job.value, row.mean).execute();
+}
+
 void RunStore::what_if(std::span<const WhatIfRow> rows) {
   open();
   Statement insert = database_.prepare("INSERT INTO what_if VALUES(?,?,?)");

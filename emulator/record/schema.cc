@@ -20,6 +20,9 @@ CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE what_if(kind TEXT NOT NULL, name TEXT NOT NULL, completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
+CREATE TABLE ensemble_operations(
+  member INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, "group" TEXT NOT NULL, job INTEGER NOT NULL,
+  mean_ps INTEGER NOT NULL);
 CREATE TABLE jobs_alone(
   job INTEGER PRIMARY KEY, model TEXT NOT NULL, completion_ps INTEGER NOT NULL, unharmed_ps INTEGER);
 CREATE TABLE background(

@@ -10,6 +10,7 @@
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/diagnosis/loop_turns.h"
+#include "emulator/report/band.h"
 #include "emulator/report/certification.h"
 #include "emulator/report/format.h"
 #include "emulator/report/limits.h"
@@ -230,7 +231,10 @@ std::string describe_completion(const RunReader& record) {
     if (run->ended) text += readable(run->end.completion);
     text += fmt::format(" {}", to_string(run->start.fidelity));
   }
-  if (const auto ratio = completion_ratio(record)) text += ", ratio " + readable_ratio(ratio);
+  if (const auto ratio = predicted_ratio(record)) {
+    text += ", ratio " + readable_ratio(ratio);
+    if (reference_band(record)) text += " of the band's median";
+  }
   return text.empty() ? "-" : text;
 }
 

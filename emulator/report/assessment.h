@@ -54,7 +54,8 @@ std::optional<Duration> completion_of(const RecordedRun* run);
 /// Emulated over reference completion time; absent unless both runs are "ok", because a run that stopped early has no
 /// completion time to compare.
 std::optional<double> completion_ratio(const RunReader& record);
-/// "10.53 s emulated, 5.869 s reference, ratio 1.794"; "failed after 945 ms emulated, ..." where a run was not "ok".
+/// "10.53 s emulated, 5.869 s reference, ratio 1.794", or "ratio 1.002 of the band's median"; "failed after 945 ms
+/// emulated, ..." where a run was not "ok".
 std::string describe_completion(const RunReader& record);
 
 /// The recorded warnings, and one for each kind of rows that the record lacks.

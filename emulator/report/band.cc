@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "emulator/report/assessment.h"
@@ -38,15 +39,41 @@ std::optional<Duration> emulated_completion(const RunReader& record) {
   return run->end.completion;
 }
 
+/// Whether the configuration leaves it to the program.
+bool is_auto(const RunReader& record) {
+  const auto config = nlohmann::ordered_json::parse(record.config(), nullptr, false);
+  if (!config.is_object() || !config.contains("simulation")) return false;
+  const auto& simulation = config["simulation"];
+  return simulation.is_object() && simulation.contains("ensemble") && simulation["ensemble"] == "auto";
+}
+
+/// Whether the model that a band is of is what all else is compared with, and ended well.
+bool has_flow_reference(const RunReader& record) {
+  const RecordedRun* const run = record.reference();
+  return run != nullptr && run->ended && run->start.model == "flow" && run->end.verdict == "ok";
+}
+
 }  // namespace
 
+ReferenceBand band_of(std::vector<Duration> times) {
+  std::ranges::sort(times);
+  return {.runs = times.size(),
+          .low = nearest_rank(times, 0.05),
+          .median = nearest_rank(times, 0.5),
+          .high = nearest_rank(times, 0.95)};
+}
+
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
-  const std::vector<Duration> completions = record.ensemble();
+  std::vector<Duration> completions = record.ensemble();
   if (completions.empty()) return std::nullopt;
-  return ReferenceBand{.runs = completions.size(),
-                       .low = nearest_rank(completions, 0.05),
-                       .median = nearest_rank(completions, 0.5),
-                       .high = nearest_rank(completions, 0.95)};
+  return band_of(std::move(completions));
+}
+
+std::optional<double> predicted_ratio(const RunReader& record) {
+  const std::optional<ReferenceBand> band = reference_band(record);
+  if (!band) return completion_ratio(record);
+  const std::optional<Duration> emulated = emulated_completion(record);
+  return emulated ? ratio_of(*emulated, band->median) : std::nullopt;
 }
 
 nlohmann::ordered_json band_json(const RunReader& record) {
@@ -69,9 +96,14 @@ nlohmann::ordered_json band_json(const RunReader& record) {
       {"ratio_high", ratio(band->low)}};
 }
 
+std::string missing_band_text(const RunReader& record) {
+  if (reference_band(record) || !is_auto(record) || !has_flow_reference(record)) return {};
+  return "none: the run is too large to be repeated by itself; simulation.ensemble says how often it is all the same";
+}
+
 std::string band_text(const RunReader& record) {
   const std::optional<ReferenceBand> band = reference_band(record);
-  if (!band) return {};
+  if (!band) return missing_band_text(record);
   std::string text = fmt::format("{} .. {} of {} runs, median {}", readable(band->low), readable(band->high),
                                  band->runs, readable(band->median));
   if (const auto emulated = emulated_completion(record))

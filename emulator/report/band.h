@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/record/reader.h"
 
@@ -19,13 +20,21 @@ struct ReferenceBand {
   bool has(Duration completion) const { return low <= completion && completion <= high; }
 };
 
+/// Of at least one time.
+ReferenceBand band_of(std::vector<Duration> times);
 /// Absent without an ensemble.
 std::optional<ReferenceBand> reference_band(const RunReader& record);
+
+/// Emulated over reference where both ended well: against the median where the reference is a band, since that is the
+/// better prediction, else as `completion_ratio`.
+std::optional<double> predicted_ratio(const RunReader& record);
 
 /// `reference.band` of summary.json; null without one.
 nlohmann::ordered_json band_json(const RunReader& record);
 /// "10.31 ms .. 11.02 ms of 16 runs, median 10.8 ms, ...", with what it says of the reference and of the emulated side;
-/// empty without a band.
+/// or why there is none, as below.
 std::string band_text(const RunReader& record);
+/// Why a reference has no band that could have one; empty where it has one, or the configuration wants none.
+std::string missing_band_text(const RunReader& record);
 
 }  // namespace rankwire

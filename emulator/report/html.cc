@@ -73,9 +73,10 @@ std::string completion_card(const char* title, const RecordedRun* run) {
 }
 
 std::string ratio_card(const RunReader& record) {
-  const auto ratio = completion_ratio(record);
+  const auto ratio = predicted_ratio(record);
   if (!ratio) return card("Emulated / reference", "-");
-  return card("Emulated / reference", readable_ratio(ratio), fmt::format("{:+.2f} %", (*ratio - 1) * 100));
+  return card("Emulated / reference", readable_ratio(ratio),
+              fmt::format("{:+.2f} %{}", (*ratio - 1) * 100, reference_band(record) ? ", of the band's median" : ""));
 }
 
 std::string transport_cards(const RunEnd& end) {

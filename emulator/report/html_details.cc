@@ -4,6 +4,7 @@
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/jobs.h"
+#include "emulator/report/operation_bands.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/traffic_paths.h"
 
@@ -19,6 +20,18 @@ std::string sizes(const OperationGroup& group) {
   return readable(group.smallest) + " to " + readable(group.largest);
 }
 
+/// Of the means, against the median, and against the 95 % and the 5 % quantile of the reference's.
+HtmlCell band_cell(const OperationGroup& group, const ReferenceBand* band) {
+  const std::optional<Duration> emulated = group.emulated.duration();
+  if (!emulated || band == nullptr) return "-";
+  const std::optional<double> ratio = ratio_of(*emulated, band->median);
+  if (!ratio) return "-";
+  const std::string text =
+      fmt::format("{}, {} .. {}", readable_ratio(ratio), readable_ratio(ratio_of(*emulated, band->high)),
+                  readable_ratio(ratio_of(*emulated, band->low)));
+  return HtmlCell::valued(text, static_cast<int64_t>(*ratio * 1e6));
+}
+
 }  // namespace
 
 std::string html_groups(const RunReader& record, const OperationStatistics& operations) {
@@ -32,19 +45,22 @@ std::string html_groups(const RunReader& record, const OperationStatistics& oper
                                  {"Emulated mean"},
                                  {"Reference mean"},
                                  {"Ratio"},
+                                 {"Ratio to the band"},
                                  {"Longest"},
                                  {"In the trace"},
                                  {"busbw Gbit/s"},
                                  {"Path", kText}});
   const TrafficPaths paths(record);
   const JobNames jobs(record);
+  OperationBands bands(record);
   for (const OperationGroup* g : groups) {
     const auto bandwidth = g->bus.gbps();
     const bool with_path =
         !g->group.empty() || g->kind == "send";  // where a receive comes from, its group does not say
     table.add({g->name, g->kind, jobs.with_job(g->group, g->job), g->count,
                g->largest == Bytes(0) ? "-" : HtmlCell::valued(sizes(*g), g->largest.count), g->emulated.duration(),
-               g->reference.duration(), readable_ratio(g->ratio()), g->worst, g->recorded.duration(),
+               g->reference.duration(), readable_ratio(g->ratio()),
+               band_cell(*g, bands.of_pattern(g->name, g->kind, g->group, g->job)), g->worst, g->recorded.duration(),
                bandwidth ? readable_gbps(*bandwidth) : "-", with_path ? paths.of_pattern(g->group, g->job) : "-"},
               html_operations(g->name, g->kind));
   }

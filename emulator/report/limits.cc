@@ -35,15 +35,8 @@ std::optional<double> loss_ppm(const RunReader& record, const RecordedRun& run) 
   return 1e6 * static_cast<double>(packets.lost) / static_cast<double>(packets.packets);
 }
 
-/// Against the band's median where there is one: it is the better prediction.
-std::optional<double> limited_ratio(const RunReader& record, const RecordedRun& run) {
-  const std::optional<ReferenceBand> band = reference_band(record);
-  if (!band) return completion_ratio(record);
-  return run.end.verdict == "ok" ? ratio_of(run.end.completion, band->median) : std::nullopt;
-}
-
 std::optional<double> value_of(const RunReader& record, const RecordedRun& run, std::string_view name) {
-  if (name == "ratio") return limited_ratio(record, run);
+  if (name == "ratio") return predicted_ratio(record);
   if (name == "retransmissions") return static_cast<double>(run.end.counters.retransmitted);
   if (name == "timeouts") return static_cast<double>(run.end.counters.timeouts);
   if (name == "loss_ppm") return loss_ppm(record, run);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/report/assessment.h"
+#include "emulator/report/band.h"
 #include "emulator/report/certification.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
@@ -44,7 +45,7 @@ std::string report_markdown(const RunReader& record, const RecordFigures& figure
   add("Fidelity", fidelity.fidelity);
   add("Emulated completion", time(completion_of(record.emulated())));
   add("Reference completion", time(completion_of(record.reference())));
-  add("Emulated / reference", readable_ratio(completion_ratio(record)));
+  add("Emulated / reference", readable_ratio(predicted_ratio(record)));
   if (const std::string certified = certification_text(record); !certified.empty()) add("Resolution", certified);
   for (const std::string& line : repetition_lines(record)) add("Repetitions", line);
   if (const RecordedRun* run = principal_run(record)) {

@@ -184,6 +184,8 @@ constexpr MetricText kTexts[] = {
     {"operations", "Emulated mean", "mean duration over all executions"},
     {"operations", "Reference mean", "mean duration over all executions in the reference"},
     {"operations", "Ratio", "emulated / reference mean"},
+    {"operations", "Ratio to the band",
+     "emulated mean / median of the means in the ensemble of the reference, and over their 95 % and 5 % quantile"},
     {"operations", "Longest", "longest emulated, else reference duration"},
     {"operations", "In the trace", "mean duration that the trace itself holds, unscaled"},
     {"operations", "busbw Gbit/s", "S x factor(n) of all executions / all their time, 10^9 bit/s"},

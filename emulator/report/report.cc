@@ -15,6 +15,7 @@
 #include "emulator/report/jobs.h"
 #include "emulator/report/losses.h"
 #include "emulator/report/markdown.h"
+#include "emulator/report/operation_bands.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/page_timeline.h"
@@ -57,10 +58,11 @@ OperationStatistics read_operations(const RunReader& record, const ReportFormats
   std::optional<OperationsCsv> csv;
   if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
   const TrafficPaths paths(record);
+  OperationBands bands(record);
   record.for_each_operation([&](const OperationRow& row) {
     statistics.add(row);
     if (formats.contains(ReportFormat::kHtml)) page.add(row);
-    if (csv) csv->add(row, paths.of(row.node));
+    if (csv) csv->add(row, paths.of(row.node), bands.of(row.node));
   });
   if (csv) csv->commit();
   return statistics;

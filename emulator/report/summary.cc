@@ -314,6 +314,8 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["emulated"] = completion_json(record.emulated());
   json["reference"] = completion_json(record.reference());
   json["reference"]["band"] = band_json(record);
+  const std::string note = missing_band_text(record);
+  json["reference"]["band_note"] = note.empty() ? Json(nullptr) : Json(note);
   json["limits"] = limits_json(record);
   json["stall"] = stall_json(record);
   json["what_if"] = what_if_json(record);

@@ -43,7 +43,7 @@ std::string cause_fields(const std::optional<TimeByCause>& causes) {
 OperationsCsv::OperationsCsv(const std::filesystem::path& file) : out_(file) {
   out_ << "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
           "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by"
-       << cause_columns() << ",path\n";
+       << cause_columns() << ",path,band_p5_ps,band_median_ps,band_p95_ps,ratio_low,ratio_median,ratio_high\n";
 }
 
 void OperationsCsv::field(std::string_view text) {
@@ -65,7 +65,20 @@ void OperationsCsv::times(const std::optional<OperationTimes>& times) {
   }
 }
 
-void OperationsCsv::add(const OperationRow& row, std::string_view path) {
+void OperationsCsv::band(const OperationRow& row, const ReferenceBand* band) {
+  const auto end = fmt::appender(buffer_);
+  if (band == nullptr) {
+    fmt::format_to(end, ",,,,,,");
+    return;
+  }
+  fmt::format_to(end, ",{},{},{}", band->low.ps, band->median.ps, band->high.ps);
+  for (const Duration reference : {band->high, band->median, band->low}) {
+    const auto ratio = row.emulated ? ratio_of(row.emulated->duration(), reference) : std::nullopt;
+    fmt::format_to(end, ",{}", ratio ? readable_ratio(ratio) : "");
+  }
+}
+
+void OperationsCsv::add(const OperationRow& row, std::string_view path, const ReferenceBand* band) {
   const NodeInfo& node = row.node;
   const auto end = fmt::appender(buffer_);
   if (node.job.valid()) fmt::format_to(end, "{}", node.job.value);
@@ -82,7 +95,9 @@ void OperationsCsv::add(const OperationRow& row, std::string_view path) {
   } else {
     fmt::format_to(end, ",,,");
   }
-  fmt::format_to(end, "{}{},{}\n", node.timed_by, cause_fields(row.causes), path == "-" ? "" : path);
+  fmt::format_to(end, "{}{},{}", node.timed_by, cause_fields(row.causes), path == "-" ? "" : path);
+  this->band(row, band);
+  buffer_.push_back('\n');
   if (buffer_.size() > kFlushAt) flush();
 }
 

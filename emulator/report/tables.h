@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "emulator/record/reader.h"
+#include "emulator/report/band.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/output_file.h"
 
@@ -20,12 +21,14 @@ class OperationsCsv {
  public:
   /// Throws as OutputFile does.
   explicit OperationsCsv(const std::filesystem::path& file);
-  void add(const OperationRow& row, std::string_view path);
+  /// `band`: the reference's of such operations; null: there is none.
+  void add(const OperationRow& row, std::string_view path, const ReferenceBand* band);
   void commit();
 
  private:
   void field(std::string_view text);
   void times(const std::optional<OperationTimes>& times);
+  void band(const OperationRow& row, const ReferenceBand* band);
   void flush();
 
   OutputFile out_;

@@ -36,7 +36,9 @@ TEST(MemoryDemand, EveryRunHasItsPartsAndTheLargestCounts) {
   config.simulation.fidelity = {SimulationFidelity::kFlow, SimulationFidelity::kTwin};
   config.simulation.threads = 1;
   const MemoryDemand demand = demand_of(config);
-  ASSERT_EQ(demand.runs.size(), 4u);
+  ASSERT_EQ(demand.runs.size(), 5u);
+  EXPECT_STREQ(demand.runs[3].run, "ensemble");
+  EXPECT_EQ(demand.runs[3].times, 16u);
   for (const size_t run : {0, 2}) {
     SCOPED_TRACE(demand.runs[run].run);
     Bytes sum;
@@ -50,7 +52,7 @@ TEST(MemoryDemand, EveryRunHasItsPartsAndTheLargestCounts) {
   EXPECT_STREQ(demand.runs[1].run, "flow");
   EXPECT_EQ(demand.runs[1].frames, Bytes(0)) << "the model sends none";
   EXPECT_STREQ(demand.runs[2].run, "twin");
-  EXPECT_STREQ(demand.runs[3].run, "report");
+  EXPECT_STREQ(demand.runs[4].run, "report");
   EXPECT_THAT(demand.peak(), ElementsAre(&demand.runs[0]));
   EXPECT_EQ(demand.total(), kSetup + demand.runs[0].total());
 }
@@ -150,6 +152,7 @@ TEST(MemoryDemand, QueuePairsTakeWhatTheTransportSays) {
 TEST(MemoryDemand, ModelsAloneNeedNoConnections) {
   RunConfig config = tiny_run(1, 4);
   config.simulation.fidelity = {SimulationFidelity::kFlow};
+  config.simulation.ensemble = 0;
   const MemoryDemand demand = demand_of(config, RunKind::kModels);
   ASSERT_EQ(demand.runs.size(), 2u);
   EXPECT_EQ(demand.runs[0].connections, Bytes(0));

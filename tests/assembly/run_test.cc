@@ -197,7 +197,8 @@ RunControl watched_by(const std::atomic<bool>& stop, std::vector<std::string>& l
 }
 
 TEST_F(SmallRun, IsEmulatedAsOftenAsItIsRepeated) {
-  const std::vector<std::string> settings{"run.repeat=3", "ports.rate=1Gbps", "simulation.fidelity=[flow]"};
+  const std::vector<std::string> settings{"run.repeat=3", "ports.rate=1Gbps", "simulation.fidelity=[flow]",
+                                          "simulation.ensemble=off"};
   PreparedRun prepared(resolve(file(), settings, RunKind::kEmulated), {out()});
   std::vector<std::string> labels;
   const std::vector<CompletedRun> runs = prepared.run(watched_by(stop_, labels));

@@ -61,5 +61,48 @@ TEST(NodeVariation, IsCountedByRankAndModel) {
   EXPECT_EQ(bench.engine.compute_times(RankId(0)).slowed, Duration(0));
 }
 
+/// Rank 1 is 2 us late, and 1 us later in every iteration; it alone.
+class Late final : public NodeVariation {
+ public:
+  VariedTime vary(RankId, uint32_t, uint32_t, Duration takes, Time start) const noexcept override {
+    return {start + takes, Duration(), Duration(), Duration()};
+  }
+  Duration late(RankId rank, uint32_t iteration) const noexcept override {
+    return rank == RankId(1) ? microseconds(2 + int64_t{iteration}) : Duration(0);
+  }
+};
+
+// Rank 0 computes 1 us, rank 1 sends it 1000 bytes, one a nanosecond. The next iteration begins when both have ended
+// this one, and the SEND with its acknowledgement does last: rank 0's at 3 us, rank 1's 3 us later.
+TEST(NodeVariation, DecidesWhenARankBeginsAnIteration) {
+  WorkloadBuilder builder(2);
+  builder.compute(0, microseconds(1));
+  builder.send(1, 0, 0, 1000);
+  builder.receive(0, 1, 0, 1000);
+  const Late variation;
+  Bench bench(builder.build(), {.iterations = 2, .variation = &variation});
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.rows.of(0, 0).start, at_us(0));
+  EXPECT_EQ(bench.rows.of(1, 0).start, at_us(2));
+  EXPECT_EQ(bench.rows.of(0, 1).end, at_us(3));
+  EXPECT_EQ(bench.rows.of(0, 0, 1).start, at_us(3));
+  EXPECT_EQ(bench.rows.of(1, 0, 1).start, at_us(6));
+  EXPECT_EQ(bench.rows.of(0, 1, 1).end, at_us(7));
+}
+
+// A job that begins at 5 us: its late rank at 7 us.
+TEST(NodeVariation, MakesRanksOfAJobLateThatBeginsLater) {
+  WorkloadBuilder builder(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) builder.compute(rank, microseconds(1));
+  Workload workload = builder.build();
+  workload.jobs.push_back(
+      {.name = "later", .first_rank = 0, .ranks = 2, .iterations = 1, .after = {}, .start = microseconds(5)});
+  const Late variation;
+  Bench bench(std::move(workload), {.variation = &variation});
+  EXPECT_EQ(bench.run().verdict, Verdict::kOk);
+  EXPECT_EQ(bench.rows.of(0, 0).start, at_us(5));
+  EXPECT_EQ(bench.rows.of(1, 0).start, at_us(7));
+}
+
 }  // namespace
 }  // namespace rankwire::testing

@@ -76,5 +76,19 @@ TEST(ReferenceBand, IsAbsentWithoutAnEnsemble) {
   EXPECT_EQ(band_text(record), "");
 }
 
+TEST(ReferenceBand, SaysWhenTheProgramLeavesItOut) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder, R"({"name": "large", "simulation": {"ensemble": "auto"}})");
+    recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"})
+        .end(testing::sample_end(microseconds(30)));
+  }
+  const RunReader record(folder.path());
+  EXPECT_TRUE(band_json(record).is_null());
+  EXPECT_THAT(band_text(record), HasSubstr("none: the run is too large"));
+  EXPECT_EQ(band_text(record), missing_band_text(record));
+}
+
 }  // namespace
 }  // namespace rankwire

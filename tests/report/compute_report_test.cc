@@ -74,7 +74,7 @@ TEST(ComputeReport, ReadsRecordsThatDoNotSay) {
     database.execute("ALTER TABLE nodes DROP COLUMN timed_by");
   }
   EXPECT_EQ(compute_text(RunReader(report.folder())), "");
-  EXPECT_THAT(report.csv("operations.csv"), HasSubstr(",200.000,200.000,,,,,,,,,,\n"));
+  EXPECT_THAT(report.csv("operations.csv"), HasSubstr(",200.000,200.000,,,,,,,,,,,,,,,,\n"));
 }
 
 }  // namespace

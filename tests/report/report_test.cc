@@ -44,11 +44,14 @@ TEST(Report, OperationsCsvIsExact) {
       SampleReport().csv("operations.csv"),
       "job,iteration,rank,node,name,kind,group,bytes,emulated_start_ps,emulated_end_ps,reference_start_ps,"
       "reference_end_ps,recorded_ps,algbw_gbps,busbw_gbps,timed_by,transmitting_ps,window_ps,congestion_control_ps,"
-      "paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps,path\n"
-      "0,0,0,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,,,,,,,,,,,\n"
-      "0,0,0,11,grads <script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000,,,,,,,,,,\n"
-      "0,0,1,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,,,,,,,,,,,\n"
-      "0,0,1,11,grads <script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000,,,,,,,,,,\n");
+      "paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps,path,band_p5_ps,band_median_ps,band_p95_ps,ratio_low,"
+      "ratio_median,ratio_high\n"
+      "0,0,0,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,,,,,,,,,,,,,,,,,\n"
+      "0,0,0,11,grads "
+      "<script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000,,,,,,,,,,,,,,,,\n"
+      "0,0,1,10,\"gemm, \"\"big\"\"\",compute,,,0,10000000,0,10000000,10000000,,,,,,,,,,,,,,,,,,\n"
+      "0,0,1,11,grads "
+      "<script>,all_reduce,dp,1000000,10000000,50000000,10000000,30000000,,200.000,200.000,,,,,,,,,,,,,,,,\n");
 }
 
 TEST(ReportOfReference, OperationsCsvLeavesTheEmulatedColumnsEmpty) {
@@ -62,7 +65,8 @@ TEST(ReportOfReference, OperationsCsvLeavesTheEmulatedColumnsEmpty) {
   // 8,000,000 bit in the reference's 20 us are 400 Gbit/s.
   EXPECT_THAT(
       file_text(folder / "operations.csv"),
-      HasSubstr("0,0,0,11,grads <script>,all_reduce,dp,1000000,,,10000000,30000000,,400.000,400.000,,,,,,,,,,\n"));
+      HasSubstr(
+          "0,0,0,11,grads <script>,all_reduce,dp,1000000,,,10000000,30000000,,400.000,400.000,,,,,,,,,,,,,,,,\n"));
   const std::string html = file_text(folder / "report.html");
   EXPECT_THAT(html, HasSubstr("Nothing was emulated"));
   EXPECT_THAT(html, HasSubstr("Longest communication"));

@@ -96,8 +96,8 @@ TEST_F(SlowOperations, SoDoTextAndPageAndTheTableHasTheRanksOwn) {
   EXPECT_THAT(page, HasSubstr("<td>right&lt;</td><td class=\"n\" data-value=\"40000000\">40 us</td><td>paused 75.0 %, "
                               "transmitting 25.0 %</td>"));
   const std::string table = file_text(folder_ / "operations.csv");
-  EXPECT_THAT(table, HasSubstr(",200.000,200.000,,10000000,0,0,0,0,0,0,0,\n"));
-  EXPECT_THAT(table, HasSubstr(",200.000,200.000,,10000000,0,0,30000000,0,0,0,0,\n"));
+  EXPECT_THAT(table, HasSubstr(",200.000,200.000,,10000000,0,0,0,0,0,0,0,,,,,,,\n"));
+  EXPECT_THAT(table, HasSubstr(",200.000,200.000,,10000000,0,0,30000000,0,0,0,0,,,,,,,\n"));
 }
 
 TEST_F(SlowOperations, AreNullWithoutCausesAndInRecordsThatDoNotHaveThem) {

@@ -44,8 +44,10 @@ TEST(TrafficPaths, LocalBandwidthIsMarked) {
 
 TEST(TrafficPaths, AreTheLastColumnOfOperations) {
   const SampleReport local(end_with({flow(0, GroupId(0), "dp", 0, Path::kLocal)}));
-  EXPECT_THAT(local.csv("operations.csv"), HasSubstr("acknowledgement_ps,path\n"));
-  EXPECT_THAT(local.csv("operations.csv"), HasSubstr(",200.000,200.000,,,,,,,,,,local\n"));
+  EXPECT_THAT(
+      local.csv("operations.csv"),
+      HasSubstr("acknowledgement_ps,path,band_p5_ps,band_median_ps,band_p95_ps,ratio_low,ratio_median,ratio_high\n"));
+  EXPECT_THAT(local.csv("operations.csv"), HasSubstr(",200.000,200.000,,,,,,,,,,local,,,,,,\n"));
 }
 
 TEST(TrafficPaths, SendsAreThoseOfTheirRank) {

@@ -1,0 +1,56 @@
+#include "emulator/report/operation_bands.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/name_pattern.h"
+
+namespace rankwire {
+namespace {
+
+/// What SQLite gave back as text has no NUL.
+void append_rest(std::string& key, std::string_view kind, JobId job) {
+  key += '\0';
+  key += kind;
+  key += '\0';
+  key.append(reinterpret_cast<const char*>(&job.value), sizeof job.value);
+}
+
+}  // namespace
+
+OperationBands::OperationBands(const RunReader& record) {
+  std::unordered_map<std::string, std::vector<Duration>> times;
+  for (const EnsembleOperation& row : record.ensemble_operations()) {
+    key_ = row.name + '\0' + row.group;
+    append_rest(key_, row.kind, row.job);
+    times[key_].push_back(row.mean);
+  }
+  for (auto& [key, of_members] : times) bands_.emplace(key, band_of(std::move(of_members)));
+}
+
+const ReferenceBand* OperationBands::of(const NodeInfo& node) {
+  if (bands_.empty()) return nullptr;
+  key_.clear();
+  append_pattern(key_, node.name);
+  key_ += '\0';
+  append_pattern(key_, node.group);
+  append_rest(key_, node.kind, node.job);
+  return find();
+}
+
+const ReferenceBand* OperationBands::of_pattern(std::string_view name, std::string_view kind, std::string_view group,
+                                                JobId job) {
+  if (bands_.empty()) return nullptr;
+  key_ = name;
+  key_ += '\0';
+  key_ += group;
+  append_rest(key_, kind, job);
+  return find();
+}
+
+const ReferenceBand* OperationBands::find() const {
+  const auto found = bands_.find(key_);
+  return found == bands_.end() ? nullptr : &found->second;
+}
+
+}  // namespace rankwire
