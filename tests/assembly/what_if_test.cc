@@ -39,7 +39,9 @@ class WhatIf : public ::testing::Test {
                         << "hosts: {count: 4, npus: 1}\nports: {count: 4, rate: 10Gbps}\n";
     prepare(setup_, load_config(file, {}), folder_.path());
   }
-  std::vector<WhatIfRow> run(uint32_t threads = 1) const { return run_what_if(setup_, threads, {stop_}).rows; }
+  std::vector<WhatIfRow> run(uint32_t threads = 1) const {
+    return run_what_if(setup_, WhatIfScope::kAll, threads, {stop_}).rows;
+  }
   Duration as_it_is() const {
     return run_unrecorded(setup_, {.label = "as it is"}, reference_network(setup_), {stop_})->completion;
   }
