@@ -258,7 +258,34 @@ std::optional<BlamedTime> saved_without(const RunReader& record, std::string_vie
   return std::nullopt;
 }
 
-void read_shared(const RunReader& record, const RecordedRun& run, const Ports& ports, BlameFacts& facts) {
+/// Of the job that ended last, what it takes in the reference beyond what it takes alone, and with whom it shared links
+/// longest there. Absent with fewer than two jobs, or where either is not known.
+std::optional<BlamedTime> lost_to_other_jobs(const RunReader& record, const RecordedRun& run,
+                                             const RecordedRun& reference) {
+  const std::vector<JobSpan>& spans = run.end.jobs;
+  if (record.jobs().size() < 2 || spans.size() != record.jobs().size() || reference.end.jobs.size() != spans.size())
+    return std::nullopt;
+  size_t last = 0;
+  for (size_t j = 0; j < spans.size(); ++j)
+    if (spans[j].end && (!spans[last].end || *spans[j].end > *spans[last].end)) last = j;
+  const JobId victim(static_cast<uint32_t>(last));
+  const JobAlone* const alone = record.alone(victim);
+  const std::optional<Duration> together = reference.end.jobs[last].completion();
+  if (alone == nullptr || !together || alone->model != reference.start.model || *together <= alone->completion)
+    return std::nullopt;
+  std::map<JobId, Duration> beside;  // time in which both used a link, of all links
+  for (const SharedLinkRow& row : record.shared_links(reference)) {
+    if (row.other != victim) continue;
+    beside[row.job] += row.shared;
+  }
+  BlamedTime lost{.time = *together - alone->completion, .culprit = {}};
+  const auto most = std::ranges::max_element(beside, {}, [](const auto& job) { return job.second; });
+  if (most != beside.end()) lost.culprit = {.kind = Kind::kJob, .number = most->first.value};
+  return lost;
+}
+
+void read_shared(const RunReader& record, const RecordedRun& run, const RecordedRun& reference, const Ports& ports,
+                 BlameFacts& facts) {
   if (facts.collisions = saved_without(record, "collisions"); facts.collisions) {
     const Duration time = facts.collisions->time;
     facts.collisions = fullest_cable(ports);
@@ -266,7 +293,13 @@ void read_shared(const RunReader& record, const RecordedRun& run, const Ports& p
   }
   if (facts.failures = saved_without(record, "failures"); facts.failures)
     facts.failures->culprit = slowest_place(record, run, ports);
-  if (facts.background = saved_without(record, "background"); facts.background) {
+  facts.background = saved_without(record, "background");
+  if (auto jobs = lost_to_other_jobs(record, run, reference);
+      jobs && (!facts.background || jobs->time > facts.background->time * 2)) {
+    // Alone a job is without background, too: the larger half is what the other jobs cost.
+    if (facts.background) jobs->time = jobs->time - facts.background->time;
+    facts.background = std::move(jobs);
+  } else if (facts.background) {
     const std::vector<BackgroundInfo>& entries = record.background();
     for (size_t i = 0; i < std::min(entries.size(), run.end.background.size()); ++i) {
       const auto bytes = static_cast<uint64_t>(run.end.background[i].bytes_delivered.count);
@@ -304,7 +337,7 @@ std::optional<BlameFacts> blame_facts(const RunReader& record, const Diagnosis& 
   read_congestion(record, *run, ports, facts);
   read_receivers(record, *run, facts);
   if (diagnosis.path) facts.slow_rank = slow_rank(record, *run, *diagnosis.path);
-  read_shared(record, *run, ports, facts);
+  read_shared(record, *run, *reference, ports, facts);
   return facts;
 }
 

@@ -134,8 +134,10 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("{} times a receiver was not ready, which held the critical path up for {}", e.count,
                          readable(e.time));
     case BlameKind::kBackground:
-      return fmt::format("without it the reference takes {} less; it delivered {} meanwhile", readable(e.time),
-                         readable(Bytes(static_cast<int64_t>(e.count))));
+      return fmt::format(
+          "without it the reference takes {} less{}", readable(e.time),
+          e.count == 0 ? std::string()
+                       : fmt::format("; it delivered {} meanwhile", readable(Bytes(static_cast<int64_t>(e.count)))));
     case BlameKind::kLateGenerator:
       return fmt::format("slips and long turns of its loop explain {}{}{}", readable(e.time),
                          e.typical > Duration() ? fmt::format("; a turn takes {}", readable(e.typical)) : "",

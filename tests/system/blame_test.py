@@ -128,7 +128,14 @@ def receiver_not_ready(choose):
 
 
 def background_job(choose):
+    """Traffic without a trace, or a job at the same ports that ends before."""
     config, port = job(choose, choose.choice((STAR, WIDE))), choose.randrange(RANKS)
+    if choose.random() < 0.4:
+        train = config.pop("workload")
+        noise = {"generate": train["generate"] | {"layers": 2, "micro_batches": 1}}
+        config["jobs"] = [{"name": "train", "workload": train | {"iterations": 2}}, {"name": "noise", "workload": noise}]
+        config["hosts"]["npus"] = 2
+        return config, "job noise"
     size, outstanding = choose.choice(("64KiB", "256KiB")), choose.choice((2, 4))
     config["background"] = [{"name": "noise", "pattern": "incast", "to": port, "size": size, "outstanding": outstanding}]
     return config, "job noise"
