@@ -35,9 +35,9 @@ class CauseAccounts {
       clocks_[queue_pair].stop(now, paused);
     }
   }
-  /// Packets that take `line_time` go on the line at `now`.
-  void transmit(uint32_t queue_pair, Duration line_time, Time now) noexcept {
-    clocks_[queue_pair].transmit(line_time, now);
+  /// Packets that take `line_time` go on the line at `now`, the first of them `again`.
+  void transmit(uint32_t queue_pair, Duration line_time, Time now, bool again) noexcept {
+    clocks_[queue_pair].transmit(line_time, now, again);
   }
   /// As CauseClock::blame.
   void blame(uint32_t queue_pair, Cause cause) noexcept { clocks_[queue_pair].blame(cause); }

@@ -28,11 +28,12 @@ class CauseClock {
     running_ = false;
     transmitting_until_ = now;
   }
-  /// Packets that take `line_time` go on the line at `now`, behind those before. Packets sent again belong to
-  /// kRecovering.
-  void transmit(Duration line_time, Time now) noexcept {
+  /// Packets that take `line_time` go on the line at `now`, behind those before. Packets sent `again` belong to
+  /// kRecovering, also when none is left that has to be.
+  void transmit(Duration line_time, Time now, bool again) noexcept {
     if (cause_ == Cause::kRecovering) return;
     transmitting_until_ = std::max(transmitting_until_, now) + line_time;
+    again_ = again;
   }
 
   /// All that was charged up to `now`.
@@ -46,7 +47,7 @@ class CauseClock {
   void settle(Time now, Duration paused) noexcept {
     if (running_) {
       Duration rest = now - since_;
-      rest -= charge(Cause::kTransmitting, transmitting_until_ - since_, rest);
+      rest -= charge(again_ ? Cause::kRecovering : Cause::kTransmitting, transmitting_until_ - since_, rest);
       if (cause_ == Cause::kPort) rest -= charge(Cause::kPaused, paused - paused_, rest);
       spent_[cause_] += rest;
     }
@@ -65,6 +66,7 @@ class CauseClock {
   Duration paused_;  // at since_
   Cause cause_ = Cause::kAcknowledgement;
   bool running_ = false;
+  bool again_ = false;  // what is on the line up to transmitting_until_
 };
 static_assert(sizeof(CauseClock) == 96);
 

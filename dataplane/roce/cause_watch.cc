@@ -21,9 +21,9 @@ void CauseWatch::note(uint32_t queue_pair, Time now) noexcept {
                  now, paused);
 }
 
-void CauseWatch::note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept {
+void CauseWatch::note_transmission(uint32_t queue_pair, Duration line_time, Time now, bool again) noexcept {
   note(queue_pair, now);
-  accounts_.transmit(queue_pair, line_time, now);
+  accounts_.transmit(queue_pair, line_time, now, again);
 }
 
 void CauseWatch::stop(uint32_t queue_pair, Time now) noexcept {

@@ -26,8 +26,8 @@ class CauseWatch {
 
   /// Something about the queue pair has changed.
   void note(uint32_t queue_pair, Time now) noexcept;
-  /// The same: packets that take `line_time` go on the line.
-  void note_transmission(uint32_t queue_pair, Duration line_time, Time now) noexcept;
+  /// The same: packets that take `line_time` go on the line, the first of them `again`.
+  void note_transmission(uint32_t queue_pair, Duration line_time, Time now, bool again) noexcept;
   /// As CauseClock::blame.
   void blame(uint32_t queue_pair, Cause cause) noexcept { accounts_.blame(queue_pair, cause); }
   /// The queue pair has failed: from now on it waits for nothing.

@@ -16,6 +16,7 @@ using Purpose = RequestContext::Purpose;
 bool RequestSender::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint32_t turn, Time now) noexcept {
   const Time begin = lane.pacer().schedule();
   Requester& requester = tables_.requesters[queue_pair];
+  const bool again = requester.next_psn() != requester.end_psn();
   bool has_frames = true;
   while (has_frames && lane.run < turn) {
     const uint32_t packets = short_way_ ? requester.new_packets(reliable_, turn - lane.run) : 0;
@@ -27,7 +28,7 @@ bool RequestSender::transmit_up_to(TransmitLane& lane, uint32_t queue_pair, uint
       break;
     }
   }
-  if (causes_.on()) causes_.note_transmission(queue_pair, lane.pacer().schedule() - begin, now);
+  if (causes_.on()) causes_.note_transmission(queue_pair, lane.pacer().schedule() - begin, now, again);
   return has_frames;
 }
 

@@ -367,7 +367,7 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
     demand.runs.push_back(further_memory(setup, counts, "ensemble", MemoryStage::kEnsemble, members));
   if (setup.config.simulation.what_if)
     demand.runs.push_back(further_memory(setup, counts, "what if", MemoryStage::kWhatIf,
-                                         static_cast<uint32_t>(3 + kMostFreedGroups + kMostFreedPorts)));
+                                         static_cast<uint32_t>(6 + kMostFreedGroups + kMostFreedPorts)));
   demand.runs.push_back(report_memory(setup, kind));
   return demand;
 }

@@ -65,7 +65,7 @@ Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>
 
 namespace {
 
-Network network_of(const Setup& setup, bool with_failures) {
+Network network_of(const Setup& setup, bool with_failures, bool by_hash = true) {
   const RunConfig& config = setup.config;
   const Framing framing = framing_of(config.transport);
   if (config.fabric) {
@@ -83,7 +83,8 @@ Network network_of(const Setup& setup, bool with_failures) {
     for (const PortConfig& port : config.ports) options.hosts.push_back(port.name);
     for (uint32_t s = 0; s < topology.switches.size(); ++s)
       options.hash_seeds.push_back(switch_hash_seed(config.seed, s, config.fabric->balancing.seed_per_switch));
-    return fabric_network(topology, options, setup.plan.transport, flow_hashes(setup));
+    const std::vector<FlowHashes> dealt_out(setup.plan.transport.connections.size());
+    return fabric_network(topology, options, setup.plan.transport, by_hash ? flow_hashes(setup) : dealt_out);
   }
   StarOptions options{.port_bandwidth = {},
                       .port_latency = config.embedded_switch.link_latency,
@@ -103,6 +104,10 @@ Network reference_network(const Setup& setup) {
 
 Network unharmed_network(const Setup& setup) {
   return network_of(setup, false);
+}
+
+Network even_network(const Setup& setup) {
+  return network_of(setup, true, false);
 }
 
 }  // namespace rankwire

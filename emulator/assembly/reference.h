@@ -14,6 +14,9 @@ namespace rankwire {
 Network reference_network(const Setup& setup);
 /// The same while no cable fails or gets worse.
 Network unharmed_network(const Setup& setup);
+/// The same as the first, if every switch dealt the packets of each connection out evenly among its equal paths. The
+/// first itself where there are none, or no hashes choose among them.
+Network even_network(const Setup& setup);
 
 /// The modelled interconnect alone: what carries the connections that an emulated run or a twin has no wire for, or
 /// those of them that are `wanted`.

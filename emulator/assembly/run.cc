@@ -236,8 +236,12 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     recorder_->ensemble_operations(ensemble.operations);
     if (!error) error = ensemble.error;
   }
-  if (setup_.config.simulation.what_if && all_ok(runs)) {
-    const WhatIf what_if = run_what_if(setup_, threads, control);
+  // Who asks for causes wants to know also those that the reference shares with the run.
+  const bool tries_all = setup_.config.simulation.what_if;
+  const bool has_flow = std::ranges::find(runs, "flow", &CompletedRun::model) != runs.end();
+  if ((tries_all || (setup_.config.record_causes && has_flow)) && all_ok(runs)) {
+    const WhatIf what_if =
+        run_what_if(setup_, tries_all ? WhatIfScope::kAll : WhatIfScope::kDisturbances, threads, control);
     recorder_->what_if(what_if.rows);
     if (!error) error = what_if.error;
   }

@@ -49,7 +49,8 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   NetworkModel network(std::move(with));
   network.connect(network.prepare(plan.transport));
   WorkerBackground background(setup, nullptr);
-  Crew crew({{.engine = &engine, .transport = &network, .background = run.only ? nullptr : background.of_worker(0)}});
+  const bool is_quiet = run.only || run.without_background;
+  Crew crew({{.engine = &engine, .transport = &network, .background = is_quiet ? nullptr : background.of_worker(0)}});
   VirtualClock clock;
   const auto watched = control.watched(run.label, run.operations, [&] { return engine.nodes_completed(); });
   const RunResult result = crew.run(

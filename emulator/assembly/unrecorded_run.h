@@ -20,6 +20,7 @@ struct UnrecordedRun {
   std::string label;                          ///< what whoever looks on is told
   uint64_t operations = 0;                    ///< that it has
   std::optional<OnlyJob> only = {};           ///< absent: all jobs, and the background
+  bool without_background = false;            ///< also of all jobs
   const NodeVariation* variation = nullptr;   ///< of the times of nodes; null: none
   const CommunicationTimes* times = nullptr;  ///< instead of a network; null: there is one
   const Quotient* folded = nullptr;           ///< of the plan and the network, asked first; null: there is none

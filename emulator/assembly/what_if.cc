@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/name_pattern.h"
 #include "base/on_threads.h"
+#include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/unrecorded_run.h"
 
@@ -29,7 +31,10 @@ constexpr Bandwidth kTerabit(1'000'000'000'000);
 
 struct Freed {
   WhatIfRow what;                                                  // without a completion time
-  std::function<bool(const Connection&)> takes_no_time = nullptr;  // null: computation does not
+  std::function<bool(const Connection&)> takes_no_time = nullptr;  // null: nothing that is sent
+  std::optional<Network> network = {};                             // instead of the reference's
+  bool computation_takes_no_time = false;
+  bool without_background = false;
 };
 
 /// The largest first, `most` at most.
@@ -71,7 +76,7 @@ std::vector<Freed> things_to_free(const Setup& setup) {
     of_port[setup.placement.nics[connection.destination_nic.value].port] += bytes;
   }
   std::vector<Freed> things;
-  things.push_back({.what = {.kind = "compute", .name = {}, .completion = {}}});
+  things.push_back({.what = {.kind = "compute", .name = {}, .completion = {}}, .computation_takes_no_time = true});
   things.push_back({.what = {.kind = "wires", .name = {}, .completion = {}},
                     .takes_no_time = [](const Connection& c) { return c.path == Path::kWire; }});
   if (has_local)
@@ -84,6 +89,25 @@ std::vector<Freed> things_to_free(const Setup& setup) {
   for (const PortId port : largest(of_port, kMostFreedPorts))
     things.push_back({.what = {.kind = "port", .name = setup.config.ports[port.value].name, .completion = {}},
                       .takes_no_time = [&setup, port](const Connection& c) { return is_at(setup, c, port); }});
+  return things;
+}
+
+/// Whether flows have other paths in one than in the other.
+bool differ_in_paths(const Network& one, const Network& other) {
+  for (size_t i = 0; i < one.routes.size(); ++i)
+    if (one.routes[i].links.size() != other.routes[i].links.size()) return true;
+  return false;
+}
+
+std::vector<Freed> disturbances(const Setup& setup, const Network& reference) {
+  std::vector<Freed> things;
+  if (setup.config.fabric)
+    if (Network even = even_network(setup); differ_in_paths(even, reference))
+      things.push_back({.what = {.kind = "collisions", .name = {}, .completion = {}}, .network = std::move(even)});
+  if (has_failures(setup.config))
+    things.push_back({.what = {.kind = "failures", .name = {}, .completion = {}}, .network = unharmed_network(setup)});
+  if (!setup.background.empty())
+    things.push_back({.what = {.kind = "background", .name = {}, .completion = {}}, .without_background = true});
   return things;
 }
 
@@ -104,9 +128,14 @@ Network without(const Setup& setup, Network network, const std::function<bool(co
 
 }  // namespace
 
-WhatIf run_what_if(const Setup& setup, uint32_t threads, const RunControl& control) {
+WhatIf run_what_if(const Setup& setup, WhatIfScope scope, uint32_t threads, const RunControl& control) {
   const Network network = reference_network(setup);
-  const std::vector<Freed> things = things_to_free(setup);
+  std::vector<Freed> things = disturbances(setup, network);
+  if (scope == WhatIfScope::kAll) {
+    std::vector<Freed> all = things_to_free(setup);
+    std::ranges::move(things, std::back_inserter(all));
+    things = std::move(all);
+  }
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   const NoComputation no_computation;
   std::vector<std::optional<Duration>> completions(things.size());
@@ -114,13 +143,16 @@ WhatIf run_what_if(const Setup& setup, uint32_t threads, const RunControl& contr
   result.error = on_threads(threads, things.size(), [&](size_t i) {
     if (control.interrupted.load()) return;
     const Freed& freed = things[i];
-    const bool is_computation = freed.takes_no_time == nullptr;
     const auto ended = run_unrecorded(
         setup,
         {.label = fmt::format("without {}{}{}", freed.what.kind, freed.what.name.empty() ? "" : " ", freed.what.name),
          .operations = operations,
-         .variation = is_computation ? &no_computation : setup.variation.get()},
-        is_computation ? network : without(setup, network, freed.takes_no_time), control);
+         .without_background = freed.without_background,
+         .variation = freed.computation_takes_no_time ? &no_computation : setup.variation.get()},
+        freed.network         ? *freed.network
+        : freed.takes_no_time ? without(setup, network, freed.takes_no_time)
+                              : network,
+        control);
     if (ended) completions[i] = ended->completion;
   });
   for (size_t i = 0; i < things.size(); ++i) {

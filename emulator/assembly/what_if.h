@@ -14,6 +14,12 @@ namespace rankwire {
 /// The kinds of process groups, and the ports, that are tried: those with the most bytes.
 inline constexpr size_t kMostFreedGroups = 16, kMostFreedPorts = 16;
 
+/// What is tried.
+enum class WhatIfScope : uint8_t {
+  kDisturbances,  ///< what disturbs the run in the reference as well, and can be told by a run without it
+  kAll,
+};
+
 struct WhatIf {
   std::vector<WhatIfRow> rows;
   std::exception_ptr error;  ///< what the first of the runs that threw did; null: none has
@@ -22,8 +28,9 @@ struct WhatIf {
 /// Runs the model `flow` again for each of: what computes, all that is sent over wires, all that is local, what each
 /// kind of process group sends (names that differ in numbers alone are one kind; SENDs and RECVs are another), and what
 /// goes out or in at each port. That takes no time then: nodes end when they begin, messages arrive when they are
-/// posted. Up to `threads` are at work at a time. Returns those that ended well, in that order; what throws is left
-/// out.
-WhatIf run_what_if(const Setup& setup, uint32_t threads, const RunControl& control);
+/// posted. Of kAll, too, are the disturbances that there are: without `collisions`, when every switch deals packets out
+/// evenly among its equal paths; without `failures` of cables; and without `background`. Up to `threads` are at work at
+/// a time. Returns those that ended well, in that order; what throws is left out.
+WhatIf run_what_if(const Setup& setup, WhatIfScope scope, uint32_t threads, const RunControl& control);
 
 }  // namespace rankwire

@@ -151,6 +151,7 @@ Diagnosis diagnose(const RunReader& record) {
     const Duration generator = std::min(gap, generator_delay(*run, reference));
     diagnosis.gap = GapShares{.gap = gap, .generator = generator, .rest = gap - generator};
   }
+  if (const auto facts = blame_facts(record, diagnosis)) diagnosis.blame = blame(*facts);
   return diagnosis;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/diagnosis/blame.h"
 #include "emulator/diagnosis/common_trait.h"
 #include "emulator/diagnosis/critical_path.h"
 #include "emulator/diagnosis/port_shares.h"
@@ -72,6 +73,7 @@ struct Diagnosis {
   std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
   std::vector<PortShare> shares;               ///< of ports, by the record's jobs
+  std::vector<Blame> blame;                    ///< what the time was lost to, most first
   /// Executions of the side with most of them, where they are too many to be searched for a path; else 0.
   uint64_t unsearched = 0;
 };

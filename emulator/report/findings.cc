@@ -7,6 +7,7 @@
 #include <map>
 
 #include "emulator/report/assessment.h"
+#include "emulator/report/blame.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
 #include "emulator/report/port_names.h"
@@ -216,8 +217,9 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   const TraitNames names(record, *run);
   std::vector<std::string> list;
   for (const std::string& text :
-       {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
-        slow_text(names, record, diagnosis.slow), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
+       {blame_text(record, diagnosis), failure_text(names, diagnosis.failed),
+        loss_text(names, diagnosis.losses, run->end.counters), slow_text(names, record, diagnosis.slow),
+        gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
     if (!text.empty()) list.push_back(text);
   }
   return list;

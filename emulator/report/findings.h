@@ -10,8 +10,8 @@
 
 namespace rankwire {
 
-/// The gravest first: failures, losses, slow messages, the shares of the gap, its main cause. At most one sentence of
-/// each. Nothing where nothing is wrong.
+/// Who is to blame, and then the gravest first: failures, losses, slow messages, the shares of the gap, its main cause.
+/// At most one sentence of each. Nothing where nothing is wrong.
 std::vector<std::string> findings(const RunReader& record, const Diagnosis& diagnosis);
 
 /// `diagnosis` of summary.json.

@@ -13,6 +13,7 @@
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
 #include "emulator/report/bandwidth.h"
+#include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
@@ -367,6 +368,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Who waits for whom", html_stall(record));
   html += section("What the generator resolves", sentence_of(certification_text(record)));
   html += section("Repetitions", html_repetitions(record));
+  html += section("Who is to blame", html_blame(record, figures.diagnosis));
   html += section("What was found", list(findings(record, figures.diagnosis)));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));

@@ -8,6 +8,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/background.h"
 #include "emulator/report/band.h"
+#include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
@@ -319,6 +320,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["limits"] = limits_json(record);
   json["stall"] = stall_json(record);
   json["what_if"] = what_if_json(record);
+  json["blame"] = blame_json(record, figures.diagnosis);
   json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
   json["critical_path"] = critical_path_json(record, figures.diagnosis);
   json["waterfall"] = waterfall_json(figures.diagnosis);

@@ -42,6 +42,9 @@ std::string name_of(const WhatIfRow& row) {
   if (row.kind == "wires") return "all wires";
   if (row.kind == "local") return "local traffic";
   if (row.kind == "point_to_point") return "SEND and RECV";
+  if (row.kind == "collisions") return "collisions of flows";
+  if (row.kind == "failures") return "failures of cables";
+  if (row.kind == "background") return "the background";
   return row.kind == "group" ? "groups " + row.name : "port " + row.name;
 }
 

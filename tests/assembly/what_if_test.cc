@@ -39,7 +39,9 @@ class WhatIf : public ::testing::Test {
                         << "hosts: {count: 4, npus: 1}\nports: {count: 4, rate: 10Gbps}\n";
     prepare(setup_, load_config(file, {}), folder_.path());
   }
-  std::vector<WhatIfRow> run(uint32_t threads = 1) const { return run_what_if(setup_, threads, {stop_}).rows; }
+  std::vector<WhatIfRow> run(uint32_t threads = 1) const {
+    return run_what_if(setup_, WhatIfScope::kAll, threads, {stop_}).rows;
+  }
   Duration as_it_is() const {
     return run_unrecorded(setup_, {.label = "as it is"}, reference_network(setup_), {stop_})->completion;
   }
@@ -88,6 +90,52 @@ TEST_F(WhatIf, IsTheSameWhateverTheNumberOfThreads) {
 TEST_F(WhatIf, EndsWithWhatItHasWhenInterrupted) {
   stop_ = true;
   EXPECT_THAT(run(2), IsEmpty());
+}
+
+/// Eight ranks, four behind each of two leaves, reduce; neighbours on the ring are behind different leaves.
+class Disturbed : public ::testing::Test {
+ protected:
+  static constexpr const char* kSlowSpine = "failures: [{a: spine0, rate: 1Gbps}], ";
+  static constexpr const char* kNoise =
+      "background: [{name: noise, pattern: incast, to: 3, size: 64KiB, outstanding: 2}]\n";
+
+  /// What it takes, and in `rows` what it takes without what disturbs it.
+  Duration completion(const std::string& fabric, const std::string& more, std::vector<WhatIfRow>* rows = nullptr) {
+    const std::filesystem::path file = folder_ / "eight.yaml";
+    std::ofstream(file) << "workload: {generate: {layers: 2, hidden: 256, sequence: 64, vocabulary: 1000, "
+                           "tensor_parallel: 1, data_parallel: 8}}\n"
+                        << "collectives: {ring: {order: listed, ranks: [0, 4, 1, 5, 2, 6, 3, 7]}}\n"
+                        << "hosts: {count: 8, npus: 1}\nports: {count: 8, device: memory, rate: 10Gbps}\n"
+                        << "fabric: {topology: leaf_spine, spines: 4, " << fabric << "}\n"
+                        << more;
+    rankwire::Setup setup;
+    prepare(setup, load_config(file, {}), folder_.path());
+    if (rows != nullptr) *rows = run_what_if(setup, WhatIfScope::kDisturbances, 1, {stop_}).rows;
+    return run_unrecorded(setup, {.label = "as it is"}, reference_network(setup), {stop_})->completion;
+  }
+
+  const testing::TemporaryFolder folder_;
+  std::atomic<bool> stop_{false};
+};
+
+// What a run without a disturbance takes is what a configuration without it does.
+TEST_F(Disturbed, RunsGoWithoutOneThingEach) {
+  std::vector<WhatIfRow> rows;
+  const Duration whole = completion(kSlowSpine, kNoise, &rows);
+  ASSERT_THAT(names(rows), ElementsAre("collisions ", "failures ", "background "));
+  const std::string spread = "balancing: {spreading: packet}, ";
+  EXPECT_EQ(rows[0].completion,
+            completion(kSlowSpine + spread, std::string(kNoise) + "transport: {out_of_order: 64}\n"));
+  EXPECT_EQ(rows[1].completion, completion("", kNoise));
+  EXPECT_EQ(rows[2].completion, completion(kSlowSpine, ""));
+  EXPECT_LT(rows[1].completion, whole);
+  EXPECT_LT(rows[2].completion, whole);
+}
+
+TEST_F(Disturbed, NothingIsRunAgainWhereNothingDisturbs) {
+  std::vector<WhatIfRow> rows;
+  completion("balancing: {spreading: packet}, ", "transport: {out_of_order: 64}\n", &rows);
+  EXPECT_THAT(rows, IsEmpty());
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(CauseAccounts, AMessageIsChargedWhatNoneBeforeItWas) {
 TEST(CauseAccounts, TransmissionAndBlameReachTheClock) {
   CauseAccounts accounts(1, 0, 1);
   accounts.note(0, Cause::kPort, at_ns(0), kUnpaused);
-  accounts.transmit(0, nanoseconds(8), at_ns(0));
+  accounts.transmit(0, nanoseconds(8), at_ns(0), false);
   accounts.note(0, Cause::kAcknowledgement, at_ns(8), kUnpaused);
   accounts.blame(0, Cause::kRecovering);
   const TimeByCause share = accounts.take_share(0, at_ns(20), kUnpaused);

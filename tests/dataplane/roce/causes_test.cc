@@ -32,8 +32,8 @@ TEST(CauseClock, ChargesEachStateUntilTheNext) {
 TEST(CauseClock, TransmissionsComeFirst) {
   CauseClock clock;
   clock.enter(Cause::kPort, clock_at(0), Duration());
-  clock.transmit(nanoseconds(10), clock_at(0));
-  clock.transmit(nanoseconds(10), clock_at(0));  // behind it: until 20 ns
+  clock.transmit(nanoseconds(10), clock_at(0), false);
+  clock.transmit(nanoseconds(10), clock_at(0), false);  // behind it: until 20 ns
   clock.enter(Cause::kAcknowledgement, clock_at(15), Duration());
   clock.stop(clock_at(50), Duration());
   const TimeByCause causes = clock.read(clock_at(50), Duration());
@@ -59,12 +59,26 @@ TEST(CauseClock, ATimeOutTellsWhatTheWaitWas) {
   clock.enter(Cause::kAcknowledgement, clock_at(30), Duration());  // progress
   clock.blame(Cause::kRecovering);
   clock.enter(Cause::kRecovering, clock_at(100), Duration());
-  clock.transmit(nanoseconds(10), clock_at(100));
+  clock.transmit(nanoseconds(10), clock_at(100), true);
   clock.stop(clock_at(120), Duration());
   const TimeByCause causes = clock.read(clock_at(120), Duration());
   EXPECT_EQ(causes[Cause::kAcknowledgement], nanoseconds(30));
   EXPECT_EQ(causes[Cause::kRecovering], nanoseconds(90));
   EXPECT_EQ(causes[Cause::kTransmitting], Duration());
+}
+
+TEST(CauseClock, TheLastPacketsSentAgainAreRecoveryAsWell) {
+  CauseClock clock;
+  clock.enter(Cause::kRecovering, clock_at(0), Duration());
+  clock.enter(Cause::kAcknowledgement, clock_at(20), Duration());  // none is left that has to be sent again
+  clock.transmit(nanoseconds(10), clock_at(20), true);             // and this is on the line until 30 ns
+  clock.enter(Cause::kPort, clock_at(50), Duration());
+  clock.transmit(nanoseconds(10), clock_at(50), false);
+  clock.stop(clock_at(60), Duration());
+  const TimeByCause causes = clock.read(clock_at(60), Duration());
+  EXPECT_EQ(causes[Cause::kRecovering], nanoseconds(30));
+  EXPECT_EQ(causes[Cause::kAcknowledgement], nanoseconds(20));
+  EXPECT_EQ(causes[Cause::kTransmitting], nanoseconds(10));
 }
 
 /// 1024 + 54 (headers) + 4 (ICRC) + 24 bytes at 100 Gb/s.

@@ -1,0 +1,76 @@
+// Who is to blame for the time that a run lost: causes with their culprits, and what speaks for them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/diagnosis/blame_facts.h"
+
+namespace rankwire {
+
+/// What the time was lost to.
+enum class BlameKind : uint8_t {
+  kSlowRank,           ///< one rank computes longer than others do the same
+  kSlowNic,            ///< a NIC takes what it receives too slowly: it pauses the network, or its buffer overflows
+  kLossyCable,         ///< packets are lost on the way, and not for want of buffer
+  kSlowSpine,          ///< a switch, or cables of it, carry less than they should
+  kEcmpCollision,      ///< flows share a cable while others of equal length have room
+  kPfcStorm,           ///< a port goes on pausing the network, whatever it receives
+  kEcnThreshold,       ///< packets are marked although hardly anything waits
+  kCongestionControl,  ///< congestion control holds back more than the network asks for
+  kReceiverNotReady,   ///< receivers have no receive posted (RNR NAK)
+  kBackground,         ///< other jobs, or traffic without a trace, on the same links
+  kLateGenerator,      ///< the loop of the generator was late
+  kSmallWindow,        ///< queue pairs have more to send, and as much unacknowledged as their window allows
+  kUnexplained,        ///< the record does not say
+};
+constexpr size_t kBlameKinds = 13;
+
+/// "slow_rank", as in summary.json.
+constexpr std::string_view to_string(BlameKind kind) {
+  constexpr std::array<std::string_view, kBlameKinds> kNames = {
+      "slow_rank",      "slow_nic",      "lossy_cable",        "slow_spine",         "ecmp_collision",
+      "pfc_storm",      "ecn_threshold", "congestion_control", "receiver_not_ready", "background_job",
+      "late_generator", "small_window",  "unexplained"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+/// High: at least half of the gap, and counted at the culprit itself, or told by a run of the model without it. Medium:
+/// one fifth of it and so counted, or half of it and inferred. Low: the rest.
+enum class Confidence : uint8_t { kLow, kMedium, kHigh };
+constexpr std::string_view to_string(Confidence confidence) {
+  constexpr std::array<std::string_view, 3> kNames = {"low", "medium", "high"};
+  return kNames[static_cast<size_t>(confidence)];
+}
+
+/// What speaks for it; which of these are set, and what they are, follows from the kind.
+struct Evidence {
+  Duration time;       ///< by which the cause was seen: of the critical path, or that a model takes less without it
+  uint64_t count = 0;  ///< events: packets lost or marked, pauses, NAKs, bytes
+  uint64_t of = 0;     ///< of so many; 0: of nothing in particular
+  std::optional<Bytes> waiting = {}, on_the_way = {};  ///< as `marked_length` and `on_the_way` of BlameFacts
+  double factor = 0;                                   ///< how many times as much as elsewhere; 0: not known
+  Duration shortest, typical;                          ///< round trips: the shortest, and half of them took no longer
+};
+
+struct Blame {
+  BlameKind kind = BlameKind::kUnexplained;
+  Culprit culprit;
+  Duration gap;      ///< > 0: of the completion time
+  double share = 0;  ///< of all the time that was lost, 0 .. 1
+  Confidence confidence = Confidence::kLow;
+  Evidence evidence;
+};
+
+/// The causes of what the run lost, most first, what is left at its place as kUnexplained. What was lost is the gap to
+/// the reference, and beyond it what the reference loses in the same manner: to a slow rank, to collisions, to failures
+/// of cables, to others on its links. Empty where that is at most a twentieth of the completion time.
+std::vector<Blame> blame(const BlameFacts& facts);
+
+}  // namespace rankwire

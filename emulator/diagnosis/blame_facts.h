@@ -1,0 +1,80 @@
+// What of a record bears on the question who is to blame: plain figures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "base/units.h"
+#include "emulator/diagnosis/waterfall.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+struct Diagnosis;
+
+/// Who or what.
+struct Culprit {
+  enum class Kind : uint8_t { kNobody, kRank, kHost, kCable, kSwitch, kPort, kJob, kGenerator };
+  Kind kind = Kind::kNobody;  ///< kNobody: everything alike, or it is not known
+  uint32_t number = 0;        ///< RankId, host, PortId or JobId
+  std::string name = {};      ///< of a cable, "leaf0 - spine1", a switch, or a port of a switch
+
+  bool operator==(const Culprit&) const = default;
+};
+
+/// A figure with whom it is of.
+struct BlamedTime {
+  Duration time;
+  Culprit culprit;
+  uint64_t count = 0;
+  double factor = 0;
+};
+
+struct BlameFacts {
+  Duration completion;            ///< of the emulated side
+  Duration gap;                   ///< that minus the reference's
+  std::optional<GapParts> parts;  ///< of the gap, as in Waterfall; absent: it is not known where it is
+  /// What lateness of the generator explains, by slips and long turns of its loop; and whether its usual turns are as
+  /// long as what messages took longer, see docs/metrics.md#fidelity.
+  Duration generator;
+  bool turns_explain_messages = false;
+  Duration turn;  ///< as long as, or longer than, half of the loop's time; 0 in virtual time
+
+  // Losses.
+  uint64_t packets = 0, lost = 0, missed = 0, buffer_drops = 0, storm_drops = 0;
+  /// Frames that queues of the embedded switch had no room for, absent unless queues were sampled.
+  std::optional<uint64_t> queue_drops;
+  Culprit loss_place;          ///< the cable, or kNobody
+  bool counted_there = false;  ///< by the switch at its end; otherwise it is what the losers share
+
+  // Pauses.
+  Culprit paused_by_rule, paused_by_buffer;  ///< port that sent most of them
+  uint64_t pauses_by_rule = 0, pauses_by_buffer = 0, pauses_heard = 0;
+  /// For how long the switch in front of either was told not to send to it; 0 where no switch counts.
+  Duration held_by_rule, held_by_buffer;
+  Culprit paused;               ///< the generator's port that was paused longest
+  bool knows_switches = false;  ///< the switches are the embedded ones, whose ports are in the record
+
+  // Congestion.
+  uint64_t marked = 0;
+  Culprit marking;  ///< the switch with most marks at one port
+  /// Of the frames that waited when an interval with marks ended: half of the marks fell to as many or fewer. Absent
+  /// unless queues were sampled.
+  std::optional<Bytes> marked_length;
+  std::optional<Bytes> on_the_way;  ///< what a NIC sends in the shortest round trip; absent without `record.causes`
+  std::optional<Duration> shortest_trip, typical_trip;
+  uint64_t rnr_naks = 0;
+  Culprit not_ready;
+
+  // What the reference has as well.
+  std::optional<BlamedTime> slow_rank;  ///< its time beyond what others take for the same, along the critical path
+  std::optional<BlamedTime> collisions, failures, background;  ///< what a model takes less without
+};
+
+/// Reads ports, queue pairs and executions once. `diagnosis` is all but its blame. Absent unless both runs ended well.
+std::optional<BlameFacts> blame_facts(const RunReader& record, const Diagnosis& diagnosis);
+
+}  // namespace rankwire

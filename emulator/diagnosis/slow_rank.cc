@@ -1,0 +1,81 @@
+#include "emulator/diagnosis/slow_rank.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace rankwire {
+namespace {
+
+constexpr size_t kLeastRanks = 3;
+
+/// What ranks took for nodes of one name in one iteration.
+struct Peers {
+  std::vector<Duration> times;
+  std::set<RankId> ranks;
+
+  Duration median() {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+    std::ranges::nth_element(times, middle);
+    return *middle;
+  }
+};
+
+}  // namespace
+
+std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path) {
+  using Name = std::pair<JobId, std::string>;
+  std::map<std::pair<Name, uint32_t>, Peers> peers;  // by name and iteration
+  std::map<Name, uint32_t> names;
+  for (const CriticalStep& step : path.steps) {
+    if (step.communicates()) continue;
+    peers.try_emplace({{step.node.job, step.node.name}, step.iteration});
+    names.try_emplace({step.node.job, step.node.name}, 0);
+  }
+  if (peers.empty()) return std::nullopt;
+  std::map<std::pair<RankId, uint32_t>, const Name*> nodes;
+  record.for_each_node([&](const NodeInfo& node) {
+    if (const auto name = names.find({node.job, node.name}); name != names.end() && node.group_size == 0)
+      nodes.emplace(std::pair(node.rank, node.node), &name->first);
+  });
+  record.for_each_execution(run, [&](const OperationRecord& row) {
+    const auto node = nodes.find({row.rank, row.node});
+    if (node == nodes.end()) return;
+    const auto of_name = peers.find({*node->second, row.iteration});
+    if (of_name == peers.end()) return;
+    of_name->second.times.push_back(row.end - row.start);
+    of_name->second.ranks.insert(row.rank);
+  });
+  struct Excess {
+    Duration beyond, usual;
+    uint64_t steps = 0;
+  };
+  std::map<RankId, Excess> of_ranks;
+  Duration all;
+  std::map<std::pair<Name, uint32_t>, Duration> medians;
+  for (auto& [name, of_name] : peers)
+    if (of_name.ranks.size() >= kLeastRanks) medians.emplace(name, of_name.median());
+  for (const CriticalStep& step : path.steps) {
+    if (step.communicates()) continue;
+    const auto usual = medians.find({{step.node.job, step.node.name}, step.iteration});
+    if (usual == medians.end() || step.length() <= usual->second) continue;
+    Excess& excess = of_ranks[step.node.rank];
+    excess.beyond += step.length() - usual->second, excess.usual += usual->second, ++excess.steps;
+    all += step.length() - usual->second;
+  }
+  const auto most = std::ranges::max_element(of_ranks, {}, [](const auto& entry) { return entry.second.beyond; });
+  if (most == of_ranks.end() || most->second.beyond * 2 < all) return std::nullopt;
+  const Excess& excess = most->second;
+  return BlamedTime{.time = excess.beyond,
+                    .culprit = {.kind = Culprit::Kind::kRank, .number = most->first.value},
+                    .count = excess.steps,
+                    .factor = excess.usual > Duration() ? static_cast<double>((excess.usual + excess.beyond).ps) /
+                                                              static_cast<double>(excess.usual.ps)
+                                                        : 0};
+}
+
+}  // namespace rankwire

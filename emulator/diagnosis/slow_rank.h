@@ -1,0 +1,17 @@
+// Which rank computes longer than the others do the same.
+#pragma once
+
+#include <optional>
+
+#include "emulator/diagnosis/blame_facts.h"
+#include "emulator/diagnosis/critical_path.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// Of the steps of the path that compute, what they take beyond the median of all ranks' executions of nodes of the
+/// same name, job and iteration, by the rank that has most of it. Absent where no rank has half of it, or where fewer
+/// than three ranks have nodes of these names. Reads every node and every execution of the run once.
+std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path);
+
+}  // namespace rankwire

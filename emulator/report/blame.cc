@@ -1,0 +1,196 @@
+#include "emulator/report/blame.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
+#include "emulator/report/port_names.h"
+#include "emulator/report/rank_names.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What culprits are called.
+class CulpritNames {
+ public:
+  explicit CulpritNames(const RunReader& record) : record_(record), ranks_(record) {
+    if (const RecordedRun* run = record.emulated(); run != nullptr && run->ended)
+      ports_ = port_names(record, *run), nics_ = record.rank_nics(*run);
+  }
+
+  /// "rank 3 (host 3)", "port p4 (host 4)"; empty of nobody.
+  std::string operator()(const Culprit& culprit) const {
+    switch (culprit.kind) {
+      case Culprit::Kind::kNobody:
+        return {};
+      case Culprit::Kind::kRank:
+        return ranks_.titled(culprit.number) + host_of(culprit.number);
+      case Culprit::Kind::kHost:
+        return fmt::format("host {}", culprit.number);
+      case Culprit::Kind::kCable:
+        return "cable " + culprit.name;
+      case Culprit::Kind::kSwitch:
+        return "switch " + culprit.name;
+      case Culprit::Kind::kPort:
+        return "port " + name_of(ports_, PortId(culprit.number)) + host_behind(PortId(culprit.number));
+      case Culprit::Kind::kJob:
+        return "job " + (culprit.name.empty() ? job(culprit.number) : culprit.name);
+      case Culprit::Kind::kGenerator:
+        return "the generator";
+    }
+    return {};
+  }
+
+ private:
+  std::string job(uint32_t number) const {
+    const auto& jobs = record_.jobs();
+    return number < jobs.size() ? jobs[number].name : std::to_string(number);
+  }
+  std::string host_of(uint32_t rank) const {
+    return rank < nics_.size() && nics_[rank].host ? fmt::format(" (host {})", *nics_[rank].host) : std::string();
+  }
+  /// Where one host alone stands behind the port.
+  std::string host_behind(PortId port) const {
+    std::optional<uint32_t> host;
+    for (const RankNic& nic : nics_) {
+      if (nic.port != port) continue;
+      if (!nic.host || (host && host != nic.host)) return {};
+      host = nic.host;
+    }
+    return host ? fmt::format(" (host {})", *host) : std::string();
+  }
+
+  const RunReader& record_;
+  RankNames ranks_;
+  std::map<PortId, std::string> ports_;
+  std::vector<RankNic> nics_;
+};
+
+const char* kind_phrase(BlameKind kind) {
+  constexpr const char* kPhrases[kBlameKinds] = {
+      "slow rank",          "slow NIC",          "lossy cable",           "slow switch or cable",
+      "collision of flows", "pause storm",       "ECN threshold too low", "congestion control too timid",
+      "receiver not ready", "traffic of others", "late generator",        "window too small",
+      "unexplained"};
+  return kPhrases[static_cast<size_t>(kind)];
+}
+
+std::string rounded_percent(double part) {
+  return fmt::format("{:.0f} %", 100 * part);
+}
+
+std::string per_cent_of(uint64_t count, uint64_t of) {
+  return of == 0 ? std::string()
+                 : fmt::format(" ({:.2g} %)", 100 * static_cast<double>(count) / static_cast<double>(of));
+}
+
+std::string trips(const Evidence& evidence) {
+  if (evidence.typical <= Duration()) return {};
+  return fmt::format("; half of the round trips take {} or less, the shortest {}", readable(evidence.typical),
+                     readable(evidence.shortest));
+}
+
+/// Numbers in a sentence.
+std::string evidence_of(const Blame& blame) {
+  const Evidence& e = blame.evidence;
+  switch (blame.kind) {
+    case BlameKind::kSlowRank:
+      return fmt::format(
+          "it computes {:.3g} times as long as half of the ranks do at most, for the same, in {} of the "
+          "critical path",
+          e.factor, counted(e.count, "step"));
+    case BlameKind::kSlowNic:
+      if (e.of > 0)
+        return fmt::format("{} packets{} found no room in its receive buffer", e.count, per_cent_of(e.count, e.of));
+      return fmt::format("it paused the network {} times, for want of room in its receive buffer", e.count);
+    case BlameKind::kLossyCable:
+      return fmt::format("{} of {} data packets{} were lost, and repairing it held the critical path up for {}",
+                         e.count, e.of, per_cent_of(e.count, e.of), readable(e.time));
+    case BlameKind::kSlowSpine:
+      return fmt::format("while no cable fails or is degraded the reference takes {} less; most waits there",
+                         readable(e.time));
+    case BlameKind::kEcmpCollision:
+      return fmt::format(
+          "it carries {:.3g} times the mean of the cables beside it; were flows spread evenly over equal "
+          "paths, the reference would take {} less",
+          e.factor, readable(e.time));
+    case BlameKind::kPfcStorm:
+      if (e.count == 0) return fmt::format("senders were paused for {} of the critical path", readable(e.time));
+      return fmt::format("{} pause frames, whatever it received, held the critical path up for {}", e.count,
+                         readable(e.time));
+    case BlameKind::kEcnThreshold:
+      return fmt::format("{} packets{} were marked, for which senders slowed down for {} of the critical path{}",
+                         e.count, per_cent_of(e.count, e.of), readable(e.time), trips(e));
+    case BlameKind::kCongestionControl:
+      return fmt::format("it held senders back for {} of the critical path, for {} packets that were marked{}",
+                         readable(e.time), e.count, trips(e));
+    case BlameKind::kReceiverNotReady:
+      return fmt::format("{} times a receiver was not ready, which held the critical path up for {}", e.count,
+                         readable(e.time));
+    case BlameKind::kBackground:
+      return fmt::format(
+          "without it the reference takes {} less{}", readable(e.time),
+          e.count == 0 ? std::string()
+                       : fmt::format("; it delivered {} meanwhile", readable(Bytes(static_cast<int64_t>(e.count)))));
+    case BlameKind::kLateGenerator:
+      return fmt::format("slips and long turns of its loop explain {}{}{}", readable(e.time),
+                         e.typical > Duration() ? fmt::format("; a turn takes {}", readable(e.typical)) : "",
+                         e.count > 0 ? fmt::format("; it missed {} frames", e.count) : "");
+    case BlameKind::kSmallWindow:
+      return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
+                         readable(e.time), trips(e));
+    case BlameKind::kUnexplained:
+      return fmt::format("the record does not say what {} of the critical path were lost to", readable(e.time));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string blame_text(const RunReader& record, const Diagnosis& diagnosis) {
+  if (diagnosis.blame.empty()) return {};
+  const Blame& first = diagnosis.blame.front();
+  const std::string culprit = CulpritNames(record)(first.culprit);
+  return fmt::format("to blame: {}{}, for {} ({} of what was lost), confidence {}: {}", kind_phrase(first.kind),
+                     culprit.empty() ? "" : ", " + culprit, readable(first.gap), rounded_percent(first.share),
+                     to_string(first.confidence), evidence_of(first));
+}
+
+Json blame_json(const RunReader& record, const Diagnosis& diagnosis) {
+  const CulpritNames names(record);
+  Json list = Json::array();
+  for (const Blame& blame : diagnosis.blame) {
+    const std::string culprit = names(blame.culprit);
+    list.push_back({{"kind", to_string(blame.kind)},
+                    {"culprit", culprit.empty() ? Json(nullptr) : Json(culprit)},
+                    {"gap_ps", blame.gap.ps},
+                    {"share", blame.share},
+                    {"confidence", to_string(blame.confidence)},
+                    {"evidence", evidence_of(blame)}});
+  }
+  return list;
+}
+
+std::string html_blame(const RunReader& record, const Diagnosis& diagnosis) {
+  if (diagnosis.blame.empty()) return {};
+  const CulpritNames names(record);
+  HtmlTable table("blame", {{"To blame", HtmlColumn::kText},
+                            {"Culprit", HtmlColumn::kText},
+                            {"Lost"},
+                            {"Of what was lost"},
+                            {"Confidence", HtmlColumn::kText},
+                            {"Evidence", HtmlColumn::kText}});
+  for (const Blame& blame : diagnosis.blame)
+    table.add({kind_phrase(blame.kind), names(blame.culprit), blame.gap,
+               HtmlCell::bar(rounded_percent(blame.share), blame.share), std::string(to_string(blame.confidence)),
+               evidence_of(blame)});
+  return std::move(table).finish();
+}
+
+}  // namespace rankwire

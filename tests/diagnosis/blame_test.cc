@@ -1,0 +1,193 @@
+#include "emulator/diagnosis/blame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/diagnosis/slow_rank.h"
+#include "tests/diagnosis/path_record.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::PathRecord;
+using ::testing::SizeIs;
+
+const Culprit kPort{.kind = Culprit::Kind::kPort, .number = 2};
+
+/// A run of 10 ms that took 4 ms longer than the reference, for these reasons. Milliseconds.
+BlameFacts four_more(std::initializer_list<std::pair<GapCause, int64_t>> parts) {
+  BlameFacts facts;
+  facts.completion = microseconds(10'000), facts.gap = microseconds(4'000);
+  facts.parts.emplace();
+  for (const auto& [cause, ms] : parts) (*facts.parts)[static_cast<size_t>(cause)] = microseconds(1'000 * ms);
+  return facts;
+}
+
+TEST(Blame, NobodyWhereHardlyAnythingIsLost) {
+  BlameFacts facts = four_more({{GapCause::kNetwork, 4}});
+  facts.completion = microseconds(80'000);  // 4 ms are a twentieth
+  EXPECT_THAT(blame(facts), IsEmpty());
+  facts.completion = microseconds(79'999);
+  EXPECT_THAT(blame(facts), SizeIs(1));
+}
+
+TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
+  for (const GapCause cause : {GapCause::kNetwork, GapCause::kAcknowledgement, GapCause::kPort, GapCause::kBetween}) {
+    const auto list = blame(four_more({{cause, 4}}));
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0].kind, BlameKind::kUnexplained);
+    EXPECT_EQ(list[0].gap, microseconds(4'000));
+    EXPECT_EQ(list[0].share, 1);
+    EXPECT_EQ(list[0].confidence, Confidence::kLow);
+  }
+}
+
+TEST(Blame, WithoutPathsTheGapIsUnexplained) {
+  BlameFacts facts = four_more({});
+  facts.parts.reset();
+  ASSERT_THAT(blame(facts), SizeIs(1));
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
+}
+
+// Whatever a late loop looks like from outside: each cause that a device could be blamed for.
+TEST(Blame, LatenessOfTheGeneratorGoesBeforeEverything) {
+  for (size_t cause = 0; cause < kGapCauses; ++cause) {
+    if (static_cast<GapCause>(cause) == GapCause::kFaster) continue;
+    BlameFacts facts = four_more({{static_cast<GapCause>(cause), 4}});
+    facts.lost = 100, facts.packets = 1'000, facts.marked = 10, facts.pauses_heard = 10, facts.rnr_naks = 3;
+    facts.generator = microseconds(4'000);
+    const auto list = blame(facts);
+    ASSERT_THAT(list, SizeIs(1)) << cause;
+    EXPECT_EQ(list[0].kind, BlameKind::kLateGenerator) << cause;
+    EXPECT_EQ(list[0].culprit.kind, Culprit::Kind::kGenerator);
+    EXPECT_EQ(list[0].confidence, Confidence::kHigh);
+  }
+}
+
+TEST(Blame, WhatLatenessCannotExplainIsLeftToOthers) {
+  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kNetwork, 1}});
+  facts.generator = microseconds(1'500);
+  facts.pauses_by_rule = 7, facts.paused_by_rule = kPort;
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].kind, BlameKind::kPfcStorm);
+  EXPECT_EQ(list[0].gap, microseconds(2'500));
+  EXPECT_EQ(list[0].share, 0.625);
+  EXPECT_EQ(list[1].kind, BlameKind::kLateGenerator);
+  EXPECT_EQ(list[1].gap, microseconds(1'500));
+}
+
+TEST(Blame, TurnsAsLongAsMessagesTakeLongerAreTheGenerators) {
+  BlameFacts facts = four_more({{GapCause::kAcknowledgement, 3}, {GapCause::kWindow, 1}});
+  facts.turn = microseconds(2), facts.turns_explain_messages = true;
+  ASSERT_THAT(blame(facts), SizeIs(1));
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLateGenerator);
+}
+
+TEST(Blame, FramesThatItsOwnPortsMissedAreTheGenerators) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 4}});
+  facts.packets = 1'000, facts.lost = 100, facts.missed = 75, facts.loss_place = kPort;
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].kind, BlameKind::kLateGenerator);
+  EXPECT_EQ(list[0].gap, microseconds(3'000));
+  EXPECT_EQ(list[1].kind, BlameKind::kLossyCable);
+  EXPECT_EQ(list[1].confidence, Confidence::kLow);  // a quarter, and only what the losers share
+}
+
+TEST(Blame, LossesAreTheCablesUnlessABufferWasFull) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 4}});
+  facts.packets = 1'000, facts.lost = 100;
+  facts.loss_place = {.kind = Culprit::Kind::kCable, .name = "leaf0 - p2"}, facts.counted_there = true;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kLossyCable);
+  EXPECT_EQ(blame(facts)[0].confidence, Confidence::kHigh);
+  EXPECT_EQ(blame(facts)[0].evidence.count, 100u);
+  facts.queue_drops = 50;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
+  facts.pauses_by_rule = 1, facts.paused_by_rule = kPort;  // the queue was full because of that
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kPfcStorm);
+  EXPECT_EQ(blame(facts)[0].culprit, kPort);
+  facts.queue_drops = 0, facts.buffer_drops = 50;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kSlowNic);
+}
+
+TEST(Blame, PacketsSentAgainAlthoughNoneWasLostAreNoCables) {
+  EXPECT_EQ(blame(four_more({{GapCause::kRecovering, 4}}))[0].kind, BlameKind::kUnexplained);
+}
+
+TEST(Blame, PausesAreOfTheNicThatSentMostAndItsBufferSaysWhy) {
+  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kWindow, 1}});
+  facts.knows_switches = true;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);  // the switches paused on their own account
+  facts.pauses_by_buffer = 9, facts.paused_by_buffer = kPort;
+  facts.held_by_buffer = microseconds(3'500);  // so 0.5 ms of the full window waited behind the paused port
+  const auto list = blame(facts);
+  EXPECT_EQ(list[0].kind, BlameKind::kSlowNic);
+  EXPECT_EQ(list[0].culprit, kPort);
+  EXPECT_EQ(list[0].gap, microseconds(3'500));
+  EXPECT_EQ(list[1].kind, BlameKind::kUnexplained);
+}
+
+TEST(Blame, MarksOnShortQueuesAreTheThresholds) {
+  BlameFacts facts = four_more({{GapCause::kCongestionControl, 4}});
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kCongestionControl);
+  facts.marked = 500, facts.packets = 1'000, facts.on_the_way = Bytes(35'000), facts.marked_length = Bytes(35'001);
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kCongestionControl);
+  facts.marked_length = Bytes(35'000);
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kEcnThreshold);
+}
+
+TEST(Blame, ASmallWindowIsNotWhatFollowsFromSomethingElse) {
+  BlameFacts facts = four_more({{GapCause::kWindow, 4}});
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kSmallWindow);
+  facts.shortest_trip = microseconds(2), facts.typical_trip = microseconds(9);  // packets wait in queues
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
+  facts = four_more({{GapCause::kRecovering, 3}, {GapCause::kWindow, 1}});
+  facts.lost = 10, facts.packets = 100;
+  EXPECT_EQ(blame(facts)[1].kind, BlameKind::kUnexplained);
+}
+
+TEST(Blame, WhatTheReferenceLosesAsWellIsLostBesides) {
+  BlameFacts facts = four_more({});
+  facts.gap = {};
+  facts.background = BlamedTime{.time = microseconds(3'000), .culprit = {.kind = Culprit::Kind::kJob, .number = 1}};
+  facts.collisions = BlamedTime{.time = microseconds(1'000), .culprit = {}};
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].kind, BlameKind::kBackground);
+  EXPECT_EQ(list[0].share, 0.75);
+  EXPECT_EQ(list[1].kind, BlameKind::kEcmpCollision);
+}
+
+/// Three ranks compute the same and reduce; how long each computes, microseconds.
+std::optional<BlamedTime> slow_rank_of(const std::vector<int64_t>& times, bool same_name = true) {
+  PathRecord written;
+  const int64_t longest = *std::ranges::max_element(times);
+  for (uint32_t rank = 0; rank < times.size(); ++rank) {
+    written.compute(rank, same_name ? "work" : "work of " + std::to_string(rank));
+    written.collective(rank, "all_reduce");
+    written.ran(rank, 0, {0, times[rank]}), written.ran(rank, 1, {times[rank], longest + 5});
+  }
+  const RunReader record = written.reader();
+  const NodeMeetings meetings(record);
+  const auto executions = Executions::read(record, *record.emulated(), meetings);
+  return slow_rank(record, *record.emulated(), critical_path(record, *executions));
+}
+
+TEST(SlowRank, TakesLongerThanHalfOfThemForTheSame) {
+  const auto slow = slow_rank_of({10, 30, 10, 12});  // the median is 10
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->culprit.number, 1u);
+  EXPECT_EQ(slow->time, microseconds(20));
+  EXPECT_EQ(slow->factor, 3);
+  EXPECT_FALSE(slow_rank_of({10, 10, 10}));
+}
+
+TEST(SlowRank, IsNotToldFromRanksThatDoSomethingElse) {
+  EXPECT_FALSE(slow_rank_of({10, 30, 10}, false));
+  EXPECT_FALSE(slow_rank_of({10, 30}));
+}
+
+}  // namespace
+}  // namespace rankwire
