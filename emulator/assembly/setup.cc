@@ -76,6 +76,23 @@ WorkloadOptions workload_options(const WorkloadConfig& w, const std::filesystem:
   return options;
 }
 
+/// Loads the workload that `key`, a section of the configuration, describes; what it says of its selection names the
+/// key.
+Workload load_from(const RunConfig& config, const std::string& key, const WorkloadOptions& options,
+                   Warnings& warnings) {
+  const auto located = [&](const std::string& text) {
+    return text.starts_with("select.") ? config.places.located(fmt::format("{}.{}", key, text)) : text;
+  };
+  Warnings own;
+  try {
+    Workload workload = load_workload(options, own);
+    for (const std::string& warning : own) warnings.push_back(located(warning));
+    return workload;
+  } catch (const Error& error) {
+    throw Error(error.kind(), located(error.what()));
+  }
+}
+
 void generate_traces(const WorkloadConfig& w, const std::filesystem::path& prefix) {
   if (!w.generate) return;
   std::filesystem::create_directories(prefix.parent_path());
@@ -100,7 +117,7 @@ Workload load_jobs(Setup& setup, const std::filesystem::path& folder) {
     if (!job.workload.generate) job.workload.groups_file = options.groups_file;
     Warnings warnings;
     JobPart& part = parts.emplace_back();
-    part.workload = load_workload(options, warnings);
+    part.workload = load_from(setup.config, fmt::format("jobs[{}].workload", j), options, warnings);
     part.job.name = job.name;
     part.job.iterations = job.workload.iterations;
     part.job.start = job.start;
@@ -331,7 +348,7 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
     WorkloadOptions options = workload_options(config.workload, prefix);
     if (!config.workload.generate) setup.config.workload.groups_file = options.groups_file;
     if (setup.astra) traits.observe(options);
-    setup.workload = load_workload(options, setup.warnings);
+    setup.workload = load_from(config, "workload", options, setup.warnings);
   } else {
     setup.workload = load_jobs(setup, folder);
   }

@@ -18,7 +18,7 @@ void check_kinds(const std::vector<std::string>& kinds) {
   }
   for (const std::string& kind : kinds) {
     if (std::ranges::find(known, kind) == known.end()) {
-      fail_input("selection: kind \"{}\" is none of {}", kind, fmt::join(known, ", "));
+      fail_input("select.kinds: kind \"{}\" is none of {}", kind, fmt::join(known, ", "));
     }
   }
 }
@@ -42,15 +42,19 @@ void Selector::apply(Node& node, std::span<const Group> groups) {
 
 void Selector::check_groups(std::span<const Group> groups) const {
   for (const std::string& name : selection_.groups) {
-    if (std::ranges::find(groups, name, &Group::name) == groups.end()) {
-      fail_input("selection: no group is named \"{}\"", name);
-    }
+    if (std::ranges::find(groups, name, &Group::name) != groups.end()) continue;
+    constexpr size_t kNamed = 8;
+    std::vector<std::string_view> known;
+    for (const Group& group : groups.first(std::min(kNamed, groups.size()))) known.push_back(group.name);
+    fail_input("select.groups: no group is named \"{}\"; there {} {}{}", name, groups.size() == 1 ? "is" : "are",
+               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")),
+               groups.size() > kNamed ? ", ..." : "");
   }
 }
 
 void Selector::report(Warnings& warnings) const {
   for (size_t i = 0; i < matched_.size(); ++i) {
-    if (!matched_[i]) warnings.push_back(fmt::format("selection: no node matches \"{}\"", selection_.names[i]));
+    if (!matched_[i]) warnings.push_back(fmt::format("select.names: no node matches \"{}\"", selection_.names[i]));
   }
 }
 

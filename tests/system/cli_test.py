@@ -86,6 +86,18 @@ class Usage(RankwireTest):
                     process = rankwire(verb, self.configuration(good | changes), *arguments)
                     self.assert_one_line_error(process, USAGE, text)
 
+    def test_a_selection_of_nothing_names_its_line(self):
+        job = "{layers: 1, hidden: 64, sequence: 16, vocabulary: 100, data_parallel: 2}"
+        for number, (head, key) in enumerate([
+                (f"workload:\n  generate: {job}\n  select: {{groups: [nobody]}}\n", "workload.select.groups"),
+                (f"jobs:\n  - name: a\n    workload: {{generate: {job}, select: {{groups: [nobody]}}}}\n",
+                 "workload.select.groups")]):
+            with self.subTest(key=key):
+                path = self.folder / f"selection{number}.yaml"
+                path.write_text(head + "hosts: {count: 2, npus: 2, nics: 1}\nports: {count: 2, device: ring}\n")
+                process = rankwire("check", path)
+                self.assert_one_line_error(process, USAGE, f"{path}:3: ", key, 'no group is named "nobody"; there are ')
+
     def test_an_error_names_file_and_line(self):
         path = self.folder / "wrong.yaml"
         path.write_text("workload:\n  traces: t\nports: {count: 2}\ntransport:\n  mtu: 4096B\n  windows: 3\n")

@@ -368,7 +368,7 @@ TEST(Select, UnknownNamesAreErrorsAndIdlePatternsWarn) {
   set.options.select.kinds = {"allreduce"};
   EXPECT_THAT(set.error(), HasSubstr("kind \"allreduce\" is none of compute"));
   set.options.select = {.names = {}, .groups = {"tp"}, .kinds = {}};
-  EXPECT_THAT(set.error(), HasSubstr("no group is named \"tp\""));
+  EXPECT_THAT(set.error(), HasSubstr("select.groups: no group is named \"tp\"; there "));
   set.options.select = {.names = {"zzz*"}, .groups = {}, .kinds = {}};
   set.load();
   EXPECT_THAT(set.warnings, ElementsAre(HasSubstr("no node matches \"zzz*\"")));
