@@ -18,6 +18,7 @@
 #include "emulator/assembly/impairments.h"
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/limits.h"
+#include "emulator/assembly/port_turns.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
@@ -233,6 +234,7 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_operations(ensemble.operations);
+    if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     if (!error) error = ensemble.error;
   }
   if (setup_.config.simulation.what_if && all_ok(runs)) {
