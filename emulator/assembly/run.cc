@@ -19,6 +19,7 @@
 #include "emulator/assembly/jobs_alone.h"
 #include "emulator/assembly/limits.h"
 #include "emulator/assembly/live_run.h"
+#include "emulator/assembly/port_turns.h"
 #include "emulator/assembly/real_time_transports.h"
 #include "emulator/assembly/reference.h"
 #include "emulator/assembly/testbed.h"
@@ -234,6 +235,7 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
     recorder_->ensemble_operations(ensemble.operations);
+    if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     if (!error) error = ensemble.error;
   }
   // Who asks for causes wants to know also those that the reference shares with the run.

@@ -104,6 +104,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// Of the reference if NICs that take turns hid what they can; absent where no port is shared.
+  std::optional<Duration> ensemble_turns() const;
   /// What its members say of operations, member by member. Empty likewise.
   std::vector<EnsembleOperation> ensemble_operations() const;
   /// In the order in which they were written; empty without `simulation.what_if`.

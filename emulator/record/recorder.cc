@@ -402,6 +402,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::ensemble_turns(Duration completion) {
+  writer_->store([&](RunStore& store) { store.ensemble_turns(completion); });
+}
+
 void RunRecorder::ensemble_operations(std::span<const EnsembleOperation> rows) {
   writer_->store([&](RunStore& store) { store.ensemble_operations(rows); });
 }

@@ -82,6 +82,8 @@ class RunRecorder {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// Once: completion times of the ensemble of the reference.
   void ensemble(std::span<const Duration> completions);
+  /// Once, where ports are shared: the completion time of the reference if NICs that take turns hid what they can.
+  void ensemble_turns(Duration completion);
   /// Once: what its members say of operations, member by member.
   void ensemble_operations(std::span<const EnsembleOperation> rows);
   /// Once.

@@ -44,6 +44,11 @@ void RunStore::ensemble(std::span<const Duration> completions) {
     insert.bind(uint64_t{member}, completions[member]).execute();
 }
 
+void RunStore::ensemble_turns(Duration completion) {
+  open();
+  database_.prepare("INSERT INTO ensemble_turns VALUES(?)").bind(completion).execute();
+}
+
 void RunStore::ensemble_operations(std::span<const EnsembleOperation> rows) {
   open();
   Statement insert = database_.prepare("INSERT INTO ensemble_operations VALUES(?,?,?,?,?,?)");

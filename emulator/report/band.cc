@@ -85,15 +85,18 @@ nlohmann::ordered_json band_json(const RunReader& record) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
   const auto symmetric = symmetric_completion(record);
+  const std::optional<Duration> turns = record.ensemble_turns();
   return {
       {"runs", band->runs},
       {"p5_ps", band->low.ps},
       {"median_ps", band->median.ps},
       {"p95_ps", band->high.ps},
+      {"turns_ps", turns ? nlohmann::ordered_json(turns->ps) : nlohmann::ordered_json(nullptr)},
       {"has_reference", symmetric ? nlohmann::ordered_json(band->has(*symmetric)) : nlohmann::ordered_json(nullptr)},
       {"ratio_median", ratio(band->median)},
       {"ratio_low", ratio(band->high)},
-      {"ratio_high", ratio(band->low)}};
+      {"ratio_high", ratio(band->low)},
+      {"ratio_turns", turns ? ratio(*turns) : nlohmann::ordered_json(nullptr)}};
 }
 
 std::string missing_band_text(const RunReader& record) {
@@ -110,6 +113,8 @@ std::string band_text(const RunReader& record) {
     text +=
         fmt::format("; ratio {}, {} .. {}", readable_ratio(ratio_of(*emulated, band->median)),
                     readable_ratio(ratio_of(*emulated, band->high)), readable_ratio(ratio_of(*emulated, band->low)));
+  if (const auto turns = record.ensemble_turns(); turns && *turns < band->low)
+    text += fmt::format("; down to {} where NICs take turns at ports of several ranks", readable(*turns));
   if (const auto symmetric = symmetric_completion(record); symmetric && is_far(*band, *symmetric))
     text += fmt::format(
         "; {} of perfect symmetry is outside: groups that wait for each other in step, an unstable "

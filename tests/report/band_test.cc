@@ -42,9 +42,26 @@ TEST(ReferenceBand, IsWhatTheEmulatedSideIsComparedWith) {
   const TemporaryFolder folder;
   const RunReader record = record_of(folder.path(), {microseconds(25), microseconds(40), microseconds(50)});
   EXPECT_EQ(band_json(record), nlohmann::ordered_json::parse(R"({"runs": 3, "p5_ps": 25000000, "median_ps": 40000000,
-    "p95_ps": 50000000, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0})"));
+    "p95_ps": 50000000, "turns_ps": null, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0,
+    "ratio_turns": null})"));
   EXPECT_EQ(band_text(record), "25 us .. 50 us of 3 runs, median 40 us; ratio 1.250, 1.000 .. 2.000");
   EXPECT_THAT(summary_table(record), HasSubstr("band          25 us .. 50 us of 3 runs"));
+}
+
+TEST(ReferenceBand, SaysWhatTurnsAtSharedPortsMayHide) {
+  const TemporaryFolder folder;
+  {
+    RunRecorder recorder(folder.path());
+    testing::begin_sample(recorder);
+    testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+    testing::record_reference(recorder);
+    recorder.ensemble(std::vector{microseconds(40)});
+    recorder.ensemble_turns(microseconds(25));
+  }
+  const RunReader record(folder.path());
+  EXPECT_EQ(band_json(record)["turns_ps"], 25'000'000);
+  EXPECT_EQ(band_json(record)["ratio_turns"], 2.0);
+  EXPECT_THAT(band_text(record), HasSubstr("; down to 25 us where NICs take turns at ports of several ranks"));
 }
 
 // 50 us are 1.67 of the reference's 30, and 1.25 of the median's 40.

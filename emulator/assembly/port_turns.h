@@ -1,0 +1,29 @@
+// How much of the reference's time may be ports that stand idle where a NIC would not.
+#pragma once
+
+#include <optional>
+
+#include "emulator/assembly/run_control.h"
+#include "emulator/assembly/setup.h"
+#include "fabric/network.h"
+
+namespace rankwire {
+
+/// `network` with routes whose delay is lower by what NICs that take turns may hide; absent where no port is shared by
+/// several ranks, where connections change their ways, and with background traffic.
+///
+/// Of k ranks behind a port, each in a chain of messages that take t on its line and then arrive after a delay d, fair
+/// shares end all k messages of a step together after k t, and the line is idle for d. Where packets take turns of one
+/// rank after the other, the first rank's next message is ready when the others' have gone out: a step takes the longer
+/// of k t and t + d, and that is k t with a delay of d - (k - 1) t, where it is positive. So each connection from or to
+/// a port of k ranks has this delay, by its largest message, of what `forwarding_time` says, and otherwise shares links
+/// as before, but that the first 64 bytes of a frame still count at each hop. Where fewer than k ranks send at a time
+/// turns hide less than that. For ranks in chains of equal steps this is the time with turns, in others a bound from
+/// below of what the delays are worth; it does not cover that a turn may come to whom all others wait for.
+std::optional<Network> network_with_turns(const Setup& setup, const Network& network);
+
+/// The completion time of the model `flow` over `network_with_turns`, all else alike; absent where that is, and where
+/// the run does not end well.
+std::optional<Duration> completion_with_turns(const Setup& setup, const RunControl& control);
+
+}  // namespace rankwire

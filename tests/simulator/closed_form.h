@@ -1,0 +1,111 @@
+// Closed forms of collectives that are alone on the star of star.h, of any number of members.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "emulator/collective/schedule.h"
+#include "tests/simulator/walk.h"
+
+namespace rankwire {
+
+/// How an operation goes on: `steps` one after the other, in each of which a member sends, or receives, `at_once`
+/// messages.
+struct ClosedForm {
+  int64_t steps, at_once;
+  Bytes message;
+  int64_t acknowledged = 0;  ///< steps that begin with the acknowledgement of the one before, not with its data
+
+  /// At once they share the ports of their sources, and of their destinations, fairly.
+  Duration time() const {
+    const Bandwidth share(kRate.bits_per_second / at_once);
+    return (serialization_time(line_size(message, Star::framing()), share) + tail(message)) * steps +
+           kOneWay * acknowledged;
+  }
+
+  /// By how much packets may differ. In front of a message of a step, at the NIC and in the switch, acknowledgements of
+  /// what the port has received may stand: one a message and one after every 32 packets, over IPv4 preamble 8, Ethernet
+  /// 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4 and gap 12 bytes. Of several messages at a port packets take
+  /// turns, so that the last frame of one may stand behind one frame of each other at either port.
+  Duration slack() const {
+    constexpr Bytes kAcknowledgement(86);
+    const int64_t packets = std::max<int64_t>(1, (message.count + 4095) / 4096);
+    const Duration acknowledgements = serialization_time(kAcknowledgement, kRate) * (2 * at_once * (1 + packets / 32));
+    return (acknowledgements + line_time(std::min(message, Bytes(4096))) * (2 * (at_once - 1))) * steps;
+  }
+};
+
+struct ClosedCase {
+  std::string name;
+  Operation operation;
+  Algorithm algorithm;
+  std::function<ClosedForm(int64_t members, Bytes input)> form;  ///< input: a rank's
+};
+
+inline std::string case_name(const ::testing::TestParamInfo<ClosedCase>& info) {
+  return info.param.name;
+}
+
+/// Of `block` bytes a member: what a rank has.
+inline Bytes closed_input(const ClosedCase& of, int64_t members, int64_t block) {
+  const bool is_block = of.operation == Operation::kAllGather || of.operation == Operation::kGather;
+  return Bytes(is_block ? block : block * members);
+}
+
+inline std::vector<ClosedCase> closed_cases() {
+  const auto part = [](Bytes input, int64_t parts) { return Bytes(input.count / parts); };
+  return {
+      {"all_reduce_ring", Operation::kAllReduce, Algorithm::kRing,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{2 * (n - 1), 1, part(s, n)};
+       }},
+      {"all_reduce_direct", Operation::kAllReduce, Algorithm::kDirect,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{2, n - 1, part(s, n)};
+       }},
+      {"reduce_scatter_ring", Operation::kReduceScatter, Algorithm::kRing,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{n - 1, 1, part(s, n)};
+       }},
+      {"reduce_scatter_direct", Operation::kReduceScatter, Algorithm::kDirect,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{1, n - 1, part(s, n)};
+       }},
+      {"all_gather_ring", Operation::kAllGather, Algorithm::kRing,
+       [](int64_t n, Bytes s) {
+         return ClosedForm{n - 1, 1, s};
+       }},
+      {"all_gather_direct", Operation::kAllGather, Algorithm::kDirect,
+       [](int64_t n, Bytes s) {
+         return ClosedForm{1, n - 1, s};
+       }},
+      {"all_to_all_direct", Operation::kAllToAll, Algorithm::kDirect,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{1, n - 1, part(s, n)};
+       }},
+      {"all_to_all_pairwise", Operation::kAllToAll, Algorithm::kPairwise,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{n - 1, 1, part(s, n), n - 2};
+       }},
+      {"broadcast_ring", Operation::kBroadcast, Algorithm::kRing,
+       [](int64_t n, Bytes s) {
+         return ClosedForm{n - 1, 1, s};
+       }},
+      {"reduce_ring", Operation::kReduce, Algorithm::kRing,
+       [](int64_t n, Bytes s) {
+         return ClosedForm{n - 1, 1, s};
+       }},
+      {"gather_direct", Operation::kGather, Algorithm::kDirect,
+       [](int64_t n, Bytes s) {
+         return ClosedForm{1, n - 1, s};
+       }},
+      {"scatter_direct", Operation::kScatter, Algorithm::kDirect,
+       [=](int64_t n, Bytes s) {
+         return ClosedForm{1, n - 1, part(s, n)};
+       }},
+  };
+}
+
+}  // namespace rankwire
