@@ -51,12 +51,19 @@ std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& r
   const auto flows = record.flows_of(run, rows);
   for (size_t i = 0; i < steps.size(); ++i) {
     const bool is_chain = steps[i]->node.kind == "broadcast" || steps[i]->node.kind == "reduce";
-    std::map<RankId, Duration> early;
+    const bool is_alone = steps[i]->node.kind == "send" || steps[i]->node.kind == "receive";
+    std::map<RankId, const Executions::Execution*> members;
     for (const uint32_t other : emulated.together_with(steps[i]->execution))
-      early[emulated.at(other).rank] = std::max(Duration(), steps[i]->from - emulated.at(other).start);
+      members[emulated.at(other).rank] = &emulated.at(other);
     for (const OperationFlow& flow : flows[i]) {
       TimeByCause within = flow.causes;
-      for (Duration& spent : within.spent) spent = std::max(Duration(), spent - early[flow.connection.source]);
+      if (const auto source = members.find(flow.connection.source); source != members.end()) {
+        Time begin = source->second->start;
+        // What is accounted to a SEND is all the time up to its end since the one before it on the connection ended.
+        if (is_alone) begin = std::max(begin, source->second->end - within.total());
+        const Duration early = std::max(Duration(), steps[i]->from - begin);
+        for (Duration& spent : within.spent) spent = std::max(Duration(), spent - early);
+      }
       if (is_chain) {
         causes[i] += within;
       } else if (held_up(within) > held_up(causes[i])) {

@@ -106,6 +106,22 @@ TEST(Waterfall, AReceiveHasTheCausesOfItsSend) {
   EXPECT_EQ(result[GapCause::kNetwork], microseconds(2));
 }
 
+// Both SENDs begin at 0 and go one after the other: what is accounted to the second has all passed from 20 us on, when
+// the first ended. Its receiver asks for it at 25 us only.
+TEST(Waterfall, ASendThatBeganEarlyKeepsWhatPassedAfterTheStepBegan) {
+  PathRecord record;
+  for (const uint32_t node : {0, 1})
+    record.send(0, 1), record.receive(1, 0), record.ran(0, node, {0, 20 + 20 * node, 0, 20});
+  record.ran(1, 0, {0, 25, 0, 20}), record.ran(1, 1, {25, 41, 20, 21});
+  TimeByCause causes;
+  causes[Cause::kWindow] = microseconds(19), causes[Cause::kTransmitting] = microseconds(1);
+  for (const uint32_t node : {0, 1}) record.caused(0, node, ConnectionId(0), causes);
+  const Waterfall result = waterfall_of(record);
+  // Of the second step, 25 us .. 41 us instead of 1 us, up to 5 us of the 19 us may have passed before it began.
+  EXPECT_EQ(result[GapCause::kWindow], microseconds(5 + 14));
+  EXPECT_EQ(result[GapCause::kNetwork], microseconds(1));
+}
+
 TEST(Waterfall, ABroadcastIsAChainOfConnections) {
   PathRecord record;
   for (const uint32_t rank : {0, 1}) record.collective(rank, "broadcast", RankId(0));
