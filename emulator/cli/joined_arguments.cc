@@ -1,6 +1,5 @@
 #include "emulator/cli/joined_arguments.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace rankwire {
@@ -8,9 +7,12 @@ namespace {
 
 /// A port, or an address with one, but no name of a file.
 bool is_like_address(std::string_view text) {
-  if (text.starts_with("localhost:")) text.remove_prefix(std::string_view("localhost:").size());
-  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string_view::npos &&
-         text.find_last_of("0123456789") == text.size() - 1;
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t colon = text.rfind(':');
+  const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  if (port.empty() || port.find_first_not_of(kDigits) != std::string_view::npos) return false;
+  const std::string_view host = text.substr(0, text.size() - port.size());
+  return host == "localhost:" || host.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string_view::npos;
 }
 
 }  // namespace

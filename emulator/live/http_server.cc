@@ -184,7 +184,7 @@ HttpServer::HttpServer(const ListenAddress& where) : where_(where) {
     using Result = httplib::Server::HandlerResponse;
     const std::string host = request.get_header_value("Host");
     const std::string site = request.get_header_value("Origin");
-    const bool is_known = !where_.is_loopback() || names_loopback(host_of(host));
+    const bool is_known = !where_.is_loopback() || names_loopback(host_of(host)) || host_of(host) == where_.host;
     if (!is_known) {
       refuse(response, 421, "this server is known by loopback names alone");
     } else if (request.method != "GET" && request.method != "POST") {
@@ -238,8 +238,11 @@ void HttpServer::post(const std::string& path, Handler handler) {
 }
 
 void HttpServer::start() {
-  thread_ = std::thread([this] { server_->listen_after_bind(); });
-  while (!server_->is_running()) std::this_thread::yield();
+  thread_ = std::thread([this] {
+    server_->listen_after_bind();
+    gave_up_ = true;
+  });
+  while (!server_->is_running() && !gave_up_) std::this_thread::yield();
 }
 
 void HttpServer::stop() {

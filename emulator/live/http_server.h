@@ -3,7 +3,9 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,6 +68,7 @@ class HttpServer {
   const ListenAddress where_;
   std::unique_ptr<Limited> server_;
   ListenAddress bound_;
+  std::atomic<bool> gave_up_{false};  // the library listens no more
   std::thread thread_;
 };
 

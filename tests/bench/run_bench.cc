@@ -36,7 +36,6 @@ struct Variant {
   uint32_t mtu;
   std::string_view core;
   uint32_t workers = 1;
-  bool live = false;  ///< with a page that nobody opens
 };
 
 /// A training step whose groups all cross the switch, with nothing to compute, on ports faster than any core.
@@ -67,13 +66,12 @@ run: {{deadline: 60s}}
 }
 
 /// Runs a configuration, and returns the run's folder.
-std::filesystem::path run_in(const TemporaryFolder& folder, const std::string& configuration,
-                             std::string_view options = "") {
+std::filesystem::path run_in(const TemporaryFolder& folder, const std::string& configuration) {
   const std::string config = (folder / "run.yaml").string(), out = (folder / "run").string();
   std::ofstream(config) << configuration;
   std::filesystem::remove_all(out);
-  const std::string command = fmt::format("timeout 120 '{}' run '{}' --out '{}' {} >'{}.log' 2>&1 </dev/null",
-                                          RANKWIRE_BINARY, config, out, options, config);
+  const std::string command = fmt::format("timeout 120 '{}' run '{}' --out '{}' >'{}.log' 2>&1 </dev/null",
+                                          RANKWIRE_BINARY, config, out, config);
   const int status = std::system(command.c_str());
   if (status != 0) {
     std::string said;
@@ -85,8 +83,7 @@ std::filesystem::path run_in(const TemporaryFolder& folder, const std::string& c
 
 /// Data packets a second, from time 0 to the completion of the last rank.
 double run_rate(const TemporaryFolder& folder, const Variant& variant) {
-  const std::filesystem::path out = run_in(folder, configuration(variant), variant.live ? "--live" : "");
-  const auto summary = nlohmann::json::parse(std::ifstream(out / "summary.json"));
+  const auto summary = nlohmann::json::parse(std::ifstream(run_in(folder, configuration(variant)) / "summary.json"));
   const auto& transport = summary.at("transport");
   const auto repeated = transport.at("retransmitted").get<uint64_t>();
   if (repeated > 0) std::printf("run_embedded  %lu packets were repeated\n", repeated);
@@ -194,30 +191,7 @@ void print_workers(const TemporaryFolder& folder, uint32_t mtu) {
   std::fflush(stdout);
 }
 
-/// Whole runs differ by more than what is looked for, so that there are many, and each has its neighbour in time.
-void print_live(const TemporaryFolder& folder, uint32_t mtu) {
-  constexpr int kPairs = 15;
-  std::vector<double> without, with, ratios;
-  for (int i = 0; i < kPairs; ++i) {
-    const bool live_first = i % 2 != 0;
-    const double first = run_rate(folder, {.mtu = mtu, .core = "shared", .live = live_first});
-    const double second = run_rate(folder, {.mtu = mtu, .core = "shared", .live = !live_first});
-    without.push_back(live_first ? second : first);
-    with.push_back(live_first ? first : second);
-    ratios.push_back(with.back() / without.back());
-  }
-  const auto [least, most] = std::ranges::minmax(ratios);
-  std::printf("live  MTU %4u, whole runs: %5.2f M data packets/s, with --live %5.2f M/s; ratio %.3f (%.3f .. %.3f)\n",
-              mtu, median(without) / 1e6, median(with) / 1e6, median(ratios), least, most);
-  std::fflush(stdout);
-}
-
 }  // namespace
-
-void live_runs(Dpdk&) {
-  const TemporaryFolder folder;
-  for (const uint32_t mtu : {1024u, 4096u}) print_live(folder, mtu);
-}
 
 void run_spread(Dpdk&) {
   const TemporaryFolder folder;

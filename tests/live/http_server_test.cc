@@ -89,6 +89,15 @@ TEST_F(HttpServerTest, AnswersToLoopbackNamesAlone) {
   EXPECT_THAT(ask("GET /a.b HTTP/1.1\r\n"), HasSubstr(" 421 ")) << "no Host at all";
 }
 
+TEST(HttpServer, AnswersToTheLoopbackAddressThatItIsBoundTo) {
+  HttpServer server(ListenAddress{"127.0.0.2", 0});
+  server.get("/", [](const auto&, httplib::Response& response) { response.set_content("here", "text/plain"); });
+  server.start();
+  const auto answer = httplib::Client(server.origin()).Get("/");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+}
+
 TEST_F(HttpServerTest, RefusesOtherPagesAndMethods) {
   const auto from = [&](const std::string& origin) {
     return ask("POST /stop HTTP/1.1\r\nHost: localhost:1\r\nContent-Length: 0\r\nOrigin: " + origin + "\r\n");
@@ -109,7 +118,8 @@ TEST_F(HttpServerTest, BoundsWhatIsSentToIt) {
 
 TEST_F(HttpServerTest, EndsWhateverItsClientsDo) {
   std::vector<std::unique_ptr<RawClient>> silent;
-  for (int i = 0; i < HttpServer::kMostConnections + 4; ++i) {
+  // Some are served, 8 wait for that, one waits to wait, and one has not been accepted.
+  for (int i = 0; i < HttpServer::kMostConnections + 10; ++i) {
     ASSERT_TRUE(silent.emplace_back(std::make_unique<RawClient>(port()))->connected());
     silent.back()->send("GET /a.b HTTP/1.1\r\nHost: local");
   }
