@@ -128,9 +128,9 @@ void print_publication(uint32_t ports) {
 /// A training step on 8 ranks and 4 ports, all of whose groups cross the switch.
 RunConfig step() {
   RunConfig config;
-  config.workload.generate = {.layers = 8,
-                              .hidden = 1024,
-                              .sequence = 512,
+  config.workload.generate = {.layers = 4,
+                              .hidden = 512,
+                              .sequence = 256,
                               .micro_batches = 4,
                               .tensor_parallel = 2,
                               .pipeline_parallel = 1,
@@ -170,19 +170,22 @@ void print_whole_loop() {
   const testing::TemporaryFolder folder;
   Setup setup;
   prepare(setup, step(), folder.path());
-  std::vector<double> without, with, ratios;
+  // What else the machine does only adds to them: the least of many is what the loop takes.
+  double without = 1e9, with = 1e9;
+  std::vector<double> ratios;
   for (int i = 0; i < kPairs; ++i) {
-    if (i % 2 == 0) without.push_back(loop_seconds(setup, false));
-    with.push_back(loop_seconds(setup, true));
-    if (i % 2 != 0) without.push_back(loop_seconds(setup, false));
-    ratios.push_back(with.back() / without.back());
+    const bool first = i % 2 != 0;
+    const double one = loop_seconds(setup, first), other = loop_seconds(setup, !first);
+    without = std::min(without, first ? other : one);
+    with = std::min(with, first ? one : other);
+    ratios.push_back(first ? one / other : other / one);
   }
   std::ranges::sort(ratios);
   std::printf(
-      "live  engine, transport and embedded switch: %.1f ms of CPU time, looked at %.1f ms; ratio %.4f (quartiles %.4f "
-      ".. "
-      "%.4f)\n",
-      median(without) * 1e3, median(with) * 1e3, median(ratios), ratios[kPairs / 4], ratios[3 * kPairs / 4]);
+      "live  engine, transport and embedded switch: %.2f ms of CPU time at least, looked at %.2f ms; ratio %.4f (of "
+      "pairs "
+      "%.4f .. %.4f in the middle half)\n",
+      without * 1e3, with * 1e3, with / without, ratios[kPairs / 4], ratios[3 * kPairs / 4]);
   std::fflush(stdout);
 }
 
