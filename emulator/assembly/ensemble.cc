@@ -97,22 +97,24 @@ uint32_t ensemble_members(const Setup& setup) {
 
 std::vector<Duration> mean_communication(const Setup& setup, const Network& network) {
   const size_t ranks = setup.workload.ranks.size();
-  std::vector<Duration> out(ranks), in(ranks);
+  std::vector<__int128> out(ranks), in(ranks);  // picoseconds: of slow ports and large traces more than a Duration has
   for (const Connection& connection : setup.plan.transport.connections) {
     const Route& route = network.routes[connection.id.value];
     const int64_t messages = connection.messages_per_iteration;
     if (messages == 0 || route.links.empty() || setup.background.has(connection.id)) continue;
     const Bytes mean(connection.bytes_per_iteration.count / messages);
-    const Duration takes = undisturbed_time(network, route, mean) * messages;
+    const __int128 takes = static_cast<__int128>(undisturbed_time(network, route, mean).ps) * messages;
     out[connection.source.value] += takes;
     in[connection.destination.value] += takes;
   }
+  std::vector<Duration> means;
   for (size_t rank = 0; rank < ranks; ++rank) {
     int64_t operations = 0;
     for (const NodePlan& node : setup.plan.nodes[rank]) operations += node.slot != NodePlan::kNone;
-    out[rank] = Duration(std::max(out[rank], in[rank]).ps / std::max<int64_t>(operations, 1));
+    const __int128 mean = std::max(out[rank], in[rank]) / std::max<int64_t>(operations, 1);
+    means.emplace_back(static_cast<int64_t>(std::min<__int128>(mean, Duration::max().ps)));
   }
-  return out;
+  return means;
 }
 
 Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, const RunControl& control) {
