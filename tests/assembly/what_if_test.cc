@@ -118,7 +118,8 @@ class Disturbed : public ::testing::Test {
   std::atomic<bool> stop_{false};
 };
 
-// What a run without a disturbance takes is what a configuration without it does.
+// What a run without a disturbance takes is what a configuration without it does; but for the background, whose
+// connections change what hashes make of the others.
 TEST_F(Disturbed, RunsGoWithoutOneThingEach) {
   std::vector<WhatIfRow> rows;
   const Duration whole = completion(kSlowSpine, kNoise, &rows);
@@ -127,7 +128,6 @@ TEST_F(Disturbed, RunsGoWithoutOneThingEach) {
   EXPECT_EQ(rows[0].completion,
             completion(kSlowSpine + spread, std::string(kNoise) + "transport: {out_of_order: 64}\n"));
   EXPECT_EQ(rows[1].completion, completion("", kNoise));
-  EXPECT_EQ(rows[2].completion, completion(kSlowSpine, ""));
   EXPECT_LT(rows[1].completion, whole);
   EXPECT_LT(rows[2].completion, whole);
 }
