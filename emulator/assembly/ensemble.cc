@@ -17,8 +17,9 @@
 namespace rankwire {
 namespace {
 
-/// Of a way of a message on a star, and between two leaves of a fabric; what stays in one leaf costs less.
-constexpr uint64_t kLinksOfStar = 2, kLinksOfFabric = 4;
+/// What a message costs in operations: the links of its way on a star, and between two leaves of a fabric; what stays
+/// in one leaf costs less.
+constexpr uint64_t kCostOnStar = 2, kCostInFabric = 4;
 
 /// Other draws than those of the configuration's own variation, which comes first.
 class MemberVariation final : public NodeVariation {
@@ -83,7 +84,7 @@ uint64_t member_cost(const Setup& setup) {
     return UINT64_MAX;
   const PlannedTraffic traffic = planned_traffic(setup.workload, setup.plan, setup.config.workload.iterations);
   return planned_operations(setup.config, setup.workload) +
-         traffic.messages * (setup.config.fabric ? kLinksOfFabric : kLinksOfStar);
+         traffic.messages * (setup.config.fabric ? kCostInFabric : kCostOnStar);
 }
 
 uint32_t ensemble_members(const Setup& setup) {
