@@ -5,14 +5,14 @@
 namespace rankwire {
 namespace {
 
-/// A port, or an address with one, but no name of a file.
+/// A port, an address, or either or a name with a port: no name of a file.
 bool is_like_address(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
   const size_t colon = text.rfind(':');
-  const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
-  if (port.empty() || port.find_first_not_of(kDigits) != std::string_view::npos) return false;
-  const std::string_view host = text.substr(0, text.size() - port.size());
-  return host == "localhost:" || host.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string_view::npos;
+  if (colon == std::string_view::npos) return text.find_first_not_of("0123456789.") == std::string_view::npos;
+  const std::string_view port = text.substr(colon + 1);
+  return !port.empty() && port.find_first_not_of(kDigits) == std::string_view::npos &&
+         text.find('/') == std::string_view::npos;
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Before `start`. `path` is matched as it is, but in `get_below` as a prefix. Handlers run on several threads at a
-  /// time.
+  /// time. What a POST carries is read and thrown away.
   void get(const std::string& path, Handler handler);
   void get_below(const std::string& prefix, Handler handler);
   void post(const std::string& path, Handler handler);

@@ -24,6 +24,8 @@ TEST(JoinedArguments, TakeAnAddressBehindLive) {
   EXPECT_EQ(joined({"run", "--live", "[fe80::1]:8080", "x"}), "run --live=[fe80::1]:8080 x");
   EXPECT_EQ(joined({"run", "--live", "8080", "x"}), "run --live=8080 x");
   EXPECT_EQ(joined({"run", "--live", "999.1:70000", "x"}), "run --live=999.1:70000 x") << "wrong, but meant as one";
+  EXPECT_EQ(joined({"run", "--live", "127.0.0.1", "x"}), "run --live=127.0.0.1 x") << "so is that";
+  EXPECT_EQ(joined({"run", "--live", "lab-pc:80", "x"}), "run --live=lab-pc:80 x") << "and that";
 }
 
 TEST(JoinedArguments, LeaveTheConfigurationAlone) {

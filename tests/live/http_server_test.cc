@@ -116,6 +116,11 @@ TEST_F(HttpServerTest, BoundsWhatIsSentToIt) {
   EXPECT_THAT(ask(endless), Not(HasSubstr(" 200 ")));
 }
 
+TEST_F(HttpServerTest, TakesAPostWithoutABody) {
+  EXPECT_THAT(ask("POST /stop", "localhost"), HasSubstr(" 204 "));
+  EXPECT_THAT(ask("POST /stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"), HasSubstr(" 204 "));
+}
+
 TEST_F(HttpServerTest, EndsWhateverItsClientsDo) {
   std::vector<std::unique_ptr<RawClient>> silent;
   // Some are served, 8 wait for that, one waits to wait, and one has not been accepted.
