@@ -24,6 +24,7 @@
 #include "emulator/report/output_file.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
+#include "emulator/report/summary_table.h"
 
 namespace rankwire {
 namespace {

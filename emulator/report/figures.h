@@ -1,7 +1,10 @@
 // What a report is drawn from besides the record itself: read once, in bounded memory but for a pair of ranks each.
 #pragma once
 
+#include <cstddef>
+
 #include "emulator/diagnosis/diagnosis.h"
+#include "emulator/record/reader.h"
 #include "emulator/report/operation_statistics.h"
 
 namespace rankwire {
@@ -10,5 +13,8 @@ struct RecordFigures {
   OperationStatistics operations;
   Diagnosis diagnosis;
 };
+
+/// Reads a record for a summary that names `listed` operations.
+RecordFigures read_figures(const RunReader& record, size_t listed);
 
 }  // namespace rankwire

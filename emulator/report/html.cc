@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
 #include "emulator/report/html_matrix.h"
+#include "emulator/report/html_ranks.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_times.h"
 #include "emulator/report/html_transport.h"
@@ -46,7 +46,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostOperations = 50, kShownAtOnce = 8, kMostRanks = 16;
+constexpr size_t kMostOperations = 50, kShownAtOnce = 8;
 using HtmlColumn::kText;
 
 /// Texts of the result carry this class: how a reader should feel about it.
@@ -248,77 +248,6 @@ std::string operations_section(const RunReader& record, const OperationStatistic
   return section(title, folded(deviations, [&](auto rows) { return deviation_rows(rows, most, names, paths); }));
 }
 
-/// Times of one rank on one side; absent where the side or the rank is.
-struct RankTimes {
-  std::optional<Duration> completion, compute, exposed;
-
-  RankTimes(const RecordedRun* run, const SideActivity& activity, size_t rank) {
-    if (run != nullptr && rank < run->end.per_rank.size()) completion = run->end.per_rank[rank];
-    if (rank >= activity.ranks.size()) return;
-    compute = activity.ranks[rank].compute.covered();
-    exposed = activity.ranks[rank].exposed_communication();
-  }
-};
-
-struct RankRow {
-  uint64_t rank;
-  RankTimes emulated, reference;
-  std::optional<Duration> extra;  ///< where the runs can be compared
-};
-
-std::vector<RankRow> rank_rows(const RunReader& record, const RecordActivity& activity) {
-  const auto& [emulated, reference] = activity.sides;
-  const size_t ranks = std::max(emulated.ranks.size(), reference.ranks.size());
-  const bool comparable = completion_ratio(record).has_value();
-  std::vector<RankRow> rows;
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    RankRow row{rank, {record.emulated(), emulated, rank}, {record.reference(), reference, rank}, {}};
-    const auto &e = row.emulated.completion, &r = row.reference.completion;
-    if (comparable && e && r) row.extra = *e - *r;
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-std::string reference_ranks(std::span<const RankRow> rows, const RankNames& names) {
-  HtmlTable table("ranks", {{"Rank"}, {"Reference"}, {"Compute"}, {"Exposed communication"}});
-  for (const RankRow& row : rows) {
-    table.add({names(row.rank), row.reference.completion, row.reference.compute, row.reference.exposed});
-  }
-  return std::move(table).finish();
-}
-
-std::string compared_ranks(std::span<const RankRow> rows, const RankNames& names) {
-  HtmlTable table("ranks", {{"Rank"},
-                            {"Emulated"},
-                            {"Reference"},
-                            {"Extra time"},
-                            {"Compute, emulated"},
-                            {"Compute, reference"},
-                            {"Exposed communication, emulated"},
-                            {"Exposed communication, reference"}});
-  for (const RankRow& row : rows) {
-    table.add({names(row.rank), row.emulated.completion, row.reference.completion, row.extra, row.emulated.compute,
-               row.reference.compute, row.emulated.exposed, row.reference.exposed});
-  }
-  return std::move(table).finish();
-}
-
-/// The ranks with the most extra time first where the runs can be compared.
-std::string ranks_table(const RunReader& record, const RecordActivity& activity) {
-  std::vector<RankRow> rows = rank_rows(record, activity);
-  if (rows.empty()) return {};
-  // Absent ones are equal, so ranks that cannot be compared keep their order.
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.extra > b.extra; });
-  const size_t all = rows.size();
-  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(all, kMostRanks)), rows.end());
-  const RankNames names(record);
-  const std::string table = record.emulated() == nullptr ? reference_ranks(rows, names) : compared_ranks(rows, names);
-  return "<p class=\"note\">Completion time; time with compute at work; time with communication (waiting for other "
-         "ranks included) that no compute hides.</p>\n" +
-         html_shown_of(rows.size(), all, "summary.json") + table;
-}
-
 std::string dut_table(const RunReader& record) {
   if (record.dut().empty()) return {};
   HtmlTable table("device", {{"Property", kText}, {"Value", kText}});
@@ -383,7 +312,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("The reference with small differences", sentence_of(band_text(record)));
   html += section("What would save time", html_what_if(record));
   html += section("Models side by side", html_models(record));
-  html += section("Ranks", ranks_table(record, activity));
+  html += section("Ranks", html_ranks(record, activity));
   html += section("Compute", html_compute(record));
   html += section("Timeline", html_timeline(record, activity, page_operations));
   html += section("Latency", html_latency(record));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/report/report.h"
-#include "emulator/report/summary.h"
+#include "emulator/report/summary_table.h"
 #include "tests/report/sample_record.h"
 
 namespace rankwire {

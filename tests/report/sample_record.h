@@ -11,6 +11,7 @@
 #include "emulator/record/recorder.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
+#include "emulator/report/summary_table.h"
 #include "tests/test_data.h"
 
 namespace rankwire::testing {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "emulator/report/assessment.h"
+#include "emulator/report/summary_table.h"
 #include "tests/report/sample_record.h"
 #include "tests/test_data.h"
 

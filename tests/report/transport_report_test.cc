@@ -10,6 +10,7 @@
 #include "emulator/report/histogram_picture.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
+#include "emulator/report/summary_table.h"
 #include "tests/report/sample_record.h"
 #include "tests/test_data.h"
 
