@@ -90,9 +90,12 @@ uint64_t member_cost(const Setup& setup) {
 uint32_t ensemble_members(const Setup& setup) {
   const SimulationConfig& simulation = setup.config.simulation;
   if (simulation.ensemble) return *simulation.ensemble;
+  // The twin is no reference: it stands for the emulated run.
+  const auto reference = std::ranges::find_if(
+      simulation.fidelity, [](SimulationFidelity model) { return model != SimulationFidelity::kTwin; });
+  const bool is_flow = reference != simulation.fidelity.end() && *reference == SimulationFidelity::kFlow;
   // Background traffic goes on as long as the jobs do, so the plan does not say how much there is.
-  const bool is_cheap = simulation.fidelity.front() == SimulationFidelity::kFlow && setup.background.empty() &&
-                        member_cost(setup) <= kAutoMemberCost;
+  const bool is_cheap = is_flow && setup.background.empty() && member_cost(setup) <= kAutoMemberCost;
   return is_cheap ? kAutoMembers : 0;
 }
 

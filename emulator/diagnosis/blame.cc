@@ -145,7 +145,8 @@ class Account {
       left_ += time;
       return;
     }
-    const Evidence evidence{.time = time, .count = facts_.lost, .of = facts_.packets};
+    const Evidence evidence{
+        .time = time, .count = facts_.lost, .of = facts_.packets, .on_purpose = std::min(facts_.impaired, facts_.lost)};
     if (facts_.storm_drops * 2 >= facts_.lost) return pauses(time);
     if (facts_.buffer_drops * 2 >= facts_.lost)
       return add(BlameKind::kSlowNic, facts_.loss_place, time, true,

@@ -74,6 +74,17 @@ Culprit culprit_of(const CommonTrait& found) {
   return {};
 }
 
+/// The port at which four fifths of what was dropped or corrupted on purpose was; of events that were kept.
+std::optional<Culprit> impaired_port(const RunReader& record, const RecordedRun& run) {
+  std::map<PortId, uint64_t> of_port;
+  uint64_t all = 0;
+  for (const ImpairmentRow& event : record.impairments(run))
+    if (event.action == "drop" || event.action == "corrupt_icrc") ++of_port[event.port], ++all;
+  for (const auto& [port, events] : of_port)
+    if (events * 5 >= all * 4) return Culprit{.kind = Kind::kPort, .number = port.value};
+  return std::nullopt;
+}
+
 void read_losses(const RunReader& record, const RecordedRun& run, const Losses& losses, const Ports& ports,
                  BlameFacts& facts) {
   facts.packets = losses.packets, facts.lost = losses.lost, facts.missed = losses.missed;
@@ -92,6 +103,9 @@ void read_losses(const RunReader& record, const RecordedRun& run, const Losses& 
     if (cable.first * 5 < dropped * 4 || dropped * 2 < losses.lost || dropped == 0) continue;
     facts.loss_place = cable.second, facts.counted_there = true;
   }
+  facts.impaired = losses.impaired;
+  if (losses.impaired * 2 < losses.lost) return;
+  if (const auto port = impaired_port(record, run)) facts.loss_place = *port, facts.counted_there = true;
 }
 
 /// For how long the switch in front of a port of the generator was told not to send to it.

@@ -47,8 +47,9 @@ struct BlameFacts {
   uint64_t packets = 0, lost = 0, missed = 0, buffer_drops = 0, storm_drops = 0;
   /// Frames that queues of the embedded switch had no room for, absent unless queues were sampled.
   std::optional<uint64_t> queue_drops;
-  Culprit loss_place;          ///< the cable, or kNobody
-  bool counted_there = false;  ///< by the switch at its end; otherwise it is what the losers share
+  uint64_t impaired = 0;       ///< of those lost: dropped or corrupted on purpose (`impairments`)
+  Culprit loss_place;          ///< the cable, the port of the impairments, or kNobody
+  bool counted_there = false;  ///< by the switch at its end, or the port; otherwise it is what the losers share
 
   // Pauses.
   Culprit paused_by_rule, paused_by_buffer;  ///< port that sent most of them

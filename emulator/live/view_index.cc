@@ -92,7 +92,10 @@ std::string files_of(const ViewedRun& run, size_t place) {
 ViewedRun viewed_run(const fs::path& folder) {
   ViewedRun run{folder, {}, {}};
   std::ifstream file(folder / "summary.json");
-  if (!file) fail_input("{}: this folder holds no run that has ended", folder.string());
+  if (!file && !fs::is_directory(folder)) fail_input("{}: there is no such folder", folder.string());
+  if (!file)
+    fail_input("{}: this folder holds no run that has ended; `rankwire report` writes what there is of one",
+               folder.string());
   run.summary = Summary::parse(file, nullptr, false);
   if (!run.summary.is_object()) fail_input("{}: this is no summary of a run", (folder / "summary.json").string());
   std::error_code error;

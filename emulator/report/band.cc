@@ -39,12 +39,18 @@ std::optional<Duration> emulated_completion(const RunReader& record) {
   return run->end.completion;
 }
 
-/// Whether the configuration leaves it to the program.
-bool is_auto(const RunReader& record) {
+/// What the configuration says of it; null where it says nothing.
+nlohmann::ordered_json configured(const RunReader& record) {
   const auto config = nlohmann::ordered_json::parse(record.config(), nullptr, false);
-  if (!config.is_object() || !config.contains("simulation")) return false;
+  if (!config.is_object() || !config.contains("simulation")) return nullptr;
   const auto& simulation = config["simulation"];
-  return simulation.is_object() && simulation.contains("ensemble") && simulation["ensemble"] == "auto";
+  return simulation.is_object() ? simulation.value("ensemble", nlohmann::ordered_json()) : nullptr;
+}
+
+/// Whether another model than the band's is what all else is compared with.
+bool has_other_reference(const RunReader& record) {
+  const RecordedRun* const run = record.reference();
+  return run != nullptr && !run->start.model.empty() && run->start.model != "flow";
 }
 
 /// Whether the model that a band is of is what all else is compared with, and ended well.
@@ -65,7 +71,7 @@ ReferenceBand band_of(std::vector<Duration> times) {
 
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
   std::vector<Duration> completions = record.ensemble();
-  if (completions.empty()) return std::nullopt;
+  if (completions.empty() || has_other_reference(record)) return std::nullopt;
   return band_of(std::move(completions));
 }
 
@@ -100,15 +106,22 @@ nlohmann::ordered_json band_json(const RunReader& record) {
 }
 
 std::string missing_band_text(const RunReader& record) {
-  if (reference_band(record) || !is_auto(record) || !has_flow_reference(record)) return {};
+  if (reference_band(record)) return {};
+  if (!record.ensemble().empty())
+    return fmt::format("none: it is of the model flow, and the reference is {}", record.reference()->start.model);
+  if (configured(record) != "auto" || !has_flow_reference(record)) return {};
   return "none: the run is too large to be repeated by itself; simulation.ensemble says how often it is all the same";
 }
 
 std::string band_text(const RunReader& record) {
   const std::optional<ReferenceBand> band = reference_band(record);
   if (!band) return missing_band_text(record);
-  std::string text = fmt::format("{} .. {} of {} runs, median {}", readable(band->low), readable(band->high),
-                                 band->runs, readable(band->median));
+  const nlohmann::ordered_json planned = configured(record);
+  const bool lacks_some = planned.is_number_unsigned() && planned.get<uint64_t>() > band->runs;
+  std::string text =
+      fmt::format("{} .. {} of {} runs{}, median {}", readable(band->low), readable(band->high), band->runs,
+                  lacks_some ? fmt::format(" (of {}: the others did not end)", planned.get<uint64_t>()) : "",
+                  readable(band->median));
   if (const auto emulated = emulated_completion(record))
     text +=
         fmt::format("; ratio {}, {} .. {}", readable_ratio(ratio_of(*emulated, band->median)),

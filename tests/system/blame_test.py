@@ -308,6 +308,17 @@ class Blame(RankwireTest):
             self.assertEqual(run.summary["blame"], [], (seed, run.summary["waterfall"]))
             self.assertFalse(any("to blame" in text for text in run.summary["diagnosis"]["findings"]))
 
+    def test_losses_on_purpose_are_those_of_the_port_that_makes_them(self):
+        """All that is lost is on the way to one other port, too, which has nothing to do with it."""
+        for port in (0, 3):
+            config = job(random.Random(port), STAR)
+            config["impairments"] = [{"action": "drop", "class": "data", "port": f"p{port}", "every": 40}]
+            first = self.run_with(config, f"on-purpose{port}").summary["blame"][0]
+            self.assertEqual(first["kind"], "lossy_cable", first)
+            self.assertEqual(first["culprit"].split(" (")[0], f"port p{port}", first)
+            self.assertEqual(first["confidence"], "high", first)
+            self.assertIn("on purpose", first["evidence"])
+
     def test_a_starved_loop_is_not_the_device(self):
         """Eight ports of 100 Gb/s in real time are more than a loop can serve."""
         for seed in range(2):

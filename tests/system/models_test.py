@@ -67,6 +67,20 @@ class Models(RankwireTest):
         self.assertLess(band["ratio_median"], 1.02)
         self.assertLess(band["p95_ps"] / band["p5_ps"], 1.05)
 
+    def test_the_band_is_of_flow_and_stands_under_it_alone(self):
+        def nodes(rank):
+            return [chakra.collective(chakra.ALL_REDUCE, 16 * MIB)]
+
+        def reference(*models, **more):
+            config = self.config(nodes, simulation={"fidelity": list(models)} | more)
+            return self.call("simulate", config, out="-".join(models)).summary["reference"]
+
+        # The twin is no reference, so wherever it stands flow is.
+        self.assertEqual(reference("twin", "flow")["band"]["runs"], 16)
+        other = reference("alpha_beta", "flow", ensemble=4)
+        self.assertIsNone(other["band"])
+        self.assertIn("alpha_beta", other["band_note"])
+
     def test_what_a_ring_would_take_if_parts_of_it_were_free(self):
         # 1 ms of computing, then the ring of the next test: what is left without one of them is the other.
         def nodes(rank):
