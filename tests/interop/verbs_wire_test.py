@@ -225,8 +225,9 @@ class Wire(MixedTest):
         self.assertEqual(run.summary["transport_details"]["status_retry_exceeded"], 1)
 
     def check_kept(self, run, whole):
-        """What was measured until then, in the files of `whole`, a run that succeeded."""
-        self.assertEqual({path.name for path in run.folder.iterdir()}, {path.name for path in whole.folder.iterdir()})
+        """What was measured until then, in the files of `whole`, a run that succeeded, and why it ended."""
+        files, of_whole = ({path.name for path in one.folder.iterdir()} for one in (run, whole))
+        self.assertEqual(files, of_whole | {"stalls.json"})
         self.assertTrue((run.folder / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>"))
         self.assertEqual(run.summary["bytes"], whole.summary["bytes"])
         for table, keys in (
