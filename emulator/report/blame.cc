@@ -38,7 +38,7 @@ class CulpritNames {
       case Culprit::Kind::kSwitch:
         return "switch " + culprit.name;
       case Culprit::Kind::kPort:
-        return "port " + name_of(ports_, PortId(culprit.number)) + host_behind(PortId(culprit.number));
+        return "port " + name_of(ports_, PortId(culprit.number)) + host_behind(nics_, PortId(culprit.number));
       case Culprit::Kind::kJob:
         return "job " + (culprit.name.empty() ? job(culprit.number) : culprit.name);
       case Culprit::Kind::kGenerator:
@@ -54,16 +54,6 @@ class CulpritNames {
   }
   std::string host_of(uint32_t rank) const {
     return rank < nics_.size() && nics_[rank].host ? fmt::format(" (host {})", *nics_[rank].host) : std::string();
-  }
-  /// Where one host alone stands behind the port.
-  std::string host_behind(PortId port) const {
-    std::optional<uint32_t> host;
-    for (const RankNic& nic : nics_) {
-      if (nic.port != port) continue;
-      if (!nic.host || (host && host != nic.host)) return {};
-      host = nic.host;
-    }
-    return host ? fmt::format(" (host {})", *host) : std::string();
   }
 
   const RunReader& record_;

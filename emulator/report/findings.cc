@@ -36,7 +36,7 @@ class TraitNames {
       case Trait::kDestinationPort:
       case Trait::kSourcePort:
       case Trait::kPort:
-        return "port " + port(PortId(found.value)) + host_behind(PortId(found.value));
+        return "port " + port(PortId(found.value)) + host_behind(nics_, PortId(found.value));
       case Trait::kPortPair:
         return fmt::format("port {} to port {}", port(PortId(found.value)), port(PortId(found.other)));
       case Trait::kDestinationHost:
@@ -83,16 +83,6 @@ class TraitNames {
 
  private:
   std::string job(uint32_t number) const { return number < jobs_.size() ? jobs_[number].name : std::to_string(number); }
-  /// " (host 2)" where one host alone stands behind the port.
-  std::string host_behind(PortId port) const {
-    std::optional<uint32_t> host;
-    for (const RankNic& nic : nics_) {
-      if (nic.port != port) continue;
-      if (!nic.host || (host && host != nic.host)) return {};
-      host = nic.host;
-    }
-    return host ? fmt::format(" (host {})", *host) : std::string();
-  }
 
   RankNames ranks_;
   std::map<PortId, std::string> ports_;
