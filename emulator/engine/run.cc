@@ -109,7 +109,7 @@ class Loop {
       clock.idle_until(std::min(next, deadline));
       const Time before = std::exchange(now, clock.now());
       if (now == before) continue;
-      if (clock.runs_by_itself()) time_.turns.add(now - before);
+      if (clock.runs_by_itself()) add_turn(before, now, watchdog.last_progress());
       if (std::exchange(moved, false)) time_.busy += now - before;
     }
     if (live_ != nullptr) live_->publish(now);
@@ -126,6 +126,12 @@ class Loop {
     inquiry.tell(number_, now, engine_.stall_report(kReportedWaits, [&](ConnectionId connection) {
       return transport_.describe(connection);
     }));
+  }
+
+  void add_turn(Time before, Time now, Time last_progress) noexcept {
+    time_.turns.add(now - before);
+    if (std::exchange(last_progress_, last_progress) != last_progress) time_.standstill = Duration();
+    if (now - before > time_.standstill) time_.standstill = now - before, time_.standstill_end = now;
   }
 
   bool all_finished() noexcept {
@@ -168,7 +174,8 @@ class Loop {
   RunTeam& team_;
   WorkerTime& time_;
   std::array<Event, 64> events_;
-  bool told_ = false;  // the team, that all ranks have finished
+  Time last_progress_;  // of this worker
+  bool told_ = false;   // the team, that all ranks have finished
 };
 
 }  // namespace
