@@ -206,9 +206,10 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
+  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
+  drain(execution.transport, devices_of(execution), execution.clock);
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
-  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
   RunEnd end =
       run_end(setup, result,
               {.per_rank = engines.rank_times(),

@@ -195,6 +195,23 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
   return transport.not_ready();
 }
 
+void drain(Transport& transport, std::span<Device* const> devices, Clock& clock, const DrainLimits& limits) {
+  std::array<Event, 64> events;
+  Time now = clock.now();
+  const Time end = now + limits.most;
+  Time quiet_at = now + limits.quiet;
+  uint64_t arrived = 0;
+  while (now < std::min(end, quiet_at)) {
+    const TransportCounters counters = transport.counters();
+    if (counters.data_packets_rx >= counters.data_packets_tx) return;
+    if (std::exchange(arrived, counters.packets_rx) != counters.packets_rx) quiet_at = now + limits.quiet;
+    for (Device* device : devices) device->step(now);
+    transport.poll(now, events);
+    clock.idle_until(next_event(devices, transport, std::min(end, quiet_at), now, clock));
+    now = clock.now();
+  }
+}
+
 Crew::Crew(std::vector<Worker> workers)
     : workers_(std::move(workers)),
       team_(static_cast<uint32_t>(workers_.size())),
