@@ -247,9 +247,11 @@ def messages_in_a_circle(choose, traces):
     nodes = []
     for rank in range(length):
         after, before = (rank + 1) % length, (rank - 1) % length
+        received = {"comm_src": before, "comm_dst": rank, "comm_tag": before, "comm_size": 64}
+        sent = {"comm_src": rank, "comm_dst": after, "comm_tag": rank, "comm_size": 64}
         nodes.append([
-            chakra.Node(1, f"receive from {before}", chakra.RECEIVE, attributes={"comm_src": before, "comm_dst": rank, "comm_tag": before, "comm_size": 64}),
-            chakra.Node(2, f"send to {after}", chakra.SEND, [1], attributes={"comm_src": rank, "comm_dst": after, "comm_tag": rank, "comm_size": 64}),
+            chakra.Node(1, f"receive from {before}", chakra.RECEIVE, attributes=received),
+            chakra.Node(2, f"send to {after}", chakra.SEND, [1], attributes=sent),
         ])
     nodes += [[chakra.Node(1, "computes", duration_us=10)] for _ in range(length, ranks)]
     text = rf't\.0\.et: node 1 "receive from {length - 1}": the ranks wait for each other: .*-> rank 0 node 1$'
