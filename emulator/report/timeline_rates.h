@@ -19,9 +19,10 @@ struct DrawnRates {
 };
 
 /// A process "rates" with a counter for each port and direction of the emulated side, "p0 sent" and "p0 received":
-/// payload bits a second that messages have there which are under way, each evenly from its post to its delivery. A
-/// point is the mean of an interval, of which there are as many, at most `most_intervals`, as give no more than `most`
-/// points. Nothing where the record does not have all messages.
+/// payload bits a second that messages have there which are under way, each evenly from its post to its delivery, so
+/// that where they wait for each other the sum may be above the line's. A point is the mean of an interval, of which
+/// there are as many, at most `most_intervals`, as give no more than `most` points. Nothing where the record does not
+/// have all messages.
 DrawnRates write_rate_counters(TraceEvents& events, const RunReader& record, size_t most_intervals = 2'000,
                                size_t most = 200'000);
 
