@@ -7,6 +7,7 @@
 #include <rte_ring.h>
 
 #include <bit>
+#include <string_view>
 
 #include "dataplane/dpdk/vdev.h"
 
@@ -31,6 +32,11 @@ uint64_t object_of(uint32_t capacity) {
 
 uint32_t most_dpdk_devices() {
   return RTE_MAX_ETHPORTS;
+}
+
+size_t longest_ring_link_name() {
+  constexpr size_t kTerminator = 1;
+  return RTE_RING_NAMESIZE - kTerminator - std::string_view("net_ring_").size() - std::string_view(".a").size();
 }
 
 std::optional<Bytes> dpdk_memory_limit(const DpdkOptions& options) {

@@ -1,6 +1,7 @@
 // What ports will take of DPDK, known before the environment is there.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +12,10 @@ namespace rankwire {
 
 /// Devices that DPDK, as it is installed, has room for; a ring link is two.
 uint32_t most_dpdk_devices();
+
+/// How long the name of a ring link may be: net_ring puts it, with its own prefix and what tells the ends apart, into
+/// the name of a ring (RTE_RING_NAMESIZE).
+size_t longest_ring_link_name();
 
 /// What `options.memory` bounds: nothing with huge pages, of which as many are taken as are free, nor where the extra
 /// arguments say how much memory there is.

@@ -24,6 +24,8 @@ const char* to_string(ImpairmentAction action) {
       return "forge_ack";
     case ImpairmentAction::kForgeNak:
       return "forge_nak";
+    case ImpairmentAction::kForgeRnr:
+      return "forge_rnr";
     case ImpairmentAction::kForgeCnp:
       return "forge_cnp";
     case ImpairmentAction::kPause:

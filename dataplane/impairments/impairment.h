@@ -26,12 +26,19 @@ enum class ImpairmentAction : uint8_t {
   kMarkCe,          ///< ECN congestion experienced, whatever it was; the ICRC stays right, IPv4's checksum is made so
   kForgeAck,        ///< the sender is told that the packet has arrived
   kForgeNak,        ///< the sender is told that the packet is missing: NAK, PSN sequence error
+  kForgeRnr,        ///< the sender is told that the receiver is not ready: RNR NAK, which asks to wait for 0.64 ms
   kForgeCnp,        ///< the sender is told that the packet met congestion
   kPause,           ///< a PFC frame is sent, at a time instead of for a packet
 };
 
 /// "drop", "corrupt_icrc": as the record says it.
 const char* to_string(ImpairmentAction action);
+
+/// Whether a packet's sender is told something that its receiver has not said.
+constexpr bool is_forged(ImpairmentAction action) noexcept {
+  return action == ImpairmentAction::kForgeAck || action == ImpairmentAction::kForgeNak ||
+         action == ImpairmentAction::kForgeRnr || action == ImpairmentAction::kForgeCnp;
+}
 
 /// By which packets are chosen. A NAK is any acknowledgement that is not positive, receiver-not-ready included.
 enum class PacketClass : uint8_t { kData, kAck, kNak, kCnp, kReadRequest, kReadResponse };

@@ -31,6 +31,12 @@ void mark_ce(const ParsedPacket& packet, uint8_t* ip_header) noexcept {
   }
 }
 
+uint8_t syndrome_of(ImpairmentAction action) noexcept {
+  constexpr uint8_t kWait = 12;  // 0.64 ms (IBTA table 45)
+  if (action == ImpairmentAction::kForgeRnr) return kSyndromeTypeNotReady | kWait;
+  return static_cast<uint8_t>(action == ImpairmentAction::kForgeNak ? Syndrome::kNakSequence : Syndrome::kAck);
+}
+
 PacketPath path_back(const ForgedAnswer& answer, const ParsedPacket& packet) noexcept {
   PacketPath path{.source_mac = packet.ethernet().destination,
                   .destination_mac = packet.ethernet().source,
@@ -82,9 +88,7 @@ bool change_packet(ImpairmentAction action, const ParsedPacket& packet, Random& 
 void write_forged(const ForgedAnswer& answer, const ParsedPacket& packet, Frame& frame) noexcept {
   const HeaderTemplate path = make_template(path_back(answer, packet));
   if (answer.action == ImpairmentAction::kForgeCnp) return write_congestion_notification(path, answer.hop_limit, frame);
-  const Syndrome syndrome = answer.action == ImpairmentAction::kForgeNak ? Syndrome::kNakSequence : Syndrome::kAck;
-  write_acknowledgement(path, {.psn = packet.psn, .msn = answer.msn, .syndrome = static_cast<uint8_t>(syndrome)},
-                        frame);
+  write_acknowledgement(path, {.psn = packet.psn, .msn = answer.msn, .syndrome = syndrome_of(answer.action)}, frame);
 }
 
 }  // namespace rankwire

@@ -20,7 +20,7 @@ bool change_packet(ImpairmentAction action, const ParsedPacket& packet, Random& 
 
 /// What a packet's receiver would say to its sender.
 struct ForgedAnswer {
-  ImpairmentAction action = ImpairmentAction::kForgeAck;  ///< kForgeAck, kForgeNak or kForgeCnp
+  ImpairmentAction action = ImpairmentAction::kForgeAck;  ///< is_forged
   uint32_t queue_pair = 0;                                ///< the sender's
   uint32_t msn = 0;                                       ///< of an ACK or NAK
   Markings markings;

@@ -14,11 +14,6 @@ namespace {
 /// After which a port that took no frame is asked again.
 constexpr Duration kRetry = microseconds(1);
 
-bool is_forged(ImpairmentAction action) noexcept {
-  return action == ImpairmentAction::kForgeAck || action == ImpairmentAction::kForgeNak ||
-         action == ImpairmentAction::kForgeCnp;
-}
-
 bool is_held(ImpairmentAction action) noexcept {
   return action == ImpairmentAction::kDelay || action == ImpairmentAction::kReorder;
 }

@@ -21,7 +21,9 @@ Hold ConnectionDescriber::hold_of(uint32_t queue_pair) const {
   if (requester.state() == Requester::State::kError) return Hold::kBroken;
   if (requester.idle()) return outbound_.oldest_offer(queue_pair) == QueuePairs::kNone ? Hold::kNothing : Hold::kFetch;
   const uint8_t holds = requester.holds();
-  if (holds & Requester::kReceiverNotReady) return Hold::kReceiver;
+  // Between two NAKs it has sent again and waits for an answer as others do.
+  const bool is_refused = requester.not_ready_retries() > 0 && requester.retries() == 0;
+  if ((holds & Requester::kReceiverNotReady) || is_refused) return Hold::kReceiver;
   if (holds & Requester::kOutOfCredits) return Hold::kNoCredits;
   const TransmitLane& lane = lanes_[end.lane];
   if (!lane.may_send(lane.priorities().data)) return Hold::kPaused;

@@ -29,6 +29,18 @@ void require_devices(const RunConfig& config) {
            "{} DPDK devices, but DPDK has room for {}: leave some out, or give one several ranks", devices, most);
 }
 
+void require_names(const RunConfig& config) {
+  for (size_t p = 0; p < config.ports.size(); ++p) {
+    const PortConfig& port = config.ports[p];
+    if (port.device != "ring" || port.is_rdma_device() || port.name.size() <= longest_ring_link_name()) continue;
+    fail_key(
+        config.places, fmt::format("ports[{}].name", p),
+        "'{}' has {} characters, but the name of a ring port in DPDK {} at most: take a shorter one, such as '{}', "
+        "or 'device: memory'",
+        port.name, port.name.size(), longest_ring_link_name(), port.name.substr(0, longest_ring_link_name()));
+  }
+}
+
 }  // namespace
 
 uint32_t frames_of_port(const Setup& setup, PortId port) {
@@ -83,6 +95,7 @@ void require_room_in_dpdk(const Setup& setup) {
   const RunConfig& config = setup.config;
   if (dpdk_devices(config) == 0) return;
   require_devices(config);
+  require_names(config);
   const std::optional<Bytes> limit = dpdk_memory_limit(options_of(config));
   const Bytes memory = dpdk_memory(setup);
   const auto last = PortId(static_cast<uint32_t>(config.ports.size() - 1));

@@ -13,6 +13,7 @@
 #include "base/affinity.h"
 #include "emulator/assembly/background.h"
 #include "emulator/assembly/live_run.h"
+#include "emulator/assembly/predicted_work.h"
 #include "emulator/assembly/run_end.h"
 #include "emulator/assembly/stall_rows.h"
 #include "emulator/assembly/verbs_ports.h"
@@ -35,6 +36,11 @@ void check_connections(const Setup& setup, std::span<const ConnectFailure> failu
            setup.plan.transport.connections.size(), c.source.value, c.destination.value, failures.front().reason);
 }
 
+/// What the loop drives.
+std::span<Device* const> devices_of(const Execution& execution) {
+  return execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
+}
+
 /// Brings all connections up.
 void connect(const Setup& setup, const Execution& execution, const std::atomic<bool>& interrupted) {
   Transport& transport = execution.transport;
@@ -44,9 +50,7 @@ void connect(const Setup& setup, const Execution& execution, const std::atomic<b
   };
   const std::vector<EndPoint> ends = transport.prepare(setup.plan.transport);
   check(transport.connect(ends));
-  const std::span<Device* const> devices =
-      execution.testbed != nullptr ? execution.testbed->devices() : std::span<Device* const>();
-  check(establish(transport, devices, execution.clock, setup.config.run.deadline, interrupted));
+  check(establish(transport, devices_of(execution), execution.clock, setup.config.run.deadline, interrupted));
 }
 
 uint64_t operations(const AstraProgram& program) {
@@ -147,10 +151,9 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
   if (control.asked != nullptr) options.inquiry = &inquiry;
   execution.clock.start();
   if (testbed != nullptr) testbed->start(execution.clock);
-  const std::span<Device* const> devices = testbed != nullptr ? testbed->devices() : std::span<Device* const>();
   return crew.run(
-      devices, [&](ConnectionId connection) { return execution.transport.describe(connection); }, execution.clock,
-      options, control.interrupted);
+      devices_of(execution), [&](ConnectionId connection) { return execution.transport.describe(connection); },
+      execution.clock, options, control.interrupted);
 }
 
 /// What stands behind the transport, which is closed.
@@ -194,15 +197,19 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
   WorkerEngines engines(setup, options, shares, record);
   WorkerBackground background(setup, shares);
   connect(setup, execution, control.interrupted);
-  const auto watched =
-      control.watched(to_string(execution.fidelity) + ordinal(execution.repetition),
-                      planned_operations(setup.config, setup.workload), [&] { return engines.nodes_completed(); });
+  const PredictedWork predicted(setup);
+  WatchedRun at_work{.label = to_string(execution.fidelity) + ordinal(execution.repetition),
+                     .operations = planned_operations(setup.config, setup.workload),
+                     .done = [&] { return engines.nodes_completed(); }};
+  if (predicted.is_known()) at_work.share = [&] { return predicted.share_of(engines.work_done()); };
+  const auto watched = control.watched(std::move(at_work));
   const RunRecorder::Following following(record, execution.testbed != nullptr ? execution.testbed->live() : nullptr);
   RunResult result = run_workers(setup, execution, engines, background, control);
   result.jobs = engines.job_spans();
+  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
+  drain(execution.transport, devices_of(execution), execution.clock);
   record_flows(
       setup, [&](ConnectionRange range) { return execution.transport.flows_of(range); }, record);
-  std::optional<StallRow> stall = stall_row(setup, result, engines, execution.transport);
   RunEnd end =
       run_end(setup, result,
               {.per_rank = engines.rank_times(),
@@ -235,9 +242,9 @@ std::optional<RunResult> execute_folded(const Setup& setup, const Quotient& quot
     sample.emplace(quotient, MessageSample::Limits{MessageJoin::kMaxFlows, RecorderOptions().slowest});
   FoldedRun run(quotient, engine_options(setup.config), sample ? &*sample : nullptr, questions.jobs);
   {
-    const auto watched =
-        control.watched(to_string(Fidelity::kReference), planned_operations(setup.config, quotient.workload),
-                        [&] { return run.engine().nodes_completed(); });
+    const auto watched = control.watched({.label = to_string(Fidelity::kReference),
+                                          .operations = planned_operations(setup.config, quotient.workload),
+                                          .done = [&] { return run.engine().nodes_completed(); }});
     if (!run.run(run_options(setup.config), control.interrupted)) return std::nullopt;
   }
   run.tell(record.begin(reference_start(setup, setup.workload.ranks.size(), model)));
@@ -267,8 +274,10 @@ RunResult execute_timed(const Setup& setup, const CommunicationTimes& times, con
   VirtualClock clock;
   RunResult result;
   {
-    const auto watched = control.watched(model, planned_operations(setup.config, setup.workload),
-                                         [&] { return engine.nodes_completed(); });
+    const auto watched =
+        control.watched({.label = model, .operations = planned_operations(setup.config, setup.workload), .done = [&] {
+                           return engine.nodes_completed();
+                         }});
     result = run(engine, silence, {}, clock, run_options(setup.config), control.interrupted);
     result.jobs = engine.job_spans();
   }
@@ -285,8 +294,10 @@ RunResult execute_astra(const Setup& setup, RunRecorder::Run& record, const RunC
   AstraSimulation simulation(setup.astra->model, program, sink, {});
   AstraResult simulated;
   {
-    const auto watched = control.watched(to_string(Fidelity::kReference), operations(program),
-                                         [&] { return simulation.nodes_completed(); });
+    const auto watched =
+        control.watched({.label = to_string(Fidelity::kReference), .operations = operations(program), .done = [&] {
+                           return simulation.nodes_completed();
+                         }});
     simulated = simulation.run(control.interrupted);
   }
   RunResult result;

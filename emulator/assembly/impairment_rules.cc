@@ -133,6 +133,8 @@ ImpairmentAction action_of(const ImpairmentConfig& config) {
       return ImpairmentAction::kForgeAck;
     case ImpairmentActionName::kForgeNak:
       return ImpairmentAction::kForgeNak;
+    case ImpairmentActionName::kForgeRnr:
+      return ImpairmentAction::kForgeRnr;
     case ImpairmentActionName::kForgeCnp:
       return ImpairmentAction::kForgeCnp;
     case ImpairmentActionName::kPause:
@@ -154,10 +156,7 @@ ImpairmentAction action_of(const ImpairmentConfig& config) {
 std::optional<PacketClass> packets_of(const ImpairmentConfig& config) {
   switch (config.packets) {
     case PacketClassName::kAny: {
-      const ImpairmentAction action = action_of(config);
-      const bool forged = action == ImpairmentAction::kForgeAck || action == ImpairmentAction::kForgeNak ||
-                          action == ImpairmentAction::kForgeCnp;
-      return forged ? std::optional(PacketClass::kData) : std::nullopt;
+      return is_forged(action_of(config)) ? std::optional(PacketClass::kData) : std::nullopt;
     }
     case PacketClassName::kData:
       return PacketClass::kData;

@@ -297,12 +297,32 @@ std::optional<RunMemory> alone_memory(const Setup& setup, const Counts& counts) 
 /// it looks for the critical path. So many of each, and bytes for one, measured.
 constexpr uint64_t kPageOperations = 100'000, kPageOperation = 570;
 constexpr uint64_t kPathOperations = 8'000'000, kPathOperation = 36;
+/// Of what timeline.json draws arrows between, of one side at a time: messages that the record has one by one, and
+/// SENDs and RECVs, with what is made of each pair.
+constexpr uint64_t kArrowMessages = 25'000, kArrowMessage = 640;
+constexpr uint64_t kArrowEnds = 500'000, kArrowEnd = 88, kArrowPair = 120;
 
-RunMemory report_memory(const Setup& setup, RunKind kind) {
+uint64_t arrow_memory(const Setup& setup, const Counts& counts) {
+  uint64_t ends = 0;
+  for (const RankTrace& trace : setup.workload.ranks) {
+    const auto of_rank = std::ranges::count_if(
+        trace.nodes, [](const Node& node) { return node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive; });
+    ends += static_cast<uint64_t>(of_rank) * setup.workload.iterations_of(trace.job, setup.config.workload.iterations);
+  }
+  ends = std::min(ends, kArrowEnds);
+  uint64_t messages = (counts.wire_messages + counts.local_messages) * most_iterations(setup);
+  if (setup.config.messages == MessageRecording::kSampled)
+    messages = std::min<uint64_t>(messages, RecorderOptions().slowest);
+  if (setup.config.messages == MessageRecording::kNone) messages = 0;
+  return std::min(messages, kArrowMessages) * kArrowMessage + ends * kArrowEnd + ends / 2 * kArrowPair;
+}
+
+RunMemory report_memory(const Setup& setup, RunKind kind, const Counts& counts) {
   const uint64_t operations = planned_operations(setup.config, setup.workload);
   const uint64_t sides = kind == RunKind::kModels ? 1 : 2;
   uint64_t bytes = std::min(operations, kPageOperations) * kPageOperation;
   if (operations <= kPathOperations) bytes += sides * operations * kPathOperation;
+  bytes += arrow_memory(setup, counts);
   return {.run = "report", .stage = MemoryStage::kReport, .record = bytes_of(kProgram + kDatabase + bytes)};
 }
 
@@ -368,7 +388,7 @@ MemoryDemand memory_demand(const Setup& setup, RunKind kind, Bytes resident) {
   if (setup.config.simulation.what_if)
     demand.runs.push_back(further_memory(setup, counts, "what if", MemoryStage::kWhatIf,
                                          static_cast<uint32_t>(6 + kMostFreedGroups + kMostFreedPorts)));
-  demand.runs.push_back(report_memory(setup, kind));
+  demand.runs.push_back(report_memory(setup, kind, counts));
   return demand;
 }
 

@@ -15,14 +15,21 @@ namespace rankwire {
 
 class LiveFeed;
 
+/// A run that goes on. Its functions may be called by any thread.
+struct WatchedRun {
+  std::string label;               ///< what it is called
+  uint64_t operations = 0;         ///< that it has
+  std::function<uint64_t()> done;  ///< operations that have ended
+  /// Of the time that it is predicted to take, what it has done takes this share, 0 .. 1. Empty: not predicted.
+  std::function<double()> share = nullptr;
+};
+
 struct RunControl {
   /// Ends the run, with what it has measured, once it is true; outlives the run.
   const std::atomic<bool>& interrupted;
-  /// Told when a run begins: what it is called, and how many operations it has. `done` tells how many have ended, to
-  /// any thread, until what is returned is destroyed, which is at the end of the run. Several of them may be at work.
-  /// Empty: nobody looks on.
-  std::function<std::shared_ptr<void>(std::string label, uint64_t operations, std::function<uint64_t()> done)> watch =
-      nullptr;
+  /// Told when a run begins. Its functions may be called until what is returned is destroyed, which is at the end of
+  /// the run. Several of them may be at work. Empty: nobody looks on.
+  std::function<std::shared_ptr<void>(WatchedRun run)> watch = nullptr;
   /// Told of what is found doubtful once devices are touched. Empty: nobody is told, but the record has it.
   std::function<void(std::string_view text)> warn = nullptr;
 
@@ -35,9 +42,7 @@ struct RunControl {
   /// has it. Empty: nobody looks on, and nothing is published.
   std::function<void(std::shared_ptr<LiveFeed> feed)> look_on = nullptr;
 
-  std::shared_ptr<void> watched(std::string label, uint64_t operations, std::function<uint64_t()> done) const {
-    return watch ? watch(std::move(label), operations, std::move(done)) : nullptr;
-  }
+  std::shared_ptr<void> watched(WatchedRun run) const { return watch ? watch(std::move(run)) : nullptr; }
   void warned(std::string_view text) const {
     if (warn) warn(text);
   }

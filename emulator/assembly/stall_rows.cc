@@ -26,7 +26,8 @@ StallFacts facts_of(const Setup& setup, const RunResult& result, WorkerEngines& 
   facts.stall_timeout = setup.config.run.stall_timeout;
   if (result.verdict == Verdict::kStalled)
     for (const WorkerTime& worker : result.workers)
-      facts.longest_turn = std::max(facts.longest_turn, worker.turns.max());
+      if (worker.standstill_end > result.last_progress)
+        facts.longest_turn = std::max(facts.longest_turn, worker.standstill);
   return facts;
 }
 

@@ -24,7 +24,7 @@ std::optional<UnrecordedResult> run_folded(const UnrecordedRun& run, const Engin
                                            const RunOptions& options, const RunControl& control) {
   FoldedRun folded(*run.folded, engine);
   const auto watched =
-      control.watched(run.label, run.folded_operations, [&] { return folded.engine().nodes_completed(); });
+      control.watched({run.label, run.folded_operations, [&] { return folded.engine().nodes_completed(); }});
   if (!folded.run(options, control.interrupted)) return std::nullopt;
   UnrecordedResult ended{.completion = {}, .jobs = folded.result().jobs};
   for (const Duration time : folded.rank_times()) ended.completion = std::max(ended.completion, time);
@@ -52,7 +52,7 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
   const bool is_quiet = run.only || run.without_background;
   Crew crew({{.engine = &engine, .transport = &network, .background = is_quiet ? nullptr : background.of_worker(0)}});
   VirtualClock clock;
-  const auto watched = control.watched(run.label, run.operations, [&] { return engine.nodes_completed(); });
+  const auto watched = control.watched({run.label, run.operations, [&] { return engine.nodes_completed(); }});
   const RunResult result = crew.run(
       {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup.config),
       control.interrupted);

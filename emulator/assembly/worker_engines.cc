@@ -22,6 +22,12 @@ uint64_t WorkerEngines::nodes_completed() const noexcept {
   return completed;
 }
 
+WorkDone WorkerEngines::work_done() const noexcept {
+  WorkDone done;
+  for (const auto& engine : engines_) done += engine->work_done();
+  return done;
+}
+
 std::vector<Duration> WorkerEngines::rank_times() const {
   std::vector<Duration> times = engines_.front()->rank_times();
   for (const auto& engine : engines_) {

@@ -16,7 +16,7 @@
 namespace rankwire {
 
 /// Each engine belongs to its worker's thread while the run goes on; what is asked of all of them is asked before or
-/// after, but for `nodes_completed`.
+/// after, but for `nodes_completed` and `work_done`.
 class WorkerEngines {
  public:
   /// One engine for each worker of `shares`, or one for all ranks when that is null. Their rows go to the sinks of
@@ -28,6 +28,7 @@ class WorkerEngines {
   Engine& of_worker(uint32_t worker) { return *engines_[worker]; }
   /// Any thread may ask.
   uint64_t nodes_completed() const noexcept;
+  WorkDone work_done() const noexcept;
 
   std::vector<Duration> rank_times() const;
   const ComputeTimes& compute_times(RankId rank) const;

@@ -12,16 +12,20 @@
 namespace rankwire {
 
 std::optional<std::string> progress_text(const std::list<ProgressItem>& items) {
-  const ProgressItem* least = nullptr;
-  uint64_t least_done = 0, least_total = 0, least_percent = 0;
+  struct Stand {
+    const ProgressItem* item = nullptr;
+    uint64_t done = 0, total = 0, percent = 0;
+  } least;
   for (const ProgressItem& item : items) {
-    const uint64_t done = item.done(), total = item.total(), percent = total == 0 ? 0 : done * 100 / total;
-    if (least != nullptr && percent >= least_percent) continue;
-    least = &item, least_done = done, least_total = total, least_percent = percent;
+    Stand stand{.item = &item, .done = item.done(), .total = item.total()};
+    if (stand.total > 0) stand.percent = stand.done * 100 / stand.total;
+    if (item.share) stand.percent = static_cast<uint64_t>(item.share() * 100);
+    if (least.item == nullptr || stand.percent < least.percent) least = stand;
   }
-  if (least == nullptr) return std::nullopt;
-  std::string text =
-      fmt::format("{}: {} of {} {} ({} %)", least->label, least_done, least_total, least->unit, least_percent);
+  if (least.item == nullptr) return std::nullopt;
+  const std::string counts = fmt::format("{} of {} {}", least.done, least.total, least.item->unit);
+  std::string text = least.item->share ? fmt::format("{}: {} %, {}", least.item->label, least.percent, counts)
+                                       : fmt::format("{}: {} ({} %)", least.item->label, counts, least.percent);
   if (items.size() > 1) text += fmt::format(", {} beside it", items.size() - 1);
   return text;
 }

@@ -19,10 +19,12 @@ struct ProgressItem {
   std::function<uint64_t()> total;  ///< 0 until it is known
   std::function<uint64_t()> done;
   const char* unit = "";  ///< what `total` and `done` count
+  /// Where known, how far it is by time, 0 .. 1, which what is done may not tell; empty: as far as `done` of `total`.
+  std::function<double()> share = nullptr;
 };
 
-/// "label: done of total unit (percent %)", of the item that is least done, and of several how many go on beside it.
-/// Nothing where there is none.
+/// "label: done of total unit (percent %)", or "label: percent %, done of total unit" where the share is known, of the
+/// item that is least done, and of several how many go on beside it. Nothing where there is none.
 std::optional<std::string> progress_text(const std::list<ProgressItem>& items);
 
 /// Prints `progress_text` of what is going on to standard error about once a second from the third second on, and wipes

@@ -41,10 +41,14 @@ std::optional<Certificate> certificate_of(const ResolvedRun& resolved) {
 void run_watched(PreparedRun& prepared, RunPage& page) {
   ProgressLine line;
   prepared.run({interrupt_flag(),
-                [&](std::string label, uint64_t operations, std::function<uint64_t()> done) {
-                  std::shared_ptr<void> on_page = page.watch(label, operations, done);
-                  std::shared_ptr<void> on_line =
-                      line.show({std::move(label), [operations] { return operations; }, std::move(done), "operations"});
+                [&](WatchedRun run) {
+                  std::shared_ptr<void> on_page = page.watch(run);
+                  const uint64_t operations = run.operations;
+                  std::shared_ptr<void> on_line = line.show({.label = std::move(run.label),
+                                                             .total = [operations] { return operations; },
+                                                             .done = std::move(run.done),
+                                                             .unit = "operations",
+                                                             .share = std::move(run.share)});
                   return std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(std::move(on_page),
                                                                                                    std::move(on_line));
                 },

@@ -31,8 +31,8 @@ void RunPage::start() {
         server_->origin()));
 }
 
-std::shared_ptr<void> RunPage::watch(std::string label, uint64_t operations, std::function<uint64_t()> done) {
-  return state_ ? state_->watch(std::move(label), operations, std::move(done)) : nullptr;
+std::shared_ptr<void> RunPage::watch(const WatchedRun& run) {
+  return state_ ? state_->watch({run.label, run.operations, run.done, run.share}) : nullptr;
 }
 
 std::function<void(std::shared_ptr<LiveFeed>)> RunPage::look_on() {

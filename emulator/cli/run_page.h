@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "emulator/assembly/run_control.h"
 #include "emulator/live/live_server.h"
 #include "emulator/live/live_state.h"
 
@@ -22,7 +23,7 @@ class RunPage {
   /// Serves it, and says where.
   void start();
   /// As RunControl has them.
-  std::shared_ptr<void> watch(std::string label, uint64_t operations, std::function<uint64_t()> done);
+  std::shared_ptr<void> watch(const WatchedRun& run);
   std::function<void(std::shared_ptr<LiveFeed>)> look_on();
   /// The first of several counts.
   void end(LiveEnd end);

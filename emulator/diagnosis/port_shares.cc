@@ -67,12 +67,6 @@ void change(Line& line, size_t job, int messages, double rate, Time now) {
   presence.rate = presence.messages == 0 ? 0 : presence.rate + rate;
 }
 
-bool meet_in_the_network(std::span<const RankNic> nics, RankId source, RankId destination) {
-  if (std::max(source.value, destination.value) >= nics.size()) return false;
-  const RankNic &a = nics[source.value], &b = nics[destination.value];
-  return a.port != b.port && (!a.host || a.host != b.host);
-}
-
 class Shares {
  public:
   Shares(const RunReader& record, const RecordedRun& run) : record_(record), run_(run), nics_(record.rank_nics(run)) {
@@ -165,6 +159,12 @@ class Shares {
 };
 
 }  // namespace
+
+bool meet_in_the_network(std::span<const RankNic> nics, RankId source, RankId destination) {
+  if (std::max(source.value, destination.value) >= nics.size()) return false;
+  const RankNic &a = nics[source.value], &b = nics[destination.value];
+  return a.port != b.port && (!a.host || a.host != b.host);
+}
 
 std::vector<PortShare> port_shares(const RunReader& record, const RecordedRun& run) {
   if (record.jobs().size() < 2) return {};

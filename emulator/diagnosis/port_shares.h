@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "emulator/record/reader.h"
@@ -23,6 +24,9 @@ struct PortShare {
   Bytes bytes, other_bytes;          ///< of each of them there
   std::optional<Together> together;  ///< absent unless the record has all messages
 };
+
+/// Whether messages between the ranks cross the network between two ports, by where `nics` says that ranks stand.
+bool meet_in_the_network(std::span<const RankNic> nics, RankId source, RankId destination);
 
 /// By port, direction (outbound first), job and other. Empty where the record has fewer than two jobs or does not say
 /// which ports its ranks stand behind. Reads queue pairs once, and all messages where they are there.

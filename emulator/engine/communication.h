@@ -44,6 +44,7 @@ struct CommunicationCounters {
   uint64_t duplicated = 0;      ///< delivered more than once
   uint64_t payload_errors = 0;  ///< delivered with a payload that is not the message's
   Bytes bytes_delivered;        ///< payload of data messages
+  Bytes bytes_local;            ///< of that, what did not cross the wire
 
   /// Whether anything has been posted of whose end its source has not heard. After a failure it may be so for ever.
   bool under_way() const { return posted > sent + failed; }
@@ -51,6 +52,7 @@ struct CommunicationCounters {
   CommunicationCounters& operator+=(const CommunicationCounters& other) {
     posted += other.posted, sent += other.sent, delivered += other.delivered, failed += other.failed;
     duplicated += other.duplicated, payload_errors += other.payload_errors, bytes_delivered += other.bytes_delivered;
+    bytes_local += other.bytes_local;
     return *this;
   }
 };

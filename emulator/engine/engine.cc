@@ -89,6 +89,8 @@ void Engine::expire(const TimerQueue::Timer& timer) noexcept {
   }
   if (timer.kind != TimerQueue::Kind::kNode) return timed_->expire(timer);
   const NodePlaces::Running ended = at(RankId(timer.owner)).places.leave(timer.place);
+  computed_ps_.store(computed_ps_.load(std::memory_order_relaxed) + (timer.at - ended.start).ps,
+                     std::memory_order_relaxed);
   complete(RankId(timer.owner), ended.node, ended.start, timer.at);
 }
 
@@ -232,6 +234,9 @@ void Engine::begin_iterations(std::span<const RankId> ranks, Time now) noexcept 
 void Engine::handle(Time now, std::span<const Event> events) noexcept {
   for (const Event& event : events) communication_.handle(now, event);
   messages_handled_ += events.size();
+  const CommunicationCounters& messages = communication_.counters();
+  wire_bytes_.store((messages.bytes_delivered - messages.bytes_local).count, std::memory_order_relaxed);
+  local_bytes_.store(messages.bytes_local.count, std::memory_order_relaxed);
 }
 
 std::string Engine::failure_text() const {

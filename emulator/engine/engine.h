@@ -44,6 +44,17 @@ struct EngineOptions {
   Shard shard;                  ///< the ranks that this engine has
 };
 
+/// What ranks have come to, in what takes time: of all of them together.
+struct WorkDone {
+  Duration computed;  ///< of nodes that compute and have ended
+  Bytes wire, local;  ///< payload of data messages that were delivered, by their path
+
+  WorkDone& operator+=(const WorkDone& other) {
+    computed += other.computed, wire += other.wire, local += other.local;
+    return *this;
+  }
+};
+
 /// One shard: all ranks of one worker, used by its thread alone. What others send to its ranks, and what becomes of
 /// messages that its ranks send, it is told by events alone. After construction nothing allocates and nothing throws;
 /// traces that stay in their files are read on, and take memory for that.
@@ -88,6 +99,12 @@ class Engine {
   uint64_t progress() const noexcept { return nodes_completed() + messages_handled_; }
   /// Any thread may ask.
   uint64_t nodes_completed() const noexcept { return nodes_completed_.load(std::memory_order_relaxed); }
+  /// Any thread may ask.
+  WorkDone work_done() const noexcept {
+    return {.computed = Duration(computed_ps_.load(std::memory_order_relaxed)),
+            .wire = Bytes(wire_bytes_.load(std::memory_order_relaxed)),
+            .local = Bytes(local_bytes_.load(std::memory_order_relaxed))};
+  }
   /// By all ranks of the job, as far as the shard knows.
   uint32_t iterations_ended(JobId job) const noexcept { return gates_.ended_by_all(job); }
   const Communication& communication() const noexcept { return communication_; }
@@ -153,7 +170,9 @@ class Engine {
   RankQueue touched_;
   JobGates gates_;
   bool cannot_read_ = false;
-  std::atomic<uint64_t> nodes_completed_ = 0;  // written by the shard's thread alone
+  // Written by the shard's thread alone.
+  std::atomic<uint64_t> nodes_completed_ = 0;
+  std::atomic<int64_t> computed_ps_ = 0, wire_bytes_ = 0, local_bytes_ = 0;
   uint64_t messages_handled_ = 0;
 };
 

@@ -109,7 +109,7 @@ class Loop {
       clock.idle_until(std::min(next, deadline));
       const Time before = std::exchange(now, clock.now());
       if (now == before) continue;
-      if (clock.runs_by_itself()) time_.turns.add(now - before);
+      if (clock.runs_by_itself()) add_turn(before, now, watchdog.last_progress());
       if (std::exchange(moved, false)) time_.busy += now - before;
     }
     if (live_ != nullptr) live_->publish(now);
@@ -126,6 +126,12 @@ class Loop {
     inquiry.tell(number_, now, engine_.stall_report(kReportedWaits, [&](ConnectionId connection) {
       return transport_.describe(connection);
     }));
+  }
+
+  void add_turn(Time before, Time now, Time last_progress) noexcept {
+    time_.turns.add(now - before);
+    if (std::exchange(last_progress_, last_progress) != last_progress) time_.standstill = Duration();
+    if (now - before > time_.standstill) time_.standstill = now - before, time_.standstill_end = now;
   }
 
   bool all_finished() noexcept {
@@ -168,7 +174,8 @@ class Loop {
   RunTeam& team_;
   WorkerTime& time_;
   std::array<Event, 64> events_;
-  bool told_ = false;  // the team, that all ranks have finished
+  Time last_progress_;  // of this worker
+  bool told_ = false;   // the team, that all ranks have finished
 };
 
 }  // namespace
@@ -186,6 +193,23 @@ std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* co
     clock.idle_until(begin + (next - origin));
   }
   return transport.not_ready();
+}
+
+void drain(Transport& transport, std::span<Device* const> devices, Clock& clock, const DrainLimits& limits) {
+  std::array<Event, 64> events;
+  Time now = clock.now();
+  const Time end = now + limits.most;
+  Time quiet_at = now + limits.quiet;
+  uint64_t arrived = 0;
+  while (now < std::min(end, quiet_at)) {
+    const TransportCounters counters = transport.counters();
+    if (counters.data_packets_rx >= counters.data_packets_tx) return;
+    if (std::exchange(arrived, counters.packets_rx) != counters.packets_rx) quiet_at = now + limits.quiet;
+    for (Device* device : devices) device->step(now);
+    transport.poll(now, events);
+    clock.idle_until(next_event(devices, transport, std::min(end, quiet_at), now, clock));
+    now = clock.now();
+  }
 }
 
 Crew::Crew(std::vector<Worker> workers)

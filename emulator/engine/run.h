@@ -43,6 +43,9 @@ struct RunOptions {
 struct alignas(64) WorkerTime {
   Duration busy, total;  ///< run time in which a turn of the loop did something, and all of it
   Histogram turns;       ///< how long turns of the loop took, in real time; in virtual time empty
+  /// Of those since the worker last made progress the longest one, and when it ended.
+  Duration standstill;
+  Time standstill_end;
 };
 
 struct RunResult {
@@ -60,6 +63,17 @@ struct RunResult {
 /// times; the caller starts the clock afterwards.
 std::vector<ConnectFailure> establish(Transport& transport, std::span<Device* const> devices, Clock& clock,
                                       Duration deadline, const std::atomic<bool>& interrupted);
+
+/// How long frames may take after a run that nobody waits for any more.
+struct DrainLimits {
+  Duration quiet = milliseconds(1);  ///< so long after the last arrival no other is expected
+  Duration most = milliseconds(10);
+};
+
+/// Lets frames arrive that are under way when a run has ended, such as those that were sent again needlessly, so that
+/// they are not taken for lost. No more than that: nothing is reported to anybody. Returns at once where as many data
+/// packets have arrived as were sent.
+void drain(Transport& transport, std::span<Device* const> devices, Clock& clock, const DrainLimits& limits = {});
 
 /// What one thread drives: a shard of the ranks, and the transport that takes their messages. Borrowed.
 struct Worker {

@@ -47,8 +47,9 @@ StallClass class_of(Failure failure, bool has_unheard) {
 /// Where a wait leads: to another rank, or it ends.
 struct Outcome {
   RankId next;                             ///< invalid where it ends
-  StallClass kind = StallClass::kUnknown;  ///< where it ends
+  StallClass kind = StallClass::kUnknown;  ///< where it ends, or of a pause that leads on
   RankId source, destination;              ///< of the connection at which it ends; either may be invalid
+  bool has_unheard = false;                ///< of its messages something has arrived of which the source has not heard
 };
 
 class Graph {
@@ -60,6 +61,7 @@ class Graph {
     for (const RankId rank : facts.finished) finished_.push_back(rank.value);
     std::ranges::sort(finished_);
     for (size_t i = 0; i < waits_.size(); ++i) outcomes_.push_back(outcome_of(i));
+    follow_the_paused();
     follow_the_silent();
   }
 
@@ -86,7 +88,8 @@ class Graph {
     const std::vector<QueuePairState> states = states_(wait.connection);
     const auto held = std::ranges::find_if(
         states, [](const QueuePairState& s) { return s.hold != Hold::kNothing && s.hold != Hold::kUnknown; });
-    if (held != states.end()) return {{}, class_of(held->hold, held->has_unheard()), source, destination};
+    if (held != states.end())
+      return {{}, class_of(held->hold, held->has_unheard()), source, destination, held->has_unheard()};
     const bool is_known = std::ranges::any_of(states, [](const QueuePairState& s) { return s.hold == Hold::kNothing; });
     if (!receives) return {{}, is_known ? StallClass::kLostCompletion : StallClass::kUnknown, source, destination};
     if (leads_on(source)) return {source, {}, {}, {}};
@@ -100,11 +103,29 @@ class Graph {
     return std::ranges::any_of(of_rank_[rank.value], [&](size_t i) { return waits_[i].kind != WaitKind::kIteration; });
   }
 
+  /// A port that is paused holds up whatever it sends, for whomever. So a pause leads on to the rank whose port it
+  /// holds up, and ends only at a destination that is not paused itself, and from which nothing is missing.
+  void follow_the_paused() {
+    std::vector<bool> is_paused(facts_.ranks);
+    for (const Outcome& outcome : outcomes_)
+      if (outcome.kind == StallClass::kPfcDeadlock) is_paused[outcome.source.value] = true;
+    for (size_t i = 0; i < waits_.size(); ++i) {
+      Outcome& outcome = outcomes_[i];
+      if (outcome.kind != StallClass::kPfcDeadlock) continue;
+      const RankId peer = waits_[i].peer;
+      if (is_paused[peer.value] || (outcome.has_unheard && leads_on(peer))) {
+        outcome = {.next = peer, .kind = StallClass::kPfcDeadlock};
+      } else {
+        outcome.source = {};
+      }
+    }
+  }
+
   /// What a port or a receiver says of itself explains why others are silent, and not the other way round: waits that
   /// end in silence lead on to whom they wait for.
   void follow_the_silent() {
     const auto says = [&](StallClass kind) {
-      return std::ranges::any_of(outcomes_, [&](const Outcome& o) { return !o.next.valid() && o.kind == kind; });
+      return std::ranges::any_of(outcomes_, [&](const Outcome& o) { return o.kind == kind; });
     };
     const StallClass known = says(StallClass::kPfcDeadlock)      ? StallClass::kPfcDeadlock
                              : says(StallClass::kCreditShortage) ? StallClass::kCreditShortage
@@ -157,6 +178,11 @@ class Graph {
     // What is known of some of them goes for all.
     const auto most = std::ranges::max_element(std::span(of_class).subspan(1));
     if (*most > 0) stall.kind = static_cast<StallClass>(&*most - of_class.data());
+    // Where nothing that is sent to it arrives, answers to it do not either.
+    const bool hears_nothing = std::ranges::any_of(outcomes_, [&](const Outcome& o) {
+      return !o.next.valid() && o.destination == culprit && o.kind == StallClass::kDeadPeer;
+    });
+    if (stall.kind == StallClass::kLostCompletion && hears_nothing) stall.kind = StallClass::kDeadPeer;
     std::vector<std::vector<size_t>> leading(facts_.ranks);  // by rank: waits of others that lead there
     for (size_t i = 0; i < waits_.size(); ++i)
       if (outcomes_[i].next.valid()) leading[outcomes_[i].next.value].push_back(i);
@@ -219,6 +245,9 @@ class Graph {
         return std::ranges::any_of(of_rank_[wait.rank.value], [&](size_t i) { return waits_[i].kind == kind; });
       });
     };
+    for (const RankWait& wait : chain)
+      for (const size_t i : of_rank_[wait.rank.value])
+        if (outcomes_[i].kind == StallClass::kPfcDeadlock) return StallClass::kPfcDeadlock;
     if (any(WaitKind::kPlace)) return StallClass::kConcurrencyLimit;
     return any(WaitKind::kOrder) ? StallClass::kMismatchedCollective : StallClass::kTraceCycle;
   }

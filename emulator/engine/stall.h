@@ -32,12 +32,13 @@ const char* to_string(StallClass kind);
 /// All that is known of a run that has been stopped.
 struct StallFacts {
   uint32_t ranks = 0;
-  std::vector<RankWait> waits;           ///< of all workers
-  std::vector<RankId> finished;          ///< those that have nothing more to do
-  std::vector<RankWait> broken;          ///< connections that have failed, as kAnswer, with no node
-  std::vector<Failure> broken_by;        ///< of each of them
-  uint64_t messages_undelivered = 0;     ///< acknowledged to their source and never delivered
-  Duration longest_turn, stall_timeout;  ///< of the loop, in real time; how long nothing may move
+  std::vector<RankWait> waits;        ///< of all workers
+  std::vector<RankId> finished;       ///< those that have nothing more to do
+  std::vector<RankWait> broken;       ///< connections that have failed, as kAnswer, with no node
+  std::vector<Failure> broken_by;     ///< of each of them
+  uint64_t messages_undelivered = 0;  ///< acknowledged to their source and never delivered
+  Duration longest_turn;              ///< of the loop since the last progress, in real time
+  Duration stall_timeout;             ///< how long nothing may move
 };
 
 struct Stall {

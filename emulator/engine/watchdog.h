@@ -1,6 +1,7 @@
 // Tells a run that stands still from one that is slow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/transport.h"
@@ -11,9 +12,10 @@ namespace rankwire {
 
 /// A worker stands still when for longer than `timeout` nothing has computed, no node and no message has been
 /// completed, and nothing has arrived. A long message that is on its way is progress; frames that are sent and never
-/// arrive are not. Where a transport has traffic of others, too, arrivals may be theirs: they count while messages of
-/// the engine are under way, and for no longer than `kTrusted` timeouts. Used by the worker's thread alone; engine and
-/// transport outlive it.
+/// arrive, and those whose arrival changes nothing, as in a round of NAKs and what is sent again for them, are not.
+/// Where a transport has traffic of others, too, arrivals may be theirs: they count while messages of the engine are
+/// under way, and for no longer than `kTrusted` timeouts. Used by the worker's thread alone; engine and transport
+/// outlive it.
 class Watchdog {
  public:
   enum class Arrivals : uint8_t { kOfEngine, kOfOthersToo };
@@ -47,11 +49,18 @@ class Watchdog {
  private:
   void look(Time now) noexcept {
     last_look_ = now;
-    const uint64_t arrived = transport_.activity() - transport_.counters().packets_tx;
+    const uint64_t arrived = arrivals();
     const bool counts = arrivals_ == Arrivals::kOfEngine || (engine_.communication().counters().under_way() &&
                                                              now - last_completion_ < timeout_ * kTrusted);
-    if (arrived != arrived_ && counts) last_progress_ = now;
-    arrived_ = arrived;
+    if (arrived > arrived_ && counts) last_progress_ = now;
+    arrived_ = std::max(arrived, arrived_);
+  }
+  /// All activity but sending and what arrived in vain.
+  uint64_t arrivals() const noexcept {
+    const TransportCounters counters = transport_.counters();
+    const uint64_t in_vain = counters.duplicate_packets + counters.out_of_sequence + counters.naks + counters.rnr_naks +
+                             counters.rnr_naks_tx + counters.icrc_errors + counters.malformed + counters.unknown_qp;
+    return transport_.activity() - counters.packets_tx - in_vain;
   }
 
   const Engine& engine_;
@@ -60,7 +69,7 @@ class Watchdog {
   const Arrivals arrivals_;
   Time last_progress_, last_completion_, last_look_;
   uint64_t completed_ = 0;
-  uint64_t arrived_ = 0;  // when last looked: all activity but sending
+  uint64_t arrived_ = 0;  // the most when looked
 };
 
 }  // namespace rankwire

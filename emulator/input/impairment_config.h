@@ -21,6 +21,7 @@ enum class ImpairmentActionName : uint8_t {
   kMarkCe,
   kForgeAck,
   kForgeNak,
+  kForgeRnr,
   kForgeCnp,
   kPause,
 };

@@ -27,6 +27,7 @@ inline Choice<ImpairmentActionName> impairment_actions() {
            {"mark_ce", ImpairmentActionName::kMarkCe},
            {"forge_ack", ImpairmentActionName::kForgeAck},
            {"forge_nak", ImpairmentActionName::kForgeNak},
+           {"forge_rnr", ImpairmentActionName::kForgeRnr},
            {"forge_cnp", ImpairmentActionName::kForgeCnp},
            {"pause", ImpairmentActionName::kPause}}};
 }

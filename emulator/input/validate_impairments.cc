@@ -22,7 +22,8 @@ struct Item {
 };
 
 bool is_forged(Action action) {
-  return action == Action::kForgeAck || action == Action::kForgeNak || action == Action::kForgeCnp;
+  return action == Action::kForgeAck || action == Action::kForgeNak || action == Action::kForgeRnr ||
+         action == Action::kForgeCnp;
 }
 
 /// Keys that belong to one action.

@@ -47,9 +47,9 @@ void LiveState::begin(std::shared_ptr<LiveFeed> feed) {
   feed_ = std::move(feed);
 }
 
-std::shared_ptr<void> LiveState::watch(std::string label, uint64_t total, std::function<uint64_t()> done) {
+std::shared_ptr<void> LiveState::watch(Item item) {
   const std::lock_guard lock(mutex_);
-  const auto place = items_.insert(items_.end(), {std::move(label), total, std::move(done)});
+  const auto place = items_.insert(items_.end(), std::move(item));
   return std::shared_ptr<void>(nullptr, [this, place](void*) {
     const std::lock_guard on_removal(mutex_);
     items_.erase(place);
@@ -78,7 +78,10 @@ Json LiveState::json() {
             {"elapsed_s", std::chrono::duration<double>(Clock::now() - began_).count()},
             {"progress", Json::array()}};
   for (const Item& item : items_)
-    json["progress"].push_back({{"label", item.label}, {"done", item.done()}, {"total", item.total}});
+    json["progress"].push_back({{"label", item.label},
+                                {"done", item.done()},
+                                {"total", item.total},
+                                {"share", item.share ? Json(item.share()) : Json()}});
   json["run"] = feed_ ? run_json(*feed_) : Json();
   json["waits"] = feed_ ? Json(feed_->waits.lines()) : Json::array();
   if (end_) json["ended"] = {{"verdict", end_->verdict}, {"reason", end_->reason}, {"folder", end_->folder}};

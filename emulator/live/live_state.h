@@ -31,8 +31,15 @@ class LiveState {
 
   /// A run in real time begins.
   void begin(std::shared_ptr<LiveFeed> feed);
-  /// Something goes on until what is returned is destroyed, which this outlives; `done` is called until then.
-  std::shared_ptr<void> watch(std::string label, uint64_t total, std::function<uint64_t()> done);
+  /// What goes on.
+  struct Item {
+    std::string label;
+    uint64_t total = 0;                       ///< operations
+    std::function<uint64_t()> done;           ///< of them
+    std::function<double()> share = nullptr;  ///< by time, 0 .. 1; empty: not known
+  };
+  /// It goes on until what is returned is destroyed, which this outlives; its functions are called until then.
+  std::shared_ptr<void> watch(Item item);
   void stopping();
   void end(LiveEnd end);
 
@@ -49,11 +56,6 @@ class LiveState {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Item {
-    std::string label;
-    uint64_t total;
-    std::function<uint64_t()> done;
-  };
 
   const std::string name_;
   const Clock::time_point began_ = Clock::now();

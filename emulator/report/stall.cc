@@ -62,7 +62,8 @@ std::string what(const StallRow& stall, const std::string& who) {
   if (kind == "lost_completion")
     return fmt::format("what is sent to or by {} has arrived, but nobody who waits for it has heard so", who);
   if (kind == "credit_shortage") return fmt::format("{} has no room for what it is sent (RNR or credits)", who);
-  if (kind == "pfc_deadlock") return fmt::format("ports that send to or from {} are paused for good", who);
+  if (kind == "pfc_deadlock" && !stall.culprit.valid()) return "ports pause each other round in a circle";
+  if (kind == "pfc_deadlock") return fmt::format("ports that send to {} are paused for good", who);
   if (kind == "generator_starvation")
     return stall.culprit.valid() ? fmt::format("the generator does not come to send for {}", who)
                                  : std::string("the generator itself stood still: its loop did not turn");

@@ -9,6 +9,7 @@
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/page_files.h"
+#include "emulator/report/stall.h"
 
 namespace rankwire {
 namespace {
@@ -33,6 +34,22 @@ SweepSide side_of(const RunReader& record, const RecordedRun& run) {
           .compute = Duration(static_cast<int64_t>(compute / count)),
           .communication = Duration(static_cast<int64_t>(communication / count)),
           .exposed = Duration(static_cast<int64_t>(exposed / count))};
+}
+
+std::optional<SweepStall> stall_of(const RunReader& record) {
+  const Json stall = stall_json(record);
+  if (stall.is_null()) return std::nullopt;
+  SweepStall result{.kind = stall["class"], .culprit = {}, .text = stall["text"]};
+  if (!stall["culprit"].is_null()) result.culprit = stall["culprit"].get<uint32_t>();
+  return result;
+}
+
+/// "stalled (dead_peer, rank 5)".
+std::string verdict_text(const SweepPoint& point, const SweepSide& side) {
+  const std::string& verdict = side.verdict == "ok" ? point.verdict : side.verdict;
+  if (!point.stall || side.verdict == "ok") return verdict;
+  const std::string culprit = point.stall->culprit ? fmt::format(", rank {}", *point.stall->culprit) : "";
+  return fmt::format("{} ({}{})", verdict, point.stall->kind, culprit);
 }
 
 /// Rows of texts as columns two spaces apart.
@@ -63,10 +80,9 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
     }
     for (const SweepSide& side : point.sides) {
       rows.push_back(point.values);
-      rows.back().insert(
-          rows.back().end(),
-          {side.run, side.verdict == "ok" ? point.verdict : side.verdict, readable(side.completion),
-           readable(side.compute), readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
+      rows.back().insert(rows.back().end(),
+                         {side.run, verdict_text(point, side), readable(side.completion), readable(side.compute),
+                          readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
     }
   }
   return rows;
@@ -159,6 +175,7 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   point.reason = verdict.reason;
   for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));
   point.ratio = completion_ratio(record);
+  point.stall = stall_of(record);
 }
 
 bool is_ok(const Sweep& sweep) {
@@ -187,6 +204,11 @@ Json point_json(const SweepPoint& point) {
                             {"exposed_communication_ps", side.exposed.ps}});
   }
   json["ratio"] = point.ratio ? Json(*point.ratio) : Json();
+  json["stall"] = Json();
+  if (point.stall)
+    json["stall"] = {{"class", point.stall->kind},
+                     {"culprit", point.stall->culprit ? Json(*point.stall->culprit) : Json()},
+                     {"text", point.stall->text}};
   return json;
 }
 
@@ -202,17 +224,20 @@ Json sweep_json(const Sweep& sweep) {
 }
 
 std::string sweep_csv_columns() {
-  return "folder,run,verdict,completion_ps,compute_ps,communication_ps,exposed_communication_ps,ratio";
+  return "folder,run,verdict,completion_ps,compute_ps,communication_ps,exposed_communication_ps,ratio,stall,culprit";
 }
 
 std::vector<std::string> sweep_csv_lines(const SweepPoint& point) {
   const std::string begin = csv_field(point.folder) + ",";
-  if (point.sides.empty()) return {begin + fmt::format(",{},,,,,", csv_field(point.verdict))};
+  if (point.sides.empty()) return {begin + fmt::format(",{},,,,,,,", csv_field(point.verdict))};
   std::vector<std::string> lines;
   for (const SweepSide& side : point.sides) {
-    lines.push_back(begin + fmt::format("{},{},{},{},{},{},{}", side.run, csv_field(side.verdict), side.completion.ps,
-                                        side.compute.ps, side.communication.ps, side.exposed.ps,
-                                        point.ratio ? fmt::to_string(*point.ratio) : ""));
+    const bool has_stalled = point.stall && side.verdict != "ok";
+    lines.push_back(begin +
+                    fmt::format("{},{},{},{},{},{},{},{},{}", side.run, csv_field(side.verdict), side.completion.ps,
+                                side.compute.ps, side.communication.ps, side.exposed.ps,
+                                point.ratio ? fmt::to_string(*point.ratio) : "", has_stalled ? point.stall->kind : "",
+                                has_stalled && point.stall->culprit ? fmt::to_string(*point.stall->culprit) : ""));
   }
   return lines;
 }

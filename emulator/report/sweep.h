@@ -24,6 +24,13 @@ struct SweepSide {
   Duration exposed;  ///< communication, waiting for other ranks included, that no compute hides
 };
 
+/// What a run had come to that did not end by itself.
+struct SweepStall {
+  std::string kind;                 ///< the class in stalls.json
+  std::optional<uint32_t> culprit;  ///< a rank; absent: nobody's doing alone
+  std::string text;                 ///< in one sentence
+};
+
 /// One combination of values.
 struct SweepPoint {
   std::vector<std::string> values;      ///< by key, as they were given
@@ -32,6 +39,7 @@ struct SweepPoint {
   std::string reason;
   std::vector<SweepSide> sides;  ///< in the order in which they ran
   std::optional<double> ratio;   ///< emulated side over reference
+  std::optional<SweepStall> stall;
 };
 
 struct Sweep {

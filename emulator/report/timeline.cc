@@ -11,6 +11,7 @@
 #include "emulator/report/activity.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/timeline_flows.h"
+#include "emulator/report/timeline_rates.h"
 #include "emulator/report/timeline_tracks.h"
 #include "emulator/report/trace_events.h"
 
@@ -115,6 +116,7 @@ void write_events(const RunReader& record, OutputFile& out, const TimelineOption
   LongestOnly longest(record, options.most);
   DrawnOf operations, path, samples;
   TimelineFlows::Written flows;
+  DrawnRates rates;
   {
     TraceEvents events(out);
     const RankNames names(record);
@@ -135,6 +137,7 @@ void write_events(const RunReader& record, OutputFile& out, const TimelineOption
       flows.flows += written.flows, flows.left_out += written.left_out;
     }
     samples = write_queue_counters(events, record);
+    rates = write_rate_counters(events, record);
     operations.left_out = record.operation_count() - operations.drawn;
     std::string note;
     for (const auto& [what, left_out] :
@@ -146,10 +149,10 @@ void write_events(const RunReader& record, OutputFile& out, const TimelineOption
   out << fmt::format(
       "\n],\"otherData\":{{\"version\":{},\"operations\":{},\"left_out\":{},\"shortest_drawn_ps\":{},\"flows\":{},"
       "\"flows_left_out\":{},\"path_steps\":{},\"path_steps_left_out\":{},\"queue_samples\":{},"
-      "\"queue_samples_left_out\":{}}}}}\n",
+      "\"queue_samples_left_out\":{},\"rate_points\":{},\"rate_interval_ps\":{}}}}}\n",
       nlohmann::json(record.version()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), operations.drawn,
       operations.left_out, longest.shortest().ps, flows.flows, flows.left_out, path.drawn, path.left_out, samples.drawn,
-      samples.left_out);
+      samples.left_out, rates.points, rates.interval.ps);
 }
 
 }  // namespace

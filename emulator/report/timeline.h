@@ -50,8 +50,8 @@ struct TimelineOptions {
 
 /// A process for each (rank, side), "rank 3 emulated" and "rank 3 reference" next to each other; a thread for each
 /// lane, "compute", "communication", "communication 2", so that no two slices of a thread overlap. Above them the
-/// critical path, beneath them queues over time; arrows from who sends to who receives. `ts` and `dur` are
-/// microseconds as exact decimals, both sides begin at 0. `otherData` says how much is drawn and left out.
+/// critical path, beneath them queues and rates of ports over time; arrows from who sends to who receives. `ts` and
+/// `dur` are microseconds as exact decimals, both sides begin at 0. `otherData` says how much is drawn and left out.
 /// Format: "Trace Event Format", complete ("X"), flow ("s", "f"), counter ("C"), instant ("i") and metadata ("M")
 /// events. Streams: memory does not grow with rows, but for what of them is drawn with arrows.
 void write_timeline(const RunReader& record, OutputFile& out, const TimelineOptions& options = {});

@@ -71,5 +71,17 @@ TEST(DpdkDemand, FramesThatDoNotFitAreForeseen) {
   EXPECT_EQ(objection(config), "");
 }
 
+// Of a memzone's 32 characters "RG_" and the end of the text leave 28 for a ring, "net_ring_" and ".a" 17 for the port.
+TEST(DpdkDemand, ANameThatIsTooLongForARingIsForeseen) {
+  RunConfig config = run_of(2, "ring");
+  config.ports[1].name = "a_name_of_17_____";
+  EXPECT_EQ(objection(config), "");
+  config.ports[1].name += "_";
+  EXPECT_THAT(objection(config), AllOf(HasSubstr("ports[1].name: 'a_name_of_17______' has 18 characters"),
+                                       HasSubstr("17 at most: take a shorter one, such as 'a_name_of_17_____'")));
+  for (PortConfig& port : config.ports) port.device = "memory";
+  EXPECT_EQ(objection(config), "");
+}
+
 }  // namespace
 }  // namespace rankwire

@@ -106,7 +106,8 @@ TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
   std::vector<std::string> began;
   std::vector<uint64_t> ended;
   PreparedRun prepared(resolved(RunKind::kModels), {out()});
-  prepared.run({stop_, [&](const std::string& label, uint64_t operations, const std::function<uint64_t()>& done) {
+  prepared.run({stop_, [&](const WatchedRun& run) {
+                  const auto& [label, operations, done, share] = run;
                   const std::lock_guard lock(mutex);
                   began.push_back(label);
                   EXPECT_EQ(operations, 4u);  // two of each rank
@@ -131,8 +132,8 @@ TEST_F(SmallRun, AnInterruptIsAResult) {
 // Models do not run once the emulated run has thrown; an exception of any kind is told.
 TEST_F(SmallRun, AnEmulatedRunThatThrowsIsRecordedAsFailed) {
   PreparedRun prepared(resolved(RunKind::kEmulated), {out()});
-  const RunControl control{stop_, [](const std::string& label, uint64_t, const std::function<uint64_t()>&) {
-                             throw std::runtime_error("nobody looks at " + label);
+  const RunControl control{stop_, [](const WatchedRun& run) {
+                             throw std::runtime_error("nobody looks at " + run.label);
                              return std::shared_ptr<void>();
                            }};
   EXPECT_THROW(prepared.run(control), std::runtime_error);
@@ -190,8 +191,8 @@ TEST_F(SmallRun, WhatNeedsPortsSaysSo) {
 
 /// The label of each run that began.
 RunControl watched_by(const std::atomic<bool>& stop, std::vector<std::string>& labels) {
-  return {stop, [&labels](std::string label, uint64_t, const std::function<uint64_t()>&) {
-            labels.push_back(std::move(label));
+  return {stop, [&labels](const WatchedRun& run) {
+            labels.push_back(run.label);
             return nullptr;
           }};
 }
@@ -243,7 +244,7 @@ TEST_F(SmallRun, AnInterruptIsOfAllRepetitions) {
   const std::vector<std::string> settings{"run.repeat=5", "simulation.fidelity=[flow]"};
   PreparedRun prepared(resolve(file(), settings, RunKind::kEmulated), {out()});
   uint32_t begun = 0;
-  prepared.run({stop_, [&](const std::string&, uint64_t, const std::function<uint64_t()>&) {
+  prepared.run({stop_, [&](const WatchedRun&) {
                   if (++begun == 2) stop_ = true;
                   return nullptr;
                 }});

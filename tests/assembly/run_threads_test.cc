@@ -126,19 +126,19 @@ TEST_F(RunThreads, WhoLooksOnIsToldByAllThreads) {
   std::vector<std::string> labels;
   std::set<std::string> at_work;
   size_t most = 0;
-  run(4, {"simulation.ensemble=2"},
-      {stop_, [&](const std::string& label, uint64_t operations, const std::function<uint64_t()>& done) {
-         EXPECT_LE(done(), operations);
-         const std::lock_guard lock(mutex);
-         labels.push_back(label);
-         at_work.insert(label);
-         most = std::max(most, at_work.size());
-         return std::shared_ptr<void>(nullptr, [&, label, done, operations](void*) {
-           EXPECT_EQ(done(), operations) << label;
-           const std::lock_guard on_removal(mutex);
-           at_work.erase(label);
-         });
-       }});
+  run(4, {"simulation.ensemble=2"}, {stop_, [&](const WatchedRun& run) {
+                                       const auto& [label, operations, done, share] = run;
+                                       EXPECT_LE(done(), operations);
+                                       const std::lock_guard lock(mutex);
+                                       labels.push_back(label);
+                                       at_work.insert(label);
+                                       most = std::max(most, at_work.size());
+                                       return std::shared_ptr<void>(nullptr, [&, label, done, operations](void*) {
+                                         EXPECT_EQ(done(), operations) << label;
+                                         const std::lock_guard on_removal(mutex);
+                                         at_work.erase(label);
+                                       });
+                                     }});
   EXPECT_THAT(labels, UnorderedElementsAre("twin", "reference", "alpha_beta", "a alone", "b alone", "c alone",
                                            "without failures", "ensemble 1 of 2", "ensemble 2 of 2"));
   EXPECT_LE(most, 4u);
@@ -164,8 +164,8 @@ TEST_F(RunThreads, AnErrorIsThrownWhenTheOthersHaveEnded) {
 
 /// Throws at the beginning of the runs with these labels.
 RunControl throwing_at(const std::atomic<bool>& stop, const std::set<std::string>& labels) {
-  return {stop, [labels](const std::string& label, uint64_t, const std::function<uint64_t()>&) {
-            if (labels.contains(label)) throw std::runtime_error("no " + label);
+  return {stop, [labels](const WatchedRun& run) {
+            if (labels.contains(run.label)) throw std::runtime_error("no " + run.label);
             return std::shared_ptr<void>();
           }};
 }

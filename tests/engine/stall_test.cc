@@ -95,6 +95,51 @@ TEST(Stall, APauseExplainsWhyOthersAreSilent) {
   EXPECT_EQ(stall.behind, 4u);
 }
 
+// Ranks 4, 0 and 1 cannot send: rank 1 not to rank 2, which is at fault, and what stands behind that holds up the
+// others.
+TEST(Stall, APauseHoldsUpWhatIsSentToOthers) {
+  Ring ring(5);
+  ring.stick(1, {.hold = Hold::kPaused});
+  ring.stick(4, {.hold = Hold::kPaused});
+  ring.stick(0, {.hold = Hold::kPaused});
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.kind, StallClass::kPfcDeadlock);
+  EXPECT_EQ(stall.culprit, RankId(2)) << "4, 0 and 1 are paused themselves";
+  EXPECT_EQ(stall.behind, 4u);
+}
+
+TEST(Stall, PortsThatAllPauseEachOtherAreACircle) {
+  Ring ring(5);
+  for (uint32_t rank = 0; rank < 5; ++rank) ring.stick(rank, {.hold = Hold::kPaused});
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.kind, StallClass::kPfcDeadlock);
+  EXPECT_TRUE(stall.is_cycle);
+  EXPECT_FALSE(stall.culprit.valid());
+}
+
+// What rank 2 has sent has arrived, and nothing that was sent to it: neither data nor answers.
+TEST(Stall, WhoHearsNothingIsDeadHoweverManyAnswersAreMissing) {
+  Ring ring(5);
+  ring.stick(1, unanswered());
+  ring.stick(2, arrived_unheard());
+  ring.add(WaitKind::kAnswer, 2, 3, 2);
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.kind, StallClass::kDeadPeer);
+  EXPECT_EQ(stall.culprit, RankId(2));
+}
+
+// Something of what rank 4 sends has come to rank 0 before the pause, so that it is rank 2 that holds both up.
+TEST(Stall, WhoseDataArrivedBeforeThePauseIsNotAccused) {
+  Ring ring(5);
+  QueuePairState begun = arrived_unheard();
+  begun.hold = Hold::kPaused;
+  ring.stick(4, begun);
+  ring.stick(1, {.hold = Hold::kPaused, .unacknowledged = 7, .expected = 7});
+  const Stall stall = ring.diagnose();
+  EXPECT_EQ(stall.kind, StallClass::kPfcDeadlock);
+  EXPECT_EQ(stall.culprit, RankId(2));
+}
+
 TEST(Stall, ASequenceNumberWrapsAround) {
   EXPECT_TRUE(arrived_unheard().has_unheard()) << "3 packets from 0xffffff on";
   EXPECT_FALSE(unanswered().has_unheard());
@@ -183,8 +228,7 @@ TEST(Stall, WhatIsPlantedIsNamed) {
       case StallClass::kCreditShortage:
         return ring.stick(ring.before(at), {.hold = Hold::kNoCredits});
       case StallClass::kPfcDeadlock:
-        ring.stick(ring.before(at), {.hold = Hold::kPaused});
-        return ring.stick(at, {.hold = Hold::kPaused});
+        return ring.stick(ring.before(at), {.hold = Hold::kPaused});
       case StallClass::kGeneratorStarvation:
         ring.facts().longest_turn = milliseconds(2'500);
         return;

@@ -518,7 +518,7 @@ const Mistake kMistakes[] = {
     {"ImpairmentWithoutAction", "GOODimpairments:\n  - {rank: 0}\n", ":4: impairments[0]: 'action' is required"},
     {"ImpairmentAction", "GOODimpairments:\n  - {action: lose}\n",
      ":4: impairments[0].action: 'lose' is not one of drop, duplicate, delay, reorder, corrupt, mark_ce, forge_ack, "
-     "forge_nak, forge_cnp, pause"},
+     "forge_nak, forge_rnr, forge_cnp, pause"},
     {"ImpairmentKey", "GOODimpairments:\n  - {action: drop, probabilty: 1%}\n",
      ":4: key 'impairments[0].probabilty' is unknown; did you mean 'impairments[0].probability'?"},
     {"ImpairmentProbability", "GOODimpairments:\n  - {action: drop, probability: 101%}\n",

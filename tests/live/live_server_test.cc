@@ -77,7 +77,8 @@ TEST_F(LiveServerTest, StopsForWhoHasTheToken) {
 
 TEST_F(LiveServerTest, TellsOfTheRunUntilItHasEnded) {
   state_.begin(feed_);
-  const std::shared_ptr<void> watched = state_.watch("emulated", 10, [] { return 4; });
+  const std::shared_ptr<void> watched = state_.watch({"emulated", 10, [] { return 4; }, [] { return 0.25; }});
+  const std::shared_ptr<void> unpredicted = state_.watch({"flow", 20, [] { return 5; }});
   LiveFigures figures{.now = Time() + seconds(3), .jobs = {{500, 1}}, .ports = {{1, 2, 3, 4}}};
   figures[LiveCount::kOperations] = 4;
   std::vector<uint64_t> words(feed_->words());
@@ -98,6 +99,8 @@ TEST_F(LiveServerTest, TellsOfTheRunUntilItHasEnded) {
   EXPECT_EQ(told[0]["name"], "a \"run\" of <b>");
   EXPECT_EQ(told[0]["state"], "running");
   EXPECT_EQ(told[0]["progress"][0]["done"], 4);
+  EXPECT_EQ(told[0]["progress"][0]["share"], 0.25);
+  EXPECT_TRUE(told[0]["progress"][1]["share"].is_null());
   EXPECT_EQ(told[0]["run"]["time_s"], 3.0);
   EXPECT_EQ(told[0]["run"]["operations"], 4);
   EXPECT_EQ(told[0]["run"]["jobs"][0]["name"], "<script>");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -37,12 +39,46 @@ struct ClosedForm {
   }
 };
 
+/// One after the other.
+using ClosedForms = std::vector<ClosedForm>;
+
+inline Duration time_of(const ClosedForms& forms) {
+  Duration time;
+  for (const ClosedForm& form : forms) time += form.time();
+  return time;
+}
+inline Duration slack_of(const ClosedForms& forms) {
+  Duration slack;
+  for (const ClosedForm& form : forms) slack += form.slack();
+  return slack;
+}
+inline Bytes largest_of(const ClosedForms& forms) {
+  Bytes largest;
+  for (const ClosedForm& form : forms) largest = std::max(largest, form.message);
+  return largest;
+}
+
 struct ClosedCase {
   std::string name;
   Operation operation;
   Algorithm algorithm;
-  std::function<ClosedForm(int64_t members, Bytes input)> form;  ///< input: a rank's
+  /// The time, or where `least` is given what it is at most; input: a rank's.
+  std::function<ClosedForms(int64_t members, Bytes input)> form;
+  /// Empty: the form is the time. Of some numbers of members the form is a bound, and this the other one.
+  std::function<std::optional<ClosedForms>(int64_t members, Bytes input)> least = nullptr;
+  int64_t of_host = 0;  ///< members of each host, one behind the other; 0: hosts do not matter
+
+  bool suits(int64_t members) const { return of_host == 0 || members % of_host == 0; }
+  /// Both are the same where the form is exact.
+  Duration least_time(int64_t members, Bytes input) const {
+    const std::optional<ClosedForms> other = least ? least(members, input) : std::nullopt;
+    return time_of(other ? *other : form(members, input));
+  }
 };
+
+inline void PrintTo(const ClosedCase& of, std::ostream* out) {
+  *out << of.name;
+}
 
 inline std::string case_name(const ::testing::TestParamInfo<ClosedCase>& info) {
   return info.param.name;
@@ -59,51 +95,51 @@ inline std::vector<ClosedCase> closed_cases() {
   return {
       {"all_reduce_ring", Operation::kAllReduce, Algorithm::kRing,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{2 * (n - 1), 1, part(s, n)};
+         return ClosedForms{{2 * (n - 1), 1, part(s, n)}};
        }},
       {"all_reduce_direct", Operation::kAllReduce, Algorithm::kDirect,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{2, n - 1, part(s, n)};
+         return ClosedForms{{2, n - 1, part(s, n)}};
        }},
       {"reduce_scatter_ring", Operation::kReduceScatter, Algorithm::kRing,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{n - 1, 1, part(s, n)};
+         return ClosedForms{{n - 1, 1, part(s, n)}};
        }},
       {"reduce_scatter_direct", Operation::kReduceScatter, Algorithm::kDirect,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{1, n - 1, part(s, n)};
+         return ClosedForms{{1, n - 1, part(s, n)}};
        }},
       {"all_gather_ring", Operation::kAllGather, Algorithm::kRing,
        [](int64_t n, Bytes s) {
-         return ClosedForm{n - 1, 1, s};
+         return ClosedForms{{n - 1, 1, s}};
        }},
       {"all_gather_direct", Operation::kAllGather, Algorithm::kDirect,
        [](int64_t n, Bytes s) {
-         return ClosedForm{1, n - 1, s};
+         return ClosedForms{{1, n - 1, s}};
        }},
       {"all_to_all_direct", Operation::kAllToAll, Algorithm::kDirect,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{1, n - 1, part(s, n)};
+         return ClosedForms{{1, n - 1, part(s, n)}};
        }},
       {"all_to_all_pairwise", Operation::kAllToAll, Algorithm::kPairwise,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{n - 1, 1, part(s, n), n - 2};
+         return ClosedForms{{n - 1, 1, part(s, n), n - 2}};
        }},
       {"broadcast_ring", Operation::kBroadcast, Algorithm::kRing,
        [](int64_t n, Bytes s) {
-         return ClosedForm{n - 1, 1, s};
+         return ClosedForms{{n - 1, 1, s}};
        }},
       {"reduce_ring", Operation::kReduce, Algorithm::kRing,
        [](int64_t n, Bytes s) {
-         return ClosedForm{n - 1, 1, s};
+         return ClosedForms{{n - 1, 1, s}};
        }},
       {"gather_direct", Operation::kGather, Algorithm::kDirect,
        [](int64_t n, Bytes s) {
-         return ClosedForm{1, n - 1, s};
+         return ClosedForms{{1, n - 1, s}};
        }},
       {"scatter_direct", Operation::kScatter, Algorithm::kDirect,
        [=](int64_t n, Bytes s) {
-         return ClosedForm{1, n - 1, part(s, n)};
+         return ClosedForms{{1, n - 1, part(s, n)}};
        }},
   };
 }

@@ -65,6 +65,29 @@ class Sweeps(RankwireTest):
                     summary = json.loads((point / "summary.json").read_text(encoding="utf-8"))
                     self.assertEqual(summary["config"]["simulation"]["threads"], threads)
 
+    def test_a_point_that_stalls_says_what_it_had_come_to(self):
+        # Timers run for 4.3 s, longer than ranks may stand still: of the second point port p2 is dead.
+        config = {
+            "hosts": {"count": 8, "npus": 1},
+            "ports": {"count": 8, "device": "memory", "rate": "10Gbps"},
+            "transport": {"timeout": 20},
+            "run": {"stall_timeout": "300ms"},
+            "impairments": [{"action": "drop", "port": "p2", "direction": way, "transmissions": "all", "from": "1s"}
+                            for way in ("transmit", "receive")],
+        }
+        process = self.sweep("--twin", "--sweep", "impairments[0].from+impairments[1].from=1s+1s,0ps+0ps", config=config)
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        self.assertIn("stalled (dead_peer, rank 2)", process.stdout)
+        self.assertIn("stalled (dead_peer, rank 2)", (self.folder / "sweep" / "sweep.html").read_text(encoding="utf-8"))
+        self.assertEqual([(row["run"], row["verdict"], row["stall"], row["culprit"]) for row in self.rows()],
+                         [("twin", "ok", "", ""), ("reference", "ok", "", ""), ("twin", "stalled", "dead_peer", "2"),
+                          ("reference", "ok", "", "")])
+        sweep = json.loads((self.folder / "sweep" / "sweep.json").read_text(encoding="utf-8"))
+        self.assertIsNone(sweep["points"][0]["stall"])
+        stall = sweep["points"][1]["stall"]
+        self.assertEqual((stall["class"], stall["culprit"]), ("dead_peer", 2))
+        self.assertEqual(stall["text"], Run(self.folder / "sweep" / "point-2").summary["stall"]["text"])
+
     def test_a_point_that_fails_leaves_the_others(self):
         process = self.sweep("--sweep", "run.deadline=1us,100s")
         self.assertEqual(process.returncode, FAILED)

@@ -145,11 +145,13 @@ function showRun(run) {
 }
 
 function showProgress(items) {
-  byId("progress").replaceChildren(...items.map(({ label: name, done, total }) => {
+  byId("progress").replaceChildren(...items.map(({ label: name, done, total, share }) => {
     const bar = element("progress", null);
-    bar.max = Math.max(total, 1);
-    bar.value = done;
-    return element("div", null, element("span", `${name}: ${done} of ${total} operations`), bar);
+    bar.max = share === null ? Math.max(total, 1) : 1;
+    bar.value = share === null ? done : share;
+    const counts = `${done} of ${total} operations`;
+    const text = share === null ? counts : `${Math.floor(100 * share)} % of the predicted time, ${counts}`;
+    return element("div", null, element("span", `${name}: ${text}`), bar);
   }));
 }
 

@@ -236,6 +236,24 @@ TEST(ImpairmentActions, ForgedNakRewindsTheSender) {
   }
 }
 
+// The sender waits for 0.64 ms, and then the peer has everything already.
+TEST(ImpairmentActions, ForgedRnrNakLetsTheSenderWait) {
+  ImpairmentRule rule = at_packet(ImpairmentAction::kForgeRnr, 2);
+  rule.side = PortSide::kReceive;
+  ImpairmentPair pair({rule});
+  pair.send(4);
+  expect_delivered_once(pair, 1);
+  EXPECT_EQ(pair.counters().rnr_naks, 1u);
+  EXPECT_EQ(pair.counters().rnr_naks_tx, 0u);
+  EXPECT_EQ(pair.counters().naks, 0u);
+  EXPECT_EQ(pair.counters().icrc_errors, 0u);
+  std::vector<FrameBytes> naks;
+  for (const FrameBytes& frame : pair.sent(1))
+    if (opcode_of(frame) == kAcknowledgeOpcode && field(frame, kAfterBth, 1) == 0x2C) naks.push_back(frame);
+  ASSERT_EQ(naks.size(), 1u) << "0x20, RNR NAK, with timer code 12";
+  EXPECT_EQ(psn_of(naks[0]), (pair.first_psn() + 2) & 0xFFFFFF);
+}
+
 TEST(ImpairmentActions, ForgedAckStandsForOneThatIsSuppressed) {
   ImpairmentPair pair({at_packet(ImpairmentAction::kForgeAck, ImpairmentRule::kLastPacket),
                        {.action = ImpairmentAction::kDrop, .packets = PacketClass::kAck}});
