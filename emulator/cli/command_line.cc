@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/astra_verb.h"
+#include "emulator/cli/collective_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
@@ -39,6 +40,7 @@ struct CommandLine {
   TraceVerbs trace_verbs;
   ConvertRequest conversion;
   AstraRequest astra;
+  CollectiveRequest collective;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
   ViewRequest view;
@@ -207,6 +209,8 @@ struct CommandLine {
         "Example: rankwire check configs/quickstart.yaml\n"
         "     or: rankwire check configs/quickstart.yaml --no-measure --json");
     check.callback([this] { status = check_configuration(request); });
+
+    add_collective_verb(app, collective, quiet, status);
 
     CLI::App& devices =
         *app.add_subcommand("devices", "the network devices of this machine and what keeps them from use");

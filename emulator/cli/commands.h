@@ -34,8 +34,9 @@ int run_emulation(const RunRequest& request);
 /// The models of `simulation.fidelity` only; with `twin` the packet-level twin too, once, whether it is among them or
 /// not.
 int run_simulation(const RunRequest& request, bool twin);
-/// The same of a configuration that is not in a file; `request.config` and `settings` are not looked at.
-int run_simulation(const RunRequest& request, const RunConfig& config, bool twin);
+/// What is run of `kind`, of a configuration that need not be in a file; `request.config` and `settings` are not looked
+/// at.
+int run_configuration(const RunRequest& request, RunConfig config, RunKind kind);
 
 /// Options of `simulate --sweep`.
 struct SweepRequest {

@@ -21,6 +21,7 @@
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/collective_table.h"
 #include "emulator/report/output_file.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
@@ -53,6 +54,12 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                 page.look_on()});
 }
 
+/// Of a measured collective the table alone, as nccl-tests prints it, and how the run ended.
+std::string measured_text(const RunReader& reader, const CollectiveTable& table) {
+  return fmt::format("{}# Verdict              : {}\n# Report               : {}\n", collective_text(table),
+                     verdict_text(reader), (reader.folder() / "report.html").string());
+}
+
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
 int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page) {
   const RecordFigures figures = write_report(folder);
@@ -61,7 +68,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", summary_table(reader, figures));
+    fmt::print("{}", figures.collective ? measured_text(reader, *figures.collective) : summary_table(reader, figures));
   }
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
@@ -140,8 +147,8 @@ int run_simulation(const RunRequest& request, bool twin) {
   return run_and_report(request, resolve(request.config, request.settings, simulation_kind(twin)));
 }
 
-int run_simulation(const RunRequest& request, const RunConfig& config, bool twin) {
-  return run_and_report(request, resolve(config, simulation_kind(twin)));
+int run_configuration(const RunRequest& request, RunConfig config, RunKind kind) {
+  return run_and_report(request, resolve(std::move(config), kind));
 }
 
 int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition) {
