@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSeries = "workload.generate.collective.";
 constexpr uint32_t kMostOwnPorts = 16;  // DPDK has 32 devices, and a ring port is two
 
-MeasuredCollective operation_of(const CollectiveSpec& spec) {
+MeasuredCollective measured_operation(const CollectiveSpec& spec) {
   if (const auto found = find_measured(spec.operation)) return *found;
   std::vector<std::string> names;
   std::string all;
@@ -106,12 +106,19 @@ class Settings {
   std::vector<std::string> list_;
 };
 
+/// A smallest size above the default of the largest one is both.
+std::optional<std::string> largest_of(const CollectiveSpec& spec) {
+  const bool is_one = !spec.largest && spec.smallest && spec.config.empty() &&
+                      parse_collective_size(*spec.smallest, "--min") > CollectiveSeriesConfig().largest;
+  return is_one ? spec.smallest : spec.largest;
+}
+
 void add_series(Settings& settings, const CollectiveSpec& spec, MeasuredCollective operation) {
   const std::string series = kSeries;
   settings.add("workload.generate.kind=collective");
   settings.add(series + "operation=" + traits_of(operation).name);
   settings.size("min", spec.smallest, "--min");
-  settings.size("max", spec.largest, "--max");
+  settings.size("max", largest_of(spec), "--max");
   settings.add(series + "factor", spec.factor);
   settings.add(series + "warmup", spec.warmup);
   settings.add(series + "iterations", spec.iterations);
@@ -154,6 +161,16 @@ void check_spec(const CollectiveSpec& spec) {
     fail_input("--config: has the ports and their rates; --ports, --port and --rate are for a run without it");
 }
 
+/// How many ranks the hosts of the file hold.
+uint64_t places_of(const CollectiveSpec& spec) {
+  std::vector<std::string> settings = {"workload=null", "jobs=null", "workload.generate.kind=collective",
+                                       fmt::format("{}ranks=2", kSeries)};
+  std::ranges::copy(spec.settings, std::back_inserter(settings));
+  const RunConfig config = load_config(spec.config, settings);
+  return uint64_t{config.hosts.count.value_or(static_cast<uint32_t>(config.ports.size()))} *
+         config.hosts.npus.value_or(1);
+}
+
 /// The reference as a band also where its members cost more than a run that was not asked for one may spend on them.
 RunConfig with_band(RunConfig config) {
   constexpr uint64_t kMembers = 16, kMostCost = 1'000'000;
@@ -181,34 +198,28 @@ Bytes parse_collective_size(std::string_view text, std::string_view option) {
 }
 
 RunConfig collective_config(const CollectiveSpec& spec) {
-  const MeasuredCollective operation = operation_of(spec);
+  const MeasuredCollective operation = measured_operation(spec);
   check_spec(spec);
+  const bool keeps_series = !spec.config.empty() && has_series(spec.config);
+  uint64_t ranks = spec.ranks.value_or(0);  // 0: those of the series that the file has
   Settings settings;
   if (spec.config.empty()) {
     const std::vector<NamedDevice> devices = named_devices(spec);
     if (devices.size() == 1) fail_input("--ports: has one port; a collective that meets a device needs two or more");
-    const uint32_t ranks =
-        spec.ranks.value_or(devices.empty() ? CollectiveSeriesConfig().ranks : static_cast<uint32_t>(devices.size()));
+    if (ranks == 0) ranks = devices.empty() ? CollectiveSeriesConfig().ranks : devices.size();
     settings.add(fmt::format("name={}", traits_of(operation).name));
-    settings.add(ports_setting(spec, devices, ranks));
-    settings.add(fmt::format("{}ranks={}", kSeries, ranks));
-  } else if (!has_series(spec.config)) {
+    settings.add(ports_setting(spec, devices, static_cast<uint32_t>(ranks)));
+  } else if (!keeps_series) {
     settings.add("workload=null");
     settings.add("jobs=null");
+    if (ranks == 0) ranks = places_of(spec);
   }
   add_series(settings, spec, operation);
-  settings.add(std::string(kSeries) + "ranks", spec.ranks);
+  if (ranks != 0) settings.add(fmt::format("{}ranks={}", kSeries, ranks));
   add_carrying(settings, spec, operation);
   std::ranges::copy(spec.settings, std::back_inserter(settings.list()));
-  if (spec.config.empty()) return with_band(load_config("", settings.list()));
-  if (spec.ranks || has_series(spec.config)) return load_config(spec.config, settings.list());
-  // As many ranks as there are places, which only the file says.
-  std::vector<std::string> list = settings.list();
-  list.insert(list.begin() + 2, fmt::format("{}ranks=2", kSeries));
-  const RunConfig places = load_config(spec.config, list);
-  const uint64_t hosts = places.hosts.count.value_or(static_cast<uint32_t>(places.ports.size()));
-  list[2] = fmt::format("{}ranks={}", kSeries, hosts * places.hosts.npus.value_or(1));
-  return load_config(spec.config, list);
+  RunConfig config = load_config(spec.config, settings.list());
+  return spec.config.empty() ? with_band(std::move(config)) : config;
 }
 
 CollectiveDemand collective_demand(const RunConfig& config) {

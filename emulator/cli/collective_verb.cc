@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/log.h"
+#include "emulator/report/cluster.h"
 
 namespace rankwire {
 namespace {
@@ -21,15 +24,26 @@ void print_demand(const RunConfig& config, RunKind kind) {
   std::fflush(stdout);
 }
 
+/// What is wrong with a cluster's output is said before anything is measured.
+void require_comparable(const RunConfig& config, const std::string& output) {
+  const CollectiveSeriesConfig& series = config.workload.generate->collective;
+  CollectiveTable table{.collective = series.operation, .ranks = series.ranks};
+  for (const MeasuredSize& size : measured_sizes(series.series())) table.rows.push_back({.size = size.size});
+  require_common_sizes(compare_with_cluster(std::move(table), read_nccl_tests(output)));
+}
+
 }  // namespace
 
 int measure_collective(const CollectiveRequest& request) {
   const RunKind kind = request.no_run ? RunKind::kModels : request.twin ? RunKind::kTwin : RunKind::kEmulated;
   RunConfig config = collective_config(request.spec);
   if (!request.force) require_moderate(config, kind);
+  if (!request.run.against.empty()) require_comparable(config, request.run.against);
   // A forced run is not cut short by a deadline that is meant for others; with a margin for latencies.
+  constexpr Duration kLongest = seconds(200'000);
   if (request.force)
-    config.run.deadline = std::max(config.run.deadline, Duration(collective_demand(config).time.ps * 5));
+    config.run.deadline =
+        std::max(config.run.deadline, Duration(std::min(collective_demand(config).time, kLongest).ps * 5));
   if (request.run.form == OutputForm::kTable && log_verbosity() == Verbosity::kNormal) print_demand(config, kind);
   RunRequest run = request.run;
   run.overwrite = request.force && !run.out.empty();
@@ -76,6 +90,8 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
   CLI::Option* twin = verb.add_flag("--twin", request.twin,
                                     "packet by packet in virtual time instead of emulated; no device is touched");
   verb.add_flag("--no-run", request.no_run, "the reference alone; no device is touched")->excludes(twin);
+  verb.add_option("--against", request.run.against,
+                  "output of nccl-tests of a cluster, text or -J's JSON, to show beside it");
   verb.add_flag("--strict", request.run.strict,
                 "exit 1 when the run is degraded, or the generator, not the device, set the pace");
   verb.add_option("--out", request.run.out,

@@ -24,7 +24,8 @@ struct RunRequest {
   bool strict = false;                   ///< a run that the generator limited counts as failed
   bool measure = true;                   ///< `check`: also what this machine can embed
   bool certify = false;                  ///< `check`: also what the generator adds of its own
-  std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
+  std::string against;  ///< `collective`: output of nccl-tests to show beside it, as read_nccl_tests reads it
+  std::string live;     ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.
@@ -79,7 +80,12 @@ int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 /// Of repetitions the given one, or that which stands for all.
 int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition);
-/// Prints both. With `most` the exit status is 1 unless other's completion time is at most so many times base's.
+/// Prints the collectives by kernel, and writes replay.csv. `base`: a run folder or a replay.csv to compare with;
+/// empty: none.
+int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
+                const std::filesystem::path& base);
+/// Prints both. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. With
+/// `most` the exit status is 1 unless other's completion time is at most so many times base's.
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most);
 int generate_traces(const std::string& specification, const std::string& prefix);

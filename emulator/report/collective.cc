@@ -27,7 +27,7 @@ uint32_t nodes_of_call(MeasuredCollective collective, uint32_t ranks) {
   return 1;
 }
 
-CollectiveSide side_of(std::vector<int64_t> times, MeasuredCollective collective, uint32_t ranks, Bytes size) {
+CollectiveSide collective_side(std::vector<int64_t> times, MeasuredCollective collective, uint32_t ranks, Bytes size) {
   std::ranges::sort(times);
   const auto quantile = [&](size_t percent) { return Duration(times[(times.size() * percent + 99) / 100 - 1]); };
   __int128 sum = 0;
@@ -120,7 +120,7 @@ std::optional<CollectiveTable> CollectiveStatistics::finish() && {
         CollectiveRow{.size = size, .count = size.count / parts / element_.count, .band = of.band});
     const auto side = [&](Side which) -> std::optional<CollectiveSide> {
       if (of.times[which].empty()) return std::nullopt;
-      return side_of(std::move(of.times[which]), table_->collective, table_->ranks, size);
+      return collective_side(std::move(of.times[which]), table_->collective, table_->ranks, size);
     };
     row.emulated = side(kEmulated);
     row.reference = side(kReference);

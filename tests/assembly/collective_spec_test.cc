@@ -45,6 +45,11 @@ TEST(CollectiveSpec, WithoutPortsEachRankHasOneOfTheEmbeddedSwitch) {
   EXPECT_EQ(collective_config({.operation = "all_reduce", .ranks = 40}).ports.size(), 16u);
 }
 
+TEST(CollectiveSpec, ALargeSmallestSizeIsTheOnlyOne) {
+  const RunConfig config = collective_config({.operation = "all_reduce", .smallest = "8M"});
+  EXPECT_EQ(config.workload.generate->collective.largest, Bytes(8 << 20));
+}
+
 TEST(CollectiveSpec, PortsMayBeGiven) {
   const RunConfig config = collective_config({.operation = "alltoall",
                                               .ports = {"a=0000:81:00.0,b=verbs:mlx5_1"},

@@ -133,6 +133,48 @@ class Collective(RankwireTest):
         calls = int(Run(folder).rows("collective")[0]["calls"])
         self.assertTrue(0 < calls < 20000 * RANKS, calls)
 
+    def test_a_cluster_stands_beside_it(self):
+        # The cluster takes as long as the twin of 16 KiB, and twice as long as that of 64 KiB.
+        arguments = ("-b", "16K", "-e", "64K", "-f", "4", "-n", "2", "--twin")
+        _, run = self.measure("all_gather", *arguments)
+        times = [int(row["time_ps"]) / 1e6 * factor for row, factor in zip(run.rows("collective"), (1, 2))]
+        lines = "".join(f"{size:12} {size // 16:12}     float    none      -1 {time:8.2f}   0.00   0.00      0 9.99 0 0 0\n"
+                        for size, time in zip((16384, 65536), times))
+        text = self.folder / "cluster.txt"
+        text.write_text("# Collective test starting: all_gather_perf\n#  size count type redop root time algbw busbw "
+                        "#wrong time algbw busbw #wrong\n" + lines, encoding="utf-8")
+        process = rankwire("compare", run.folder, text)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertRegex(process.stdout, r"\n +16384 .* 1\.000 ")
+        self.assertRegex(process.stdout, r"\n +65536 .* 0\.500\*")
+        results = [{"size": size, "count": size // 16, "type": "float", "redop": "none", "root": "-1",
+                    "out_of_place": {"time": time, "alg_bw": 0.1, "bus_bw": 0.1, "nwrong": 0}, "in_place": None}
+                   for size, time in zip((16384, 65536), times)]
+        path = self.folder / "cluster.json"
+        path.write_text(json.dumps({"version": 3, "args": ["all_gather_perf"], "results": results}), encoding="utf-8")
+        process, _ = self.measure("all_gather", *arguments, "--against", path, "--json", out="against")
+        cluster = json.loads(process.stdout)["cluster"]
+        self.assertEqual([row["deviates"] for row in cluster["sizes"]], [False, True])
+        self.assertAlmostEqual(cluster["sizes"][1]["emulated_ratio"], 0.5, delta=1e-3)
+        self.assertEqual(cluster["deviating"], 1)
+        text.write_text(text.read_text(encoding="utf-8") + " 262144 16384 float\n", encoding="utf-8")
+        self.assert_one_line_error(rankwire("compare", run.folder, text), USAGE, f"{text}:5: has 3 columns")
+        process = rankwire("collective", "all_reduce", "--against", path, "--no-run", "--out", self.folder / "other")
+        self.assert_one_line_error(process, USAGE, "is of all_gather, but the run measured all_reduce")
+
+    def test_a_replay_lists_kernels_beside_a_base(self):
+        _, run = self.measure("all_gather", *SMALL, "--twin")
+        process = rankwire("report", run.folder, "--format", "replay")
+        self.assertRegex(process.stdout, r"\nall_gather +1024 +4 +16 .* \(-\) +-\n")
+        # Two barriers between three sizes, and one after each that warms up.
+        self.assertRegex(process.stdout, rf"\nbarrier +0 +4 +{5 * RANKS} ")
+        kept = (run.folder / "replay.csv").rename(self.folder / "kept.csv")
+        for base in (kept, run.folder):
+            process = rankwire("report", run.folder, "--format", "replay", "--base", base)
+            self.assertEqual(process.returncode, OK, process.stderr)
+            self.assertEqual({row["ratio"] for row in run.rows("replay")}, {"1"})
+        self.assert_one_line_error(rankwire("report", run.folder, "--base", kept), USAGE, "--base: is for")
+
     def test_wrong_arguments_are_one_line(self):
         for arguments, texts in (
             (["all_reduc"], ["did you mean 'all_reduce'?"]),
