@@ -64,9 +64,11 @@ class Drawing {
   /// Where the horizontal lines are.
   std::vector<double> marks() const {
     std::vector<double> marks;
-    for (int part = 0; part <= 4 && decades_ == 0; ++part) marks.push_back(most_ * part / 4);
-    for (int decade = 0; decade <= decades_ && decades_ != 0; ++decade)
-      marks.push_back(std::pow(10, first_decade_ + decade));
+    if (decades_ == 0) {
+      for (int part = 0; part <= 4; ++part) marks.push_back(most_ * part / 4);
+    } else {
+      for (int decade = 0; decade <= decades_; ++decade) marks.push_back(std::pow(10, first_decade_ + decade));
+    }
     return marks;
   }
 
