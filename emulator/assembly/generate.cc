@@ -1,5 +1,6 @@
 #include "emulator/assembly/generate.h"
 
+#include "converters/collective_series.h"
 #include "converters/dlrm.h"
 #include "converters/mlp.h"
 #include "converters/transformer.h"
@@ -53,6 +54,10 @@ DlrmModel dlrm_model(const GenerateConfig& c) {
           .peak_flops = c.peak_flops};
 }
 
+CollectiveSeries collective_series(const CollectiveSeriesConfig& c) {
+  return {.series = c.series(), .warmup = c.warmup, .iterations = c.iterations, .root = c.root, .barrier = c.barrier};
+}
+
 }  // namespace
 
 GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix) {
@@ -63,6 +68,8 @@ GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix
       return generate_mlp(mlp_model(config), prefix);
     case GeneratedKind::kDlrm:
       return generate_dlrm(dlrm_model(config), prefix);
+    case GeneratedKind::kCollective:
+      return generate_collective_series(collective_series(config.collective), prefix);
   }
   return {};
 }

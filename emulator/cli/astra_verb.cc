@@ -53,7 +53,8 @@ void add_astra_verb(CLI::App& app, AstraRequest& request, int& status) {
   verb.footer(
       "Example: rankwire astra --workload-configuration=traces/ar --system-configuration=system.json\n"
       "         --network-configuration=network.yml --congestion=aware");
-  verb.callback([&request, &status] { status = run_simulation(request.run, astra_config(request), false); });
+  verb.callback(
+      [&request, &status] { status = run_configuration(request.run, astra_config(request), RunKind::kModels); });
 }
 
 }  // namespace rankwire

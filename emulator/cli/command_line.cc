@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/astra_verb.h"
+#include "emulator/cli/collective_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
@@ -39,11 +40,12 @@ struct CommandLine {
   TraceVerbs trace_verbs;
   ConvertRequest conversion;
   AstraRequest astra;
+  CollectiveRequest collective;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
   ViewRequest view;
   bool quiet = false, twin = false;
-  std::string folder, other, formats, specification, prefix;
+  std::string folder, other, base, formats, specification, prefix;
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
   std::optional<double> most;
@@ -208,6 +210,8 @@ struct CommandLine {
         "     or: rankwire check configs/quickstart.yaml --no-measure --json");
     check.callback([this] { status = check_configuration(request); });
 
+    add_collective_verb(app, collective, quiet, status);
+
     CLI::App& devices =
         *app.add_subcommand("devices", "the network devices of this machine and what keeps them from use");
     add_json_flag(devices, "print JSON");
@@ -219,16 +223,26 @@ struct CommandLine {
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();
-    report.add_option("--format", formats, "some of html,csv,markdown,perfetto; default html,csv,perfetto");
+    report.add_option("--format", formats,
+                      "some of html,csv,markdown,perfetto; default html,csv,perfetto; or replay: the "
+                      "collectives by kernel, size and ranks");
+    report.add_option("--base", base, "with --format replay: a run folder or its replay.csv to compare with");
     report.add_option("--repetition", repetition, "with run.repeat: the repetition that tables show, from 1")
         ->check(CLI::PositiveNumber);
     report.footer("Example: rankwire report runs/first --format html,csv");
-    report.callback([this] { status = draw_report(folder, formats, repetition); });
+    report.callback([this] {
+      if (formats != "replay" && !base.empty()) fail_input("--base: is for --format replay");
+      status = formats == "replay" ? draw_replay(folder, repetition, base) : draw_report(folder, formats, repetition);
+    });
 
     CLI::App& compare =
         *app.add_subcommand("compare", "two run folders: what was set differently, and what came of it");
     compare.add_option("BASE", folder, "run folder")->required();
-    compare.add_option("OTHER", other, "run folder")->required();
+    compare
+        .add_option("OTHER", other,
+                    "run folder; or, where BASE measured a collective, output of nccl-tests of a cluster, text or -J's "
+                    "JSON")
+        ->required();
     compare.add_option("--most", most, "exit 1 unless OTHER took at most so many times as long as BASE")
         ->check(CLI::PositiveNumber);
     add_json_flag(compare, "print JSON");

@@ -24,7 +24,8 @@ struct RunRequest {
   bool strict = false;                   ///< a run that the generator limited counts as failed
   bool measure = true;                   ///< `check`: also what this machine can embed
   bool certify = false;                  ///< `check`: also what the generator adds of its own
-  std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
+  std::string against;  ///< `collective`: output of nccl-tests to show beside it, as read_nccl_tests reads it
+  std::string live;     ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.
@@ -34,8 +35,9 @@ int run_emulation(const RunRequest& request);
 /// The models of `simulation.fidelity` only; with `twin` the packet-level twin too, once, whether it is among them or
 /// not.
 int run_simulation(const RunRequest& request, bool twin);
-/// The same of a configuration that is not in a file; `request.config` and `settings` are not looked at.
-int run_simulation(const RunRequest& request, const RunConfig& config, bool twin);
+/// What is run of `kind`, of a configuration that need not be in a file; `request.config` and `settings` are not looked
+/// at.
+int run_configuration(const RunRequest& request, RunConfig config, RunKind kind);
 
 /// Options of `simulate --sweep`.
 struct SweepRequest {
@@ -78,7 +80,12 @@ int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 /// Of repetitions the given one, or that which stands for all.
 int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition);
-/// Prints both. With `most` the exit status is 1 unless other's completion time is at most so many times base's.
+/// Prints the collectives by kernel, and writes replay.csv. `base`: a run folder or a replay.csv to compare with;
+/// empty: none.
+int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
+                const std::filesystem::path& base);
+/// Prints both. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. With
+/// `most` the exit status is 1 unless other's completion time is at most so many times base's.
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most);
 int generate_traces(const std::string& specification, const std::string& prefix);

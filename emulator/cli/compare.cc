@@ -1,13 +1,38 @@
-// `compare`: two run folders side by side.
+// `compare`: two run folders side by side, or one and what nccl-tests printed on a cluster.
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "base/error.h"
 #include "emulator/cli/commands.h"
+#include "emulator/report/cluster.h"
 #include "emulator/report/comparison.h"
+#include "emulator/report/figures.h"
 
 namespace rankwire {
+namespace {
+
+void compare_with_output(const std::filesystem::path& base, const std::filesystem::path& output, OutputForm form) {
+  std::optional<CollectiveTable> table = read_figures(RunReader(base), 0).collective;
+  if (!table) fail_input("{}: measured no collective that {} could be compared with", base.string(), output.string());
+  const ClusterComparison comparison = compare_with_cluster(*std::move(table), read_nccl_tests(output));
+  require_common_sizes(comparison);
+  if (form == OutputForm::kJson) {
+    fmt::print("{}\n", cluster_json(comparison).dump(2));
+  } else {
+    fmt::print("{}", cluster_text(comparison));
+  }
+}
+
+}  // namespace
 
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most) {
+  if (std::filesystem::is_regular_file(other)) {
+    if (most) fail_input("--most: is for two run folders, and {} is a file", other.string());
+    compare_with_output(base, other, form);
+    return 0;
+  }
   const Comparison comparison = compare(RunReader(base), RunReader(other));
   if (form == OutputForm::kJson) {
     fmt::print("{}\n", comparison_json(comparison).dump(2));

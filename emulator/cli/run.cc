@@ -21,7 +21,10 @@
 #include "emulator/cli/scratch_folder.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/assessment.h"
+#include "emulator/report/cluster.h"
+#include "emulator/report/collective_table.h"
 #include "emulator/report/output_file.h"
+#include "emulator/report/replay.h"
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/summary_table.h"
@@ -57,15 +60,32 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
                 page.look_on()});
 }
 
+/// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
+std::string measured_text(const RunReader& reader, const CollectiveTable& table,
+                          const std::optional<ClusterComparison>& cluster) {
+  return fmt::format("{}{}# Verdict              : {}\n# Report               : {}\n", collective_text(table),
+                     cluster ? "#\n" + cluster_text(*cluster) : "", verdict_text(reader),
+                     (reader.folder() / "report.html").string());
+}
+
+/// Of a run that came so far that there is something to compare.
+std::optional<ClusterComparison> beside_cluster(const RunRequest& request, const RecordFigures& figures) {
+  if (request.against.empty() || !figures.collective || figures.collective->rows.empty()) return std::nullopt;
+  return compare_with_cluster(*figures.collective, read_nccl_tests(request.against));
+}
+
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
 int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page) {
   const RecordFigures figures = write_report(folder);
   const RunReader reader(folder);
-  const nlohmann::ordered_json summary = rankwire::summary(reader, figures);
+  nlohmann::ordered_json summary = rankwire::summary(reader, figures);
+  const std::optional<ClusterComparison> cluster = beside_cluster(request, figures);
+  if (cluster) summary["cluster"] = cluster_json(*cluster);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", summary_table(reader, figures));
+    fmt::print("{}", figures.collective ? measured_text(reader, *figures.collective, cluster)
+                                        : summary_table(reader, figures));
   }
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
@@ -144,8 +164,21 @@ int run_simulation(const RunRequest& request, bool twin) {
   return run_and_report(request, resolve(request.config, request.settings, simulation_kind(twin)));
 }
 
-int run_simulation(const RunRequest& request, const RunConfig& config, bool twin) {
-  return run_and_report(request, resolve(config, simulation_kind(twin)));
+int run_configuration(const RunRequest& request, RunConfig config, RunKind kind) {
+  return run_and_report(request, resolve(std::move(config), kind));
+}
+
+int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
+                const std::filesystem::path& base) {
+  RunReader reader(folder);
+  if (repetition) reader.show(*repetition);
+  const ReplayFigures figures = replay_figures(reader);
+  if (figures.empty()) fail_input("{}: has no collective that has ended", folder.string());
+  const ReplayFigures other = base.empty() ? ReplayFigures() : read_replay(base);
+  if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", replay_text(figures, other));
+  std::fflush(stdout);
+  write_file(folder / "replay.csv", replay_csv(figures, other));
+  return 0;
 }
 
 int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition) {

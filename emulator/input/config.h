@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "emulator/collective/algorithm.h"
 #include "emulator/input/background_config.h"
+#include "emulator/input/collective_config.h"
 #include "emulator/input/compute_config.h"
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
@@ -26,7 +27,7 @@
 
 namespace rankwire {
 
-enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm };
+enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective };
 
 /// See converters/mlp.h.
 struct MlpConfig {
@@ -76,6 +77,7 @@ struct GenerateConfig {
   GeneratedKind kind = GeneratedKind::kTransformer;
   MlpConfig mlp;
   DlrmConfig dlrm;
+  CollectiveSeriesConfig collective;
 
   bool operator==(const GenerateConfig&) const = default;
 };
@@ -373,7 +375,8 @@ struct RunConfig {
 
 /// Reads and validates a configuration. `settings` are "dotted.key=value" texts applied to the file before validation.
 /// Relative paths in the file are relative to the file. Throws Error(kInput) naming file, line and key, and what would
-/// be right: for an unknown key the nearest one, for a bare number the unit.
+/// be right: for an unknown key the nearest one, for a bare number the unit. Without a `file`, which is then empty, the
+/// settings are all there is, `name` among them.
 RunConfig load_config(const std::string& file, std::span<const std::string> settings);
 
 /// Reads a workload description for `trace generate`: the keys of `workload.generate` at top level.

@@ -105,7 +105,8 @@ void fill_names(RunConfig& config) {
 }  // namespace
 
 RunConfig load_config(const std::string& file, std::span<const std::string> settings) {
-  Tree root = read_yaml_file(file);
+  Tree root = file.empty() ? read_yaml_text("{}", {.place = "the settings", .folder = std::filesystem::current_path()})
+                           : read_yaml_file(file);
   for (const std::string& setting : settings) {
     expand_for(setting, root);
     apply_setting(root, setting);

@@ -14,6 +14,7 @@
 
 #include "emulator/input/algorithm_syntax.h"
 #include "emulator/input/background_schema.h"
+#include "emulator/input/collective_schema.h"
 #include "emulator/input/compute_schema.h"
 #include "emulator/input/config.h"
 #include "emulator/input/congestion_schema.h"
@@ -57,7 +58,8 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.field("kind", model.kind,
               Choice<GeneratedKind>{{{"transformer", GeneratedKind::kTransformer},
                                      {"mlp", GeneratedKind::kMlp},
-                                     {"dlrm", GeneratedKind::kDlrm}}});
+                                     {"dlrm", GeneratedKind::kDlrm},
+                                     {"collective", GeneratedKind::kCollective}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
   visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
   visit.field("hidden", model.hidden, Integer<int64_t>{1, kLargestDimension});
@@ -80,6 +82,7 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.field("order", model.data_first, Choice<bool>{{{"tp-dp-pp", false}, {"dp-tp-pp", true}}});
   visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
+  visit.section("collective", [&](auto& keys) { describe_collective_series(keys, model.collective); });
 }
 
 inline Choice<std::string> selectable_kinds() {

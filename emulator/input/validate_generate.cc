@@ -1,5 +1,7 @@
 #include "emulator/input/validate_generate.h"
 
+#include <bit>
+
 namespace rankwire {
 namespace {
 
@@ -39,6 +41,24 @@ void check_dlrm(const Description& is) {
     is.fail("dlrm.bottom", "ends with {} outputs, but dlrm.embedding is {}", model.bottom.back(), model.embedding);
 }
 
+void check_collective(const Description& is) {
+  const CollectiveSeriesConfig& model = is.model.collective;
+  const MeasuredSeries series = model.series();
+  const MeasuredTraits& traits = traits_of(model.operation);
+  if (model.smallest > model.largest)
+    is.fail("collective.min", "{} B is above collective.max {} B", model.smallest.count, model.largest.count);
+  if (model.smallest.count % series.element.count != 0)
+    is.fail("collective.min", "{} B is not a whole number of elements of {} B ({})", model.smallest.count,
+            series.element.count, model.datatype);
+  if (traits.rooted && model.root >= model.ranks)
+    is.fail("collective.root", "{} is no rank; there are 0 to {}", model.root, model.ranks - 1);
+  if (model.operation == MeasuredCollective::kHypercube && !std::has_single_bit(model.ranks))
+    is.fail("collective.ranks", "{} is not a power of two, as a hypercube needs", model.ranks);
+  if (measured_sizes(series).empty())
+    is.fail("collective.max", "{} B leaves none of {} ranks 16 B; it must be at least {} B", model.largest.count,
+            model.ranks, 16 * int64_t{model.ranks});
+}
+
 /// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
   const bool transformer = is.model.kind == GeneratedKind::kTransformer;
@@ -47,11 +67,12 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   others.kind = defaults.kind, others.element = defaults.element, others.peak_flops = defaults.peak_flops;
   others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
   others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
+  others.collective = is.model.kind == GeneratedKind::kCollective ? defaults.collective : is.model.collective;
   if (others == defaults) return;
   const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
   for (const Tree::Entry& entry : keys.entries) {
     const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
-    const bool of_others = entry.key == "mlp" || entry.key == "dlrm";
+    const bool of_others = entry.key == "mlp" || entry.key == "dlrm" || entry.key == "collective";
     if (common || entry.key == kind || (transformer && !of_others)) continue;
     fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
   }
@@ -67,6 +88,8 @@ uint64_t generated_ranks(const GenerateConfig& model) {
       return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
     case GeneratedKind::kDlrm:
       return model.dlrm.ranks;
+    case GeneratedKind::kCollective:
+      return model.collective.ranks;
   }
   return 0;
 }
@@ -83,6 +106,9 @@ void validate_generate(const GenerateConfig& model, const Tree& root, const std:
     case GeneratedKind::kDlrm:
       check_keys_of_kind(is, "dlrm");
       return check_dlrm(is);
+    case GeneratedKind::kCollective:
+      check_keys_of_kind(is, "collective");
+      return check_collective(is);
   }
 }
 

@@ -1,10 +1,17 @@
 #include "emulator/report/figures.h"
 
+#include <utility>
+
 namespace rankwire {
 
 RecordFigures read_figures(const RunReader& record, size_t listed) {
   RecordFigures figures{OperationStatistics(listed), diagnose(record)};
-  record.for_each_operation([&](const OperationRow& row) { figures.operations.add(row); });
+  CollectiveStatistics collective(record);
+  record.for_each_operation([&](const OperationRow& row) {
+    figures.operations.add(row);
+    collective.add(row);
+  });
+  figures.collective = std::move(collective).finish();
   return figures;
 }
 

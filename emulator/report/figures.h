@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/collective.h"
 #include "emulator/report/operation_statistics.h"
 
 namespace rankwire {
@@ -12,6 +14,7 @@ namespace rankwire {
 struct RecordFigures {
   OperationStatistics operations;
   Diagnosis diagnosis;
+  std::optional<CollectiveTable> collective = {};  ///< where a collective was measured over sizes
 };
 
 /// Reads a record for a summary that names `listed` operations.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -48,6 +49,22 @@ std::string counted(uint64_t count, std::string_view noun) {
 
 std::string readable_gbps(double gbps) {
   return gbps >= 1 ? fmt::format("{:.3f}", gbps) : fmt::format("{:.4g}", gbps);
+}
+
+std::string four_digits(double value) {
+  if (value == 0 || !std::isfinite(value)) return fmt::format("{}", value);
+  const int decimals = 3 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return fmt::format("{:.{}f}", value, std::max(decimals, 0));
+}
+
+std::string short_size(Bytes bytes) {
+  static constexpr std::array<Unit, 4> kUnits = {Unit{0x1p40, "T"}, Unit{0x1p30, "G"}, Unit{0x1p20, "M"},
+                                                 Unit{0x1p10, "K"}};
+  for (const Unit& unit : kUnits) {
+    const double part = static_cast<double>(bytes.count) / unit.size;
+    if (part >= 1) return fmt::format("{:.4g}{}", part, unit.name);
+  }
+  return fmt::to_string(bytes.count);
 }
 
 std::string exact_microseconds(int64_t ps) {

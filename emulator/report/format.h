@@ -21,6 +21,10 @@ std::string readable_ratio(std::optional<double> ratio);
 std::string counted(uint64_t count, std::string_view noun);
 /// A bandwidth in Gbit/s: "1.325", and below 1 four significant digits, "0.0001234".
 std::string readable_gbps(double gbps);
+/// Without an exponent and with four significant digits or all before the point: "0.0001235", "12.35", "123457", "0".
+std::string four_digits(double value);
+/// A size in the way of nccl-tests: "8", "1K", "1.5M", by powers of 1024.
+std::string short_size(Bytes bytes);
 /// Microseconds as an exact decimal, "-1.000001": a `double` would lose picoseconds after two hours.
 std::string exact_microseconds(int64_t ps);
 

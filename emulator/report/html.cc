@@ -14,6 +14,7 @@
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
+#include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
@@ -299,6 +300,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Repetitions", html_repetitions(record));
   html += section("Who is to blame", html_blame(record, figures.diagnosis));
   html += section("What was found", list(findings(record, figures.diagnosis)));
+  html += section("The collective by size", html_collective(figures.collective));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
   html += section("Where the time went along the critical path", html_critical_path(record, figures.diagnosis));

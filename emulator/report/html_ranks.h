@@ -4,7 +4,7 @@
 #include <string>
 
 #include "emulator/record/reader.h"
-#include "emulator/report/activity.h"
+#include "emulator/report/picture.h"
 
 namespace rankwire {
 

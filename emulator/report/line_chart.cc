@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "emulator/report/format.h"
 
@@ -26,8 +28,12 @@ class Drawing {
       for (const LineChart::Point& point : line.points) {
         if (std::ranges::find(places_, point.place) == places_.end()) places_.push_back(point.place);
         most_ = std::max(most_, point.value);
+        least_ = std::min(least_, point.value);
       }
     }
+    if (!chart.logarithmic || most_ <= 0 || least_ <= 0) return;
+    first_decade_ = static_cast<int>(std::floor(std::log10(least_)));
+    decades_ = std::max(static_cast<int>(std::ceil(std::log10(most_))) - first_decade_, 1);
   }
 
   std::string svg() const {
@@ -46,15 +52,32 @@ class Drawing {
     const auto steps = static_cast<double>(std::max<size_t>(places_.size() - 1, 1));
     return kLeft + (kRight - kLeft) * static_cast<double>(index) / steps;
   }
-  double y_of(double value) const { return kBottom - (kBottom - kTop) * value / most_; }
+  double y_of(double value) const {
+    const double part = decades_ == 0 ? value / most_ : (std::log10(value) - first_decade_) / decades_;
+    return kBottom - (kBottom - kTop) * part;
+  }
+  /// With as many decimals as tell values apart that are far below 1.
+  std::string text_of(double value) const {
+    if (decades_ != 0) return four_digits(value);
+    return fmt::format("{:.{}f}", value, most_ >= 1 ? 2 : 2 - static_cast<int>(std::floor(std::log10(most_))));
+  }
+  /// Where the horizontal lines are.
+  std::vector<double> marks() const {
+    std::vector<double> marks;
+    if (decades_ == 0) {
+      for (int part = 0; part <= 4; ++part) marks.push_back(most_ * part / 4);
+    } else {
+      for (int decade = 0; decade <= decades_; ++decade) marks.push_back(std::pow(10, first_decade_ + decade));
+    }
+    return marks;
+  }
 
   std::string axes() const {
     std::string text;
-    for (int part = 0; part <= 4; ++part) {
-      const double value = most_ * part / 4;
-      text += fmt::format(
-          "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text x=\"0\" y=\"{:.1f}\">{:.2f}</text>\n", kLeft,
-          kRight, y_of(value), y_of(value), y_of(value) + 4, value);
+    for (const double value : marks()) {
+      text +=
+          fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text x=\"0\" y=\"{:.1f}\">{}</text>\n",
+                      kLeft, kRight, y_of(value), y_of(value), y_of(value) + 4, text_of(value));
     }
     for (const std::string& place : places_) {
       text += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x_of(place), kBottom + 18,
@@ -83,15 +106,17 @@ class Drawing {
     double above = 0;
     for (const size_t i : order) {
       above = std::max(last(i), above + kLabelHeight);
-      text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" style=\"fill:{}\">{} {:.2f}</text>\n", kRight + 10, above + 4,
-                          colour_of(i), html_escaped(chart_.lines[i].label), chart_.lines[i].points.back().value);
+      text +=
+          fmt::format("<text x=\"{}\" y=\"{:.1f}\" style=\"fill:{}\">{} {}</text>\n", kRight + 10, above + 4,
+                      colour_of(i), html_escaped(chart_.lines[i].label), text_of(chart_.lines[i].points.back().value));
     }
     return text;
   }
 
   const LineChart& chart_;
   std::vector<std::string> places_;
-  double most_ = 0;
+  double most_ = 0, least_ = std::numeric_limits<double>::max();
+  int first_decade_ = 0, decades_ = 0;  ///< decades: 0 for a linear axis
 };
 
 }  // namespace

@@ -18,9 +18,11 @@ struct LineChart {
 
   std::string title;
   std::vector<Line> lines;
+  bool logarithmic = false;  ///< vertical axis, for values > 0
 };
 
-/// Places stand in the order in which the lines name them first; the vertical axis begins at 0. Empty without points.
+/// Places stand in the order in which the lines name them first; the vertical axis begins at 0, a logarithmic one at
+/// the power of ten below all values. Empty without points.
 /// Labels stand beside the lines' ends, moved apart where they would overlap.
 std::string line_chart_svg(const LineChart& chart);
 

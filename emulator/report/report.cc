@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "emulator/record/reader.h"
 #include "emulator/report/background.h"
+#include "emulator/report/collective_table.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/flow_statistics.h"
 #include "emulator/report/hardware.h"
@@ -52,20 +54,23 @@ ReportFormat format_of(std::string_view word) {
   fail_input("unknown report format '{}'; there are html, csv, markdown and perfetto", word);
 }
 
-/// One pass over the operations serves the table, the statistics and the page.
-OperationStatistics read_operations(const RunReader& record, const ReportFormats& formats, PageOperations& page) {
-  OperationStatistics statistics(kListedOperations);
+/// One pass over the operations serves the tables, the statistics and the page.
+RecordFigures read_operations(const RunReader& record, const ReportFormats& formats, PageOperations& page) {
+  RecordFigures figures{OperationStatistics(kListedOperations), diagnose(record)};
+  CollectiveStatistics collective(record);
   std::optional<OperationsCsv> csv;
   if (formats.contains(ReportFormat::kCsv)) csv.emplace(record.folder() / "operations.csv");
   const TrafficPaths paths(record);
   OperationBands bands(record);
   record.for_each_operation([&](const OperationRow& row) {
-    statistics.add(row);
+    figures.operations.add(row);
+    collective.add(row);
     if (formats.contains(ReportFormat::kHtml)) page.add(row);
     if (csv) csv->add(row, paths.of(row.node), bands.of(row.node));
   });
   if (csv) csv->commit();
-  return statistics;
+  figures.collective = std::move(collective).finish();
+  return figures;
 }
 
 /// One pass over the queue pairs of each run, in the order of RunReader::runs.
@@ -108,7 +113,7 @@ RecordFigures write_report(const std::filesystem::path& run_folder, const Report
 RecordFigures write_report(const RunReader& record, const ReportFormats& formats) {
   const std::filesystem::path& run_folder = record.folder();
   PageOperations page_operations;
-  const RecordFigures figures{read_operations(record, formats, page_operations), diagnose(record)};
+  const RecordFigures figures = read_operations(record, formats, page_operations);
   write_file(run_folder / "summary.json",
              summary(record, figures).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (const nlohmann::ordered_json stall = stalls_json(record); !stall.is_null())
@@ -123,6 +128,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
       write_file(run_folder / "shared_ports.csv", shared_ports_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
+    if (figures.collective) write_file(run_folder / "collective.csv", collective_csv(*figures.collective));
     write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));
     write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis.losses));
     write_file(run_folder / "latency.csv", latency_csv(record));

@@ -10,6 +10,7 @@
 #include "emulator/report/band.h"
 #include "emulator/report/blame.h"
 #include "emulator/report/certification.h"
+#include "emulator/report/collective_table.h"
 #include "emulator/report/compute.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/findings.h"
@@ -204,6 +205,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["models"] = models_json(record);
   json["jobs"] = jobs_json(record, figures.diagnosis.shares);
   json["background"] = background_json(record);
+  json["collective"] = collective_json(figures.collective);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());

@@ -25,6 +25,19 @@ TEST(LineChart, LabelsThatWouldOverlapMoveApart) {
   EXPECT_THAT(svg, HasSubstr("y=\"34.0\" style=\"fill:#f58518\">b"));
 }
 
+// Decades from 1 to 100 over 260: 10 is in the middle, at y 146.
+TEST(LineChart, ALogarithmicAxisHasDecades) {
+  const std::string svg =
+      line_chart_svg({.title = "", .lines = {{"a", {{"x", 2}, {"y", 10}, {"z", 60}}}}, .logarithmic = true});
+  EXPECT_THAT(svg, HasSubstr("405.0,146.0 "));
+  EXPECT_THAT(svg, HasSubstr("y=\"280.0\">1.000</text>"));
+  EXPECT_THAT(svg, HasSubstr("y=\"20.0\">100.0</text>"));
+}
+
+TEST(LineChart, SmallValuesKeepTheirDigits) {
+  EXPECT_THAT(line_chart_svg({.title = "", .lines = {{"a", {{"x", 0.0125}}}}}), HasSubstr("a 0.0125</text>"));
+}
+
 TEST(LineChart, WithoutPointsThereIsNone) {
   EXPECT_EQ(line_chart_svg({}), "");
   EXPECT_EQ(line_chart_svg({.title = "", .lines = {{"a", {}}}}), "");

@@ -62,8 +62,8 @@ function formatBytes(count) {
   return `${Number((count / size).toPrecision(4))} ${unit}`;
 }
 
-/** Names of one pattern differ in numbers only. */
-const patternOf = (name) => name.replace(/[0-9]+|#/g, "#");
+/** Names of one pattern differ in numbers only, but not in sizes. */
+const patternOf = (name) => name.replace(/(size=[0-9]*)|[0-9]+|#/g, (number, size) => size ?? "#");
 
 /** Executions by row, in order of (rank, start); a row has both sides of one. */
 class Operations {

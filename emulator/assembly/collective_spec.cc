@@ -1,0 +1,263 @@
+#include "emulator/assembly/collective_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "emulator/input/nearest_key.h"
+#include "emulator/input/tree.h"
+#include "emulator/input/units.h"
+
+namespace rankwire {
+namespace {
+
+constexpr const char* kSeries = "workload.generate.collective.";
+constexpr uint32_t kMostOwnPorts = 16;  // DPDK has 32 devices, and a ring port is two
+
+MeasuredCollective measured_operation(const CollectiveSpec& spec) {
+  if (const auto found = find_measured(spec.operation)) return *found;
+  std::vector<std::string> names;
+  std::string all;
+  for (const MeasuredTraits& traits : measured_collectives()) {
+    names.emplace_back(traits.name);
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", traits.name);
+  }
+  const std::string near = nearest_name(spec.operation, names);
+  if (near.empty()) fail_input("there is no collective '{}'; there are {}", spec.operation, all);
+  fail_input("there is no collective '{}'; did you mean '{}'? There are {}", spec.operation, near, all);
+}
+
+/// The key of `collectives.algorithms`.
+std::string algorithm_key(MeasuredCollective operation) {
+  if (operation == MeasuredCollective::kAllToAllV) return traits_of(MeasuredCollective::kAllToAll).name;
+  if (operation == MeasuredCollective::kSendRecv || operation == MeasuredCollective::kHypercube)
+    fail_input("--algorithm: {} is made of SENDs and RECVs, which have none", traits_of(operation).name);
+  return traits_of(operation).name;
+}
+
+struct NamedDevice {
+  std::string name, device;
+  bool is_embedded() const { return device == "ring" || device == "memory"; }
+};
+
+NamedDevice named_device(std::string_view text, const char* option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
+    fail_input("{}: '{}' is not NAME=DEVICE, such as p0=ring or p0=0000:81:00.0", option, text);
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+std::vector<NamedDevice> named_devices(const CollectiveSpec& spec) {
+  std::vector<NamedDevice> devices;
+  for (std::string_view list : spec.ports) {
+    while (!list.empty()) {
+      const size_t comma = std::min(list.find(','), list.size());
+      devices.push_back(named_device(list.substr(0, comma), "--ports"));
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+  }
+  for (const std::string& one : spec.port) devices.push_back(named_device(one, "--port"));
+  return devices;
+}
+
+/// `ports` of a configuration, as flow YAML.
+std::string ports_setting(const CollectiveSpec& spec, std::span<const NamedDevice> devices, uint32_t ranks) {
+  nlohmann::ordered_json ports;
+  const std::string rate = spec.rate.value_or("1Gbps");
+  if (devices.empty())
+    return "ports=" +
+           nlohmann::ordered_json{{"count", std::min(ranks, kMostOwnPorts)}, {"device", "ring"}, {"rate", rate}}.dump();
+  for (const NamedDevice& port : devices) {
+    if (!spec.rate && !port.is_embedded())
+      fail_input("--rate: say what the line rate of port {} ({}) is, such as --rate 100Gbps", port.name, port.device);
+    const std::string_view verbs = "verbs:";
+    const bool is_rdma = port.device.starts_with(verbs);
+    ports.push_back({{"name", port.name},
+                     {is_rdma ? "verbs" : "device", is_rdma ? port.device.substr(verbs.size()) : port.device},
+                     {"rate", rate}});
+  }
+  return "ports=" + ports.dump();
+}
+
+bool has_series(const std::string& file) {
+  const Tree root = read_yaml_file(file);
+  const Tree* workload = root.find("workload");
+  const Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
+  const Tree* kind = generate == nullptr ? nullptr : generate->find("kind");
+  return kind != nullptr && kind->text == "collective";
+}
+
+class Settings {
+ public:
+  void add(std::string setting) { list_.push_back(std::move(setting)); }
+  template <class T>
+  void add(const std::string& key, const std::optional<T>& value) {
+    if (value) add(fmt::format("{}={}", key, *value));
+  }
+  void size(const char* key, const std::optional<std::string>& text, const char* option) {
+    if (text) add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
+  }
+  std::vector<std::string>& list() { return list_; }
+
+ private:
+  std::vector<std::string> list_;
+};
+
+/// A smallest size above the default of the largest one is both.
+std::optional<std::string> largest_of(const CollectiveSpec& spec) {
+  const bool is_one = !spec.largest && spec.smallest && spec.config.empty() &&
+                      parse_collective_size(*spec.smallest, "--min") > CollectiveSeriesConfig().largest;
+  return is_one ? spec.smallest : spec.largest;
+}
+
+void add_series(Settings& settings, const CollectiveSpec& spec, MeasuredCollective operation) {
+  const std::string series = kSeries;
+  settings.add("workload.generate.kind=collective");
+  settings.add(series + "operation=" + traits_of(operation).name);
+  settings.size("min", spec.smallest, "--min");
+  settings.size("max", largest_of(spec), "--max");
+  settings.add(series + "factor", spec.factor);
+  settings.add(series + "warmup", spec.warmup);
+  settings.add(series + "iterations", spec.iterations);
+  settings.add(series + "datatype", spec.datatype);
+  settings.add(series + "redop", spec.redop);
+  settings.add(series + "root", spec.root);
+  settings.add(series + "spread", spec.spread);
+  if (spec.barrier) settings.add(series + "barrier=on");
+}
+
+void add_carrying(Settings& settings, const CollectiveSpec& spec, MeasuredCollective operation) {
+  const bool is_nccl = spec.profile == "nccl";
+  if (spec.algorithm)
+    settings.add(fmt::format("collectives.algorithms.{}={}", algorithm_key(operation), *spec.algorithm));
+  settings.add("collectives.profile", spec.profile);
+  settings.add(is_nccl ? "collectives.nccl.channels" : "collectives.channels", spec.channels);
+  settings.add("collectives.chunk", spec.chunk);
+  if (spec.check) settings.add("transport.checking=on");
+}
+
+/// What is wrong with the spec's own numbers, by the names of options.
+void check_spec(const CollectiveSpec& spec) {
+  const auto size = [&](const std::optional<std::string>& text, const char* option) {
+    return text ? std::optional(parse_collective_size(*text, option)) : std::nullopt;
+  };
+  const CollectiveSeriesConfig defaults;
+  const Bytes smallest = size(spec.smallest, "--min").value_or(defaults.smallest);
+  const auto largest = size(spec.largest, "--max");
+  if (largest && smallest > *largest && (spec.smallest || spec.config.empty()))
+    fail_input("--min: {} B is above --max, {} B", smallest.count, largest->count);
+  if (spec.factor && *spec.factor < 2) fail_input("--factor: {} is not 2 or more", *spec.factor);
+  if (spec.ranks && *spec.ranks < 2) fail_input("--ranks: {} is not 2 or more", *spec.ranks);
+  if (spec.iterations && *spec.iterations < 1) fail_input("--iterations: {} is not 1 or more", *spec.iterations);
+  if (spec.datatype && element_of(*spec.datatype) == Bytes(0)) {
+    std::string known;
+    for (const MeasuredType& type : measured_types()) known += fmt::format(" {}", type.name);
+    fail_input("--datatype: there is no '{}'; there are{}", *spec.datatype, known);
+  }
+  if (!spec.config.empty() && (!spec.ports.empty() || !spec.port.empty() || spec.rate))
+    fail_input("--config: has the ports and their rates; --ports, --port and --rate are for a run without it");
+}
+
+/// How many ranks the hosts of the file hold.
+uint64_t places_of(const CollectiveSpec& spec) {
+  std::vector<std::string> settings = {"workload=null", "jobs=null", "workload.generate.kind=collective",
+                                       fmt::format("{}ranks=2", kSeries)};
+  std::ranges::copy(spec.settings, std::back_inserter(settings));
+  const RunConfig config = load_config(spec.config, settings);
+  return uint64_t{config.hosts.count.value_or(static_cast<uint32_t>(config.ports.size()))} *
+         config.hosts.npus.value_or(1);
+}
+
+/// The reference as a band also where its members cost more than a run that was not asked for one may spend on them.
+RunConfig with_band(RunConfig config) {
+  constexpr uint64_t kMembers = 16, kMostCost = 1'000'000;
+  const uint64_t ranks = config.workload.generate->collective.ranks;
+  // Links of messages, of which a rank has no more than it has partners and directions in most algorithms.
+  const uint64_t cost = collective_demand(config).calls * ranks * ranks * 4;
+  if (!config.simulation.ensemble && cost <= kMostCost) config.simulation.ensemble = kMembers;
+  return config;
+}
+
+}  // namespace
+
+Bytes parse_collective_size(std::string_view text, std::string_view option) {
+  constexpr std::string_view kUnits = "KMGT";
+  try {
+    if (text.empty()) throw ValueError("is empty");
+    const size_t unit = kUnits.find(text.back());
+    if (unit != std::string_view::npos)
+      return Bytes(parse_quantity(fmt::format("{}{}iB", text.substr(0, text.size() - 1), text.back()), kSizeScale));
+    const bool is_plain = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+    return Bytes(parse_quantity(fmt::format("{}{}", text, is_plain ? "B" : ""), kSizeScale));
+  } catch (const ValueError& error) {
+    fail_input("{}: {}; write for example 8, 64K, 128M or 1MiB", option, error.what());
+  }
+}
+
+RunConfig collective_config(const CollectiveSpec& spec) {
+  const MeasuredCollective operation = measured_operation(spec);
+  check_spec(spec);
+  const bool keeps_series = !spec.config.empty() && has_series(spec.config);
+  uint64_t ranks = spec.ranks.value_or(0);  // 0: those of the series that the file has
+  Settings settings;
+  if (spec.config.empty()) {
+    const std::vector<NamedDevice> devices = named_devices(spec);
+    if (devices.size() == 1) fail_input("--ports: has one port; a collective that meets a device needs two or more");
+    if (ranks == 0) ranks = devices.empty() ? CollectiveSeriesConfig().ranks : devices.size();
+    settings.add(fmt::format("name={}", traits_of(operation).name));
+    settings.add(ports_setting(spec, devices, static_cast<uint32_t>(ranks)));
+  } else if (!keeps_series) {
+    settings.add("workload=null");
+    settings.add("jobs=null");
+    if (ranks == 0) ranks = places_of(spec);
+  }
+  add_series(settings, spec, operation);
+  if (ranks != 0) settings.add(fmt::format("{}ranks={}", kSeries, ranks));
+  add_carrying(settings, spec, operation);
+  std::ranges::copy(spec.settings, std::back_inserter(settings.list()));
+  RunConfig config = load_config(spec.config, settings.list());
+  return spec.config.empty() ? with_band(std::move(config)) : config;
+}
+
+CollectiveDemand collective_demand(const RunConfig& config) {
+  const CollectiveSeriesConfig& series = config.workload.generate->collective;
+  CollectiveDemand demand;
+  Bandwidth slowest = Bandwidth(INT64_MAX);
+  for (const PortConfig& port : config.ports) slowest = std::min(slowest, port.rate);
+  const auto ports = std::max<uint64_t>(config.ports.size(), 1);
+  const int64_t ranks = series.ranks, of_port = static_cast<int64_t>((series.ranks + ports - 1) / ports);
+  const int64_t calls = int64_t{series.warmup} + series.iterations;
+  double picoseconds = 0, bytes = 0;
+  for (const MeasuredSize& size : measured_sizes(series.series())) {
+    const Bytes sent = least_sent(series.series(), size);
+    ++demand.sizes;
+    bytes += static_cast<double>(sent.count) * static_cast<double>(calls * ranks);
+    picoseconds += static_cast<double>(sent.count) * static_cast<double>(calls * of_port) * 8e12 /
+                   static_cast<double>(slowest.bits_per_second);
+  }
+  constexpr double kMost = 9e18;
+  demand.calls = demand.sizes * static_cast<uint64_t>(calls);
+  demand.bytes = Bytes(static_cast<int64_t>(std::min(bytes, kMost)));
+  demand.time = Duration(static_cast<int64_t>(std::min(picoseconds, kMost)));
+  return demand;
+}
+
+void require_moderate(const RunConfig& config, RunKind kind) {
+  const CollectiveDemand demand = collective_demand(config);
+  const uint64_t calls = demand.calls * config.workload.generate->collective.ranks;
+  const bool is_long = kind == RunKind::kEmulated && demand.time > kMostCollectiveTime;
+  if (!is_long && calls <= kMostCollectiveCalls && (kind == RunKind::kModels || demand.bytes <= kMostCollectiveBytes))
+    return;
+  fail_input(
+      "{} sizes, {} calls of {} ranks are about {:.3g} GiB of payload and {:.3g} s at line rate; more than {} GiB, {} "
+      "s "
+      "or {} calls of all ranks need --force",
+      demand.sizes, demand.calls, config.workload.generate->collective.ranks,
+      static_cast<double>(demand.bytes.count) / 0x1p30, static_cast<double>(demand.time.ps) / 1e12,
+      kMostCollectiveBytes.count >> 30, kMostCollectiveTime.ps / 1'000'000'000'000, kMostCollectiveCalls);
+}
+
+}  // namespace rankwire
