@@ -124,6 +124,12 @@ const char* explained(GapCause cause) {
   switch (cause) {
     case GapCause::kCompute:
       return "compute";
+    case GapCause::kPathLatency:
+      return "a longer way than the model's";
+    case GapCause::kQueueingOwnJob:
+      return "queueing behind other traffic of the job";
+    case GapCause::kQueueingOthers:
+      return "queueing behind other jobs or the background";
     case GapCause::kFaster:
       return "faster communication";
     case GapCause::kBetween:
@@ -220,7 +226,8 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
   text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
   const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
-  if (waterfall[GapCause::kNetwork] > Duration() && waterfall[GapCause::kNetwork] * 2 > waterfall.gap && !has_causes)
+  if (waterfall[GapCause::kUnexplained] > Duration() && waterfall[GapCause::kUnexplained] * 2 > waterfall.gap &&
+      !has_causes)
     text += "; 'record.causes: on' would tell why";
   return text;
 }
@@ -230,7 +237,7 @@ std::string main_cause_text(const Diagnosis& diagnosis) {
   if (!waterfall || waterfall->gap * 20 <= diagnosis.path->completion) return {};
   if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall->gap) return {};
   const auto [cause, part] = parts_of(*waterfall).front();
-  if (part * 2 < waterfall->gap || cause == GapCause::kNetwork || cause == GapCause::kFaster ||
+  if (part * 2 < waterfall->gap || cause == GapCause::kUnexplained || cause == GapCause::kFaster ||
       cause == GapCause::kOtherChain)
     return {};
   return fmt::format("of the {} by which it took longer than the reference {} are '{}' along the critical path",

@@ -25,7 +25,7 @@ BlameFacts four_more(std::initializer_list<std::pair<GapCause, int64_t>> parts) 
 }
 
 TEST(Blame, NobodyWhereHardlyAnythingIsLost) {
-  BlameFacts facts = four_more({{GapCause::kNetwork, 4}});
+  BlameFacts facts = four_more({{GapCause::kUnexplained, 4}});
   facts.completion = microseconds(80'000);  // 4 ms are a twentieth
   EXPECT_THAT(blame(facts), IsEmpty());
   facts.completion = microseconds(79'999);
@@ -33,7 +33,8 @@ TEST(Blame, NobodyWhereHardlyAnythingIsLost) {
 }
 
 TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
-  for (const GapCause cause : {GapCause::kNetwork, GapCause::kAcknowledgement, GapCause::kPort, GapCause::kBetween}) {
+  for (const GapCause cause :
+       {GapCause::kUnexplained, GapCause::kAcknowledgement, GapCause::kPort, GapCause::kBetween}) {
     const auto list = blame(four_more({{cause, 4}}));
     ASSERT_THAT(list, SizeIs(1));
     EXPECT_EQ(list[0].kind, BlameKind::kUnexplained);
@@ -66,7 +67,7 @@ TEST(Blame, LatenessOfTheGeneratorGoesBeforeEverything) {
 }
 
 TEST(Blame, WhatLatenessCannotExplainIsLeftToOthers) {
-  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kNetwork, 1}});
+  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kUnexplained, 1}});
   facts.generator = microseconds(1'500);
   facts.pauses_by_rule = 7, facts.paused_by_rule = kPort;
   const auto list = blame(facts);
