@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "base/units.h"
 #include "emulator/diagnosis/executions.h"
-#include "emulator/diagnosis/line_times.h"
+#include "emulator/diagnosis/traffic_ramp.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
@@ -57,10 +57,10 @@ class NetworkWaits {
   const Parts& parts_of(const Connection& connection) const;
 
   std::vector<RankNic> nics_;
-  Duration frame_time_;                                 // of the mean frame on its line
-  std::map<PortId, Parts> parts_;                       // by the source's port; invalid: all
-  std::map<std::pair<PortId, JobId>, LineTimes> jobs_;  // by the destination's port
-  std::map<ConnectionId, LineTimes> own_;
+  Duration frame_time_;                                   // of the mean frame on its line
+  std::map<PortId, Parts> parts_;                         // by the source's port; invalid: all
+  std::map<std::pair<PortId, JobId>, TrafficRamp> jobs_;  // by the destination's port
+  std::map<ConnectionId, TrafficRamp> own_;
 };
 
 }  // namespace rankwire

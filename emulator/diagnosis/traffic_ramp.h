@@ -10,7 +10,7 @@
 namespace rankwire {
 
 /// A sum of amounts, each of which passes evenly between two times.
-class LineTimes {
+class TrafficRamp {
  public:
   void add(Time from, Time to, Duration amount) {
     if (amount <= Duration() || to <= from) return;
