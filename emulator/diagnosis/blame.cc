@@ -113,7 +113,8 @@ class Account {
     const BlamedTime& slow = *facts_.slow_rank;
     // What the reference takes longer as well is no part of the gap to it.
     take(GapCause::kCompute, slow.time);
-    lost_beyond(BlameKind::kSlowRank, slow);
+    add(BlameKind::kSlowRank, slow.culprit, slow.time, slow.stands_out,
+        {.time = slow.time, .count = slow.count, .factor = slow.factor});
   }
 
   void lost_beyond(BlameKind kind, const BlamedTime& lost) {
@@ -146,7 +147,9 @@ class Account {
     const Duration time = take(GapCause::kRecovering);
     if (time <= Duration()) return;
     if (facts_.lost == 0) {
-      // Packets were sent again although they had arrived: answers were late, perhaps behind a pause.
+      // Packets were sent again although they had arrived: answers were lost, or late, perhaps behind a pause.
+      if (facts_.answers_lost > 0 && facts_.queue_drops.value_or(0) * 2 < facts_.answers_lost)
+        return add(BlameKind::kLossyCable, facts_.loss_place, time, true, {.time = time, .count = facts_.answers_lost});
       if (of(GapCause::kPaused) > Duration()) return pauses(time);
       left_ += time;
       return;
