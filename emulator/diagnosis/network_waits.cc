@@ -52,7 +52,9 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
     const Connection& connection = row.flow.connection;
     if (!row.flow.counters.causes || connection.destination.value >= nics_.size()) return;
     const Duration on_line = (*row.flow.counters.causes)[Cause::kTransmitting];
-    const Way way{nics_[connection.destination.value].port, connection.job};
+    const Way way{.from = connection.source.value < nics_.size() ? nics_[connection.source.value].port : PortId(),
+                  .to = nics_[connection.destination.value].port,
+                  .job = connection.job};
     packets += row.flow.counters.packets, transmitting += on_line;
     ways.emplace(connection.id, way);
     // No execution says when.
@@ -62,7 +64,7 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   if (packets > 0) frame_time_ = Duration(transmitting.ps / static_cast<int64_t>(packets));
   std::set<PortId> ports;
   for (const ConnectionId id : waiting)
-    if (const auto way = ways.find(id); way != ways.end()) ports.insert(way->second.to);
+    if (const auto way = ways.find(id); way != ways.end()) ports.insert({way->second.from, way->second.to});
   struct Sent {
     RankId rank;
     uint32_t node, iteration;
@@ -91,11 +93,15 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
 
 void NetworkWaits::read_round_trips(const RunReader& record, const RecordedRun& run) {
   const std::map<PortId, Duration> model = latencies_of_model(record, nics_);
-  for (const LatencyRow& row : record.latencies(run)) {
+  const std::vector<LatencyRow> rows = record.latencies(run);
+  Duration least = Duration::max();
+  for (const LatencyRow& row : rows)
+    if (row.kind == LatencyKind::kRoundTrip && row.count > 0) least = std::min(least, row.min);
+  for (const LatencyRow& row : rows) {
     if (row.kind != LatencyKind::kRoundTrip || row.count == 0 || row.mean <= Duration()) continue;
     Parts& parts = parts_[row.port];
     const auto mean = static_cast<double>(row.mean.ps);
-    parts.queueing = static_cast<double>((row.mean - row.min).ps) / mean;
+    parts.queueing = static_cast<double>((row.mean - least).ps) / mean;
     auto latency = model.find(row.port);
     if (latency == model.end()) latency = model.find(PortId());
     if (latency == model.end()) continue;
@@ -124,20 +130,26 @@ NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Tim
     all += wait.time;
     path_latency += parts.path_latency * static_cast<double>(wait.time.ps);
     queueing += parts.queueing * static_cast<double>(wait.time.ps);
-    for (auto job = jobs_.lower_bound({port, JobId(0)}); job != jobs_.end() && job->first.first == port; ++job) {
-      const double sent = job->second.between(from, to);
-      if (job->first.second != connection.job) {
+    // Acknowledgements come back to the source's port, and wait there behind what others send to it.
+    const PortId back = connection.source.value < nics_.size() ? nics_[connection.source.value].port : port;
+    for (const auto& [place, times] : jobs_) {
+      if (place.first != port && place.first != back) continue;
+      const double sent = times.between(from, to);
+      if (place.second != connection.job) {
         others += sent;
-        if (sent > most) most = sent, share.most_others = job->first.second;
-      } else if (const auto self = own_.find(connection.id); self != own_.end()) {
+        if (sent > most) most = sent, share.most_others = place.second;
+      } else if (const auto self = own_.find(connection.id); place.first == port && self != own_.end()) {
         own += std::max(0.0, sent - self->second.between(from, to));
+      } else {
+        own += sent;
       }
     }
   }
   if (all <= Duration() || waited <= Duration()) return share;
   const auto whole = static_cast<double>(all.ps);
-  share.path_latency = part_of(waited, path_latency / whole);
+
   const Duration queued = std::min(part_of(waited, queueing / whole), Duration(static_cast<int64_t>(own + others)));
+  share.path_latency = std::min(part_of(waited, path_latency / whole), waited - queued);
   if (queued <= Duration()) return share;
   share.others = part_of(queued, others / (own + others));
   share.own_job = queued - share.others;

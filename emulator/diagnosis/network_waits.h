@@ -16,9 +16,9 @@
 
 namespace rankwire {
 
-/// Of what the NICs behind a port measured of round trips, the least is what the way takes without anything that waits,
-/// and the mean beyond it is waiting in the network: a wait for acknowledgements consists of the same in the same
-/// parts. The model's own way, and its longest, is known from its messages. Immutable after construction.
+/// Of what the NICs behind a port measured of round trips, the least of all ports is what a way takes without anything
+/// that waits, and the mean beyond it is waiting in the network: a wait for acknowledgements consists of the same in
+/// the same parts. The model's own way, and its longest, is known from its messages. Immutable after construction.
 class NetworkWaits {
  public:
   struct Wait {
@@ -37,7 +37,7 @@ class NetworkWaits {
                const std::set<ConnectionId>& waiting);
 
   /// Of `waited`, which passed on these connections between both times. The parts are no more than that together, and
-  /// waiting in the network is no more than what others sent to the same port takes on its line; theirs are in
+  /// waiting in the network is no more than what others sent to either port takes on its line; theirs are in
   /// proportion to it. All 0 where round trips were not measured.
   Share of(std::span<const Wait> waits, Time from, Time to, Duration waited) const;
 
@@ -47,7 +47,7 @@ class NetworkWaits {
     double path_latency = 0, queueing = 0;
   };
   struct Way {
-    PortId to;
+    PortId from, to;
     JobId job;
   };
 
