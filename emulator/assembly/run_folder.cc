@@ -107,10 +107,11 @@ void RunFolder::forget() {
 }
 
 void RunFolder::clear() {
-  for (const char* file : {"summary.json",     "operations.csv",  "flows.csv",         "ranks.csv",   "ports.csv",
-                           "latency.csv",      "losses.csv",      "critical_path.csv", "traffic.csv", "stalls.json",
-                           "hardware.csv",     "impairments.csv", "queues.csv",        "jobs.csv",    "shared.csv",
-                           "shared_ports.csv", "background.csv",  "timeline.json",     "report.html", "report.md"}) {
+  for (const char* file :
+       {"summary.json",    "operations.csv",    "flows.csv", "ranks.csv",   "ports.csv",        "latency.csv",
+        "losses.csv",      "critical_path.csv", "slack.csv", "traffic.csv", "stalls.json",      "hardware.csv",
+        "impairments.csv", "queues.csv",        "jobs.csv",  "shared.csv",  "shared_ports.csv", "background.csv",
+        "timeline.json",   "report.html",       "report.md"}) {
     fs::remove(path_ / file);
   }
   std::error_code ignored;

@@ -13,7 +13,13 @@ constexpr int64_t kLeastGap = 20, kLeastCause = 50;
 constexpr int64_t kWaitingTrip = 4;
 
 /// What communication loses without an event that says why.
-constexpr GapCause kSoft[] = {GapCause::kNetwork, GapCause::kAcknowledgement, GapCause::kWindow, GapCause::kPort};
+constexpr GapCause kSoft[] = {GapCause::kUnexplained,
+                              GapCause::kPathLatency,
+                              GapCause::kQueueingOwnJob,
+                              GapCause::kQueueingOthers,
+                              GapCause::kAcknowledgement,
+                              GapCause::kWindow,
+                              GapCause::kPort};
 
 class Account {
  public:
@@ -21,7 +27,7 @@ class Account {
     if (facts.parts) {
       parts_ = *facts.parts;
     } else {
-      of(GapCause::kNetwork) = facts.gap;
+      of(GapCause::kUnexplained) = facts.gap;
     }
     // What was faster on the way is set off against what nobody can say why it was slower.
     for (Duration& part : parts_) {
@@ -77,7 +83,8 @@ class Account {
     Duration taken;
     if (facts_.missed > 0 && facts_.lost > 0)
       taken += take(GapCause::kRecovering, part(of(GapCause::kRecovering), facts_.missed, facts_.lost));
-    for (const GapCause cause : {GapCause::kNetwork, GapCause::kBetween, GapCause::kCompute, GapCause::kAcknowledgement,
+    for (const GapCause cause : {GapCause::kUnexplained, GapCause::kBetween, GapCause::kCompute, GapCause::kPathLatency,
+                                 GapCause::kAcknowledgement, GapCause::kQueueingOwnJob, GapCause::kQueueingOthers,
                                  GapCause::kWindow, GapCause::kPort, GapCause::kOtherChain, GapCause::kRecovering,
                                  GapCause::kReceiverNotReady, GapCause::kCongestionControl, GapCause::kPaused}) {
       if (taken >= late) break;
@@ -106,7 +113,8 @@ class Account {
     const BlamedTime& slow = *facts_.slow_rank;
     // What the reference takes longer as well is no part of the gap to it.
     take(GapCause::kCompute, slow.time);
-    lost_beyond(BlameKind::kSlowRank, slow);
+    add(BlameKind::kSlowRank, slow.culprit, slow.time, slow.stands_out,
+        {.time = slow.time, .count = slow.count, .factor = slow.factor});
   }
 
   void lost_beyond(BlameKind kind, const BlamedTime& lost) {
@@ -128,9 +136,8 @@ class Account {
     if (most == nullptr || !matters(facts_.completion, (**most).time)) return;
     // Packets wait behind those of others, which the reference does without: the rest is of the same cause.
     Duration waited;
-    for (const GapCause cause :
-         {GapCause::kNetwork, GapCause::kAcknowledgement, GapCause::kWindow, GapCause::kPort, GapCause::kOtherChain})
-      waited += take(cause);
+    for (const GapCause cause : kSoft) waited += take(cause);
+    waited += take(GapCause::kOtherChain);
     add(kind, (**most).culprit, waited, true, {.time = waited});
   }
 
@@ -140,7 +147,9 @@ class Account {
     const Duration time = take(GapCause::kRecovering);
     if (time <= Duration()) return;
     if (facts_.lost == 0) {
-      // Packets were sent again although they had arrived: answers were late, perhaps behind a pause.
+      // Packets were sent again although they had arrived: answers were lost, or late, perhaps behind a pause.
+      if (facts_.answers_lost > 0 && facts_.queue_drops.value_or(0) * 2 < facts_.answers_lost)
+        return add(BlameKind::kLossyCable, facts_.loss_place, time, true, {.time = time, .count = facts_.answers_lost});
       if (of(GapCause::kPaused) > Duration()) return pauses(time);
       left_ += time;
       return;

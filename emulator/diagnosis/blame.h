@@ -41,7 +41,8 @@ constexpr std::string_view to_string(BlameKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-/// High: at least half of the gap, and counted at the culprit itself, or told by a run of the model without it. Medium:
+/// High: at least half of the gap, and counted at the culprit itself, or told by a run of the model without it; of a
+/// slow rank where it is more than what the other ranks differ by. Medium:
 /// one fifth of it and so counted, or half of it and inferred. Low: the rest.
 enum class Confidence : uint8_t { kLow, kMedium, kHigh };
 constexpr std::string_view to_string(Confidence confidence) {

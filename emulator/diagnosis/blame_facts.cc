@@ -102,10 +102,14 @@ void read_losses(const RunReader& record, const RecordedRun& run, const Losses& 
   for (const auto& [name, cable] : of_cables) {
     if (cable.first * 5 < dropped * 4 || dropped * 2 < losses.lost || dropped == 0) continue;
     facts.loss_place = cable.second, facts.counted_there = true;
+    if (losses.lost == 0) facts.answers_lost = cable.first;
   }
   facts.impaired = losses.impaired;
   if (losses.impaired * 2 < losses.lost) return;
-  if (const auto port = impaired_port(record, run)) facts.loss_place = *port, facts.counted_there = true;
+  if (const auto port = impaired_port(record, run)) {
+    facts.loss_place = *port, facts.counted_there = true;
+    if (losses.lost == 0) facts.answers_lost = losses.impaired;
+  }
 }
 
 /// For how long the switch in front of a port of the generator was told not to send to it.

@@ -121,6 +121,7 @@ void find_paths(const RunReader& record, Diagnosis& diagnosis) {
   const auto reference = executions_of(record, record.reference(), meetings);
   if (emulated) diagnosis.path = critical_path(record, *emulated);
   if (reference) diagnosis.reference_path = critical_path(record, *reference);
+  if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
   if (emulated && reference)
     diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
 }

@@ -11,6 +11,7 @@
 #include "emulator/diagnosis/common_trait.h"
 #include "emulator/diagnosis/critical_path.h"
 #include "emulator/diagnosis/port_shares.h"
+#include "emulator/diagnosis/slack.h"
 #include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
 
@@ -72,6 +73,7 @@ struct Diagnosis {
   std::optional<CriticalPath> path;            ///< absent unless the side ended well, and its executions are recorded
   std::optional<CriticalPath> reference_path;  ///< the same of the reference, also where nothing was emulated
   std::optional<Waterfall> waterfall;          ///< absent unless both paths are there
+  std::optional<SlackTable> slack;             ///< of the side that `path` is of, else of the reference's
   std::vector<PortShare> shares;               ///< of ports, by the record's jobs
   std::vector<Blame> blame;                    ///< what the time was lost to, most first
   /// Executions of the side with most of them, where they are too many to be searched for a path; else 0.

@@ -145,23 +145,46 @@ std::optional<uint32_t> Executions::last_of_job(JobId job) const {
   return last;
 }
 
-std::optional<uint32_t> Executions::before(uint32_t index) const {
+std::optional<uint32_t> Executions::last_of(const Gate& gate) const {
+  if (!gate.iteration) return last_of_job(gate.job);
+  const auto last = last_of_iteration_.find({gate.job, *gate.iteration});
+  return last == last_of_iteration_.end() ? std::nullopt : std::optional(last->second);
+}
+
+std::optional<Executions::Gate> Executions::gate(uint32_t index, std::optional<uint32_t> on_rank) const {
   const Execution& own = all_[index];
-  std::optional<uint32_t> before = before_on_rank(index);
-  const auto or_later = [&](std::optional<uint32_t> other) {
-    if (!other || all_[*other].end > own.start) return;
-    if (!before || all_[*other].end > all_[*before].end) before = other;
-  };
-  const bool first_of_iteration = !before || all_[*before].iteration < own.iteration;
-  if (!first_of_iteration) return before;
-  const JobId job = meetings_->job_of(own.rank);
+  if (on_rank && all_[*on_rank].iteration >= own.iteration) return std::nullopt;
+  std::optional<Gate> found;
   if (own.iteration >= 2) {
-    const auto last = last_of_iteration_.find({job, own.iteration - 2});
-    if (last != last_of_iteration_.end()) or_later(last->second);
-  } else if (const auto after = after_.find(job); own.iteration == 0 && after != after_.end()) {
-    or_later(last_of_job(after->second));
+    found = Gate{job(index), own.iteration - 2};
+  } else if (const auto after = after_.find(job(index)); own.iteration == 0 && after != after_.end()) {
+    found = Gate{after->second, {}};
   }
-  return before;
+  if (!found) return std::nullopt;
+  const std::optional<uint32_t> last = last_of(*found);
+  return last && all_[*last].end <= own.start ? found : std::nullopt;
+}
+
+std::optional<uint32_t> Executions::before(uint32_t index) const {
+  const std::optional<uint32_t> on_rank = before_on_rank(index);
+  const std::optional<Gate> waits = gate(index, on_rank);
+  if (!waits) return on_rank;
+  const std::optional<uint32_t> last = last_of(*waits);
+  return !on_rank || all_[*last].end > all_[*on_rank].end ? last : on_rank;
+}
+
+std::vector<uint32_t> Executions::numbered_meetings() const {
+  std::vector<uint32_t> numbers(all_.size(), NodeMeeting::kNone);
+  uint32_t number = 0;
+  for (size_t m = 1; m < first_of_meeting_.size(); ++m) {
+    for (uint32_t place = first_of_meeting_[m - 1]; place < first_of_meeting_[m]; ++place) {
+      const uint32_t index = by_meeting_[place];
+      if (place > first_of_meeting_[m - 1] && all_[by_meeting_[place - 1]].iteration != all_[index].iteration) ++number;
+      numbers[index] = number;
+    }
+    ++number;
+  }
+  return numbers;
 }
 
 }  // namespace rankwire

@@ -72,13 +72,28 @@ class Executions {
   /// What ended last before the execution could start: of its own rank, or, when its iteration was the first to wait
   /// for it, of all ranks of its job two iterations ago, or of the job that its own follows. Absent: nothing did.
   std::optional<uint32_t> before(uint32_t index) const;
+  /// What else than its own rank the first execution of an iteration waits for: all of an iteration of a job, or of all
+  /// of them.
+  struct Gate {
+    JobId job;
+    std::optional<uint32_t> iteration;
+  };
+  /// Absent, too, where that had not ended before the execution started. `on_rank`: what ended last on its rank before.
+  std::optional<Gate> gate(uint32_t index, std::optional<uint32_t> on_rank) const;
+  /// What of it ended last.
+  std::optional<uint32_t> last_of(const Gate& gate) const;
+  std::optional<uint32_t> before_on_rank(uint32_t index) const;
+  NodeMeeting meeting(uint32_t index) const { return meetings_->of(all_[index].rank, all_[index].node); }
+  JobId job(uint32_t index) const { return meetings_->job_of(all_[index].rank); }
+  /// By execution: a number, from 0, of those of the same meeting and iteration; NodeMeeting::kNone where it meets
+  /// nobody.
+  std::vector<uint32_t> numbered_meetings() const;
 
  private:
   explicit Executions(const NodeMeetings& meetings) : meetings_(&meetings) {}
   void index_meetings();
   void note_iteration_ends(const std::vector<JobInfo>& jobs);
   std::span<const uint32_t> members(uint32_t meeting, uint32_t iteration) const;
-  std::optional<uint32_t> before_on_rank(uint32_t index) const;
   std::optional<uint32_t> last_of_job(JobId job) const;
 
   const NodeMeetings* meetings_;

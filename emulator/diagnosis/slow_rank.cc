@@ -1,6 +1,7 @@
 #include "emulator/diagnosis/slow_rank.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -12,16 +13,29 @@ namespace rankwire {
 namespace {
 
 constexpr size_t kLeastRanks = 3;
+/// A normal deviate is as far above its mean once in 30,000: eight ranks' slowest hardly ever.
+constexpr double kStandsOut = 4;
 
 /// What ranks took for nodes of one name in one iteration.
 struct Peers {
-  std::vector<Duration> times;
+  std::vector<std::pair<Duration, RankId>> times;
   std::set<RankId> ranks;
 
   Duration median() {
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
     std::ranges::nth_element(times, middle);
-    return *middle;
+    return middle->first;
+  }
+  /// Of the times of all but one rank, about `usual`: the mean of the squares, in ps^2.
+  double variance_without(RankId rank, Duration usual) const {
+    double sum = 0;
+    uint64_t count = 0;
+    for (const auto& [time, of] : times) {
+      if (of == rank) continue;
+      const auto off = static_cast<double>((time - usual).ps);
+      sum += off * off, ++count;
+    }
+    return count == 0 ? 0 : sum / static_cast<double>(count);
   }
 };
 
@@ -47,7 +61,7 @@ std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& 
     if (node == nodes.end()) return;
     const auto of_name = peers.find({*node->second, row.iteration});
     if (of_name == peers.end()) return;
-    of_name->second.times.push_back(row.end - row.start);
+    of_name->second.times.emplace_back(row.end - row.start, row.rank);
     of_name->second.ranks.insert(row.rank);
   });
   struct Excess {
@@ -70,12 +84,22 @@ std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& 
   const auto most = std::ranges::max_element(of_ranks, {}, [](const auto& entry) { return entry.second.beyond; });
   if (most == of_ranks.end() || most->second.beyond * 2 < all) return std::nullopt;
   const Excess& excess = most->second;
+  // What others' times differ by adds up over the steps as that of independent draws.
+  double variance = 0;
+  for (const CriticalStep& step : path.steps) {
+    if (step.communicates() || step.node.rank != most->first) continue;
+    const std::pair name(Name(step.node.job, step.node.name), step.iteration);
+    const auto usual = medians.find(name);
+    if (usual == medians.end() || step.length() <= usual->second) continue;
+    variance += peers.at(name).variance_without(most->first, usual->second);
+  }
   return BlamedTime{.time = excess.beyond,
                     .culprit = {.kind = Culprit::Kind::kRank, .number = most->first.value},
                     .count = excess.steps,
                     .factor = excess.usual > Duration() ? static_cast<double>((excess.usual + excess.beyond).ps) /
                                                               static_cast<double>(excess.usual.ps)
-                                                        : 0};
+                                                        : 0,
+                    .stands_out = static_cast<double>(excess.beyond.ps) > kStandsOut * std::sqrt(variance)};
 }
 
 }  // namespace rankwire

@@ -11,7 +11,9 @@ namespace rankwire {
 
 /// Of the steps of the path that compute, what they take beyond the median of all ranks' executions of nodes of the
 /// same name, job and iteration, by the rank that has most of it. Absent where no rank has half of it, or where fewer
-/// than three ranks have nodes of these names. Reads every node and every execution of the run once.
+/// than three ranks have nodes of these names. It stands out where that is more than four times what the other ranks'
+/// times of the same steps deviate from the median by, as independent draws. Reads every node and every execution of
+/// the run once.
 std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path);
 
 }  // namespace rankwire

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
+
+#include "emulator/diagnosis/network_waits.h"
 
 namespace rankwire {
 namespace {
@@ -29,6 +32,12 @@ std::vector<std::optional<Counterpart>> counterparts(const Executions& reference
   return found;
 }
 
+/// What may have held up a step, and on which connections acknowledgements were waited for meanwhile.
+struct Held {
+  TimeByCause causes;
+  std::vector<NetworkWaits::Wait> waits;
+};
+
 Duration held_up(const TimeByCause& causes) {
   return causes.total() - causes[Cause::kTransmitting];
 }
@@ -43,11 +52,11 @@ OperationRow row_of(const CriticalStep& step, const Executions& emulated) {
 }
 
 /// Of each step what may have held it up; zeros where the record has nothing.
-std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& run,
-                                   const std::vector<const CriticalStep*>& steps, const Executions& emulated) {
+std::vector<Held> causes_of(const RunReader& record, const RecordedRun& run,
+                            const std::vector<const CriticalStep*>& steps, const Executions& emulated) {
   std::vector<OperationRow> rows;
   for (const CriticalStep* step : steps) rows.push_back(row_of(*step, emulated));
-  std::vector<TimeByCause> causes(steps.size());
+  std::vector<Held> held(steps.size());
   const auto flows = record.flows_of(run, rows);
   for (size_t i = 0; i < steps.size(); ++i) {
     const bool is_chain = steps[i]->node.kind == "broadcast" || steps[i]->node.kind == "reduce";
@@ -65,13 +74,52 @@ std::vector<TimeByCause> causes_of(const RunReader& record, const RecordedRun& r
         for (Duration& spent : within.spent) spent = std::max(Duration(), spent - early);
       }
       if (is_chain) {
-        causes[i] += within;
-      } else if (held_up(within) > held_up(causes[i])) {
-        causes[i] = within;
+        held[i].causes += within;
+      } else if (held_up(within) > held_up(held[i].causes)) {
+        held[i] = {.causes = within, .waits = {}};
+      } else {
+        continue;
       }
+      held[i].waits.push_back({flow.connection, within[Cause::kAcknowledgement] + within[Cause::kWindow]});
     }
   }
-  return causes;
+  return held;
+}
+
+/// Gives the network what of the acknowledgements and windows of the steps is its doing.
+void split_waits(const RunReader& record, const RecordedRun& run, const Executions& emulated, const CriticalPath& path,
+                 const std::vector<size_t>& slower, const std::vector<Held>& held, Waterfall& result) {
+  std::set<ConnectionId> waiting;
+  for (const Held& step : held)
+    for (const NetworkWaits::Wait& wait : step.waits) waiting.insert(wait.connection.id);
+  if (waiting.empty()) return;
+  const NetworkWaits network(record, run, emulated, waiting);
+  std::map<JobId, Duration> behind;
+  for (size_t i = 0; i < slower.size(); ++i) {
+    GapParts& parts = result.by_step[slower[i]];
+    const CriticalStep& step = path.steps[slower[i]];
+    const auto move = [&](GapCause from, GapCause to, Duration time) {
+      for (GapParts* of : {&parts, &result.parts}) {
+        (*of)[static_cast<size_t>(from)] = (*of)[static_cast<size_t>(from)] - time;
+        (*of)[static_cast<size_t>(to)] += time;
+      }
+    };
+    const Duration acknowledgement = parts[static_cast<size_t>(GapCause::kAcknowledgement)];
+    const Duration waited = acknowledgement + parts[static_cast<size_t>(GapCause::kWindow)];
+    const NetworkWaits::Share share = network.of(held[i].waits, step.from, step.to, waited);
+    Duration left = acknowledgement;
+    for (const auto& [to, time] :
+         {std::pair(GapCause::kPathLatency, share.path_latency), std::pair(GapCause::kQueueingOwnJob, share.own_job),
+          std::pair(GapCause::kQueueingOthers, share.others)}) {
+      const Duration first = std::min(time, left);
+      move(GapCause::kAcknowledgement, to, first);
+      move(GapCause::kWindow, to, time - first);
+      left = left - first;
+    }
+    behind[share.most_others] += share.others;
+  }
+  const auto most = std::ranges::max_element(behind, {}, [](const auto& job) { return job.second; });
+  if (most != behind.end() && most->second > Duration()) result.most_others = most->first;
 }
 
 }  // namespace
@@ -111,15 +159,16 @@ Waterfall waterfall(const RunReader& record, const RecordedRun& run, const Criti
   if (!path.steps.empty()) add(path.steps.size() - 1, GapCause::kOtherChain, at - reference_end);
   std::vector<const CriticalStep*> steps;
   for (const size_t step : slower) steps.push_back(&path.steps[step]);
-  const std::vector<TimeByCause> causes = causes_of(record, run, steps, emulated);
+  const std::vector<Held> held = causes_of(record, run, steps, emulated);
   for (size_t i = 0; i < slower.size(); ++i) {
-    for (const auto& [held, cause] : kHeldUp) {
-      const Duration share = std::min(extras[i], causes[i][held]);
+    for (const auto& [source, cause] : kHeldUp) {
+      const Duration share = std::min(extras[i], held[i].causes[source]);
       add(slower[i], cause, share);
       extras[i] = extras[i] - share;
     }
-    add(slower[i], GapCause::kNetwork, extras[i]);
+    add(slower[i], GapCause::kUnexplained, extras[i]);
   }
+  split_waits(record, run, emulated, path, slower, held, result);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/id.h"
 #include "base/time_by_cause.h"
 #include "base/units.h"
 #include "emulator/diagnosis/critical_path.h"
@@ -26,18 +27,22 @@ enum class GapCause : uint8_t {
   kWindow,             ///< waiting for acknowledgements because the window was full
   kPort,               ///< other queue pairs of the own port came first
   kAcknowledgement,    ///< acknowledgements under way
-  kNetwork,            ///< communication that took longer, and the record does not say why
+  kPathLatency,        ///< the way through the network is longer than the model's, without anything that waits there
+  kQueueingOwnJob,     ///< waiting in the device behind other traffic of the job
+  kQueueingOthers,     ///< waiting in the device behind other jobs or the background
+  kUnexplained,        ///< communication that took longer, and the record does not say why
   kFaster,             ///< negative: communication that took shorter
   kBetween,     ///< from the end of one operation to the start of the next, beyond what the reference waits there
   kOtherChain,  ///< what the reference waited for elsewhere: its own critical path is another one
 };
-constexpr size_t kGapCauses = 12;
+constexpr size_t kGapCauses = 15;
 
 /// "congestion_control", as in summary.json.
 constexpr std::string_view to_string(GapCause cause) {
   constexpr std::array<std::string_view, kGapCauses> kNames = {
-      "compute",         "recovering", "rnr",    "paused",  "congestion_control", "window", "port",
-      "acknowledgement", "network",    "faster", "between", "other_chain"};
+      "compute", "recovering",      "rnr",          "paused",           "congestion_control", "window",
+      "port",    "acknowledgement", "path_latency", "queueing_own_job", "queueing_others",    "unexplained",
+      "faster",  "between",         "other_chain"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -66,6 +71,7 @@ struct Waterfall {
   /// Of each step of the path, what the same execution took in the reference from when the last member it waited for
   /// had begun; 0 where it is not there.
   std::vector<Duration> reference;
+  JobId most_others;  ///< behind which most of kQueueingOthers waited; invalid: there is none
   Duration operator[](GapCause cause) const { return parts[static_cast<size_t>(cause)]; }
 };
 
@@ -74,9 +80,10 @@ struct Waterfall {
 ///
 /// What communication took longer is the time of its connection that was held up longest, of the chain of all of them
 /// in a BROADCAST or REDUCE, cause by cause in the order of GapCause, as far as the record's `causes` have it and the
-/// step took longer; the rest is kNetwork. So a cause that also acts in the reference, such as a window, gets at most
-/// what is missing. A RECV has the causes of its SEND. Of a cause counts what cannot have passed before the step began,
-/// while the source waited for others.
+/// step took longer; the rest is kUnexplained. What NetworkWaits finds of kAcknowledgement and
+/// kWindow, which both wait for acknowledgements, is the network's. So a cause that also acts in the reference, such as
+/// a window, gets at most what is missing. A RECV has the causes of its SEND. Of a cause counts what cannot have passed
+/// before the step began, while the source waited for others.
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
                     const Executions& emulated, const Executions& reference);
 

@@ -290,6 +290,19 @@ std::vector<std::vector<OperationFlow>> RunReader::flows_of(const RecordedRun& r
   return flows;
 }
 
+void RunReader::for_each_cause(const RecordedRun& run, const std::function<void(const CauseRecord&)>& visit) const {
+  if (!has_table("operation_causes")) return;
+  Statement rows = database_.prepare(
+      fmt::format("SELECT iteration, rank, node, connection, {} FROM operation_causes WHERE run=?", kCauseColumns));
+  for (rows.bind(run.run); rows.step();) {
+    visit({.rank = RankId(small(rows, 1)),
+           .node = small(rows, 2),
+           .iteration = small(rows, 0),
+           .connection = ConnectionId(small(rows, 3)),
+           .causes = causes_at(rows, 4)});
+  }
+}
+
 void RunReader::for_each_node(const std::function<void(const NodeInfo&)>& visit) const {
   Statement rows = database_.prepare(fmt::format("SELECT {} FROM nodes ORDER BY rank, node", node_columns(database_)));
   for (NodeInfo node; rows.step();) {

@@ -213,6 +213,9 @@ class RunReader {
   /// of a collective, those of a SEND alone otherwise. Empty where causes were not recorded, or the run has no end.
   std::vector<std::vector<OperationFlow>> flows_of(const RecordedRun& run,
                                                    std::span<const OperationRow> operations) const;
+  /// Visits, in no order, what each connection contributed to each operation of its source. Nothing where causes were
+  /// not recorded.
+  void for_each_cause(const RecordedRun& run, const std::function<void(const CauseRecord&)>& visit) const;
   /// Visits the nodes of all traces in order of (rank, node). The row is valid during the call only.
   void for_each_node(const std::function<void(const NodeInfo& node)>& visit) const;
   /// One run's recorded executions, and how many there are, in no order.

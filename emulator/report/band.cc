@@ -25,6 +25,11 @@ std::optional<Duration> symmetric_completion(const RunReader& record) {
   return std::nullopt;
 }
 
+/// As much as members' times differ by from the configured ones (emulator/assembly/ensemble.h), of the median.
+Duration differences(const ReferenceBand& band) {
+  return Duration(band.median.ps / 1000);
+}
+
 /// Beyond the band by more than a hundredth: differences of a tenth of a percent make whoever waits for all a little
 /// later.
 bool is_far(const ReferenceBand& band, Duration completion) {
@@ -72,7 +77,13 @@ ReferenceBand band_of(std::vector<Duration> times) {
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
   std::vector<Duration> completions = record.ensemble();
   if (completions.empty() || has_other_reference(record)) return std::nullopt;
-  return band_of(std::move(completions));
+  ReferenceBand band = band_of(std::move(completions));
+  if (const auto symmetric = symmetric_completion(record)) {
+    const Duration most = differences(band);
+    if (*symmetric < band.low && *symmetric + most >= band.low) band.low = *symmetric;
+    if (*symmetric > band.high && *symmetric <= band.high + most) band.high = *symmetric;
+  }
+  return band;
 }
 
 std::optional<double> predicted_ratio(const RunReader& record) {

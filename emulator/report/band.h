@@ -22,7 +22,8 @@ struct ReferenceBand {
 
 /// Of at least one time.
 ReferenceBand band_of(std::vector<Duration> times);
-/// Absent without an ensemble.
+/// Absent without an ensemble. A run of perfect symmetry that is outside by no more than a thousandth of the median, as
+/// much as what the members differ by, is its end: members can only be later than it where ranks wait for each other.
 std::optional<ReferenceBand> reference_band(const RunReader& record);
 
 /// Emulated over reference where both ended well: against the median where the reference is a band, since that is the

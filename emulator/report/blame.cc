@@ -100,6 +100,11 @@ std::string evidence_of(const Blame& blame) {
         return fmt::format("{} packets{} found no room in its receive buffer", e.count, per_cent_of(e.count, e.of));
       return fmt::format("it paused the network {} times, for want of room in its receive buffer", e.count);
     case BlameKind::kLossyCable:
+      if (e.of == 0)
+        return fmt::format(
+            "{} acknowledgements or other answers and no data packets were lost, and sending again held "
+            "the critical path up for {}",
+            e.count, readable(e.time));
       return fmt::format("{} of {} data packets{} were lost{}, and repairing it held the critical path up for {}",
                          e.count, e.of, per_cent_of(e.count, e.of),
                          e.on_purpose > 0 ? fmt::format(", {} of them on purpose (impairments)", e.on_purpose) : "",

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/transport_counters.h"
+#include "emulator/diagnosis/diagnosis.h"
 #include "emulator/report/assessment.h"
 #include "emulator/report/format.h"
 #include "emulator/report/jobs.h"
@@ -154,6 +155,53 @@ std::vector<Comparison::Counter> different_counters(const Sides& runs) {
   return different;
 }
 
+Comparison::Reasons reasons_of(const RunReader& record) {
+  const Diagnosis diagnosis = diagnose(record);
+  return {.path = main_part(diagnosis), .waterfall = diagnosis.waterfall};
+}
+
+Json json_of(const std::optional<PathMain>& path) {
+  if (!path) return nullptr;
+  return {{"operation", path->operation}, {"time_ps", path->time.ps}, {"share", path->share}};
+}
+
+/// Of a gap of both: the parts and what the other has more; the whole gap first.
+Json waterfalls_json(const BaseAndOther<Comparison::Reasons>& reasons) {
+  const auto &base = reasons.base.waterfall, &other = reasons.other.waterfall;
+  const auto entry = [&](const auto& of) -> Json {
+    return {{"base", base ? Json(of(*base).ps) : Json(nullptr)},
+            {"other", other ? Json(of(*other).ps) : Json(nullptr)},
+            {"extra", base && other ? Json((of(*other) - of(*base)).ps) : Json(nullptr)}};
+  };
+  if (!base && !other) return nullptr;
+  Json json = {{"gap_ps", entry([](const Waterfall& of) { return of.gap; })}};
+  for (size_t i = 0; i < kGapCauses; ++i) {
+    const auto cause = static_cast<GapCause>(i);
+    json[fmt::format("{}_ps", to_string(cause))] = entry([&](const Waterfall& of) { return of[cause]; });
+  }
+  return json;
+}
+
+/// What either spends its time on, and which parts of the gap to its reference changed, most first.
+void add_reasons(std::string& text, const BaseAndOther<Comparison::Reasons>& reasons) {
+  for (const auto& [which, of] : {std::pair("base", &reasons.base), std::pair("other", &reasons.other)}) {
+    if (!of->path) continue;
+    text += fmt::format("path of {}: longest {}, {}, {:.1f} %\n", which, of->path->operation,
+                        rankwire::readable(of->path->time), 100 * of->path->share);
+  }
+  if (!reasons.base.waterfall || !reasons.other.waterfall) return;
+  const Waterfall &base = *reasons.base.waterfall, &other = *reasons.other.waterfall;
+  text += fmt::format("gap to the reference: {} -> {}\n", signed_time(base.gap), signed_time(other.gap));
+  std::vector<GapCause> changed;
+  for (size_t i = 0; i < kGapCauses; ++i)
+    if (base.parts[i] != other.parts[i]) changed.push_back(static_cast<GapCause>(i));
+  std::ranges::stable_sort(changed, std::ranges::greater(),
+                           [&](GapCause cause) { return std::abs((other[cause] - base[cause]).ps); });
+  for (const GapCause cause : changed)
+    text += fmt::format("  {:>12} {:>12} {:>12}  {}\n", signed_time(base[cause]), signed_time(other[cause]),
+                        signed_time(other[cause] - base[cause]), phrase_of(cause));
+}
+
 std::optional<Duration> whole_completion(const RecordedRun& run) {
   if (!run.ended || run.end.verdict != "ok") return std::nullopt;
   return run.end.completion;
@@ -236,6 +284,7 @@ Comparison compare(const RunReader& base, const RunReader& other) {
   comparison.completion = {whole_completion(*runs.base), whole_completion(*runs.other)};
   const auto is_real = [](const RecordedRun& run) { return run.start.clock == "real"; };
   comparison.varies = is_real(*runs.base) || is_real(*runs.other);
+  comparison.reasons = {reasons_of(base), reasons_of(other)};
   comparison.repeated = compare_repetitions(base, other);
   comparison.messages = {runs.base->latency, runs.other->latency};
   comparison.jobs = compared_jobs(base, other, runs);
@@ -253,6 +302,9 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   json["completion_time_ps"] = {{"base", json_of(comparison.completion.base)},
                                 {"other", json_of(comparison.completion.other)}};
   json["ratio"] = json_of(comparison.ratio());
+  json["critical_path"] = {{"base", json_of(comparison.reasons.base.path)},
+                           {"other", json_of(comparison.reasons.other.path)}};
+  json["waterfall"] = waterfalls_json(comparison.reasons);
   json["repetitions"] = repeated_comparison_json(comparison.repeated);
   json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
                                      {"other", json_of(comparison.messages.other)}};
@@ -306,6 +358,7 @@ std::string comparison_table(const Comparison& comparison) {
   } else if (comparison.varies) {
     text += "repetitions: not two or more of both, so that nothing tells a difference from chance (run.repeat)\n";
   }
+  add_reasons(text, comparison.reasons);
   for (const Comparison::Job& job : comparison.jobs) {
     text += fmt::format("job {}: {} -> {}, ratio {}\n", job.name, readable(job.completion.base),
                         readable(job.completion.other), readable_ratio(job.ratio()));

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/critical_path.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/repeated_comparison.h"
 
@@ -49,11 +51,18 @@ struct Comparison {
     BaseAndOther<uint64_t> value;
   };
 
+  /// Why either takes as long as it does.
+  struct Reasons {
+    std::optional<PathMain> path;        ///< of the side that is compared; absent: it has no path
+    std::optional<Waterfall> waterfall;  ///< against its own reference; absent: unknown, or there is none
+  };
+
   const char* side = "";  ///< of both records: "emulated", "twin" or "reference"
   bool varies = false;    ///< one side at least is in real time: another run of it would take another time
   BaseAndOther<std::string> folder, verdict;
   BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
   BaseAndOther<std::optional<MessageLatency>> messages;
+  BaseAndOther<Reasons> reasons;
   std::optional<RepeatedComparison> repeated;
   std::vector<Job> jobs;              ///< of either record, in the order of the base's
   std::vector<Setting> settings;      ///< that differ, in the order of their keys

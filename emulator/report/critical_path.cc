@@ -118,12 +118,20 @@ Json path_json(const RunReader& record, const std::optional<CriticalPath>& path,
       {"computing_ranks", shares_json(computing_ranks(record, *path, waterfall), kPathRanks, waterfall.has_value())}};
 }
 
-const char* explained(GapCause cause) {
+}  // namespace
+
+const char* phrase_of(GapCause cause) {
   for (const auto& [held, of_gap] : kHeldUp)
     if (of_gap == cause) return phrase_of(held);
   switch (cause) {
     case GapCause::kCompute:
       return "compute";
+    case GapCause::kPathLatency:
+      return "a longer way than the model's";
+    case GapCause::kQueueingOwnJob:
+      return "queueing behind other traffic of the job";
+    case GapCause::kQueueingOthers:
+      return "queueing behind other jobs or the background";
     case GapCause::kFaster:
       return "faster communication";
     case GapCause::kBetween:
@@ -134,6 +142,22 @@ const char* explained(GapCause cause) {
       return "communication without a known cause";
   }
 }
+
+std::string signed_time(Duration duration) {
+  return duration < Duration() ? "-" + readable(Duration() - duration) : "+" + readable(duration);
+}
+
+std::optional<PathMain> main_part(const Diagnosis& diagnosis) {
+  const std::optional<CriticalPath>& path = principal_path(diagnosis);
+  if (!path || path->completion <= Duration()) return std::nullopt;
+  const auto list = operations(*path, diagnosis.waterfall);
+  if (list.empty()) return std::nullopt;
+  return PathMain{.operation = list[0].name,
+                  .time = list[0].length,
+                  .share = ratio_of(list[0].length, path->completion).value_or(0)};
+}
+
+namespace {
 
 Duration size_of(Duration part) {
   return std::max(part, Duration() - part);
@@ -146,10 +170,6 @@ std::vector<std::pair<GapCause, Duration>> parts_of(const Waterfall& waterfall) 
     if (waterfall.parts[i] != Duration()) parts.emplace_back(static_cast<GapCause>(i), waterfall.parts[i]);
   std::ranges::stable_sort(parts, std::ranges::greater(), [](const auto& part) { return size_of(part.second); });
   return parts;
-}
-
-std::string signed_time(Duration duration) {
-  return duration < Duration() ? "-" + readable(size_of(duration)) : "+" + readable(duration);
 }
 
 double percent(Duration part, Duration whole) {
@@ -168,7 +188,7 @@ std::string parts_text(const Waterfall& waterfall) {
   Duration rest = waterfall.gap;
   for (const auto& [cause, part] : parts_of(waterfall)) {
     if (texts.size() == kPathParts) break;
-    texts.push_back(fmt::format("{} {}", signed_time(part), explained(cause)));
+    texts.push_back(fmt::format("{} {}", signed_time(part), phrase_of(cause)));
     rest = rest - part;
   }
   if (rest != Duration()) texts.push_back(signed_time(rest) + " others");
@@ -220,7 +240,8 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis) 
            fmt::format(", of which lateness of the generator may explain {}", readable(diagnosis.gap->generator));
   text += ": " + parts_text(waterfall) + most_of(operations(*diagnosis.path, waterfall));
   const bool has_causes = !record.causes_of_groups(*record.emulated()).empty();
-  if (waterfall[GapCause::kNetwork] > Duration() && waterfall[GapCause::kNetwork] * 2 > waterfall.gap && !has_causes)
+  if (waterfall[GapCause::kUnexplained] > Duration() && waterfall[GapCause::kUnexplained] * 2 > waterfall.gap &&
+      !has_causes)
     text += "; 'record.causes: on' would tell why";
   return text;
 }
@@ -230,11 +251,11 @@ std::string main_cause_text(const Diagnosis& diagnosis) {
   if (!waterfall || waterfall->gap * 20 <= diagnosis.path->completion) return {};
   if (diagnosis.gap && diagnosis.gap->generator * 2 >= waterfall->gap) return {};
   const auto [cause, part] = parts_of(*waterfall).front();
-  if (part * 2 < waterfall->gap || cause == GapCause::kNetwork || cause == GapCause::kFaster ||
+  if (part * 2 < waterfall->gap || cause == GapCause::kUnexplained || cause == GapCause::kFaster ||
       cause == GapCause::kOtherChain)
     return {};
   return fmt::format("of the {} by which it took longer than the reference {} are '{}' along the critical path",
-                     readable(waterfall->gap), readable(part), explained(cause));
+                     readable(waterfall->gap), readable(part), phrase_of(cause));
 }
 
 std::string critical_path_csv(const Diagnosis& diagnosis) {
@@ -266,7 +287,7 @@ std::string html_critical_path(const RunReader& record, const Diagnosis& diagnos
     const Duration largest = size_of(parts.front().second);
     HtmlTable table("critical path", {{"Part of the gap", HtmlColumn::kText}, {"Time"}, {"Of the completion"}});
     for (const auto& [cause, part] : parts) {
-      table.add({explained(cause), HtmlCell::bar(signed_time(part), ratio_of(size_of(part), largest).value_or(0)),
+      table.add({phrase_of(cause), HtmlCell::bar(signed_time(part), ratio_of(size_of(part), largest).value_or(0)),
                  fmt::format("{:.2f} %", percent(part, path->completion))});
     }
     table.add({"together", signed_time(diagnosis.waterfall->gap),

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
+
+/// Of the steps of a path those of one operation, names alike but for numbers.
+struct PathMain {
+  std::string operation;  ///< "grads (all_reduce dp)"
+  Duration time;
+  double share = 0;  ///< of the path's length, 0 .. 1
+};
 
 /// `critical_path` and `waterfall` of summary.json; null where they are not known.
 nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnosis& diagnosis);
@@ -20,6 +28,12 @@ std::string waterfall_line(const RunReader& record, const Diagnosis& diagnosis);
 /// took longer than the reference 16.9 ms are 'window full' along the critical path". Empty where no part with a name
 /// is half of it, and where lateness of the generator may explain half.
 std::string main_cause_text(const Diagnosis& diagnosis);
+/// "a longer way than the model's": the part of a gap in words.
+const char* phrase_of(GapCause cause);
+/// "+20 us", "-3 ms".
+std::string signed_time(Duration duration);
+/// What of a path is longest, as PathMain; absent where there is none.
+std::optional<PathMain> main_part(const Diagnosis& diagnosis);
 /// One row for each step of the path of the emulated side, or of the reference where nothing was emulated.
 std::string critical_path_csv(const Diagnosis& diagnosis);
 /// Tables of the parts of the gap, and of what the path is made of; empty where nothing is known.

@@ -38,6 +38,7 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
+#include "emulator/report/slack.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
@@ -304,6 +305,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
   html += section("Where the time went along the critical path", html_critical_path(record, figures.diagnosis));
+  html += section("What else is nearly critical", html_slack(record, figures.diagnosis));
   html += section("Losses", html_losses(record, figures.diagnosis.losses));
   html += section("Failed connections", html_failures(record));
   html += section("Jobs", html_jobs(record, figures.diagnosis.shares));

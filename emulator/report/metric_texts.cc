@@ -57,6 +57,11 @@ constexpr MetricText kTexts[] = {
     {"critical path", "Steps", "executions on the chain"},
     {"critical path", "Time", "sum over the steps, each from when the last of what it waited for had begun to its end"},
     {"critical path", "Reference", "what the same executions took in the reference"},
+    {"slack", "Operation", "executions whose names differ in numbers only"},
+    {"slack", "Rank", "all executions of the rank"},
+    {"slack", "Executions", "how many of them the run had"},
+    {"slack", "Least", "how much later the most critical of them could have ended without making the run longer"},
+    {"slack", "Median", "the same of half of them, at most"},
 
     {"repetitions", "Repetition",
      "number of the repetition, from 1; the rest of the page is about the one that is shown"},

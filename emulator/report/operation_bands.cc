@@ -1,5 +1,6 @@
 #include "emulator/report/operation_bands.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -25,17 +26,37 @@ OperationBands::OperationBands(const RunReader& record) {
     append_rest(key_, row.kind, row.job);
     times[key_].push_back(row.mean);
   }
-  for (auto& [key, of_members] : times) bands_.emplace(key, band_of(std::move(of_members)));
+  for (auto& [key, of_members] : times)
+    bands_.emplace(key, Band{.band = band_of(std::move(of_members)), .longest = Duration()});
+  if (bands_.empty()) return;
+  record.for_each_operation([&](const OperationRow& row) {
+    if (!row.reference) return;
+    set_key(row.node);
+    const auto band = bands_.find(key_);
+    if (band == bands_.end()) return;
+    band->second.shortest = std::min(band->second.shortest, row.reference->duration());
+    band->second.longest = std::max(band->second.longest, row.reference->duration());
+  });
+}
+
+bool OperationBands::Band::is_of_each() const {
+  if (longest < shortest) return true;  // the reference has none
+  return longest - shortest <= std::max(band.high - band.low, Duration(band.median.ps / 100));
 }
 
 const ReferenceBand* OperationBands::of(const NodeInfo& node) {
   if (bands_.empty()) return nullptr;
+  set_key(node);
+  const Band* const found = find();
+  return found != nullptr && found->is_of_each() ? &found->band : nullptr;
+}
+
+void OperationBands::set_key(const NodeInfo& node) {
   key_.clear();
   append_pattern(key_, node.name);
   key_ += '\0';
   append_pattern(key_, node.group);
   append_rest(key_, node.kind, node.job);
-  return find();
 }
 
 const ReferenceBand* OperationBands::of_pattern(std::string_view name, std::string_view kind, std::string_view group,
@@ -45,10 +66,11 @@ const ReferenceBand* OperationBands::of_pattern(std::string_view name, std::stri
   key_ += '\0';
   key_ += group;
   append_rest(key_, kind, job);
-  return find();
+  const Band* const found = find();
+  return found == nullptr ? nullptr : &found->band;
 }
 
-const ReferenceBand* OperationBands::find() const {
+const OperationBands::Band* OperationBands::find() const {
   const auto found = bands_.find(key_);
   return found == bands_.end() ? nullptr : &found->second;
 }

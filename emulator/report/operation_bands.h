@@ -15,17 +15,28 @@ namespace rankwire {
 /// the ensemble.
 class OperationBands {
  public:
+  /// With bands in the record it reads every operation once.
   explicit OperationBands(const RunReader& record);
 
-  /// Null where the record has none: without an ensemble, and of what OperationStatistics calls "(other)".
+  /// Of each execution of the node. Null where the record has none: without an ensemble, and of what
+  /// OperationStatistics calls "(other)"; and where executions of the pattern differ in the reference itself by more
+  /// than the band is wide and a hundredth of its median: then it says nothing of one of them.
   const ReferenceBand* of(const NodeInfo& node);
   /// `name` and `group` with # for each number.
   const ReferenceBand* of_pattern(std::string_view name, std::string_view kind, std::string_view group, JobId job);
 
  private:
-  const ReferenceBand* find() const;
+  struct Band {
+    ReferenceBand band;
+    Duration shortest = Duration::max(), longest;  ///< executions in the reference
 
-  std::unordered_map<std::string, ReferenceBand> bands_;
+    bool is_of_each() const;
+  };
+
+  void set_key(const NodeInfo& node);
+  const Band* find() const;
+
+  std::unordered_map<std::string, Band> bands_;
   std::string key_;
 };
 

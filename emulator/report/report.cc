@@ -25,6 +25,7 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/shared_links.h"
 #include "emulator/report/shared_ports.h"
+#include "emulator/report/slack.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/tables.h"
@@ -130,6 +131,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
     if (figures.collective) write_file(run_folder / "collective.csv", collective_csv(*figures.collective));
     write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));
+    write_file(run_folder / "slack.csv", slack_csv(figures.diagnosis));
     write_file(run_folder / "losses.csv", losses_csv(record, figures.diagnosis.losses));
     write_file(run_folder / "latency.csv", latency_csv(record));
     write_file(run_folder / "ports.csv", ports_csv(record, flows));

@@ -23,6 +23,7 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
+#include "emulator/report/slack.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
@@ -198,6 +199,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["blame"] = blame_json(record, figures.diagnosis);
   json["diagnosis"] = diagnosis_json(record, figures.diagnosis);
   json["critical_path"] = critical_path_json(record, figures.diagnosis);
+  json["slack"] = slack_json(figures.diagnosis);
   json["waterfall"] = waterfall_json(figures.diagnosis);
   json["ratio"] = ratio ? Json(*ratio) : Json(nullptr);
   json["repetitions"] = repetitions_json(record);

@@ -25,7 +25,7 @@ BlameFacts four_more(std::initializer_list<std::pair<GapCause, int64_t>> parts) 
 }
 
 TEST(Blame, NobodyWhereHardlyAnythingIsLost) {
-  BlameFacts facts = four_more({{GapCause::kNetwork, 4}});
+  BlameFacts facts = four_more({{GapCause::kUnexplained, 4}});
   facts.completion = microseconds(80'000);  // 4 ms are a twentieth
   EXPECT_THAT(blame(facts), IsEmpty());
   facts.completion = microseconds(79'999);
@@ -33,7 +33,8 @@ TEST(Blame, NobodyWhereHardlyAnythingIsLost) {
 }
 
 TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
-  for (const GapCause cause : {GapCause::kNetwork, GapCause::kAcknowledgement, GapCause::kPort, GapCause::kBetween}) {
+  for (const GapCause cause :
+       {GapCause::kUnexplained, GapCause::kAcknowledgement, GapCause::kPort, GapCause::kBetween}) {
     const auto list = blame(four_more({{cause, 4}}));
     ASSERT_THAT(list, SizeIs(1));
     EXPECT_EQ(list[0].kind, BlameKind::kUnexplained);
@@ -41,6 +42,32 @@ TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
     EXPECT_EQ(list[0].share, 1);
     EXPECT_EQ(list[0].confidence, Confidence::kLow);
   }
+}
+
+TEST(Blame, ASlowRankAmongRanksThatDifferIsNoSureCulprit) {
+  BlameFacts facts = four_more({{GapCause::kCompute, 4}});
+  const Culprit rank{.kind = Culprit::Kind::kRank, .number = 3};
+  for (const bool stands_out : {true, false}) {
+    facts.slow_rank = BlamedTime{.time = microseconds(4'000), .culprit = rank, .stands_out = stands_out};
+    const auto list = blame(facts);
+    ASSERT_FALSE(list.empty());
+    EXPECT_EQ(list[0].kind, BlameKind::kSlowRank);
+    EXPECT_EQ(list[0].confidence, stands_out ? Confidence::kHigh : Confidence::kMedium);
+  }
+}
+
+TEST(Blame, LostAcknowledgementsAreOfThePlaceThatDropsThem) {
+  BlameFacts facts = four_more({{GapCause::kRecovering, 4}});
+  facts.packets = 1'000, facts.loss_place = kPort, facts.counted_there = true;
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained) << "nothing was lost: answers were late";
+  facts.answers_lost = 5;
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(1));
+  EXPECT_EQ(list[0].kind, BlameKind::kLossyCable);
+  EXPECT_EQ(list[0].culprit, kPort);
+  EXPECT_EQ(list[0].evidence.count, 5u);
+  facts.queue_drops = 5;  // of a full queue
+  EXPECT_EQ(blame(facts)[0].kind, BlameKind::kUnexplained);
 }
 
 TEST(Blame, WithoutPathsTheGapIsUnexplained) {
@@ -66,7 +93,7 @@ TEST(Blame, LatenessOfTheGeneratorGoesBeforeEverything) {
 }
 
 TEST(Blame, WhatLatenessCannotExplainIsLeftToOthers) {
-  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kNetwork, 1}});
+  BlameFacts facts = four_more({{GapCause::kPaused, 3}, {GapCause::kUnexplained, 1}});
   facts.generator = microseconds(1'500);
   facts.pauses_by_rule = 7, facts.paused_by_rule = kPort;
   const auto list = blame(facts);
@@ -182,6 +209,17 @@ TEST(SlowRank, TakesLongerThanHalfOfThemForTheSame) {
   EXPECT_EQ(slow->time, microseconds(20));
   EXPECT_EQ(slow->factor, 3);
   EXPECT_FALSE(slow_rank_of({10, 10, 10}));
+}
+
+// The others of {10, 30, 10, 12} are 0, 0 and 2 us off the median of 10: a deviation of sqrt(4 / 3) = 1.15 us, of which
+// 20 us are 17. Of {10, 8, 13, 11, 10, 9, 7} the slowest is 3 us beyond 10, and the others are 2, 1, 1 and 3 off: a
+// deviation of sqrt(15 / 6) = 1.58 us.
+TEST(SlowRank, StandsOutBeyondWhatTheOthersDifferBy) {
+  EXPECT_TRUE(slow_rank_of({10, 30, 10, 12})->stands_out);
+  const auto jitter = slow_rank_of({10, 8, 13, 11, 10, 9, 7});
+  ASSERT_TRUE(jitter);
+  EXPECT_EQ(jitter->culprit.number, 2u);
+  EXPECT_FALSE(jitter->stands_out);
 }
 
 TEST(SlowRank, IsNotToldFromRanksThatDoSomethingElse) {

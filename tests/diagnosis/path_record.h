@@ -46,12 +46,34 @@ class PathRecord {
   void caused(uint32_t rank, uint32_t node, ConnectionId connection, const TimeByCause& causes) {
     causes_.push_back({.rank = RankId(rank), .node = node, .iteration = 0, .connection = connection, .causes = causes});
   }
+  /// Round trips of the packets of all ports of the emulated run.
+  void round_trips(int64_t shortest, int64_t mean) {
+    LatencyRow& row = latencies_.emplace_back();
+    row.count = 10, row.min = microseconds(shortest), row.mean = microseconds(mean);
+  }
+  /// A message of the reference, of which a packet takes so long one way.
+  void models_path(int64_t takes) {
+    MessageRecord half{.id = {}, .bytes = Bytes(1), .at_source = true, .first = at(0), .last = at(1 + takes)};
+    half.id.destination = 1;
+    messages_.push_back(half);
+    half.at_source = false, half.last = at(1);
+    messages_.push_back(half);
+  }
+  /// Another connection of the emulated run, with the number that follows. Every rank stands behind a port of its own.
+  ConnectionId connection(uint32_t source, uint32_t destination, JobId of_job = JobId(0), Duration on_line = {}) {
+    FlowRow& flow = flows_.emplace_back(flow_of(static_cast<uint32_t>(2 + flows_.size()), source, destination));
+    flow.connection.job = of_job;
+    flow.counters.causes.emplace()[Cause::kTransmitting] = on_line;
+    return flow.connection.id;
+  }
   std::vector<JobInfo> jobs;
+  std::vector<BackgroundInfo> background;
 
   RunReader reader() {
     RunRecorder recorder(folder_.path(), {.causes = true});
     recorder.configuration("{}", "0.1.0");
     if (!jobs.empty()) recorder.jobs(jobs);
+    if (!background.empty()) recorder.background(background, RankId(4), {});
     recorder.nodes(nodes_);
     end(recorder, {.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 4}, emulated_);
     end(recorder, {.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 4, .model = "flow"}, reference_);
@@ -59,11 +81,12 @@ class PathRecord {
   }
   static Time at(int64_t microsecond) { return Time(microseconds(microsecond).ps); }
 
-  JobId job = JobId(0);  ///< of the nodes that are added next
+  JobId job = JobId(0);   ///< of the nodes that are added next
+  uint32_t sequence = 0;  ///< likewise: nodes of another one do not meet
 
  private:
   uint32_t add(NodeInfo node) {
-    node.node = next_[node.rank]++, node.id = node.node, node.job = job;
+    node.node = next_[node.rank]++, node.id = node.node, node.job = job, node.sequence = sequence;
     nodes_.push_back(node);
     return node.node;
   }
@@ -74,18 +97,30 @@ class PathRecord {
     if (emulated) run.sink().causes(causes_);
     RunEnd end;
     for (const OperationRecord& row : rows) end.completion = std::max(end.completion, row.end - Time());
-    for (uint32_t id = 0; emulated && id < 2; ++id) {
-      FlowRow& flow = end.flows.emplace_back();
-      flow.connection.id = flow.counters.connection = ConnectionId(id);
-      flow.connection.source = RankId(id), flow.connection.destination = RankId(1 - id);
-    }
+    for (uint32_t id = 0; emulated && id < 2; ++id) end.flows.push_back(flow_of(id, id, 1 - id));
+    if (emulated) end.flows.insert(end.flows.end(), flows_.begin(), flows_.end()), end.latencies = latencies_;
+    for (uint32_t r = 0; r < 4; ++r)
+      end.rank_nics.push_back({.nic = NicId(r), .port = PortId(r), .mac = {}, .ip = {}, .host = r});
+    if (!emulated) run.sink().messages(messages_);
     run.end(end);
+  }
+
+  static FlowRow flow_of(uint32_t id, uint32_t source, uint32_t destination) {
+    FlowRow flow;
+    flow.connection.id = flow.counters.connection = ConnectionId(id);
+    flow.connection.source = RankId(source), flow.connection.destination = RankId(destination);
+    flow.connection.job = JobId(0);
+    flow.counters.causes.emplace();
+    return flow;
   }
 
   std::map<RankId, uint32_t> next_;
   std::vector<NodeInfo> nodes_;
   std::vector<OperationRecord> emulated_, reference_;
   std::vector<CauseRecord> causes_;
+  std::vector<FlowRow> flows_;
+  std::vector<LatencyRow> latencies_;
+  std::vector<MessageRecord> messages_;
   TemporaryFolder folder_;
 };
 

@@ -85,6 +85,19 @@ TEST(ReferenceBand, SaysWhenTheReferenceIsOutside) {
   EXPECT_THAT(band_text(record), HasSubstr("; 30 us of perfect symmetry is outside"));
 }
 
+// A thousandth of the median, 30.04 us, is 30.04 ns: 30 us is less than that below 30.02 us, and more below 30.04 us.
+// (30.04 - 0.03004 us = 30.00996 us.)
+TEST(ReferenceBand, HasTheReferenceWhereItIsAsNearAsItsMembersDiffer) {
+  for (const bool is_near : {true, false}) {
+    const TemporaryFolder folder;
+    const RunReader record =
+        record_of(folder.path(), {nanoseconds(is_near ? 30'020 : 30'040), nanoseconds(30'040), nanoseconds(30'050)});
+    EXPECT_EQ(reference_band(record)->has(microseconds(30)), is_near);
+    EXPECT_EQ(band_json(record)["has_reference"], is_near);
+    EXPECT_EQ(reference_band(record)->low, is_near ? microseconds(30) : nanoseconds(30'040));
+  }
+}
+
 TEST(ReferenceBand, IsAbsentWithoutAnEnsemble) {
   const TemporaryFolder folder;
   const RunReader record = record_of(folder.path(), {});

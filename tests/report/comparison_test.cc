@@ -51,6 +51,38 @@ TEST(Comparison, HasSettingsTimesAndCountersThatDiffer) {
   EXPECT_EQ(json["transport"], nlohmann::ordered_json::parse(R"({"retransmitted": {"base": 0, "other": 5}})"));
 }
 
+// The sample's all-reduce takes 40 us of 50 where its reference has 20; the other has 10 us more, and no reference.
+TEST(Comparison, HasThePathAndTheGapOfBoth) {
+  const SampleReport base;
+  const TemporaryFolder other;
+  write_slower(other.path());
+  const Comparison comparison = compare(RunReader(base.folder()), RunReader(other.path()));
+  const auto json = comparison_json(comparison);
+  EXPECT_EQ(json["critical_path"]["base"]["operation"], "grads <script> (all_reduce dp)");
+  EXPECT_EQ(json["critical_path"]["base"]["time_ps"], 40'000'000);
+  EXPECT_EQ(json["critical_path"]["other"]["time_ps"], 50'000'000);
+  EXPECT_EQ(json["waterfall"]["unexplained_ps"],
+            nlohmann::ordered_json::parse(R"({"base": 20000000, "other": null, "extra": null})"));
+  EXPECT_THAT(comparison_table(comparison),
+              HasSubstr("path of base: longest grads <script> (all_reduce dp), 40 us, 80.0 %\n"));
+  const auto same = compare(RunReader(base.folder()), RunReader(base.folder()));
+  EXPECT_EQ(comparison_json(same)["waterfall"]["gap_ps"],
+            nlohmann::ordered_json::parse(R"({"base": 20000000, "other": 20000000, "extra": 0})"));
+  EXPECT_THAT(comparison_table(same), HasSubstr("gap to the reference: +20 us -> +20 us\n"));
+}
+
+TEST(Comparison, TheGapSaysWhichPartsChanged) {
+  Comparison comparison;
+  comparison.reasons.base.waterfall.emplace().gap = microseconds(5);
+  comparison.reasons.other.waterfall.emplace().gap = microseconds(30);
+  comparison.reasons.base.waterfall->parts[static_cast<size_t>(GapCause::kWindow)] = microseconds(5);
+  comparison.reasons.other.waterfall->parts[static_cast<size_t>(GapCause::kQueueingOthers)] = microseconds(30);
+  EXPECT_THAT(comparison_table(comparison),
+              HasSubstr("gap to the reference: +5 us -> +30 us\n"
+                        "         +0 ps       +30 us       +30 us  queueing behind other jobs or the background\n"
+                        "         +5 us        +0 ps        -5 us  window full\n"));
+}
+
 TEST(Comparison, ThePrintedTableSaysTheSame) {
   const SampleReport base;
   const TemporaryFolder other;

@@ -17,7 +17,7 @@ TEST(CriticalPathReport, SummaryHasThePathAndThePartsOfTheGap) {
   const SampleReport report;
   const auto json = report.summary();
   EXPECT_EQ(json["waterfall"]["gap_ps"], 20'000'000);
-  EXPECT_EQ(json["waterfall"]["network_ps"], 20'000'000);
+  EXPECT_EQ(json["waterfall"]["unexplained_ps"], 20'000'000);
   EXPECT_EQ(json["waterfall"]["compute_ps"], 0);
   const auto& path = json["critical_path"]["emulated"];
   EXPECT_EQ(path["completion_ps"], 50'000'000);
@@ -48,7 +48,7 @@ TEST(CriticalPathReport, TheMainCauseIsASentence) {
     Waterfall& waterfall = diagnosis.waterfall.emplace();
     waterfall.parts[static_cast<size_t>(GapCause::kWindow)] = windows;
     waterfall.parts[static_cast<size_t>(GapCause::kPaused)] = pauses;
-    waterfall.parts[static_cast<size_t>(GapCause::kNetwork)] = unknown;
+    waterfall.parts[static_cast<size_t>(GapCause::kUnexplained)] = unknown;
     waterfall.gap = windows + pauses + unknown;
     diagnosis.gap = GapShares{.gap = waterfall.gap, .generator = generator, .rest = waterfall.gap - generator};
     return main_cause_text(diagnosis);
@@ -65,11 +65,11 @@ TEST(CriticalPathReport, CsvHasEachStep) {
   EXPECT_EQ(
       SampleReport().csv("critical_path.csv"),
       "step,job,rank,iteration,node,name,kind,group,before_ps,from_ps,to_ps,reference_ps,compute_ps,recovering_ps,"
-      "rnr_ps,paused_ps,congestion_control_ps,window_ps,port_ps,acknowledgement_ps,network_ps,faster_ps,between_ps,"
-      "other_chain_ps\n"
-      "0,0,0,0,10,\"gemm, \"\"big\"\"\",compute,,0,0,10000000,10000000,0,0,0,0,0,0,0,0,0,0,0,0\n"
+      "rnr_ps,paused_ps,congestion_control_ps,window_ps,port_ps,acknowledgement_ps,path_latency_ps,queueing_own_job_ps,"
+      "queueing_others_ps,unexplained_ps,faster_ps,between_ps,other_chain_ps\n"
+      "0,0,0,0,10,\"gemm, \"\"big\"\"\",compute,,0,0,10000000,10000000,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n"
       // 20 us longer than the reference, and the record does not say why.
-      "1,0,0,0,11,grads <script>,all_reduce,dp,0,10000000,50000000,20000000,0,0,0,0,0,0,0,0,20000000,0,0,0\n");
+      "1,0,0,0,11,grads <script>,all_reduce,dp,0,10000000,50000000,20000000,0,0,0,0,0,0,0,0,0,0,0,20000000,0,0,0\n");
 }
 
 TEST(CriticalPathReport, MarkdownHasBothLines) {

@@ -50,6 +50,43 @@ TEST_F(OperationBandsTest, AreOfTheMembersMeans) {
   EXPECT_EQ(bands.of_pattern("grads <script>", "all_reduce", "dp", JobId(1)), nullptr);
 }
 
+// Rank 0 begins 15 us late in the reference, so that its all-reduce takes 5 us and rank 1's 20: more apart than 14 us,
+// from the first member's mean to the last's.
+TEST(OperationBands, AreOfNoExecutionWhereRanksDiffer) {
+  for (const int64_t late : {0, 15}) {
+    const TemporaryFolder folder;
+    {
+      RunRecorder recorder(folder.path());
+      testing::begin_sample(recorder);
+      testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+      RunRecorder::Run run =
+          recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"});
+      for (const uint32_t rank : {0, 1}) {
+        const OperationRecord row{.rank = RankId(rank),
+                                  .node = 1,
+                                  .iteration = 0,
+                                  .start = Time(microseconds(rank == 0 ? 10 + late : 10).ps),
+                                  .end = Time(microseconds(30).ps)};
+        run.sink().operations({&row, 1});
+      }
+      run.end(testing::sample_end(microseconds(30)));
+      std::vector<EnsembleOperation> rows;
+      for (const int64_t us : {16, 30})
+        rows.push_back({.member = static_cast<uint32_t>(rows.size()),
+                        .name = "grads <script>",
+                        .kind = "all_reduce",
+                        .group = "dp",
+                        .job = JobId(0),
+                        .mean = microseconds(us)});
+      recorder.ensemble(std::vector{microseconds(40), microseconds(40)});
+      recorder.ensemble_operations(rows);
+    }
+    OperationBands bands{RunReader(folder.path())};
+    EXPECT_EQ(bands.of(testing::sample_node(1, 1, "grads <script>", "all_reduce")) != nullptr, late == 0);
+    EXPECT_NE(bands.of_pattern("grads <script>", "all_reduce", "dp", JobId(0)), nullptr);
+  }
+}
+
 // 40 us are as long as the slowest member's, 1.6 times the median, and twice the fastest.
 TEST_F(OperationBandsTest, AreWhatTablesCompareWith) {
   write_report(folder_.path());

@@ -13,6 +13,17 @@ CAUSES = {
     "recovering": {"impairments": [{"action": "drop", "port": "p3", "direction": "receive", "every": 200}]},
     "window": {"transport": {"window": 4}},
     "congestion_control": {"transport": {"congestion_control": {"algorithm": "static", "rate": "40Gbps"}}},
+        # Each packet comes 20 us later, and stays in order.
+    "path_latency": {
+        "impairments": [
+            {"action": "delay", "delay": "20us", "every": 1, "direction": "receive", "port": f"p{port}"} for port in range(8)
+        ],
+    },
+    # The formulas of collectives know no background, and all but one rank send to it at once.
+    "queueing_others": {
+        "simulation": {"fidelity": "alpha_beta"},
+        "background": [{"name": "noise", "pattern": "incast", "to": 3, "size": "256KiB", "outstanding": 4}],
+    },
     "paused": {
         "fabric": {"topology": "star", "lossless": [3], "buffer": {"xoff": "64KiB", "headroom": "64KiB"}},
         "impairments": [{"action": "pause", "priorities": [3], "port": "p2", "quanta": 40_000, "interval": "400us"}],

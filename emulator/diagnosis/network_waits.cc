@@ -1,0 +1,159 @@
+#include "emulator/diagnosis/network_waits.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace rankwire {
+namespace {
+
+/// Of a packet on its way through three tiers of switches: as often it is stored and forwarded, besides its way itself.
+constexpr int64_t kMostHops = 6;
+/// Messages of the model that are looked at for its latencies.
+constexpr uint32_t kMessages = 1000;
+
+Duration part_of(Duration whole, double part) {
+  return std::min(whole, Duration(static_cast<int64_t>(static_cast<double>(whole.ps) * std::clamp(part, 0.0, 1.0))));
+}
+
+/// One way, as the model has it: the longest from each port, and of all under the invalid one. Only `flow` has messages
+/// that are acknowledged just so much after their delivery.
+std::map<PortId, Duration> latencies_of_model(const RunReader& record, std::span<const RankNic> nics) {
+  std::map<PortId, Duration> longest;
+  for (const RecordedRun* model : record.models()) {
+    if (model->start.model != "flow") continue;
+    for (const JoinedMessage& message : record.slowest_messages(*model, kMessages)) {
+      if (message.acked == Time::never() || message.id.source >= nics.size()) continue;
+      for (const PortId port : {nics[message.id.source].port, PortId()})
+        longest[port] = std::max(longest[port], message.acked - message.delivered);
+    }
+    if (!longest.empty()) break;
+  }
+  return longest;
+}
+
+}  // namespace
+
+NetworkWaits::NetworkWaits(const RunReader& record, const RecordedRun& run, const Executions& executions,
+                           const std::set<ConnectionId>& waiting)
+    : nics_(record.rank_nics(run)) {
+  read_lines(record, run, executions, waiting);
+  read_round_trips(record, run);
+}
+
+void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, const Executions& executions,
+                              const std::set<ConnectionId>& waiting) {
+  std::map<ConnectionId, Way> ways;
+  std::map<JobId, const BackgroundInfo*> background;
+  for (const BackgroundInfo& entry : record.background()) background.emplace(entry.job, &entry);
+  const Time end = Time() + run.end.completion;
+  uint64_t packets = 0;
+  Duration transmitting;
+  record.for_each_flow(run, [&](const RecordedFlow& row) {
+    const Connection& connection = row.flow.connection;
+    if (!row.flow.counters.causes || connection.destination.value >= nics_.size()) return;
+    const Duration on_line = (*row.flow.counters.causes)[Cause::kTransmitting];
+    const Way way{.from = connection.source.value < nics_.size() ? nics_[connection.source.value].port : PortId(),
+                  .to = nics_[connection.destination.value].port,
+                  .job = connection.job};
+    packets += row.flow.counters.packets, transmitting += on_line;
+    ways.emplace(connection.id, way);
+    // No execution says when.
+    if (const auto entry = background.find(connection.job); entry != background.end())
+      jobs_[{way.to, way.job}].add(entry->second->start, std::min(end, entry->second->stop.value_or(end)), on_line);
+  });
+  if (packets > 0) frame_time_ = Duration(transmitting.ps / static_cast<int64_t>(packets));
+  std::set<PortId> ports;
+  for (const ConnectionId id : waiting)
+    if (const auto way = ways.find(id); way != ways.end()) ports.insert({way->second.from, way->second.to});
+  struct Sent {
+    RankId rank;
+    uint32_t node, iteration;
+    ConnectionId connection;
+    Duration on_line;
+  };
+  std::vector<Sent> all;
+  record.for_each_cause(run, [&](const CauseRecord& row) {
+    const auto way = ways.find(row.connection);
+    if (way != ways.end() && ports.contains(way->second.to))
+      all.push_back({row.rank, row.node, row.iteration, row.connection, row.causes[Cause::kTransmitting]});
+  });
+  const auto key = [](const auto& of) { return std::tuple(of.rank, of.node, of.iteration); };
+  std::ranges::sort(all, {}, [&](const Sent& sent) { return std::pair(key(sent), sent.connection); });
+  for (uint32_t i = 0; i < executions.count(); ++i) {
+    const Executions::Execution& execution = executions.at(i);
+    for (const Sent& sent : std::ranges::equal_range(all, key(execution), {}, key)) {
+      const Way& way = ways.at(sent.connection);
+      jobs_[{way.to, way.job}].add(execution.start, execution.end, sent.on_line);
+      if (waiting.contains(sent.connection)) own_[sent.connection].add(execution.start, execution.end, sent.on_line);
+    }
+  }
+  for (auto& [place, times] : jobs_) times.finish();
+  for (auto& [connection, times] : own_) times.finish();
+}
+
+void NetworkWaits::read_round_trips(const RunReader& record, const RecordedRun& run) {
+  const std::map<PortId, Duration> model = latencies_of_model(record, nics_);
+  const std::vector<LatencyRow> rows = record.latencies(run);
+  Duration least = Duration::max();
+  for (const LatencyRow& row : rows)
+    if (row.kind == LatencyKind::kRoundTrip && row.count > 0) least = std::min(least, row.min);
+  for (const LatencyRow& row : rows) {
+    if (row.kind != LatencyKind::kRoundTrip || row.count == 0 || row.mean <= Duration()) continue;
+    Parts& parts = parts_[row.port];
+    const auto mean = static_cast<double>(row.mean.ps);
+    parts.queueing = static_cast<double>((row.mean - least).ps) / mean;
+    auto latency = model.find(row.port);
+    if (latency == model.end()) latency = model.find(PortId());
+    if (latency == model.end()) continue;
+    const Duration longer = row.min - latency->second * 2 - frame_time_ * kMostHops;
+    parts.path_latency = static_cast<double>(std::max(Duration(), longer).ps) / mean;
+  }
+}
+
+const NetworkWaits::Parts& NetworkWaits::parts_of(const Connection& connection) const {
+  static constexpr Parts kNone;
+  auto parts = parts_.end();
+  if (connection.source.value < nics_.size()) parts = parts_.find(nics_[connection.source.value].port);
+  if (parts == parts_.end()) parts = parts_.find(PortId());
+  return parts == parts_.end() ? kNone : parts->second;
+}
+
+NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Time to, Duration waited) const {
+  Share share;
+  Duration all;
+  double path_latency = 0, queueing = 0, own = 0, others = 0, most = 0;
+  for (const Wait& wait : waits) {
+    const Connection& connection = wait.connection;
+    if (connection.destination.value >= nics_.size()) continue;
+    const PortId port = nics_[connection.destination.value].port;
+    const Parts& parts = parts_of(connection);
+    all += wait.time;
+    path_latency += parts.path_latency * static_cast<double>(wait.time.ps);
+    queueing += parts.queueing * static_cast<double>(wait.time.ps);
+    // Acknowledgements come back to the source's port, and wait there behind what others send to it.
+    const PortId back = connection.source.value < nics_.size() ? nics_[connection.source.value].port : port;
+    for (const auto& [place, times] : jobs_) {
+      if (place.first != port && place.first != back) continue;
+      const double sent = times.between(from, to);
+      if (place.second != connection.job) {
+        others += sent;
+        if (sent > most) most = sent, share.most_others = place.second;
+      } else if (const auto self = own_.find(connection.id); place.first == port && self != own_.end()) {
+        own += std::max(0.0, sent - self->second.between(from, to));
+      } else {
+        own += sent;
+      }
+    }
+  }
+  if (all <= Duration() || waited <= Duration()) return share;
+  const auto whole = static_cast<double>(all.ps);
+
+  const Duration queued = std::min(part_of(waited, queueing / whole), Duration(static_cast<int64_t>(own + others)));
+  share.path_latency = std::min(part_of(waited, path_latency / whole), waited - queued);
+  if (queued <= Duration()) return share;
+  share.others = part_of(queued, others / (own + others));
+  share.own_job = queued - share.others;
+  return share;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,66 @@
+// How much of the time for which sources waited for acknowledgements is the network's doing, and whose traffic was
+// there.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "base/units.h"
+#include "emulator/diagnosis/executions.h"
+#include "emulator/diagnosis/traffic_ramp.h"
+#include "emulator/record/reader.h"
+
+namespace rankwire {
+
+/// Of what the NICs behind a port measured of round trips, the least of all ports is what a way takes without anything
+/// that waits, and the mean beyond it is waiting in the network: a wait for acknowledgements consists of the same in
+/// the same parts. The model's own way, and its longest, is known from its messages. Immutable after construction.
+class NetworkWaits {
+ public:
+  struct Wait {
+    Connection connection;  ///< without NICs and sizes
+    Duration time;          ///< for which it waited for acknowledgements
+  };
+  struct Share {
+    Duration path_latency;     ///< the way is longer than the model's
+    Duration own_job, others;  ///< waiting in the network behind traffic of the same job, and of others
+    JobId most_others;         ///< who had most of the latter; invalid: nobody
+  };
+
+  /// `executions` are those of `run`, `waiting` the connections that will be asked about. Reads queue pairs and causes
+  /// of the run once, and round trips.
+  NetworkWaits(const RunReader& record, const RecordedRun& run, const Executions& executions,
+               const std::set<ConnectionId>& waiting);
+
+  /// Of `waited`, which passed on these connections between both times. The parts are no more than that together, and
+  /// waiting in the network is no more than what others sent to either port takes on its line; theirs are in
+  /// proportion to it. All 0 where round trips were not measured.
+  Share of(std::span<const Wait> waits, Time from, Time to, Duration waited) const;
+
+ private:
+  /// Parts of a wait, 0 .. 1.
+  struct Parts {
+    double path_latency = 0, queueing = 0;
+  };
+  struct Way {
+    PortId from, to;
+    JobId job;
+  };
+
+  void read_lines(const RunReader& record, const RecordedRun& run, const Executions& executions,
+                  const std::set<ConnectionId>& waiting);
+  void read_round_trips(const RunReader& record, const RecordedRun& run);
+  const Parts& parts_of(const Connection& connection) const;
+
+  std::vector<RankNic> nics_;
+  Duration frame_time_;                                   // of the mean frame on its line
+  std::map<PortId, Parts> parts_;                         // by the source's port; invalid: all
+  std::map<std::pair<PortId, JobId>, TrafficRamp> jobs_;  // by the destination's port
+  std::map<ConnectionId, TrafficRamp> own_;
+};
+
+}  // namespace rankwire
