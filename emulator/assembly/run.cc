@@ -254,10 +254,11 @@ std::vector<CompletedRun> PreparedRun::run(const RunControl& control) {
   if (!recorder_) fail_run("{}: this run has been run already", folder().string());
   std::vector<CompletedRun> runs;
   try {
-    if (kind_ == RunKind::kEmulated) runs = emulate_all(control);
+    const std::exception_ptr error = kind_ == RunKind::kEmulated ? emulate_as_far_as_it_goes(control, runs) : nullptr;
     avoided_.reset();
     const uint32_t threads = run_threads(setup_.config.simulation);
     run_models(threads, control, runs);
+    if (error) std::rethrow_exception(error);
     run_further(runs, threads, control);
   } catch (const std::exception& error) {
     record_failure(error);
@@ -274,6 +275,19 @@ void PreparedRun::record_failure(const std::exception& error) {
   } catch (const std::exception&) {  // the first one says more
   }
   close_record();
+}
+
+/// What ended it once it was under way, so that the models can still say what was to be expected. What keeps it from
+/// beginning at all is thrown.
+std::exception_ptr PreparedRun::emulate_as_far_as_it_goes(const RunControl& control, std::vector<CompletedRun>& runs) {
+  try {
+    runs = emulate_all(control);
+  } catch (const Error&) {
+    dpdk_.reset();
+    if (!recorder_->has_begun()) throw;
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 std::vector<CompletedRun> PreparedRun::emulate_all(const RunControl& control) {

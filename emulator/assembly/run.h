@@ -101,6 +101,7 @@ class PreparedRun {
   void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
   std::exception_ptr record_jobs_alone(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);
   std::vector<CompletedRun> emulate_all(const RunControl& control);
+  std::exception_ptr emulate_as_far_as_it_goes(const RunControl& control, std::vector<CompletedRun>& runs);
   CompletedRun emulate(const Repetition& repetition, Duration spent, const RunControl& control);
   std::unique_ptr<Testbed> open_testbed(const WorkerShares& shares, const RunControl& control);
 

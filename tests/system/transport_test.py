@@ -102,6 +102,8 @@ class Ways(RankwireTest):
         summary = Run(self.folder / "run").summary
         self.assertEqual((summary["verdict"], summary["reason_code"]), ("failed", "error"))
         self.assertIn("no answer to ARP in 0.2 s", summary["reason"])
+        # What was to be expected is told all the same.
+        self.assertEqual([(model["model"], model["verdict"]) for model in summary["models"]], [("flow", "ok")])
 
 
 if __name__ == "__main__":
