@@ -63,9 +63,9 @@ struct RingLinkOptions {
 };
 
 /// Two net_ring ports: what one end transmits the other receives. Each end may be used by a thread of its own. `name`
-/// is at most `longest_ring_link_name` (demand.h) characters and unique; the ends' counters are called `name`.a and `name`.b. `bell` rings after the
-/// first end has sent, `answer` after the second; `next_event` of an end is long_ago() while frames wait for it. Throws
-/// Error(kRun) when the environment's memory does not suffice.
+/// is at most `longest_ring_link_name` (demand.h) characters and unique; the ends' counters are called `name`.a and
+/// `name`.b. `bell` rings after the first end has sent, `answer` after the second; `next_event` of an end is long_ago()
+/// while frames wait for it. Throws Error(kRun) when the environment's memory does not suffice.
 std::pair<std::unique_ptr<FramePort>, std::unique_ptr<FramePort>> make_ring_link(DpdkEnvironment& environment,
                                                                                  const std::string& name,
                                                                                  const RingLinkOptions& options,
