@@ -79,7 +79,7 @@ std::optional<Culprit> impaired_port(const RunReader& record, const RecordedRun&
   std::map<PortId, uint64_t> of_port;
   uint64_t all = 0;
   for (const ImpairmentRow& event : record.impairments(run))
-    if (event.action == "drop" || event.action == "corrupt_icrc") ++of_port[event.port], ++all;
+    if (makes_lost(event.action)) ++of_port[event.port], ++all;
   for (const auto& [port, events] : of_port)
     if (events * 5 >= all * 4) return Culprit{.kind = Kind::kPort, .number = port.value};
   return std::nullopt;
