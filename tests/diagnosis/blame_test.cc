@@ -187,6 +187,23 @@ TEST(Blame, WhatTheReferenceLosesAsWellIsLostBesides) {
   EXPECT_EQ(list[1].kind, BlameKind::kEcmpCollision);
 }
 
+// 4 ms are the gap to a reference that knows no background, and 3 of them waiting. Without it a model that does know it
+// takes 1, 3 or 8 ms less: that is the same time.
+TEST(Blame, WhatTheReferenceDoesWithoutIsNotCountedTwice) {
+  for (const int64_t saved : {1, 3, 8}) {
+    BlameFacts facts = four_more({{GapCause::kQueueingOthers, 3}, {GapCause::kRecovering, 1}});
+    facts.lost = 10, facts.packets = 1'000, facts.loss_place = kPort, facts.counted_there = true;
+    facts.background = BlamedTime{
+        .time = microseconds(1'000 * saved), .culprit = {.kind = Culprit::Kind::kJob, .number = 1}, .in_gap = true};
+    const auto list = blame(facts);
+    ASSERT_THAT(list, SizeIs(2));
+    EXPECT_EQ(list[0].kind, BlameKind::kBackground);
+    EXPECT_EQ(list[0].gap, microseconds(3'000)) << saved;
+    EXPECT_EQ(list[1].kind, BlameKind::kLossyCable);
+    EXPECT_EQ(list[1].gap, microseconds(1'000)) << saved;
+  }
+}
+
 /// Three ranks compute the same and reduce; how long each computes, microseconds.
 std::optional<BlamedTime> slow_rank_of(const std::vector<int64_t>& times, bool same_name = true) {
   PathRecord written;
