@@ -93,11 +93,15 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
 
 void NetworkWaits::read_round_trips(const RunReader& record, const RecordedRun& run) {
   const std::map<PortId, Duration> model = latencies_of_model(record, nics_);
-  for (const LatencyRow& row : record.latencies(run)) {
+  const std::vector<LatencyRow> rows = record.latencies(run);
+  Duration least = Duration::max();
+  for (const LatencyRow& row : rows)
+    if (row.kind == LatencyKind::kRoundTrip && row.count > 0) least = std::min(least, row.min);
+  for (const LatencyRow& row : rows) {
     if (row.kind != LatencyKind::kRoundTrip || row.count == 0 || row.mean <= Duration()) continue;
     Parts& parts = parts_[row.port];
     const auto mean = static_cast<double>(row.mean.ps);
-    parts.queueing = static_cast<double>((row.mean - row.min).ps) / mean;
+    parts.queueing = static_cast<double>((row.mean - least).ps) / mean;
     auto latency = model.find(row.port);
     if (latency == model.end()) latency = model.find(PortId());
     if (latency == model.end()) continue;
