@@ -38,14 +38,9 @@ inline uint32_t FrameReceiver::find_runs(std::span<const Frame> frames,
   return found;
 }
 
-// A packet that comes twice in a row, before its sender can have missed its answer, was repeated on the way: it says
-// nothing of whether others are lost.
-inline void FrameReceiver::count_data(uint32_t queue_pair, uint32_t psn, Time arrival) noexcept {
-  ++counters_.totals.data_packets_rx;
-  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
-  const bool is_repeated = psn == inbox.last_psn && arrival - inbox.last_arrival < sends_again_;
-  inbox.arrived += is_repeated ? 0 : 1;
-  inbox.last_psn = psn, inbox.last_arrival = arrival;
+inline void FrameReceiver::count_data(uint32_t queue_pair, uint64_t packets) noexcept {
+  counters_.totals.data_packets_rx += packets;
+  tables_.inboxes[queue_pair].arrived += packets;
 }
 
 // The short way for what most packets are: acknowledgements and MIDDLEs as the peer must have written them. How many of
@@ -98,7 +93,7 @@ bool FrameReceiver::accept_middle(uint32_t queue_pair, const Frame& frame, Time 
   if (!check_.matches_middle(own.peer, packet.ack_request, packet.psn, frame)) return false;
   ++counters_.totals.packets_rx;
   counters_.totals.bytes_rx += frame.length();
-  count_data(queue_pair, packet.psn, frame.arrival);
+  count_data(queue_pair, 1);
   requests_.on_request(queue_pair, packet, frame.arrival, now);
   return true;
 }
@@ -118,11 +113,7 @@ size_t FrameReceiver::accept_middles(uint32_t queue_pair, std::span<const Frame>
   if (requests_.keeps_early()) requests_.place_early(queue_pair, run[good - 1].arrival, now);
   counters_.totals.packets_rx += good;
   counters_.totals.bytes_rx += uint64_t{length} * good;
-  counters_.totals.data_packets_rx += good;
-  QueuePairInbox& inbox = tables_.inboxes[queue_pair];
-  inbox.arrived += good;
-  inbox.last_psn = psn_add(psn & kPsnMask, static_cast<uint32_t>(good) - 1);
-  inbox.last_arrival = run[good - 1].arrival;
+  count_data(queue_pair, good);
   return good;
 }
 
@@ -197,7 +188,7 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     answers_.on_acknowledgement(port_index, queue_pair,
                                 {.psn = packet.psn, .msn = packet.msn, .syndrome = packet.syndrome}, now);
   } else if (is_read_response(packet.opcode)) {
-    count_data(queue_pair, packet.psn, frame.arrival);
+    count_data(queue_pair, 1);
     answers_.on_response(queue_pair, packet, frame.arrival, now);
   } else if (packet.opcode == Opcode::kCongestionNotification) {
     answers_.on_notification(queue_pair, now);
@@ -207,7 +198,7 @@ bool FrameReceiver::accept(uint32_t port_index, const Frame& frame, Time now) no
     if (packet.opcode == Opcode::kReadRequest) {
       ++counters_.totals.read_requests_rx;
     } else {
-      count_data(queue_pair, packet.psn, frame.arrival);
+      count_data(queue_pair, 1);
     }
     const auto early =
         requests_.keeps_early() ? requests_.keep_early(queue_pair, frame, packet) : EarlyPackets::Outcome::kNoRoom;

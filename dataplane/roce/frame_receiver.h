@@ -27,13 +27,11 @@ namespace rankwire {
 /// that it is made from is borrowed; `notices` is null where marked packets are not answered. One thread.
 class alignas(64) FrameReceiver {
  public:
-  /// `sends_again`: after so long, and no earlier, a sender may repeat a packet of which it has not heard.
-  FrameReceiver(const RoceOptions& options, Duration sends_again, const PacketCodec& codec, QueuePairs& pairs,
-                Lanes& lanes, const Deliveries& deliveries, RequestReceiver& requests, AnswerReceiver& answers,
+  FrameReceiver(const RoceOptions& options, const PacketCodec& codec, QueuePairs& pairs, Lanes& lanes,
+                const Deliveries& deliveries, RequestReceiver& requests, AnswerReceiver& answers,
                 NotificationSender* notices, RoceCounters& counters)
       : mtu_(options.mtu),
         pattern_(options.payload == PayloadMode::kPattern),
-        sends_again_(sends_again),
         check_(codec.check),
         responder_options_(pairs.responder_options()),
         tables_(pairs.tables()),
@@ -58,13 +56,12 @@ class alignas(64) FrameReceiver {
   size_t accept_image(uint32_t port, std::span<const Frame> run, uint32_t presumed, Time now) noexcept;
   bool accept_acknowledgement(uint32_t port, uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   size_t accept_middles(uint32_t queue_pair, std::span<const Frame> run, Time now) noexcept;
-  void count_data(uint32_t queue_pair, uint32_t psn, Time arrival) noexcept;
+  void count_data(uint32_t queue_pair, uint64_t packets) noexcept;
   bool accept_middle(uint32_t queue_pair, const Frame& frame, Time now) noexcept;
   bool accept(uint32_t port, const Frame& frame, Time now) noexcept;
 
   const uint32_t mtu_;
   const bool pattern_;  // what payloads are, if they are right
-  const Duration sends_again_;
   const IcrcCheck& check_;
   const ResponderOptions& responder_options_;
   const QueuePairTables tables_;

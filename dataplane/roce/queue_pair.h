@@ -69,13 +69,9 @@ struct QueuePairInbox {
   uint32_t awaited_bytes = 0;  ///< of that WRITE
   uint32_t unindexed = 0;      ///< messages without a name that were received
   uint64_t delivered = 0;      ///< messages or parts
-  /// Data packets, READ responses among them, whatever became of them, but for those that the network has repeated.
-  uint64_t arrived = 0;
-  static constexpr uint32_t kNothing = UINT32_MAX;
-  uint32_t last_psn = kNothing;  ///< of the last of them, and when it arrived
-  Time last_arrival;
+  uint64_t arrived = 0;        ///< data packets, READ responses among them, whatever became of them
 };
-static_assert(sizeof(QueuePairInbox) == 64);
+static_assert(sizeof(QueuePairInbox) == 48);
 
 /// What happens seldom. As FlowCounters: of the messages that the queue pair sends, `marks` of those that it receives.
 struct QueuePairCounters {

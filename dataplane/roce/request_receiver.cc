@@ -32,8 +32,6 @@ void RequestReceiver::on_request(uint32_t queue_pair, const ParsedPacket& packet
       break;
     case Arrival::kNotReady:
       ++counters_.of[queue_pair].not_ready;
-      tables_.inboxes[queue_pair].last_psn =
-          QueuePairInbox::kNothing;  // it is sent again as soon as that was asked for
       break;
     case Arrival::kDropped:
       break;

@@ -121,6 +121,19 @@ class Account {
     add(kind, lost.culprit, lost.time, true, {.time = lost.time, .count = lost.count, .factor = lost.factor});
   }
 
+  /// Takes what packets may have waited behind others.
+  Duration waiting(Duration most) {
+    Duration waited;
+    for (const GapCause cause : kSoft) waited += take(cause, most - waited);
+    return waited + take(GapCause::kOtherChain, most - waited);
+  }
+
+  /// The waterfall has it already, as waiting.
+  void lost_within(BlameKind kind, const BlamedTime& lost) {
+    const Duration waited = waiting(lost.time);
+    add(kind, lost.culprit, waited, true, {.time = waited, .count = lost.count, .factor = lost.factor});
+  }
+
   void shared_with_the_reference() {
     const std::pair<BlameKind, const std::optional<BlamedTime>*> kinds[] = {
         {BlameKind::kEcmpCollision, &facts_.collisions},
@@ -130,14 +143,16 @@ class Account {
     BlameKind kind = BlameKind::kUnexplained;
     for (const auto& [of_kind, lost] : kinds) {
       if (!*lost || (*lost)->time <= Duration()) continue;
-      lost_beyond(of_kind, **lost);
+      if ((*lost)->in_gap) {
+        lost_within(of_kind, **lost);
+      } else {
+        lost_beyond(of_kind, **lost);
+      }
       if (most == nullptr || (**lost).time > (**most).time) most = lost, kind = of_kind;
     }
     if (most == nullptr || !matters(facts_.completion, (**most).time)) return;
     // Packets wait behind those of others, which the reference does without: the rest is of the same cause.
-    Duration waited;
-    for (const GapCause cause : kSoft) waited += take(cause);
-    waited += take(GapCause::kOtherChain);
+    const Duration waited = waiting(left_);
     add(kind, (**most).culprit, waited, true, {.time = waited});
   }
 

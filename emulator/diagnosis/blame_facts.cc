@@ -79,7 +79,7 @@ std::optional<Culprit> impaired_port(const RunReader& record, const RecordedRun&
   std::map<PortId, uint64_t> of_port;
   uint64_t all = 0;
   for (const ImpairmentRow& event : record.impairments(run))
-    if (event.action == "drop" || event.action == "corrupt_icrc") ++of_port[event.port], ++all;
+    if (makes_lost(event.action)) ++of_port[event.port], ++all;
   for (const auto& [port, events] : of_port)
     if (events * 5 >= all * 4) return Culprit{.kind = Kind::kPort, .number = port.value};
   return std::nullopt;
@@ -264,13 +264,15 @@ Culprit slowest_place(const RunReader& record, const RecordedRun& run, const Por
   return {.kind = Kind::kSwitch, .name = std::string(busiest->first)};
 }
 
-/// What `flow` takes less without something.
-std::optional<BlamedTime> saved_without(const RunReader& record, std::string_view kind) {
+/// What `flow` takes less without something. The formulas of `alpha_beta` know nothing of any of it.
+std::optional<BlamedTime> saved_without(const RunReader& record, const RecordedRun& reference, std::string_view kind) {
   for (const RecordedRun* flow : record.models()) {
     if (flow->start.model != "flow" || !flow->ended || flow->end.verdict != "ok") continue;
     for (const WhatIfRow& row : record.what_if())
       if (row.kind == kind && flow->end.completion > row.completion)
-        return BlamedTime{.time = flow->end.completion - row.completion, .culprit = {}};
+        return BlamedTime{.time = flow->end.completion - row.completion,
+                          .culprit = {},
+                          .in_gap = reference.start.model == "alpha_beta"};
     break;
   }
   return std::nullopt;
@@ -304,14 +306,14 @@ std::optional<BlamedTime> lost_to_other_jobs(const RunReader& record, const Reco
 
 void read_shared(const RunReader& record, const RecordedRun& run, const RecordedRun& reference, const Ports& ports,
                  BlameFacts& facts) {
-  if (facts.collisions = saved_without(record, "collisions"); facts.collisions) {
-    const Duration time = facts.collisions->time;
+  if (facts.collisions = saved_without(record, reference, "collisions"); facts.collisions) {
+    const BlamedTime saved = *facts.collisions;
     facts.collisions = fullest_cable(ports);
-    facts.collisions->time = time;
+    facts.collisions->time = saved.time, facts.collisions->in_gap = saved.in_gap;
   }
-  if (facts.failures = saved_without(record, "failures"); facts.failures)
+  if (facts.failures = saved_without(record, reference, "failures"); facts.failures)
     facts.failures->culprit = slowest_place(record, run, ports);
-  facts.background = saved_without(record, "background");
+  facts.background = saved_without(record, reference, "background");
   if (auto jobs = lost_to_other_jobs(record, run, reference);
       jobs && (!facts.background || jobs->time > facts.background->time * 2)) {
     // Alone a job is without background, too: the larger half is what the other jobs cost.

@@ -31,6 +31,7 @@ struct BlamedTime {
   Culprit culprit;
   uint64_t count = 0;
   double factor = 0;
+  bool in_gap = false;     ///< the reference of the gap does without it, so that this is a part of the gap
   bool stands_out = true;  ///< it is more than what others without a culprit differ by as well
 };
 
@@ -72,7 +73,7 @@ struct BlameFacts {
   uint64_t rnr_naks = 0;
   Culprit not_ready;
 
-  // What the reference has as well.
+  // What the reference has as well, unless it is `in_gap`.
   std::optional<BlamedTime> slow_rank;  ///< its time beyond what others take for the same, along the critical path
   std::optional<BlamedTime> collisions, failures, background;  ///< what a model takes less without
 };

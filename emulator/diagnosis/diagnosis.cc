@@ -61,7 +61,7 @@ Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraf
   for (const DetailRow& detail : run.end.details)
     if (detail.name == "receive_buffer_drops") losses.buffer_drops = detail.value;
   for (const ImpairmentRuleRow& rule : record.impairment_rules(run))
-    if (rule.action == "drop" || rule.action == "corrupt_icrc") losses.impaired += rule.done;
+    if (makes_lost(rule.action)) losses.impaired += rule.done;
   std::ranges::stable_sort(losses.drops, std::ranges::greater(), &SwitchDrops::frames);
   losses.where = common_trait(pairs, traffic.nics, {losses.lost, {}});
   return losses;

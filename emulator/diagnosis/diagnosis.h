@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -42,6 +43,12 @@ struct Losses {
   std::vector<SwitchDrops> drops;  ///< most first
   std::optional<CommonTrait> where;
 };
+
+/// Whether a rule of `impairments` with this action, as the record says it, keeps packets from their receiver: each bit
+/// that "corrupt_payload", "corrupt_header" and "corrupt_icrc" invert is under the ICRC, or is it.
+constexpr bool makes_lost(std::string_view action) noexcept {
+  return action == "drop" || action.starts_with("corrupt_");
+}
 
 /// Connections that failed.
 struct FailedConnections {

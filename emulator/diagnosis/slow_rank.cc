@@ -9,12 +9,32 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/diagnosis/repeated_times.h"
+
 namespace rankwire {
 namespace {
 
 constexpr size_t kLeastRanks = 3;
 /// A normal deviate is as far above its mean once in 30,000: eight ranks' slowest hardly ever.
 constexpr double kStandsOut = 4;
+
+/// Against the rank's own spread: so often jitter alone has the slowest of all ranks beyond it; of fewer steps it says
+/// little, and the rank must be as many deviations of the others beyond them.
+constexpr double kByChance = 0.001;
+constexpr size_t kFewSteps = 8;
+constexpr double kFarBeyond = 8;
+
+struct RunningMoments {
+  uint64_t count = 0;
+  double mean = 0, squares = 0;  ///< squares of the deviations from the mean
+
+  void add(double value) {
+    const double off = value - mean;
+    mean += off / static_cast<double>(++count);
+    squares += off * (value - mean);
+  }
+  double variance() const { return count < 2 ? 0 : squares / static_cast<double>(count - 1); }
+};
 
 /// What ranks took for nodes of one name in one iteration.
 struct Peers {
@@ -37,13 +57,43 @@ struct Peers {
     }
     return count == 0 ? 0 : sum / static_cast<double>(count);
   }
+  /// What one rank takes as against the others: logarithms, so that equal distributions differ by 0 on average.
+  struct Contrast {
+    double mean, variance;  ///< of the others: the unbiased variance
+  };
+  std::optional<Contrast> contrast(RankId rank) const {
+    RunningMoments own, others;
+    for (const auto& [time, of] : times)
+      if (time > Duration()) (of == rank ? own : others).add(std::log(static_cast<double>(time.ps)));
+    if (own.count == 0 || others.count < 2) return std::nullopt;
+    return Contrast{own.mean - others.mean, others.variance()};
+  }
 };
+
+using PeersByNode = std::map<std::pair<std::pair<JobId, std::string>, uint32_t>, Peers>;
+
+/// Whether a rank takes longer for all of its steps than jitter alone lets it. The path prefers those of its steps that
+/// were long, and so says nothing of that.
+bool is_slow_throughout(const PeersByNode& peers, RankId rank) {
+  RunningMoments contrasts, variances;
+  std::set<RankId> ranks;
+  for (const auto& [node, of_node] : peers) {
+    if (of_node.ranks.size() < kLeastRanks) continue;
+    ranks.insert(of_node.ranks.begin(), of_node.ranks.end());
+    if (const auto contrast = of_node.contrast(rank)) contrasts.add(contrast->mean), variances.add(contrast->variance);
+  }
+  if (contrasts.count == 0 || contrasts.mean <= 0) return false;
+  if (contrasts.count < kFewSteps) return contrasts.mean > kFarBeyond * std::sqrt(variances.mean);
+  const double quantile =
+      student_t_quantile(1 - kByChance / static_cast<double>(ranks.size()), static_cast<uint32_t>(contrasts.count - 1));
+  return contrasts.mean > quantile * std::sqrt(contrasts.variance() / static_cast<double>(contrasts.count));
+}
 
 }  // namespace
 
 std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path) {
   using Name = std::pair<JobId, std::string>;
-  std::map<std::pair<Name, uint32_t>, Peers> peers;  // by name and iteration
+  PeersByNode peers;  // by name and iteration
   std::map<Name, uint32_t> names;
   for (const CriticalStep& step : path.steps) {
     if (step.communicates()) continue;
@@ -99,7 +149,8 @@ std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& 
                     .factor = excess.usual > Duration() ? static_cast<double>((excess.usual + excess.beyond).ps) /
                                                               static_cast<double>(excess.usual.ps)
                                                         : 0,
-                    .stands_out = static_cast<double>(excess.beyond.ps) > kStandsOut * std::sqrt(variance)};
+                    .stands_out = static_cast<double>(excess.beyond.ps) > kStandsOut * std::sqrt(variance) &&
+                                  is_slow_throughout(peers, most->first)};
 }
 
 }  // namespace rankwire

@@ -12,8 +12,10 @@ namespace rankwire {
 /// Of the steps of the path that compute, what they take beyond the median of all ranks' executions of nodes of the
 /// same name, job and iteration, by the rank that has most of it. Absent where no rank has half of it, or where fewer
 /// than three ranks have nodes of these names. It stands out where that is more than four times what the other ranks'
-/// times of the same steps deviate from the median by, as independent draws. Reads every node and every execution of
-/// the run once.
+/// times of the same steps deviate from the median by, as independent draws, and where the rank is slower over all
+/// steps of these names, not only those of the path, than the slowest of all ranks is by chance, by Student's t of its
+/// own spread; of fewer than eight steps, where it is eight times the others' deviation slower. Reads every node and
+/// every execution of the run once.
 std::optional<BlamedTime> slow_rank(const RunReader& record, const RecordedRun& run, const CriticalPath& path);
 
 }  // namespace rankwire

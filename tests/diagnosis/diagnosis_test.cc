@@ -100,6 +100,17 @@ TEST_F(DiagnosisTest, NamesWhatDroppedAndWhoMissed) {
   EXPECT_EQ(losses.drops.front().frames, 7u);
 }
 
+// What a receiver discards; the others arrive, late, twice or marked.
+TEST_F(DiagnosisTest, CountsWhatWasLostOnPurpose) {
+  const auto did = [&](const char* action, uint64_t done) {
+    end_.impairment_rules.push_back(
+        {.rule = static_cast<uint32_t>(end_.impairment_rules.size()), .action = action, .done = done});
+  };
+  for (const char* action : {"drop", "corrupt_payload", "corrupt_header", "corrupt_icrc"}) did(action, 2);
+  for (const char* action : {"duplicate", "delay", "reorder", "mark_ce", "forge_ack", "pause"}) did(action, 100);
+  EXPECT_EQ(diagnosis().losses.impaired, 8u);
+}
+
 TEST_F(DiagnosisTest, FindsWhatFailedConnectionsShare) {
   end_.verdict = "failed";
   for (uint32_t other : {0, 1, 3}) {

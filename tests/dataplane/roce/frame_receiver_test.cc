@@ -84,33 +84,6 @@ TEST_F(FrameReceiverTest, PacketsInARowCountEach) {
   }
 }
 
-// A sender that has not heard of a packet repeats it after 67 ms, 4.096 us x 2^14, and until then it is the network.
-TEST_F(FrameReceiverTest, WhatTheNetworkRepeatsHasNotArrivedTwice) {
-  make();
-  send_message();
-  std::vector<uint8_t> packet;
-  change_frames(1, [&](Frame& frame) {
-    make_whole(frame);
-    packet.assign(frame.head, frame.head + frame.head_length);
-  });
-  parts_->receiver.receive(1, Time());
-  const auto arrives = [&](Time at) {
-    Frame frame;
-    ASSERT_EQ(ports_[0]->allocate({&frame, 1}), 1u);
-    std::ranges::copy(packet, frame.head);
-    frame.head_length = static_cast<uint16_t>(packet.size());
-    ASSERT_EQ(ports_[0]->transmit(at, {&frame, 1}), 1u);
-    parts_->receiver.receive(1, at);
-  };
-  const auto& inbox = parts_->pairs.inboxes[destination()];
-  arrives(Time() + microseconds(3));
-  EXPECT_EQ(totals().data_packets_rx, 2u);
-  EXPECT_EQ(inbox.arrived, 1u);
-  arrives(Time() + milliseconds(70));
-  EXPECT_EQ(inbox.arrived, 2u);
-  EXPECT_EQ(totals().duplicate_packets, 2u);
-}
-
 TEST_F(FrameReceiverTest, AnAcknowledgementGoesToTheRequester) {
   make();
   send_message();
