@@ -97,13 +97,34 @@ class Settings {
   void add(const std::string& key, const std::optional<T>& value) {
     if (value) add(fmt::format("{}={}", key, *value));
   }
+  /// Errors are to name `option` instead of the key.
+  template <class T>
+  void add(const std::string& key, const std::optional<T>& value, const char* option) {
+    add(key, value);
+    if (value) typed_.push_back({key, list_.back(), fmt::format("{} {}", option, *value)});
+  }
   void size(const char* key, const std::optional<std::string>& text, const char* option) {
     if (text) add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
   }
   std::vector<std::string>& list() { return list_; }
+  /// An error of load_config, by what was typed.
+  std::string as_typed(const std::string& error) const {
+    for (const Typed& typed : typed_) {
+      const std::string place = fmt::format("--set {}: ", typed.setting), key = typed.key + ": ";
+      if (!error.starts_with(place)) continue;
+      const std::string rest = error.substr(place.size());
+      return fmt::format("{}: {}", typed.text, rest.starts_with(key) ? rest.substr(key.size()) : rest);
+    }
+    return error;
+  }
 
  private:
+  struct Typed {
+    std::string key, setting, text;
+  };
+
   std::vector<std::string> list_;
+  std::vector<Typed> typed_;
 };
 
 /// A smallest size above the default of the largest one is both.
@@ -119,28 +140,36 @@ void add_series(Settings& settings, const CollectiveSpec& spec, MeasuredCollecti
   settings.add(series + "operation=" + traits_of(operation).name);
   settings.size("min", spec.smallest, "--min");
   settings.size("max", largest_of(spec), "--max");
-  settings.add(series + "factor", spec.factor);
-  settings.add(series + "warmup", spec.warmup);
-  settings.add(series + "iterations", spec.iterations);
-  settings.add(series + "datatype", spec.datatype);
-  settings.add(series + "redop", spec.redop);
-  settings.add(series + "root", spec.root);
-  settings.add(series + "spread", spec.spread);
+  settings.add(series + "factor", spec.factor, "--factor");
+  settings.add(series + "warmup", spec.warmup, "--warmup");
+  settings.add(series + "iterations", spec.iterations, "--iterations");
+  settings.add(series + "datatype", spec.datatype, "--datatype");
+  settings.add(series + "redop", spec.redop, "--redop");
+  settings.add(series + "root", spec.root, "--root");
+  settings.add(series + "spread", spec.spread, "--spread");
   if (spec.barrier) settings.add(series + "barrier=on");
 }
 
 void add_carrying(Settings& settings, const CollectiveSpec& spec, MeasuredCollective operation) {
   const bool is_nccl = spec.profile == "nccl";
   if (spec.algorithm)
-    settings.add(fmt::format("collectives.algorithms.{}={}", algorithm_key(operation), *spec.algorithm));
+    settings.add(fmt::format("collectives.algorithms.{}", algorithm_key(operation)), spec.algorithm, "--algorithm");
   settings.add("collectives.profile", spec.profile);
-  settings.add(is_nccl ? "collectives.nccl.channels" : "collectives.channels", spec.channels);
-  settings.add("collectives.chunk", spec.chunk);
+  settings.add(is_nccl ? "collectives.nccl.channels" : "collectives.channels", spec.channels, "--channels");
+  settings.add("collectives.chunk", spec.chunk, "--chunk");
   if (spec.check) settings.add("transport.checking=on");
 }
 
+void require_rate(const std::string& rate) {
+  try {
+    if (parse_quantity(rate, kRateScale) > 0) return;
+  } catch (const ValueError&) {
+  }
+  fail_input("--rate: '{}' is no line rate; write for example 100Gbps", rate);
+}
+
 /// What is wrong with the spec's own numbers, by the names of options.
-void check_spec(const CollectiveSpec& spec) {
+void check_spec(const CollectiveSpec& spec, MeasuredCollective operation) {
   const auto size = [&](const std::optional<std::string>& text, const char* option) {
     return text ? std::optional(parse_collective_size(*text, option)) : std::nullopt;
   };
@@ -152,6 +181,10 @@ void check_spec(const CollectiveSpec& spec) {
   if (spec.factor && *spec.factor < 2) fail_input("--factor: {} is not 2 or more", *spec.factor);
   if (spec.ranks && *spec.ranks < 2) fail_input("--ranks: {} is not 2 or more", *spec.ranks);
   if (spec.iterations && *spec.iterations < 1) fail_input("--iterations: {} is not 1 or more", *spec.iterations);
+  if (spec.rate) require_rate(*spec.rate);
+  if (spec.root && !traits_of(operation).rooted) fail_input("--root: {} has none", traits_of(operation).name);
+  if (spec.spread && operation != MeasuredCollective::kAllToAllV)
+    fail_input("--spread: is of all_to_all_v; the parts of {} are equal", traits_of(operation).name);
   if (spec.datatype && element_of(*spec.datatype) == Bytes(0)) {
     std::string known;
     for (const MeasuredType& type : measured_types()) known += fmt::format(" {}", type.name);
@@ -169,6 +202,15 @@ uint64_t places_of(const CollectiveSpec& spec) {
   const RunConfig config = load_config(spec.config, settings);
   return uint64_t{config.hosts.count.value_or(static_cast<uint32_t>(config.ports.size()))} *
          config.hosts.npus.value_or(1);
+}
+
+/// Throws as load_config does, by the names of options.
+RunConfig load_as_typed(const std::string& file, Settings& settings) {
+  try {
+    return load_config(file, settings.list());
+  } catch (const Error& error) {
+    throw Error(error.kind(), settings.as_typed(error.what()));
+  }
 }
 
 /// The reference as a band also where its members cost more than a run that was not asked for one may spend on them.
@@ -199,7 +241,7 @@ Bytes parse_collective_size(std::string_view text, std::string_view option) {
 
 RunConfig collective_config(const CollectiveSpec& spec) {
   const MeasuredCollective operation = measured_operation(spec);
-  check_spec(spec);
+  check_spec(spec, operation);
   const bool keeps_series = !spec.config.empty() && has_series(spec.config);
   uint64_t ranks = spec.ranks.value_or(0);  // 0: those of the series that the file has
   Settings settings;
@@ -218,7 +260,7 @@ RunConfig collective_config(const CollectiveSpec& spec) {
   if (ranks != 0) settings.add(fmt::format("{}ranks={}", kSeries, ranks));
   add_carrying(settings, spec, operation);
   std::ranges::copy(spec.settings, std::back_inserter(settings.list()));
-  RunConfig config = load_config(spec.config, settings.list());
+  RunConfig config = load_as_typed(spec.config, settings);
   return spec.config.empty() ? with_band(std::move(config)) : config;
 }
 

@@ -25,11 +25,11 @@ void print_demand(const RunConfig& config, RunKind kind) {
 }
 
 /// What is wrong with a cluster's output is said before anything is measured.
-void require_comparable(const RunConfig& config, const std::string& output) {
+void require_comparable(const RunConfig& config, const ClusterMeasurement& cluster) {
   const CollectiveSeriesConfig& series = config.workload.generate->collective;
   CollectiveTable table{.collective = series.operation, .ranks = series.ranks};
   for (const MeasuredSize& size : measured_sizes(series.series())) table.rows.push_back({.size = size.size});
-  require_common_sizes(compare_with_cluster(std::move(table), read_nccl_tests(output)));
+  require_common_sizes(compare_with_cluster(std::move(table), cluster));
 }
 
 }  // namespace
@@ -38,14 +38,18 @@ int measure_collective(const CollectiveRequest& request) {
   const RunKind kind = request.no_run ? RunKind::kModels : request.twin ? RunKind::kTwin : RunKind::kEmulated;
   RunConfig config = collective_config(request.spec);
   if (!request.force) require_moderate(config, kind);
-  if (!request.run.against.empty()) require_comparable(config, request.run.against);
+  RunRequest run = request.run;
+  if (!request.against.empty()) {
+    // Once: a pipe can be read no second time, and a file may be gone when the run has ended.
+    run.cluster = read_nccl_tests(request.against);
+    require_comparable(config, *run.cluster);
+  }
   // A forced run is not cut short by a deadline that is meant for others; with a margin for latencies.
   constexpr Duration kLongest = seconds(200'000);
   if (request.force)
     config.run.deadline =
         std::max(config.run.deadline, Duration(std::min(collective_demand(config).time, kLongest).ps * 5));
   if (request.run.form == OutputForm::kTable && log_verbosity() == Verbosity::kNormal) print_demand(config, kind);
-  RunRequest run = request.run;
   run.overwrite = request.force && !run.out.empty();
   return run_configuration(run, std::move(config), kind);
 }
@@ -90,7 +94,7 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
   CLI::Option* twin = verb.add_flag("--twin", request.twin,
                                     "packet by packet in virtual time instead of emulated; no device is touched");
   verb.add_flag("--no-run", request.no_run, "the reference alone; no device is touched")->excludes(twin);
-  verb.add_option("--against", request.run.against,
+  verb.add_option("--against", request.against,
                   "output of nccl-tests of a cluster, text or -J's JSON, to show beside it");
   verb.add_flag("--strict", request.run.strict,
                 "exit 1 when the run is degraded, or the generator, not the device, set the pace");

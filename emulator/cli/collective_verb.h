@@ -11,6 +11,7 @@ namespace rankwire {
 struct CollectiveRequest {
   CollectiveSpec spec;
   RunRequest run;       ///< folder and form of the result
+  std::string against;  ///< output of nccl-tests to show beside it, as read_nccl_tests reads it; empty: none
   bool twin = false;    ///< packet by packet in virtual time instead of emulated
   bool no_run = false;  ///< the reference alone
   bool force = false;

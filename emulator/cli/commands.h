@@ -9,6 +9,7 @@
 
 #include "emulator/assembly/run.h"
 #include "emulator/input/config.h"
+#include "emulator/report/nccl_tests.h"
 
 namespace rankwire {
 
@@ -20,12 +21,12 @@ struct RunRequest {
   std::filesystem::path out;  ///< empty: runs/NAME, NAME from the configuration; numbered where it holds a run
   bool overwrite = false;     ///< also a folder that holds a run
   std::vector<std::string> settings;
-  OutputForm form = OutputForm::kTable;  ///< of what is printed
-  bool strict = false;                   ///< a run that the generator limited counts as failed
-  bool measure = true;                   ///< `check`: also what this machine can embed
-  bool certify = false;                  ///< `check`: also what the generator adds of its own
-  std::string against;  ///< `collective`: output of nccl-tests to show beside it, as read_nccl_tests reads it
-  std::string live;     ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
+  OutputForm form = OutputForm::kTable;       ///< of what is printed
+  bool strict = false;                        ///< a run that the generator limited counts as failed
+  bool measure = true;                        ///< `check`: also what this machine can embed
+  bool certify = false;                       ///< `check`: also what the generator adds of its own
+  std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
+  std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
 /// What `simulate` runs, with `--twin` and without.

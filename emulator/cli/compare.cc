@@ -1,6 +1,8 @@
 // `compare`: two run folders side by side, or one and what nccl-tests printed on a cluster.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -28,7 +30,11 @@ void compare_with_output(const std::filesystem::path& base, const std::filesyste
 
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most) {
-  if (std::filesystem::is_regular_file(other)) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(other, error);
+  if (!std::filesystem::exists(status)) fail_input("{}: is neither a run folder nor a file", other.string());
+  // Also a pipe.
+  if (!std::filesystem::is_directory(status)) {
     if (most) fail_input("--most: is for two run folders, and {} is a file", other.string());
     compare_with_output(base, other, form);
     return 0;

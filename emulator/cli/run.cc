@@ -63,15 +63,20 @@ void run_watched(PreparedRun& prepared, RunPage& page) {
 /// What is printed of a measured collective: the table as nccl-tests has it, beside a cluster's, and how the run ended.
 std::string measured_text(const RunReader& reader, const CollectiveTable& table,
                           const std::optional<ClusterComparison>& cluster) {
-  return fmt::format("{}{}# Verdict              : {}\n# Report               : {}\n", collective_text(table),
-                     cluster ? "#\n" + cluster_text(*cluster) : "", verdict_text(reader),
-                     (reader.folder() / "report.html").string());
+  std::string text = collective_text(table);
+  if (cluster) text += "#\n" + cluster_text(*cluster);
+  text += fmt::format("# Verdict              : {}\n", verdict_text(reader));
+  if (const FidelityAssessment fidelity = assess_fidelity(reader); fidelity.fidelity != "ok") {
+    text += fmt::format("# Fidelity             : {}: {}\n", fidelity.fidelity, explain_fidelity(reader));
+    for (const std::string& reason : fidelity.reasons) text += fmt::format("#                        {}\n", reason);
+  }
+  return text + fmt::format("# Report               : {}\n", (reader.folder() / "report.html").string());
 }
 
 /// Of a run that came so far that there is something to compare.
 std::optional<ClusterComparison> beside_cluster(const RunRequest& request, const RecordFigures& figures) {
-  if (request.against.empty() || !figures.collective || figures.collective->rows.empty()) return std::nullopt;
-  return compare_with_cluster(*figures.collective, read_nccl_tests(request.against));
+  if (!request.cluster || !figures.collective || figures.collective->rows.empty()) return std::nullopt;
+  return compare_with_cluster(*figures.collective, *request.cluster);
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.

@@ -48,11 +48,26 @@ std::optional<double> CollectiveRow::ratio() const {
   return emulated && reference ? ratio_of(emulated->mean, reference->mean) : std::nullopt;
 }
 
+const CollectiveSide* CollectiveTable::principal(const CollectiveRow& row) const {
+  const std::optional<CollectiveSide>& side = is_emulated ? row.emulated : row.reference;
+  return side ? &*side : nullptr;
+}
+
+bool CollectiveTable::is_cut_short(const CollectiveRow& row) const {
+  const CollectiveSide* const side = principal(row);
+  return side == nullptr || side->calls < calls;
+}
+
 std::optional<double> CollectiveTable::average_bus() const {
-  if (rows.empty()) return std::nullopt;
   double sum = 0;
-  for (const CollectiveRow& row : rows) sum += row.principal().bandwidth.bus;
-  return sum / static_cast<double>(rows.size());
+  int count = 0;
+  for (const CollectiveRow& row : rows) {
+    const CollectiveSide* const side = principal(row);
+    if (side == nullptr) continue;
+    sum += side->bandwidth.bus;
+    ++count;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
 CollectiveStatistics::CollectiveStatistics(const RunReader& record) {
@@ -67,6 +82,8 @@ CollectiveStatistics::CollectiveStatistics(const RunReader& record) {
                         .iterations = series.value("iterations", 0u),
                         .type = series.value("datatype", ""),
                         .redop = series.value("redop", "")};
+  table.is_emulated = record.emulated() != nullptr;
+  table.calls = uint64_t{table.iterations} * table.ranks * config["workload"].value("iterations", 1u);
   const MeasuredTraits& traits = traits_of(*collective);
   if (!traits.reduces) table.redop = "none";
   if (traits.rooted) table.root = series.value("root", int64_t{0});

@@ -31,8 +31,6 @@ struct CollectiveRow {
   std::optional<CollectiveSide> reference = {};  ///< absent where it did not run or come so far
   std::optional<ReferenceBand> band = {};        ///< of means; absent without an ensemble, and of SENDs and RECVs
 
-  /// The emulated side, or the reference's where nothing was emulated.
-  const CollectiveSide& principal() const { return emulated ? *emulated : *reference; }
   std::optional<double> ratio() const;
 };
 
@@ -44,9 +42,15 @@ struct CollectiveTable {
   /// Messages whose payload was not theirs, in the whole run: which size they were of is not known. Absent where
   /// payload was not compared, or the run has not ended.
   std::optional<uint64_t> wrong = {};
-  std::vector<CollectiveRow> rows = {};  ///< by size, those of which a call has ended
+  bool is_emulated = false;              ///< or by the twin; else all times are the reference's
+  uint64_t calls = 0;                    ///< of a size, of all ranks, where all have ended
+  std::vector<CollectiveRow> rows = {};  ///< by size, those of which a call has ended on either side
 
-  /// The mean of the sizes' bus bandwidths, in GB/s; absent without rows.
+  /// What the times of a row are of: null where the emulated run did not come so far.
+  const CollectiveSide* principal(const CollectiveRow& row) const;
+  /// That not all of the row's calls have ended on its principal side.
+  bool is_cut_short(const CollectiveRow& row) const;
+  /// The mean of the bus bandwidths of sizes that have a principal side, in GB/s; absent without any.
   std::optional<double> average_bus() const;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -42,12 +43,30 @@ std::string wrong_of_size(const CollectiveTable& table) {
   return table.wrong == uint64_t{0} ? "0" : "N/A";
 }
 
-bool has_emulated(const CollectiveTable& table) {
-  return !table.rows.empty() && table.rows.front().emulated.has_value();
+/// The columns of a row that are of its principal side: "-" where that did not come so far.
+struct PrincipalCells {
+  std::string time = "-", algorithm = "-", bus = "-", p50 = "-", p95 = "-", p99 = "-";
+};
+
+PrincipalCells principal_cells(const CollectiveTable& table, const CollectiveRow& row) {
+  const CollectiveSide* const side = table.principal(row);
+  if (side == nullptr) return {};
+  return {.time = in_microseconds(side->mean),
+          .algorithm = four_digits(side->bandwidth.algorithm),
+          .bus = four_digits(side->bandwidth.bus),
+          .p50 = in_microseconds(side->p50),
+          .p95 = in_microseconds(side->p95),
+          .p99 = in_microseconds(side->p99)};
+}
+
+int64_t cut_short(const CollectiveTable& table) {
+  return std::ranges::count_if(table.rows, [&](const CollectiveRow& row) { return table.is_cut_short(row); });
 }
 
 std::string totals_text(const CollectiveTable& table) {
   std::string text;
+  if (const auto count = cut_short(table); count != 0)
+    text += fmt::format("# Sizes (*) of which not all calls ended : {} of {}\n", count, table.rows.size());
   if (table.wrong)
     text += fmt::format("# Wrong messages       : {} {}\n", *table.wrong, *table.wrong == 0 ? "OK" : "FAILED");
   if (const auto bus = table.average_bus()) text += fmt::format("# Avg bus bandwidth    : {}\n", four_digits(*bus));
@@ -97,19 +116,18 @@ std::string collective_text(const CollectiveTable& table) {
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>8}  {:>9}  {:>9}  {:>6}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {:>8}  "
       "{:>8}\n",
       traits_of(table.collective).name, table.ranks, table.warmup, table.iterations,
-      has_emulated(table) ? "over iterations and ranks" : "of the reference", "size", "count", "type", "redop", "root",
+      table.is_emulated ? "over iterations and ranks" : "of the reference", "size", "count", "type", "redop", "root",
       "time", "algbw", "busbw", "#wrong", "reference", "ratio", "low", "high", "P50", "P95", "P99", "(B)", "(elements)",
       "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "", "(us)", "(us)", "(us)", "(us)", "(us)");
   for (const CollectiveRow& row : table.rows) {
-    const CollectiveSide& side = row.principal();
+    const PrincipalCells cells = principal_cells(table, row);
     text += fmt::format(
         "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:>8}  {:>9}  {:>9}  {:>6}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {:>8}  "
-        "{:>8}\n",
-        row.size.count, row.count, table.type, table.redop, table.root, in_microseconds(side.mean),
-        four_digits(side.bandwidth.algorithm), four_digits(side.bandwidth.bus), wrong_of_size(table),
-        in_microseconds(mean_reference(row)), readable_ratio(row.ratio()), in_microseconds(band_low(row)),
-        in_microseconds(band_high(row)), in_microseconds(side.p50), in_microseconds(side.p95),
-        in_microseconds(side.p99));
+        "{:>8}{}\n",
+        row.size.count, row.count, table.type, table.redop, table.root, cells.time, cells.algorithm, cells.bus,
+        wrong_of_size(table), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
+        in_microseconds(band_low(row)), in_microseconds(band_high(row)), cells.p50, cells.p95, cells.p99,
+        table.is_cut_short(row) ? "*" : "");
   }
   return text + totals_text(table);
 }
@@ -158,14 +176,18 @@ std::string collective_csv(const CollectiveTable& table) {
       "band_low_ps,band_high_ps,p50_ps,p95_ps,p99_ps\n";
   const auto time = [](std::optional<Duration> of) { return of ? fmt::to_string(of->ps) : std::string(); };
   for (const CollectiveRow& row : table.rows) {
-    const CollectiveSide& side = row.principal();
+    const CollectiveSide* const side = table.principal(row);
+    const std::string means = side == nullptr ? "0,,,"
+                                              : fmt::format("{},{},{},{}", side->calls, side->mean.ps,
+                                                            side->bandwidth.algorithm, side->bandwidth.bus);
+    const std::string quantiles =
+        side == nullptr ? ",," : fmt::format("{},{},{}", side->p50.ps, side->p95.ps, side->p99.ps);
     const auto ratio = row.ratio();
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                       traits_of(table.collective).name, table.ranks, row.size.count, row.count, table.type,
-                       table.redop, table.root, row.emulated ? "emulated" : "reference", side.calls, side.mean.ps,
-                       side.bandwidth.algorithm, side.bandwidth.bus, table.wrong == uint64_t{0} ? "0" : "",
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", traits_of(table.collective).name, table.ranks,
+                       row.size.count, row.count, table.type, table.redop, table.root,
+                       table.is_emulated ? "emulated" : "reference", means, table.wrong == uint64_t{0} ? "0" : "",
                        time(mean_reference(row)), ratio ? fmt::to_string(*ratio) : "", time(band_low(row)),
-                       time(band_high(row)), side.p50.ps, side.p95.ps, side.p99.ps);
+                       time(band_high(row)), quantiles);
   }
   return csv;
 }
@@ -190,20 +212,20 @@ std::string html_collective(const std::optional<CollectiveTable>& table) {
                                 {"P95 us"},
                                 {"P99 us"}});
   for (const CollectiveRow& row : table->rows) {
-    const CollectiveSide& side = row.principal();
+    const PrincipalCells cells = principal_cells(*table, row);
     html.add({fmt::to_string(row.size.count), fmt::to_string(row.count), table->type, table->redop,
-              fmt::to_string(table->root), in_microseconds(side.mean), four_digits(side.bandwidth.algorithm),
-              four_digits(side.bandwidth.bus), wrong_of_size(*table), in_microseconds(mean_reference(row)),
-              readable_ratio(row.ratio()), in_microseconds(band_low(row)), in_microseconds(band_high(row)),
-              in_microseconds(side.p50), in_microseconds(side.p95), in_microseconds(side.p99)});
+              fmt::to_string(table->root), cells.time + (table->is_cut_short(row) ? "*" : ""), cells.algorithm,
+              cells.bus, wrong_of_size(*table), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
+              in_microseconds(band_low(row)), in_microseconds(band_high(row)), cells.p50, cells.p95, cells.p99});
   }
   const auto bus = table->average_bus();
   return fmt::format(
              "<p class=\"note\">{} on {} ranks, out-of-place, as nccl-tests measures it: {} calls of each size after "
-             "{} that warm up{}. Average bus bandwidth {} GB/s.</p>\n",
+             "{} that warm up{}. Average bus bandwidth {} GB/s.{}</p>\n",
              traits_of(table->collective).name, table->ranks, table->iterations, table->warmup,
-             has_emulated(*table) ? "" : "; times are of the reference, since nothing was emulated",
-             bus ? four_digits(*bus) : "-") +
+             table->is_emulated ? "" : "; times are of the reference, since nothing was emulated",
+             bus ? four_digits(*bus) : "-",
+             cut_short(*table) == 0 ? "" : " Not all calls of sizes with * have ended.") +
          size_charts(*table) + std::move(html).finish();
 }
 

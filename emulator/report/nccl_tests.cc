@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,12 @@ std::optional<T> parsed_number(std::string_view word) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
   return value;
+}
+
+/// A count of elements tells a row whose size is wrong from what else begins with a number.
+bool starts_row(std::span<const std::string_view> words) {
+  return is_whole_number(words[0]) ||
+         (words.size() > 1 && parsed_number<double>(words[0]) && parsed_number<int64_t>(words[1]));
 }
 
 /// Absent where that is no time: nothing takes none, and a picosecond count has to hold it.
@@ -74,6 +81,7 @@ class TableReader {
       ++number_;
       take(untagged(line));
     }
+    end_of_output();
     if (columns_.empty())
       fail_input("{}: has no table of nccl-tests: no line with size, time, algbw and busbw", file());
     if (measurement_.rows.empty()) fail_input("{}: the table of nccl-tests has no line", file());
@@ -86,7 +94,7 @@ class TableReader {
     std::vector<std::string_view> words = words_of(line);
     if (words.empty()) return;
     if (words.front().starts_with('#')) return take_comment(line, words);
-    if (!columns_.empty() && is_whole_number(words.front())) take_row(std::move(words));
+    if (!columns_.empty() && starts_row(words)) take_row(std::move(words));
   }
 
   void take_comment(std::string_view line, std::vector<std::string_view>& words) {
@@ -94,8 +102,10 @@ class TableReader {
     if (const size_t at = line.find(kProgram); at != std::string_view::npos)
       measurement_.collective = collective_of(line.substr(at + kProgram.size()));
     words.erase(words.begin());
-    if (words.size() > 4 && words[0] == "Rank" && std::ranges::find(words, "device") != words.end())
-      ++measurement_.ranks;
+    if (words.size() > 4 && words[0] == "Rank" && std::ranges::find(words, "device") != words.end()) {
+      if (words[1] == "0") end_of_output();
+      ++ranks_;
+    }
     const bool is_old = !words.empty() && words.front() == "bytes";
     if (!is_old && (words.empty() || words.front() != "size")) return;
     if (std::ranges::find(words, "algbw") == words.end()) return;
@@ -105,6 +115,15 @@ class TableReader {
     for (const std::string_view word : words) columns_.emplace_back(word);
     // The last one is of two words: day and time.
     if (columns_.back() == "timestamp") columns_.emplace_back("timestamp");
+  }
+
+  /// A file may have several, such as one for each range of sizes; each lists its ranks from 0.
+  void end_of_output() {
+    if (ranks_ == 0) return;
+    if (measurement_.ranks != 0 && measurement_.ranks != ranks_)
+      fail_input("{}:{}: has output of {} ranks after output of {}; keep one of them", file(), number_, ranks_,
+                 measurement_.ranks);
+    measurement_.ranks = std::exchange(ranks_, 0);
   }
 
   /// Older versions print nothing for the reduction of what reduces nothing, under a heading.
@@ -119,7 +138,7 @@ class TableReader {
     if (words.size() != columns_.size())
       fail_input("{}:{}: has {} columns, but the heading has {}", file(), number_, words.size(), columns_.size());
     const auto size = parsed_number<int64_t>(words.front());
-    if (!size) fail_input("{}:{}: '{}' is not a size in bytes", file(), number_, words.front());
+    if (!size || *size < 0) fail_input("{}:{}: '{}' is not a size in bytes", file(), number_, words.front());
     ClusterRow row{.size = Bytes(*size), .type = {}, .redop = {}};
     bool is_second = false;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -138,7 +157,8 @@ class TableReader {
   }
 
   ClusterMeasurement& measurement_;
-  size_t number_ = 0;  ///< of the line, from 1
+  size_t number_ = 0;   ///< of the line, from 1
+  uint32_t ranks_ = 0;  ///< listed so far by this output
   std::vector<std::string> columns_;
   double picoseconds_ = 1e6;  ///< of a unit of time
 };
@@ -175,6 +195,10 @@ void read_json(ClusterMeasurement& measurement, const std::string& text) {
     const json& row = results->at(i);
     if (!row.is_object() || !row.contains("size") || !row["size"].is_number_integer())
       fail_input("{}: results[{}] has no whole number 'size'", measurement.file, i);
+    // Also what is more than an int64_t holds.
+    if (row["size"].get<int64_t>() < 0)
+      fail_input("{}: results[{}] has a 'size' that is no number of bytes: {}", measurement.file, i,
+                 row["size"].dump());
     const auto text_of = [&](const char* key) {
       return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : std::string();
     };

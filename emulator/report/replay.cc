@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/measured_collective.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
 
@@ -94,6 +95,7 @@ ReplayFigures replay_figures(const RunReader& record) {
   std::map<ReplayKernel, Sum> sums;
   record.for_each_operation([&](const OperationRow& row) {
     if (!is_collective(row.node)) return;
+    if (const auto call = measured_call(row.node.name); call && call->is_warm_up) return;
     const std::optional<OperationTimes>& times = record.emulated() != nullptr ? row.emulated : row.reference;
     if (!times) return;
     const ReplayKernel kernel{row.node.kind, bandwidth_basis(row.node), row.node.group_size};

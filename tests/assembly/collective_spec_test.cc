@@ -13,6 +13,7 @@ namespace rankwire {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
 std::string refusal(const CollectiveSpec& spec) {
@@ -123,6 +124,18 @@ TEST(CollectiveSpec, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({.operation = "sendrecv", .algorithm = "ring"}), HasSubstr("which have none"));
   EXPECT_THAT(refusal({.operation = "hypercube", .ranks = 6}), HasSubstr("power of two"));
   EXPECT_THAT(refusal({.operation = "all_reduce", .smallest = "6"}), HasSubstr("whole number of elements"));
+  EXPECT_EQ(refusal({.operation = "all_reduce", .root = 0}), "--root: all_reduce has none");
+  EXPECT_THAT(refusal({.operation = "all_to_all", .spread = "50%"}), HasSubstr("--spread: is of all_to_all_v"));
+  for (const char* rate : {"0", "0Gbps", "fast"})
+    EXPECT_THAT(refusal({.operation = "all_reduce", .rate = rate}), HasSubstr("write for example 100Gbps"));
+}
+
+TEST(CollectiveSpec, NamesOptionsAsTheyWereTyped) {
+  EXPECT_EQ(refusal({.operation = "reduce", .root = 9}), "--root 9: 9 is no rank; there are 0 to 3");
+  EXPECT_THAT(refusal({.operation = "all_to_all_v", .spread = "200%"}), StartsWith("--spread 200%: "));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .chunk = "big"}), StartsWith("--chunk big: "));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .settings = {"collectives.chunk=big"}}),
+              StartsWith("--set collectives.chunk=big: "));
 }
 
 // 4 ranks, one a port of 1 Gb/s. A call of 1 MB sends 2 x 3/4 x 1 MB of each, 6 MB of all, in 12 ms; 5 + 20 of them.

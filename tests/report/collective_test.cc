@@ -13,7 +13,9 @@
 namespace rankwire {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 constexpr const char* kAllReduceSeries =
@@ -93,8 +95,8 @@ TEST(CollectiveReport, PrintsTheColumnsOfNcclTests) {
   const TemporaryFolder folder;
   const std::string text = collective_text(*table_of(record_calls(folder.path())));
   EXPECT_THAT(text, HasSubstr("#wrong"));
-  EXPECT_THAT(text, ::testing::ContainsRegex(
-                        "\n +1000000 +250000 +float +max +-1 +25\\.00 +40\\.00 +40\\.00 +0 +10\\.00 +2\\.500"));
+  EXPECT_THAT(text,
+              ContainsRegex("\n +1000000 +250000 +float +max +-1 +25\\.00 +40\\.00 +40\\.00 +0 +10\\.00 +2\\.500"));
   EXPECT_THAT(text, HasSubstr("# Avg bus bandwidth    : 40.00\n"));
   EXPECT_THAT(text, HasSubstr("# Wrong messages       : 0 OK\n"));
 }
@@ -104,7 +106,7 @@ TEST(CollectiveReport, OfTheReferenceAloneShowsItsTimes) {
   const auto table = table_of(record_calls(folder.path(), false));
   ASSERT_TRUE(table);
   EXPECT_EQ(table->wrong, std::nullopt);
-  EXPECT_EQ(table->rows[0].principal().mean, microseconds(10));
+  EXPECT_EQ(table->principal(table->rows[0])->mean, microseconds(10));
   EXPECT_THAT(collective_text(*table), HasSubstr("times are means of the reference"));
   EXPECT_THAT(collective_csv(*table),
               HasSubstr("\nall_reduce,2,1000000,250000,float,max,-1,reference,4,10000000,100,100,,10000000,,,,"));
@@ -163,6 +165,49 @@ TEST(CollectiveReport, CallsOfSeveralNodesEndWithTheLast) {
   ASSERT_EQ(table->rows.size(), 1u);
   EXPECT_EQ(table->rows[0].reference->calls, 1u);
   EXPECT_EQ(table->rows[0].reference->mean, microseconds(9));
+}
+
+CollectiveSide side_of(uint64_t calls, double bus) {
+  return {.calls = calls,
+          .mean = microseconds(10),
+          .p50 = microseconds(10),
+          .p95 = microseconds(10),
+          .p99 = microseconds(10),
+          .bandwidth = {.algorithm = bus, .bus = bus}};
+}
+
+/// All 4 calls of 1 MB have ended, one of 2 MB and none of 4 MB, which the reference has at 100 GB/s, too.
+CollectiveTable interrupted_table() {
+  CollectiveTable table{.ranks = 2, .iterations = 2, .type = "float", .redop = "sum", .is_emulated = true, .calls = 4};
+  table.rows = {{.size = Bytes(1'000'000), .count = 250'000, .emulated = side_of(4, 40), .reference = side_of(4, 100)},
+                {.size = Bytes(2'000'000), .count = 500'000, .emulated = side_of(1, 60), .reference = side_of(4, 100)},
+                {.size = Bytes(4'000'000), .count = 1'000'000, .reference = side_of(4, 100)}};
+  return table;
+}
+
+TEST(CollectiveReport, OfAnInterruptedRunAveragesWhatWasMeasured) {
+  EXPECT_DOUBLE_EQ(*interrupted_table().average_bus(), 50);  // of 40 and 60
+  CollectiveTable none = interrupted_table();
+  none.rows.erase(none.rows.begin(), none.rows.begin() + 2);
+  EXPECT_EQ(none.average_bus(), std::nullopt);
+}
+
+TEST(CollectiveReport, OfAnInterruptedRunMarksSizes) {
+  const std::string text = collective_text(interrupted_table());
+  EXPECT_THAT(text, ContainsRegex("\n +1000000 [^\n]* 40\\.00 [^\n*]*\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +2000000 [^\n]* 60\\.00 [^\n]*\\*\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +4000000 +1000000 +float +sum +-1 +- +- +- +N/A +10\\.00 [^\n]* - +- +-\\*\n"));
+  EXPECT_THAT(text, HasSubstr("# Sizes (*) of which not all calls ended : 2 of 3\n"));
+  const std::string csv = collective_csv(interrupted_table());
+  EXPECT_THAT(csv, HasSubstr(",4000000,1000000,float,sum,-1,emulated,0,,,,,10000000,,,,,,\n"));
+  EXPECT_THAT(html_collective(interrupted_table()), HasSubstr("Not all calls of sizes with * have ended."));
+}
+
+TEST(CollectiveReport, OfAWholeRunMarksNothing) {
+  const TemporaryFolder folder;
+  const auto table = table_of(record_calls(folder.path()));
+  EXPECT_FALSE(table->is_cut_short(table->rows[0]));
+  EXPECT_THAT(collective_text(*table), Not(HasSubstr("*")));
 }
 
 }  // namespace

@@ -123,6 +123,29 @@ TEST_F(NcclTests, ReadsLinesThatMpirunHasTagged) {
   EXPECT_EQ(output.rows[0].in_place, std::nullopt);
 }
 
+std::string output_of_ranks(uint32_t ranks, int64_t size) {
+  std::string text;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    text +=
+        fmt::format("#  Rank  {} Group  0 Pid   4711 on       left device  {} [0000:07:00] NVIDIA H100\n", rank, rank);
+  return text + kClusterHeading + fmt::format("{} 2 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n", size);
+}
+
+TEST_F(NcclTests, OfSeveralOutputsRanksAreThoseOfOne) {
+  const ClusterMeasurement output = read(output_of_ranks(2, 8) + output_of_ranks(2, 16));
+  EXPECT_EQ(output.ranks, 2u);
+  EXPECT_EQ(output.rows.size(), 2u);
+  EXPECT_THAT(refusal(output_of_ranks(4, 8) + output_of_ranks(2, 16)),
+              HasSubstr("has output of 2 ranks after output of 4"));
+}
+
+// Neither the time nor the free memory is a row.
+TEST_F(NcclTests, PassesOverOtherNumbers) {
+  const ClusterMeasurement output =
+      read(output_of_ranks(2, 8) + "2026-07-09 16:03:21 left: done\n12.5 GiB free\n-1 left\n");
+  EXPECT_EQ(output.rows.size(), 1u);
+}
+
 TEST_F(NcclTests, LeavesOutSizesWithoutData) {
   const ClusterMeasurement output = read(std::string(kClusterHeading) +
                                          "0 0 float none -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"
@@ -158,6 +181,11 @@ TEST_F(NcclTests, NamesFileAndLineOfWhatIsWrong) {
               HasSubstr(":4: '0.00' is not a time"));
   EXPECT_THAT(refusal(heading + "99999999999999999999 2 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"),
               HasSubstr("is not a size in bytes"));
+  EXPECT_THAT(refusal(heading + "-1024 2 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"),
+              HasSubstr(path_ + ":4: '-1024' is not a size in bytes"));
+  EXPECT_THAT(refusal(heading + "1024.0 256 float sum -1 5.00 0.00 0.00 0 5.00 0.00 0.00 0\n"),
+              HasSubstr(path_ + ":4: '1024.0' is not a size in bytes"));
+  EXPECT_THAT(refusal(heading + "1024.0 256 float\n"), HasSubstr(path_ + ":4: has 3 columns"));
   EXPECT_THAT(refusal(heading), HasSubstr("has no line"));
   EXPECT_THAT(refusal("mpirun: command not found\n"), HasSubstr("has no table of nccl-tests"));
   EXPECT_THAT(refusal(""), HasSubstr("has no table of nccl-tests"));
@@ -165,6 +193,8 @@ TEST_F(NcclTests, NamesFileAndLineOfWhatIsWrong) {
   EXPECT_THAT(refusal("{\"version\":3}"), HasSubstr("has no 'results'"));
   EXPECT_THAT(refusal("{\"results\":[{\"size\":8}]}"), HasSubstr("results[0] has no time"));
   EXPECT_THAT(refusal("{\"results\":[{\"size\":\"8\"}]}"), HasSubstr("results[0] has no whole number 'size'"));
+  EXPECT_THAT(refusal("{\"results\":[{\"size\":8,\"out_of_place\":{\"time\":5}},{\"size\":-8}]}"),
+              HasSubstr("results[1] has a 'size' that is no number of bytes: -8"));
   EXPECT_THROW(read_nccl_tests(folder_ / "absent"), Error);
 }
 

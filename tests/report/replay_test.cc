@@ -57,6 +57,26 @@ TEST_F(Replay, ReadsWhatItHasWritten) {
   EXPECT_EQ(read_replay(folder_.path()).begin()->second.mean, microseconds(40));
 }
 
+// A call of 90 us warms up, one of 10 us counts.
+TEST(ReplayOfMeasured, LeavesOutCallsThatWarmUp) {
+  const testing::TemporaryFolder folder;
+  RunRecorder recorder(folder.path());
+  recorder.configuration("{}", "0.1.0", {});
+  recorder.nodes(std::vector{testing::sample_node(0, 0, "all_reduce size=64 warmup 0", "all_reduce"),
+                             testing::sample_node(0, 1, "all_reduce size=64 iteration 0", "all_reduce")});
+  const auto at = testing::at_microsecond;
+  {
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 1});
+    run.sink().operations(
+        std::vector{testing::sample_operation(0, 0, at(0), at(90)), testing::sample_operation(0, 1, at(90), at(100))});
+    run.end(testing::sample_end(microseconds(100)));
+  }
+  const ReplayFigures figures = replay_figures(RunReader(folder.path()));
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures.begin()->second.calls, 1u);
+  EXPECT_EQ(figures.begin()->second.mean, microseconds(10));
+}
+
 TEST_F(Replay, NamesTheLineThatIsNotWhole) {
   const std::string whole = replay_csv(figures(), {});
   const auto refusal = [&](const std::string& text) -> std::string {

@@ -3,9 +3,10 @@
 import json
 import re
 import signal
+import subprocess
 import unittest
 
-from rankwire import FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, wait_for_operations
+from rankwire import BINARY, FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, wait_for_operations
 
 RANKS = 4
 # busbw / algbw of nccl-tests (doc/PERFORMANCE.md, src/*.cu) for n ranks.
@@ -133,6 +134,37 @@ class Collective(RankwireTest):
         calls = int(Run(folder).rows("collective")[0]["calls"])
         self.assertTrue(0 < calls < 20000 * RANKS, calls)
 
+    def test_a_size_of_which_not_all_calls_ended_is_marked(self):
+        # 2 x 3/4 x 64 KiB at 1 Gb/s are 786 us, by 10,000 calls 7.9 s.
+        process, run = self.measure("all_reduce", "-b", "64K", "-e", "128K", "-n", "10000", "--set", "run.deadline=2s",
+                                    status=FAILED)
+        output = process.stdout
+        self.assertRegex(output, r"\n +65536 .*\*\n")
+        self.assertIn("# Sizes (*) of which not all calls ended : 1 of 1\n", output)
+        table = run.summary["collective"]
+        self.assertEqual(table["average_busbw_GBps"], table["sizes"][0]["emulated"]["busbw_GBps"])
+
+    def test_the_table_says_that_the_generator_set_the_pace(self):
+        # Four ports at 400 Gb/s ask for 48 M packets a second of one core, which mostly shows.
+        process, run = self.measure("all_reduce", "-b", "4M", "-e", "4M", "-n", "20", "--rate", "400Gbps")
+        fidelity = run.summary["fidelity"]
+        self.assertEqual(f"\n# Fidelity             : {fidelity}: the generator " in process.stdout, fidelity != "ok")
+        process, _ = self.measure("all_reduce", *SMALL, "--twin", out="twin")
+        self.assertNotIn("Fidelity", process.stdout)
+
+    def test_a_cluster_is_read_once(self):
+        text = ("# Collective test starting: all_gather_perf\n#  size count type redop root time algbw busbw #wrong\n"
+                "16384 1024 float none -1 9.99 0 0 0\n")
+        _, run = self.measure("all_gather", "-b", "16K", "-e", "16K", "--twin")
+        for verb in (("collective", "all_gather", "-b", "16K", "-e", "16K", "--twin", "--out", self.folder / "piped",
+                      "--against", "/dev/stdin"), ("compare", run.folder, "/dev/stdin")):
+            with self.subTest(verb=verb[0]):
+                process = subprocess.run([BINARY, *map(str, verb)], input=text, capture_output=True, text=True, check=False)
+                self.assertEqual(process.returncode, OK, process.stderr)
+                self.assertRegex(process.stdout, r"\n +16384 .* 9\.990 ")
+        process = rankwire("compare", run.folder, self.folder / "absent")
+        self.assert_one_line_error(process, USAGE, "absent: is neither a run folder nor a file")
+
     def test_a_cluster_stands_beside_it(self):
         # The cluster takes as long as the twin of 16 KiB, and twice as long as that of 64 KiB.
         arguments = ("-b", "16K", "-e", "64K", "-f", "4", "-n", "2", "--twin")
@@ -165,7 +197,7 @@ class Collective(RankwireTest):
     def test_a_replay_lists_kernels_beside_a_base(self):
         _, run = self.measure("all_gather", *SMALL, "--twin")
         process = rankwire("report", run.folder, "--format", "replay")
-        self.assertRegex(process.stdout, r"\nall_gather +1024 +4 +16 .* \(-\) +-\n")
+        self.assertRegex(process.stdout, rf"\nall_gather +1024 +4 +{3 * RANKS} .* \(-\) +-\n")  # of those that count
         # Two barriers between three sizes, and one after each that warms up.
         self.assertRegex(process.stdout, rf"\nbarrier +0 +4 +{5 * RANKS} ")
         kept = (run.folder / "replay.csv").rename(self.folder / "kept.csv")
@@ -185,10 +217,10 @@ class Collective(RankwireTest):
             (["all_reduce", "-n", "0"], ["--iterations: 0 is not 1 or more"]),
             (["all_gather", "--ranks", "8", "-e", "64"], ["must be at least 128 B"]),
             (["hypercube", "--ranks", "6"], ["power of two"]),
-            (["reduce", "-r", "4"], ["root", "0 to 3"]),
+            (["reduce", "-r", "4"], ["--root 4: ", "0 to 3"]),
             (["all_reduce", "-d", "quad"], ["--datatype: there is no 'quad'"]),
             (["all_reduce", "-b", "1X"], ["--min", "write for example"]),
-            (["all_reduce", "--algorithm", "pat"], ["all_reduce", "pat"]),
+            (["all_reduce", "--algorithm", "pat"], ["--algorithm pat: 'pat' is not one of"]),
             (["sendrecv", "--algorithm", "ring"], ["--algorithm"]),
             (["all_reduce", "-b", "4G", "-e", "4G"], ["need --force", "600 GiB"]),
             (["all_reduce", "--prots", "a=ring"], ["did you mean '--ports'?"]),
