@@ -101,7 +101,8 @@ void NetworkWaits::read_round_trips(const RunReader& record, const RecordedRun& 
     if (row.kind != LatencyKind::kRoundTrip || row.count == 0 || row.mean <= Duration()) continue;
     Parts& parts = parts_[row.port];
     const auto mean = static_cast<double>(row.mean.ps);
-    parts.queueing = static_cast<double>((row.mean - least).ps) / mean;
+    // Beyond the least of its own port, which the longer way ends at; where that is not known, all of it is waiting.
+    parts.queueing = static_cast<double>((row.mean - (model.empty() ? least : row.min)).ps) / mean;
     auto latency = model.find(row.port);
     if (latency == model.end()) latency = model.find(PortId());
     if (latency == model.end()) continue;

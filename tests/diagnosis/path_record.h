@@ -46,10 +46,10 @@ class PathRecord {
   void caused(uint32_t rank, uint32_t node, ConnectionId connection, const TimeByCause& causes) {
     causes_.push_back({.rank = RankId(rank), .node = node, .iteration = 0, .connection = connection, .causes = causes});
   }
-  /// Round trips of the packets of all ports of the emulated run.
-  void round_trips(int64_t shortest, int64_t mean) {
+  /// Round trips of the packets of a port of the emulated run, or of all ports of which nothing else is said.
+  void round_trips(int64_t shortest, int64_t mean, PortId port = {}) {
     LatencyRow& row = latencies_.emplace_back();
-    row.count = 10, row.min = microseconds(shortest), row.mean = microseconds(mean);
+    row.port = port, row.count = 10, row.min = microseconds(shortest), row.mean = microseconds(mean);
   }
   /// A message of the reference, of which a packet takes so long one way.
   void models_path(int64_t takes) {

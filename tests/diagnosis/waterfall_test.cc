@@ -190,6 +190,20 @@ TEST(Waterfall, AWayLongerThanTheModelsIsTold) {
   EXPECT_EQ(result[GapCause::kWindow], microseconds(90 - 54));
 }
 
+// As above, from port 0; from port 1 the way is short. The background has 40 us of line time to rank 1, more than
+// the 18.
+TEST(Waterfall, AWayLongerThanThatOfOtherPortsIsNoQueueing) {
+  PathRecord record;
+  waits_for_acknowledgements(record).round_trips(8, 10, PortId(0));
+  record.round_trips(2, 10, PortId(1));
+  record.models_path(1);
+  record.background.push_back({.job = JobId(1), .name = "noise", .pattern = "incast", .start = Time(), .stop = {}});
+  record.connection(3, 1, JobId(1), microseconds(40));
+  const Waterfall result = waterfall_of(record);
+  EXPECT_EQ(result[GapCause::kPathLatency], microseconds(54));
+  EXPECT_NEAR(static_cast<double>(result[GapCause::kQueueingOthers].ps), 18e6, 2);
+}
+
 TEST(Waterfall, WithoutMessagesOfTheModelItsWayIsNotKnown) {
   PathRecord record;
   waits_for_acknowledgements(record).round_trips(8, 10);
