@@ -122,7 +122,7 @@ const NetworkWaits::Parts& NetworkWaits::parts_of(const Connection& connection) 
 NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Time to, Duration waited) const {
   Share share;
   Duration all;
-  double path_latency = 0, queueing = 0, own = 0, others = 0, most = 0;
+  double path_latency = 0, queueing = 0, own = 0, others = 0;
   for (const Wait& wait : waits) {
     const Connection& connection = wait.connection;
     if (connection.destination.value >= nics_.size()) continue;
@@ -138,7 +138,6 @@ NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Tim
       const double sent = times.between(from, to);
       if (place.second != connection.job) {
         others += sent;
-        if (sent > most) most = sent, share.most_others = place.second;
       } else if (const auto self = own_.find(connection.id); place.first == port && self != own_.end()) {
         own += std::max(0.0, sent - self->second.between(from, to));
       } else {

@@ -28,7 +28,6 @@ class NetworkWaits {
   struct Share {
     Duration path_latency;     ///< the way is longer than the model's
     Duration own_job, others;  ///< waiting in the network behind traffic of the same job, and of others
-    JobId most_others;         ///< who had most of the latter; invalid: nobody
   };
 
   /// `executions` are those of `run`, `waiting` the connections that will be asked about. Reads queue pairs and causes

@@ -94,7 +94,6 @@ void split_waits(const RunReader& record, const RecordedRun& run, const Executio
     for (const NetworkWaits::Wait& wait : step.waits) waiting.insert(wait.connection.id);
   if (waiting.empty()) return;
   const NetworkWaits network(record, run, emulated, waiting);
-  std::map<JobId, Duration> behind;
   for (size_t i = 0; i < slower.size(); ++i) {
     GapParts& parts = result.by_step[slower[i]];
     const CriticalStep& step = path.steps[slower[i]];
@@ -116,10 +115,7 @@ void split_waits(const RunReader& record, const RecordedRun& run, const Executio
       move(GapCause::kWindow, to, time - first);
       left = left - first;
     }
-    behind[share.most_others] += share.others;
   }
-  const auto most = std::ranges::max_element(behind, {}, [](const auto& job) { return job.second; });
-  if (most != behind.end() && most->second > Duration()) result.most_others = most->first;
 }
 
 }  // namespace

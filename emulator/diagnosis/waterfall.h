@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/id.h"
 #include "base/time_by_cause.h"
 #include "base/units.h"
 #include "emulator/diagnosis/critical_path.h"
@@ -71,7 +70,6 @@ struct Waterfall {
   /// Of each step of the path, what the same execution took in the reference from when the last member it waited for
   /// had begun; 0 where it is not there.
   std::vector<Duration> reference;
-  JobId most_others;  ///< behind which most of kQueueingOthers waited; invalid: there is none
   Duration operator[](GapCause cause) const { return parts[static_cast<size_t>(cause)]; }
 };
 
