@@ -1,0 +1,145 @@
+#include "emulator/suite/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+std::filesystem::path folder_of(const TestCase& test) {
+  return std::filesystem::path("cases") / test.id;
+}
+
+std::filesystem::path make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  // What an attempt before this one has left would not be this one's.
+  std::filesystem::remove_all(folder, error);
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_run("{}: {}", folder.string(), error.message());
+  return folder;
+}
+
+CaseOutcome carry_out(const TestCase& test, const CaseContext& context) {
+  try {
+    return test.run(context);
+  } catch (const std::exception& error) {
+    return CaseOutcome::error(error.what());
+  }
+}
+
+CaseResult run_case(const TestCase& test, const SuiteOptions& options, const std::atomic<bool>& interrupted) {
+  CaseResult result{test.id, test.title, test.stimulus, test.expectation, test.source};
+  result.folder = folder_of(test).string();
+  const std::filesystem::path folder = make_folder(options.folder / result.folder);
+  result.began_unix_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  const auto began = std::chrono::steady_clock::now();
+  result.outcome = carry_out(test, {folder, interrupted});
+  result.took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  std::error_code ignored;
+  if (std::filesystem::is_empty(folder, ignored)) {
+    std::filesystem::remove(folder, ignored);
+    result.folder.clear();
+  }
+  return result;
+}
+
+/// What a suite that is resumed has found before, by id.
+std::unordered_map<std::string, CaseResult> found_before(const SuiteOptions& options,
+                                                         const std::filesystem::path& file) {
+  std::unordered_map<std::string, CaseResult> found;
+  if (!options.resume || !std::filesystem::exists(file)) return found;
+  SuiteResult before = read_suite(file);
+  if (before.name != options.name)
+    fail_input("{}: is of '{}', not of '{}'; another --out is needed", file.string(), before.name, options.name);
+  for (const auto& [key, value] : options.properties)
+    if (const auto old = before.properties.find(key); old != before.properties.end() && old->second != value)
+      fail_input("{}: {} was '{}' and is '{}' now, so its results cannot be continued; another --out is needed",
+                 file.string(), key, old->second, value);
+  for (CaseResult& result : before.cases)
+    if (result.outcome.verdict != CaseVerdict::kError) found.emplace(result.id, std::move(result));
+  return found;
+}
+
+}  // namespace
+
+uint64_t SuiteResult::count(CaseVerdict verdict) const {
+  return static_cast<uint64_t>(
+      std::ranges::count_if(cases, [verdict](const CaseResult& result) { return result.outcome.verdict == verdict; }));
+}
+
+int exit_status(const SuiteResult& suite) {
+  if (suite.interrupted || suite.count(CaseVerdict::kFail) > 0 || suite.count(CaseVerdict::kError) > 0) return 1;
+  return suite.count(CaseVerdict::kInconclusive) > 0 ? 3 : 0;
+}
+
+bool selects(std::string_view pattern, std::string_view id) {
+  // The last star takes one more character whenever what follows it does not fit.
+  size_t at = 0, p = 0, star = std::string_view::npos, taken = 0;
+  while (at < id.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == id[at]) && pattern[p] != '*') {
+      ++at;
+      ++p;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = at;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      at = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::vector<TestCase> select_cases(std::vector<TestCase> catalogue, std::span<const std::string> patterns) {
+  if (patterns.empty()) return catalogue;
+  for (const std::string& pattern : patterns)
+    if (std::ranges::none_of(catalogue, [&](const TestCase& test) { return selects(pattern, test.id); }))
+      fail_input("no test is called '{}'; `list` names them, such as {}", pattern,
+                 catalogue.empty() ? "none" : catalogue.front().id);
+  std::erase_if(catalogue, [&](const TestCase& test) {
+    return std::ranges::none_of(patterns, [&](const std::string& pattern) { return selects(pattern, test.id); });
+  });
+  return catalogue;
+}
+
+SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& options,
+                      const std::atomic<bool>& interrupted) {
+  const std::filesystem::path file = options.folder / "suite.json";
+  std::unordered_map<std::string, CaseResult> found = found_before(options, file);
+  SuiteResult suite{options.name, options.version, options.properties};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (const auto before = found.find(cases[i].id); before != found.end()) {
+      suite.cases.push_back(std::move(before->second));
+      continue;
+    }
+    if (interrupted) {
+      suite.interrupted = true;
+      continue;
+    }
+    if (options.begins) options.begins(cases[i], i, cases.size());
+    suite.cases.push_back(run_case(cases[i], options, interrupted));
+    if (interrupted) {
+      // Cut short, so that it says nothing about the device.
+      suite.cases.pop_back();
+      suite.interrupted = true;
+      continue;
+    }
+    write_suite(suite, file);
+    if (options.ends) options.ends(suite.cases.back());
+  }
+  write_suite(suite, file);
+  return suite;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,168 @@
+#include "emulator/suite/suite.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using rankwire::testing::TemporaryFolder;
+
+TestCase ends_with(std::string id, CaseVerdict verdict) {
+  TestCase test;
+  test.id = std::move(id);
+  test.run = [verdict](const CaseContext&) { return CaseOutcome{verdict, "as planned"}; };
+  return test;
+}
+
+std::vector<std::string> ids_of(const std::vector<TestCase>& cases) {
+  std::vector<std::string> ids;
+  for (const TestCase& test : cases) ids.push_back(test.id);
+  return ids;
+}
+
+TEST(CaseOutcome, IsTheWorstOfWhatWasMeasured) {
+  Measured unclear = measured("latency", 3, "us");
+  unclear.verdict = CaseVerdict::kInconclusive;
+  EXPECT_EQ(CaseOutcome::of({measured("a", 1, "", 1, 1)}).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(CaseOutcome::of({unclear, measured("a", 1, "")}).verdict, CaseVerdict::kInconclusive);
+  const CaseOutcome failed = CaseOutcome::of({unclear, measured("busbw", 9.5, "Gbit/s", 10, {}, "64 KiB")});
+  EXPECT_EQ(failed.verdict, CaseVerdict::kFail);
+  EXPECT_EQ(failed.reason, "busbw of 64 KiB: 9.5 Gbit/s, expected at least 10 Gbit/s");
+}
+
+TEST(Measured, PassesOnItsBoundsAndFailsAsNoNumber) {
+  EXPECT_EQ(measured("x", 2, "", 2, 2).verdict, CaseVerdict::kPass);
+  EXPECT_EQ(measured("x", 2.1, "", {}, 2).verdict, CaseVerdict::kFail);
+  EXPECT_EQ(measured("x", std::nan(""), "", {}, 2).verdict, CaseVerdict::kFail);
+  EXPECT_EQ(measured("x", std::nan(""), "").verdict, CaseVerdict::kPass);
+}
+
+TEST(Selection, TakesStarsAndQuestionMarks) {
+  EXPECT_TRUE(selects("T2.*", "T2.pfc.incast_8"));
+  EXPECT_TRUE(selects("*incast*8", "T2.pfc.incast_8"));
+  EXPECT_TRUE(selects("T?.pfc", "T2.pfc"));
+  EXPECT_TRUE(selects("a*b*c", "abbbcc"));
+  EXPECT_FALSE(selects("T2", "T2.pfc"));
+  EXPECT_FALSE(selects("T?", "T"));
+  EXPECT_FALSE(selects("", "T"));
+}
+
+TEST(Selection, KeepsTheCataloguesOrderAndNamesWhatSelectsNothing) {
+  const std::vector<TestCase> all = {ends_with("b.1", CaseVerdict::kPass), ends_with("a.1", CaseVerdict::kPass),
+                                     ends_with("a.2", CaseVerdict::kPass)};
+  const std::vector<std::string> patterns = {"a.2", "b.*"}, wrong = {"a.*", "c.*"};
+  EXPECT_EQ(ids_of(select_cases(all, patterns)), (std::vector<std::string>{"b.1", "a.2"}));
+  EXPECT_EQ(select_cases(all, {}).size(), 3u);
+  EXPECT_THROW(select_cases(all, wrong), Error);
+}
+
+TEST(Suite, ExitStatusIsOneForFailuresAndThreeForNothingButDoubt) {
+  const auto status = [](std::vector<CaseVerdict> verdicts) {
+    SuiteResult suite;
+    for (const CaseVerdict verdict : verdicts) suite.cases.push_back({.outcome = {verdict}});
+    return exit_status(suite);
+  };
+  using enum CaseVerdict;
+  EXPECT_EQ(status({}), 0);
+  EXPECT_EQ(status({kPass, kSkipped}), 0);
+  EXPECT_EQ(status({kPass, kInconclusive, kSkipped}), 3);
+  EXPECT_EQ(status({kInconclusive, kFail}), 1);
+  EXPECT_EQ(status({kInconclusive, kError}), 1);
+}
+
+TEST(Suite, GoesOnAfterATestThatThrows) {
+  const TemporaryFolder folder;
+  std::vector<TestCase> cases = {ends_with("first", CaseVerdict::kPass), ends_with("second", CaseVerdict::kPass),
+                                 ends_with("third", CaseVerdict::kFail)};
+  cases[1].run = [](const CaseContext&) -> CaseOutcome { throw std::runtime_error("port p1 is gone"); };
+  const std::atomic<bool> interrupted = false;
+  const SuiteResult suite = run_suite(cases, {.name = "x", .folder = folder.path()}, interrupted);
+  ASSERT_EQ(suite.cases.size(), 3u);
+  EXPECT_EQ(suite.cases[1].outcome.verdict, CaseVerdict::kError);
+  EXPECT_EQ(suite.cases[1].outcome.reason, "port p1 is gone");
+  EXPECT_EQ(suite.cases[2].outcome.verdict, CaseVerdict::kFail);
+}
+
+TEST(Suite, IsOnDiskAfterEveryTestAndReadsBackWhole) {
+  const TemporaryFolder folder;
+  TestCase test = ends_with("only", CaseVerdict::kPass);
+  test.title = "a \"title\"";
+  test.run = [](const CaseContext& context) {
+    std::ofstream(context.folder / "wire.pcapng") << "frames";
+    CaseOutcome outcome = CaseOutcome::of({measured("rate", 9.5, "Gbit/s", 9, {}, "p0"), measured("none", NAN, "us")});
+    outcome.curves = {{"busbw", "size", "B", "busbw", "Gbit/s", {{1024, 1.5}, {2048, 3}}}};
+    outcome.artefacts = {{"wire.pcapng", "both directions", {7, 9}}};
+    outcome.anomalies = {"one frame was late"};
+    return outcome;
+  };
+  const std::atomic<bool> interrupted = false;
+  run_suite({test}, {.name = "x", .version = "1", .properties = {{"dut", "a"}}, .folder = folder.path()}, interrupted);
+  const SuiteResult read = read_suite(folder.path() / "suite.json");
+  EXPECT_EQ(read.properties.at("dut"), "a");
+  ASSERT_EQ(read.cases.size(), 1u);
+  EXPECT_EQ(read.cases[0].title, test.title);
+  EXPECT_EQ(read.cases[0].folder, "cases/only");
+  const CaseOutcome& outcome = read.cases[0].outcome;
+  ASSERT_EQ(outcome.measurements.size(), 2u);
+  EXPECT_EQ(outcome.measurements[0].low, 9);
+  EXPECT_EQ(outcome.measurements[0].high, std::nullopt);
+  EXPECT_TRUE(std::isnan(outcome.measurements[1].value));
+  EXPECT_EQ(outcome.curves.at(0).points.at(1).y, 3);
+  EXPECT_EQ(outcome.artefacts.at(0).frames, (std::vector<uint64_t>{7, 9}));
+  EXPECT_EQ(outcome.anomalies.size(), 1u);
+}
+
+TEST(Suite, ResumesWithWhatIsMissingAndWithErrors) {
+  const TemporaryFolder folder;
+  std::atomic<bool> interrupted = false;
+  int runs = 0;
+  std::vector<TestCase> cases = {ends_with("good", CaseVerdict::kFail), ends_with("bad", CaseVerdict::kError),
+                                 ends_with("cut", CaseVerdict::kPass), ends_with("never", CaseVerdict::kPass)};
+  cases[2].run = [&](const CaseContext&) {
+    interrupted = true;
+    return CaseOutcome{};
+  };
+  const SuiteOptions options{.name = "x", .properties = {{"dut", "a"}}, .folder = folder.path(), .resume = true};
+  const SuiteResult first = run_suite(cases, options, interrupted);
+  EXPECT_TRUE(first.interrupted);
+  EXPECT_EQ(exit_status(first), 1);
+  EXPECT_EQ(first.cases.size(), 2u);
+
+  interrupted = false;
+  for (TestCase& test : cases)
+    test.run = [&](const CaseContext&) {
+      ++runs;
+      return CaseOutcome{};
+    };
+  const SuiteResult second = run_suite(cases, options, interrupted);
+  EXPECT_EQ(runs, 3);
+  ASSERT_EQ(second.cases.size(), 4u);
+  EXPECT_EQ(second.cases[0].outcome.verdict, CaseVerdict::kFail);
+  EXPECT_FALSE(second.interrupted);
+
+  SuiteOptions other = options;
+  other.properties["dut"] = "b";
+  EXPECT_THROW(run_suite(cases, other, interrupted), Error);
+}
+
+TEST(SuiteFile, SaysWhatIsWrongWithIt) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "suite.json";
+  for (const char* text :
+       {"", "{}", "[1]",
+        R"({"rankwire":{"version":"1"},"suite":"x","properties":{},"interrupted":false,"cases":[{"id":7}]})"}) {
+    std::ofstream(file) << text;
+    EXPECT_THROW(read_suite(file), Error) << text;
+  }
+  EXPECT_THROW(read_suite(folder.path() / "absent"), Error);
+}
+
+}  // namespace
+}  // namespace rankwire
