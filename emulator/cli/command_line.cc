@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -43,12 +45,12 @@ struct CommandLine {
   CollectiveRequest collective;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
+  CompareRequest comparison;
   ViewRequest view;
   bool quiet = false, twin = false;
-  std::string folder, other, base, formats, specification, prefix;
+  std::string folder, base, formats, specification, prefix;
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
-  std::optional<double> most;
   std::optional<uint32_t> repetition;
   int status = 0;
 
@@ -65,6 +67,15 @@ struct CommandLine {
         ->allow_extra_args(false);
     add_json_flag(verb, "print the summary as JSON");
     verb.add_flag("--quiet", quiet, "print errors only");
+  }
+
+  CLI::Option* add_sweep_option(CLI::App& verb, const char* what) {
+    return verb
+        .add_option("--sweep", sweep,
+                    fmt::format("KEY=V1,V2,...: {} with each value, and with several --sweep each combination; "
+                                "KEY+KEY=V+W,... changes keys together",
+                                what))
+        ->allow_extra_args(false);
   }
 
   void add_peer() {
@@ -152,33 +163,57 @@ struct CommandLine {
     verb.callback([this] { status = run_interference(interference); });
   }
 
+  void add_compare() {
+    CLI::App& verb =
+        *app.add_subcommand("compare", "run folders side by side: what was set differently, and what came of it");
+    verb.add_option("BASE", comparison.base, "run folder")->required();
+    verb.add_option("OTHER", comparison.other,
+                    "run folder; or, where BASE measured a collective, output of nccl-tests of a cluster, text or -J's "
+                    "JSON")
+        ->required();
+    verb.add_option("--bases", comparison.bases, "further run folders of BASE's side, whose median is compared");
+    verb.add_option("--others", comparison.others, "further run folders of OTHER's side");
+    verb.add_option("--most", comparison.most, "exit 1 unless OTHER took at most so many times as long as BASE")
+        ->check(CLI::PositiveNumber);
+    verb.add_flag("--unlike", comparison.unlike, "compare also runs of different workloads");
+    verb.add_flag_callback(
+        "--json", [this] { comparison.form = OutputForm::kJson; }, "print JSON");
+    verb.footer(
+        "Example: rankwire compare runs/first runs/second --most 1.05\n"
+        "     or: rankwire compare runs/old-1 runs/new-1 --bases runs/old-2 runs/old-3 --others runs/new-2 runs/new-3");
+    verb.callback([this] { status = compare_runs(comparison); });
+  }
+
   void add_verbs() {
     app.set_version_flag("--version", RANKWIRE_VERSION);
     app.require_subcommand(1);
 
     CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
     add_run_options(run);
+    CLI::Option* const swept = add_sweep_option(run, "run");
     run.add_flag("--strict", request.strict,
-                 "exit 1 when the run is degraded, or the generator, not the device, set the pace");
+                 "exit 1 when the run is degraded, or the generator, not the device, set the pace")
+        ->excludes(swept);
     run.add_flag("--live{127.0.0.1:0}", request.live,
                  "serve a page of the run as it goes on, by default on any free port of this host alone: --live, or "
-                 "--live ADDRESS:PORT");
+                 "--live ADDRESS:PORT")
+        ->excludes(swept);
     run.footer(
         "Example: rankwire run configs/quickstart.yaml --out runs/first --set switch.loss=0.1%\n"
-        "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080");
-    run.callback([this] { status = run_emulation(request); });
+        "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080\n"
+        "     or: rankwire run configs/quickstart.yaml --sweep transport.window=16,64");
+    run.callback([this] {
+      status = sweep.empty() ? run_emulation(request) : run_sweep({request, RunKind::kEmulated, sweep, 1});
+    });
 
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
     add_run_options(simulate);
     CLI::Option* packets =
         simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
-    simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")->needs(packets);
-    simulate
-        .add_option(
-            "--sweep", sweep,
-            "KEY=V1,V2,...: simulate with each value, and with several --sweep each combination; KEY+KEY=V+W,... "
-            "changes keys together")
-        ->allow_extra_args(false);
+    CLI::Option* const swept_models = add_sweep_option(simulate, "simulate");
+    simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")
+        ->needs(packets)
+        ->excludes(swept_models);
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
     simulate.footer(
@@ -186,7 +221,7 @@ struct CommandLine {
         "     or: rankwire simulate configs/quickstart.yaml --sweep ports.rate=1Gbps,2Gbps --sweep "
         "collectives.chunk=64KiB,1MiB");
     simulate.callback([this] {
-      status = sweep.empty() ? run_simulation(request, twin) : run_sweep({request, twin, sweep, jobs});
+      status = sweep.empty() ? run_simulation(request, twin) : run_sweep({request, simulation_kind(twin), sweep, jobs});
     });
 
     add_study();
@@ -235,19 +270,7 @@ struct CommandLine {
       status = formats == "replay" ? draw_replay(folder, repetition, base) : draw_report(folder, formats, repetition);
     });
 
-    CLI::App& compare =
-        *app.add_subcommand("compare", "two run folders: what was set differently, and what came of it");
-    compare.add_option("BASE", folder, "run folder")->required();
-    compare
-        .add_option("OTHER", other,
-                    "run folder; or, where BASE measured a collective, output of nccl-tests of a cluster, text or -J's "
-                    "JSON")
-        ->required();
-    compare.add_option("--most", most, "exit 1 unless OTHER took at most so many times as long as BASE")
-        ->check(CLI::PositiveNumber);
-    add_json_flag(compare, "print JSON");
-    compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
-    compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
+    add_compare();
 
     add_view_verb(app, view, status);
 

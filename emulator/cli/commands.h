@@ -43,11 +43,11 @@ int run_configuration(const RunRequest& request, RunConfig config, RunKind kind)
 /// Options of `simulate --sweep`.
 struct SweepRequest {
   RunRequest run;  ///< out: empty for runs/NAME-sweep
-  bool twin = false;
+  RunKind kind = RunKind::kModels;
   std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
-  uint32_t jobs = 1;              ///< processes at a time, > 0
+  uint32_t jobs = 1;              ///< processes at a time, > 0; 1 for emulated runs, which share the devices
 };
-/// Simulates every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
+/// Runs every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
 /// and a run folder a point.
 int run_sweep(const SweepRequest& request);
 
@@ -85,10 +85,17 @@ int draw_report(const std::filesystem::path& folder, const std::string& formats,
 /// empty: none.
 int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
                 const std::filesystem::path& base);
-/// Prints both. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. With
-/// `most` the exit status is 1 unless other's completion time is at most so many times base's.
-int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
-                 std::optional<double> most);
+/// Options of `compare`.
+struct CompareRequest {
+  std::filesystem::path base, other;
+  std::vector<std::filesystem::path> bases, others;  ///< further run folders of either side
+  OutputForm form = OutputForm::kTable;
+  std::optional<double> most;  ///< of other's completion time over base's; absent: any
+  bool unlike = false;         ///< also runs of different workloads
+};
+/// Prints both sides. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. 1
+/// when `most` is exceeded or there is nothing to compare it with. Throws Error(kInput) when the workloads differ.
+int compare_runs(const CompareRequest& request);
 int generate_traces(const std::string& specification, const std::string& prefix);
 
 /// Parses the command line and runs the verb; errors are printed on one line.

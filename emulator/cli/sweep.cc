@@ -48,7 +48,7 @@ Sweep plan_sweep(const SweepRequest& request) {
   for (const std::vector<std::string>& settings : combinations) {
     std::vector<std::string> all = request.run.settings;
     all.insert(all.end(), settings.begin(), settings.end());
-    sweep.name = resolve(request.run.config, all, simulation_kind(request.twin)).config.name;
+    sweep.name = resolve(request.run.config, all, request.kind).config.name;
     SweepPoint& point = sweep.points.emplace_back();
     point.folder = fmt::format("point-{:0{}}", sweep.points.size(), digits);
     for (size_t i = 0; i < settings.size(); ++i) point.values.push_back(settings[i].substr(sweep.keys[i].size() + 1));
@@ -109,7 +109,7 @@ int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
   RunFolder folder({request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite});
   folder.keep();
-  run_points({.folder = folder.path(), .kind = simulation_kind(request.twin), .jobs = request.jobs, .others = {}},
+  run_points({.folder = folder.path(), .kind = request.kind, .jobs = request.jobs, .others = {}},
              sweep_points(request, sweep));
   const nlohmann::ordered_json json = sweep_json(sweep);
   write_file(folder.path() / "sweep.json", json.dump(2) + "\n");

@@ -1,11 +1,11 @@
 #include "emulator/report/comparison.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -38,57 +38,6 @@ Sides sides_of(const RunReader& base, const RunReader& other) {
 const char* side_name(const Sides& runs) {
   const Fidelity fidelity = runs.base->start.fidelity;
   return fidelity == runs.other->start.fidelity ? to_string(fidelity) : "emulated";
-}
-
-void unescape(std::string& text, std::string_view escape, char meant) {
-  for (size_t at = 0; (at = text.find(escape, at)) != text.npos; ++at) {
-    text[at] = meant;
-    text.erase(at + 1, escape.size() - 1);
-  }
-}
-
-/// "/ports/0/name" of RFC 6901 as "ports[0].name".
-std::string dotted(const std::string& pointer) {
-  std::string key;
-  for (size_t begin = 1; begin <= pointer.size();) {
-    const size_t end = std::min(pointer.find('/', begin), pointer.size());
-    std::string part = pointer.substr(begin, end - begin);
-    unescape(part, "~1", '/');
-    unescape(part, "~0", '~');
-    if (!part.empty() && part.find_first_not_of("0123456789") == part.npos) {
-      key += "[" + part + "]";
-    } else {
-      key += (key.empty() ? "" : ".") + part;
-    }
-    begin = end + 1;
-  }
-  return key;
-}
-
-std::map<std::string, std::string> flat_settings(const RunReader& record) {
-  std::map<std::string, std::string> settings;
-  const Json config = Json::parse(record.config(), nullptr, false);
-  if (config.is_discarded() || !config.is_structured()) return settings;
-  const Json flat = config.flatten();
-  for (const auto& [pointer, value] : flat.items()) settings[dotted(pointer)] = value.dump();
-  return settings;
-}
-
-std::vector<Comparison::Setting> different_settings(const RunReader& base, const RunReader& other) {
-  const auto of_base = flat_settings(base), of_other = flat_settings(other);
-  std::set<std::string> keys;
-  for (const auto& [key, value] : of_base) keys.insert(key);
-  for (const auto& [key, value] : of_other) keys.insert(key);
-  const auto value_of = [](const auto& settings, const std::string& key) {
-    const auto at = settings.find(key);
-    return at == settings.end() ? std::string() : at->second;
-  };
-  std::vector<Comparison::Setting> different;
-  for (const std::string& key : keys) {
-    Comparison::Setting setting{key, {value_of(of_base, key), value_of(of_other, key)}};
-    if (setting.value.base != setting.value.other) different.push_back(std::move(setting));
-  }
-  return different;
 }
 
 using OperationKey = std::tuple<std::string, std::string, std::string, std::string>;
@@ -221,6 +170,10 @@ Json json_of(const std::optional<MessageLatency>& latency) {
       {"count", latency->count}, {"p50_ps", latency->p50.ps}, {"p99_ps", latency->p99.ps}, {"max_ps", latency->max.ps}};
 }
 
+Json json_of(const FidelityAssessment& fidelity) {
+  return {{"fidelity", fidelity.fidelity}, {"reasons", fidelity.reasons}};
+}
+
 /// A setting's value is JSON already.
 Json setting_json(const std::string& value) {
   return value.empty() ? Json(nullptr) : Json::parse(value);
@@ -233,6 +186,28 @@ std::optional<double> mean_ratio(const Comparison::Operation& operation) {
 
 std::string readable(const std::optional<Duration>& duration) {
   return duration ? rankwire::readable(*duration) : "-";
+}
+
+/// What stands on either side, and how far it can be believed.
+void add_sides(std::string& text, const Comparison& comparison) {
+  const auto add = [&](const char* which, const auto& of) {
+    text += fmt::format("{:<6}{}", which, of(comparison.folder));
+    if (of(comparison.runs) > 1) text += fmt::format(" (the median of {} runs)", of(comparison.runs));
+    text += fmt::format(", {} run: {}, completion {}", comparison.side, of(comparison.verdict),
+                        readable(of(comparison.completion)));
+    if (const std::optional<MessageLatency>& messages = of(comparison.messages))
+      text += fmt::format("; messages P50 {}, P99 {}", rankwire::readable(messages->p50),
+                          rankwire::readable(messages->p99));
+    const FidelityAssessment& fidelity = of(comparison.fidelity);
+    text += fmt::format("; fidelity {}\n", fidelity.fidelity);
+    for (const std::string& reason : fidelity.reasons) text += fmt::format("      {}\n", reason);
+    if (!of(comparison.mixed).empty())
+      text += fmt::format("      its runs differ in {}\n", fmt::join(of(comparison.mixed), ", "));
+  };
+  add(
+      "base", [](const auto& both) -> const auto& { return both.base; });
+  add(
+      "other", [](const auto& both) -> const auto& { return both.other; });
 }
 
 void add_operations(std::string& text, const Comparison& comparison) {
@@ -271,10 +246,15 @@ std::optional<double> Comparison::ratio() const {
   return ratio_of(*completion.other, *completion.base);
 }
 
-Comparison compare(const RunReader& base, const RunReader& other) {
+Comparison compare(const RunRecords& bases, const RunRecords& others) {
+  const RunReader &base = median_record(bases), &other = median_record(others);
   const Sides runs = sides_of(base, other);
   Comparison comparison;
   comparison.side = side_name(runs);
+  comparison.runs = {bases.size(), others.size()};
+  comparison.unlike = workload_difference(base, other);
+  comparison.mixed = {mixed_settings(bases), mixed_settings(others)};
+  comparison.fidelity = {assess_fidelity(base), assess_fidelity(other)};
   comparison.folder = {base.folder().string(), other.folder().string()};
   // That of the whole record where the run itself says nothing bad.
   const auto verdict = [](const RunReader& record, const RecordedRun& run) {
@@ -285,7 +265,7 @@ Comparison compare(const RunReader& base, const RunReader& other) {
   const auto is_real = [](const RecordedRun& run) { return run.start.clock == "real"; };
   comparison.varies = is_real(*runs.base) || is_real(*runs.other);
   comparison.reasons = {reasons_of(base), reasons_of(other)};
-  comparison.repeated = compare_repetitions(base, other);
+  comparison.repeated = compare_times(completion_times(bases), completion_times(others));
   comparison.messages = {runs.base->latency, runs.other->latency};
   comparison.jobs = compared_jobs(base, other, runs);
   comparison.settings = different_settings(base, other);
@@ -298,7 +278,11 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   Json json;
   json["side"] = comparison.side;
   json["folder"] = {{"base", comparison.folder.base}, {"other", comparison.folder.other}};
+  json["runs"] = {{"base", comparison.runs.base}, {"other", comparison.runs.other}};
+  json["unlike"] = comparison.unlike ? Json(*comparison.unlike) : Json(nullptr);
+  json["mixed_settings"] = {{"base", comparison.mixed.base}, {"other", comparison.mixed.other}};
   json["verdict"] = {{"base", comparison.verdict.base}, {"other", comparison.verdict.other}};
+  json["fidelity"] = {{"base", json_of(comparison.fidelity.base)}, {"other", json_of(comparison.fidelity.other)}};
   json["completion_time_ps"] = {{"base", json_of(comparison.completion.base)},
                                 {"other", json_of(comparison.completion.other)}};
   json["ratio"] = json_of(comparison.ratio());
@@ -316,10 +300,9 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
          {"ratio", json_of(job.ratio())}});
   }
   json["settings"] = Json::array();
-  for (const Comparison::Setting& setting : comparison.settings) {
-    json["settings"].push_back({{"key", setting.key},
-                                {"base", setting_json(setting.value.base)},
-                                {"other", setting_json(setting.value.other)}});
+  for (const DifferentSetting& setting : comparison.settings) {
+    json["settings"].push_back(
+        {{"key", setting.key}, {"base", setting_json(setting.base)}, {"other", setting_json(setting.other)}});
   }
   json["operations"] = Json::array();
   for (const Comparison::Operation& o : comparison.operations) {
@@ -341,17 +324,8 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
 
 std::string comparison_table(const Comparison& comparison) {
   std::string text;
-  const auto add_run = [&](const char* which, const std::string& folder, const std::string& verdict,
-                           const std::optional<Duration>& completion, const std::optional<MessageLatency>& messages) {
-    text += fmt::format("{:<6}{}, {} run: {}, completion {}", which, folder, comparison.side, verdict,
-                        readable(completion));
-    if (messages) text += fmt::format("; messages P50 {}, P99 {}", readable(messages->p50), readable(messages->p99));
-    text += '\n';
-  };
-  add_run("base", comparison.folder.base, comparison.verdict.base, comparison.completion.base,
-          comparison.messages.base);
-  add_run("other", comparison.folder.other, comparison.verdict.other, comparison.completion.other,
-          comparison.messages.other);
+  add_sides(text, comparison);
+  if (comparison.unlike) text += fmt::format("the workloads differ: {}\n", *comparison.unlike);
   text += fmt::format("ratio {}\n", readable_ratio(comparison.ratio()));
   if (comparison.repeated) {
     text += fmt::format("repetitions: {}\n", repeated_comparison_text(*comparison.repeated));
@@ -364,9 +338,9 @@ std::string comparison_table(const Comparison& comparison) {
                         readable(job.completion.other), readable_ratio(job.ratio()));
   }
   text += comparison.settings.empty() ? "the settings are the same\n" : "settings that differ\n";
-  for (const Comparison::Setting& setting : comparison.settings) {
+  for (const DifferentSetting& setting : comparison.settings) {
     const auto shown = [](const std::string& value) { return value.empty() ? std::string("(none)") : value; };
-    text += fmt::format("  {}: {} -> {}\n", setting.key, shown(setting.value.base), shown(setting.value.other));
+    text += fmt::format("  {}: {} -> {}\n", setting.key, shown(setting.base), shown(setting.other));
   }
   add_operations(text, comparison);
   if (!comparison.counters.empty()) text += "transport counters that differ\n";

@@ -9,9 +9,12 @@
 
 #include "emulator/diagnosis/waterfall.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/assessment.h"
+#include "emulator/report/comparison_sides.h"
 #include "emulator/report/critical_path.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/repeated_comparison.h"
+#include "emulator/report/settings.h"
 
 namespace rankwire {
 
@@ -22,12 +25,6 @@ struct BaseAndOther {
 };
 
 struct Comparison {
-  /// A key of the resolved configuration, "transport.congestion_control.algorithm", with its values as JSON; "" where
-  /// there is none.
-  struct Setting {
-    std::string key;
-    BaseAndOther<std::string> value;
-  };
   /// All executions of the operations of one pattern (see OperationGroup).
   struct Operation {
     std::string name, kind, group;
@@ -57,26 +54,30 @@ struct Comparison {
     std::optional<Waterfall> waterfall;  ///< against its own reference; absent: unknown, or there is none
   };
 
-  const char* side = "";  ///< of both records: "emulated", "twin" or "reference"
-  bool varies = false;    ///< one side at least is in real time: another run of it would take another time
+  const char* side = "";              ///< of both records: "emulated", "twin" or "reference"
+  bool varies = false;                ///< one side at least is in real time: another run of it would take another time
+  BaseAndOther<size_t> runs;          ///< on either side; `folder` is of the one that stands for all
+  std::optional<std::string> unlike;  ///< why the completion times cannot be compared; absent: the work is the same
+  BaseAndOther<std::vector<std::string>> mixed;  ///< keys that differ among the runs of one side
+  BaseAndOther<FidelityAssessment> fidelity;
   BaseAndOther<std::string> folder, verdict;
   BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
   BaseAndOther<std::optional<MessageLatency>> messages;
   BaseAndOther<Reasons> reasons;
   std::optional<RepeatedComparison> repeated;
-  std::vector<Job> jobs;              ///< of either record, in the order of the base's
-  std::vector<Setting> settings;      ///< that differ, in the order of their keys
-  std::vector<Operation> operations;  ///< most changed first
-  std::vector<Counter> counters;      ///< that differ
+  std::vector<Job> jobs;                   ///< of either record, in the order of the base's
+  std::vector<DifferentSetting> settings;  ///< that differ, in the order of their keys
+  std::vector<Operation> operations;       ///< most changed first
+  std::vector<Counter> counters;           ///< that differ
 
   /// Other completion time over base's.
   std::optional<double> ratio() const;
 };
 
 /// Compares the emulated sides of two records, of which a twin is one, or the references where neither has another. Of
-/// repetitions the one that is shown, but for what `repeated` says of all.
-/// Throws Error(kInput) naming both folders when they have no side in common.
-Comparison compare(const RunReader& base, const RunReader& other);
+/// several on a side the median one, and of repetitions the one that is shown, but for what `repeated` says of all.
+/// Neither is empty. Throws Error(kInput) naming both folders when they have no side in common.
+Comparison compare(const RunRecords& bases, const RunRecords& others);
 
 /// Fields are described in docs/metrics.md.
 nlohmann::ordered_json comparison_json(const Comparison& comparison);

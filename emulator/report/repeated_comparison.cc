@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <vector>
 
 #include "emulator/report/format.h"
-#include "emulator/report/repetitions.h"
 
 namespace rankwire {
 namespace {
@@ -30,14 +28,13 @@ bool RepeatedComparison::differs() const {
   return test.p < kSignificant;
 }
 
-std::optional<RepeatedComparison> compare_repetitions(const RunReader& base, const RunReader& other) {
-  const std::vector<Duration> of_base = repetition_times(base), of_other = repetition_times(other);
-  const std::optional<TimeSpread> base_spread = spread_of(of_base), other_spread = spread_of(of_other);
+std::optional<RepeatedComparison> compare_times(std::span<const Duration> base, std::span<const Duration> other) {
+  const std::optional<TimeSpread> base_spread = spread_of(base), other_spread = spread_of(other);
   if (!base_spread || !other_spread) return std::nullopt;
-  return RepeatedComparison{.base = {of_base.size(), base_spread->median},
-                            .other = {of_other.size(), other_spread->median},
-                            .test = rank_test(of_base, of_other),
-                            .shift = shift_of(of_base, of_other)};
+  return RepeatedComparison{.base = {base.size(), base_spread->median},
+                            .other = {other.size(), other_spread->median},
+                            .test = rank_test(base, other),
+                            .shift = shift_of(base, other)};
 }
 
 nlohmann::ordered_json repeated_comparison_json(const std::optional<RepeatedComparison>& comparison) {

@@ -1,13 +1,13 @@
-// Whether the completion times of two records that both repeat their run differ by more than chance.
+// Whether the completion times of runs that were made several times on both sides differ by more than chance.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "emulator/diagnosis/repeated_times.h"
-#include "emulator/record/reader.h"
 
 namespace rankwire {
 
@@ -26,8 +26,8 @@ struct RepeatedComparison {
   bool differs() const;
 };
 
-/// Absent unless both records have two repetitions or more that came to the end.
-std::optional<RepeatedComparison> compare_repetitions(const RunReader& base, const RunReader& other);
+/// Completion times of what came to the end on either side; absent unless both have two or more.
+std::optional<RepeatedComparison> compare_times(std::span<const Duration> base, std::span<const Duration> other);
 
 /// `repetitions` of `compare --json`; null without a comparison.
 nlohmann::ordered_json repeated_comparison_json(const std::optional<RepeatedComparison>& comparison);

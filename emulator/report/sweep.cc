@@ -105,7 +105,8 @@ std::string label_of(const SweepPoint& point) {
 /// does neither, so that a bar may be shorter than the completion time beside it.
 std::string bar(const SweepSide& side, int left, int y, double scale) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
-  const auto& [compute, communication] = kClasses[side.run != to_string(Fidelity::kTwin)];
+  const auto& [compute, communication] =
+      kClasses[side.run != to_string(Fidelity::kTwin) && side.run != to_string(Fidelity::kEmulated)];
   const double middle = left + static_cast<double>(side.compute.ps) * scale;
   const double right = middle + static_cast<double>(side.exposed.ps) * scale;
   return fmt::format(

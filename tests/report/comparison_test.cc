@@ -30,11 +30,25 @@ void write_slower(const std::filesystem::path& folder, const std::string& verdic
   run.end(end);
 }
 
+Comparison compare_two(const std::filesystem::path& base, const std::filesystem::path& other) {
+  return compare(read_records({base}), read_records({other}));
+}
+
+/// The sample, emulated in a time of its own: the all-reduce is what changes.
+void write_taking(const std::filesystem::path& folder, int64_t microseconds_taken, const char* configuration = "{}") {
+  RunRecorder recorder(folder);
+  testing::begin_sample(recorder, configuration);
+  RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 2, .seed = 7});
+  RecordSink& sink = run.sink();
+  sink.operations(testing::sample_operations(microseconds_taken));
+  run.end(testing::sample_end(microseconds(microseconds_taken)));
+}
+
 TEST(Comparison, HasSettingsTimesAndCountersThatDiffer) {
   const SampleReport base;
   const TemporaryFolder other;
   write_slower(other.path());
-  const auto json = comparison_json(compare(RunReader(base.folder()), RunReader(other.path())));
+  const auto json = comparison_json(compare_two(base.folder(), other.path()));
   EXPECT_EQ(json["side"], "emulated");
   EXPECT_EQ(json["folder"]["other"], other.path().string());
   EXPECT_EQ(json["completion_time_ps"]["base"], 50'000'000);
@@ -56,7 +70,7 @@ TEST(Comparison, HasThePathAndTheGapOfBoth) {
   const SampleReport base;
   const TemporaryFolder other;
   write_slower(other.path());
-  const Comparison comparison = compare(RunReader(base.folder()), RunReader(other.path()));
+  const Comparison comparison = compare_two(base.folder(), other.path());
   const auto json = comparison_json(comparison);
   EXPECT_EQ(json["critical_path"]["base"]["operation"], "grads <script> (all_reduce dp)");
   EXPECT_EQ(json["critical_path"]["base"]["time_ps"], 40'000'000);
@@ -65,7 +79,7 @@ TEST(Comparison, HasThePathAndTheGapOfBoth) {
             nlohmann::ordered_json::parse(R"({"base": 20000000, "other": null, "extra": null})"));
   EXPECT_THAT(comparison_table(comparison),
               HasSubstr("path of base: longest grads <script> (all_reduce dp), 40 us, 80.0 %\n"));
-  const auto same = compare(RunReader(base.folder()), RunReader(base.folder()));
+  const auto same = compare_two(base.folder(), base.folder());
   EXPECT_EQ(comparison_json(same)["waterfall"]["gap_ps"],
             nlohmann::ordered_json::parse(R"({"base": 20000000, "other": 20000000, "extra": 0})"));
   EXPECT_THAT(comparison_table(same), HasSubstr("gap to the reference: +20 us -> +20 us\n"));
@@ -87,7 +101,7 @@ TEST(Comparison, ThePrintedTableSaysTheSame) {
   const SampleReport base;
   const TemporaryFolder other;
   write_slower(other.path());
-  const std::string table = comparison_table(compare(RunReader(base.folder()), RunReader(other.path())));
+  const std::string table = comparison_table(compare_two(base.folder(), other.path()));
   EXPECT_THAT(table, HasSubstr("emulated run: ok, completion 50 us"));
   EXPECT_THAT(table,
               HasSubstr("ratio 1.200\nrepetitions: not two or more of both, so that nothing tells a difference"));
@@ -99,7 +113,7 @@ TEST(Comparison, ThePrintedTableSaysTheSame) {
 
 TEST(Comparison, ARunWithItselfDoesNotDiffer) {
   const SampleReport base;
-  const Comparison comparison = compare(RunReader(base.folder()), RunReader(base.folder()));
+  const Comparison comparison = compare_two(base.folder(), base.folder());
   EXPECT_EQ(comparison.ratio(), 1.0);
   EXPECT_THAT(comparison.settings, IsEmpty());
   EXPECT_THAT(comparison.counters, IsEmpty());
@@ -110,7 +124,7 @@ TEST(Comparison, ARunThatFailedHasNoCompletionTime) {
   const SampleReport base;
   const TemporaryFolder other;
   write_slower(other.path(), "failed");
-  const Comparison comparison = compare(RunReader(base.folder()), RunReader(other.path()));
+  const Comparison comparison = compare_two(base.folder(), other.path());
   EXPECT_EQ(comparison.verdict.other, "failed");
   EXPECT_FALSE(comparison.ratio());
   EXPECT_THAT(comparison_table(comparison), HasSubstr("ratio -\n"));
@@ -124,15 +138,85 @@ TEST(Comparison, TakesReferencesWhereNeitherHasMoreAndRefusesWhatIsOnOneSideOnly
     testing::begin_sample(recorder);
     testing::record_reference(recorder);
   }
-  const Comparison comparison = compare(RunReader(alone.path()), RunReader(alone.path()));
+  const Comparison comparison = compare_two(alone.path(), alone.path());
   EXPECT_STREQ(comparison.side, "reference");
   EXPECT_THAT(comparison_table(comparison), Not(HasSubstr("repetitions"))) << "virtual time does not vary";
   // 20 us of all-reduce in the reference.
   const auto all_reduce = std::ranges::find(comparison.operations, "all_reduce", &Comparison::Operation::kind);
   ASSERT_NE(all_reduce, comparison.operations.end());
   EXPECT_EQ(all_reduce->mean.base, microseconds(20));
-  EXPECT_THAT([&] { compare(RunReader(emulated.folder()), RunReader(alone.path())); },
+  EXPECT_THAT([&] { compare_two(emulated.folder(), alone.path()); },
               ThrowsMessage<Error>(HasSubstr("have nothing to compare")));
+}
+
+// Of three the second longest stands for all; the times of all are compared. Three and four without overlap: one order
+// of C(7, 3) = 35 at either end, so p = 2 / 35.
+TEST(Comparison, OfSeveralRunsTheMedianStandsForAll) {
+  const TemporaryFolder folder;
+  RunRecords bases, others;
+  for (const int64_t time : {52, 50, 51}) {
+    write_taking(folder / std::to_string(time), time, R"({"name": "any", "mtu": 1024, "seed": 1})");
+    bases.emplace_back(folder / std::to_string(time));
+  }
+  for (const int64_t time : {64, 61, 63, 62}) {
+    write_taking(folder / std::to_string(time), time, time == 61 ? R"({"mtu": 4096})" : R"({"mtu": 1024})");
+    others.emplace_back(folder / std::to_string(time));
+  }
+  const Comparison comparison = compare(bases, others);
+  EXPECT_EQ(comparison.completion.base, microseconds(51));
+  EXPECT_EQ(comparison.completion.other, microseconds(62));
+  EXPECT_EQ(comparison.folder.base, (folder / "51").string());
+  ASSERT_TRUE(comparison.repeated);
+  EXPECT_EQ(comparison.repeated->base.times, 3u);
+  EXPECT_NEAR(comparison.repeated->test.p, 2.0 / 35, 1e-9);
+  EXPECT_THAT(comparison.mixed.base, IsEmpty());
+  EXPECT_EQ(comparison.mixed.other, std::vector<std::string>{"mtu"});
+  const std::string table = comparison_table(comparison);
+  EXPECT_THAT(table, HasSubstr("51 (the median of 3 runs), emulated run: ok"));
+  EXPECT_THAT(table, HasSubstr("its runs differ in mtu\n"));
+}
+
+TEST(Comparison, SaysThatWorkloadsDiffer) {
+  const SampleReport base;
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, uint32_t ranks, const std::vector<NodeInfo>& nodes,
+                         const std::vector<OperationRecord>& operations, const std::string& verdict = "ok") {
+    RunRecorder recorder(folder / name);
+    recorder.configuration("{}", "0.1.0", {});
+    recorder.nodes(nodes);
+    RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = ranks});
+    RecordSink& sink = run.sink();
+    sink.operations(operations);
+    RunEnd end = testing::sample_end(microseconds(50));
+    end.verdict = verdict;
+    run.end(end);
+  };
+  const auto difference = [&](const char* name) {
+    return compare_two(base.folder(), folder / name).unlike.value_or("none");
+  };
+  const std::vector nodes = {testing::sample_node(0, 0, "gemm, \"big\"", "compute"),
+                             testing::sample_node(0, 1, "grads <script>", "all_reduce"),
+                             testing::sample_node(1, 0, "gemm, \"big\"", "compute"),
+                             testing::sample_node(1, 1, "grads <script>", "all_reduce")};
+  const std::vector<OperationRecord> operations = testing::sample_operations(50);
+
+  write("same", 2, nodes, operations);
+  EXPECT_EQ(difference("same"), "none");
+  write("more", 4, nodes, operations);
+  EXPECT_EQ(difference("more"), "2 and 4 ranks");
+  auto larger = nodes;
+  larger[3].bytes = Bytes(2'000'000);
+  write("larger", 2, larger, operations);
+  EXPECT_EQ(difference("larger"), "grads <script> (all_reduce dp) moves 976.6 KiB and 976.6 KiB to 1.907 MiB");
+  const std::vector fewer(operations.begin(), operations.end() - 1);
+  write("fewer", 2, nodes, fewer);
+  EXPECT_EQ(difference("fewer"), "grads <script> (all_reduce dp) is executed 2 and 1 times");
+  write("failed", 2, nodes, fewer, "failed");
+  EXPECT_EQ(difference("failed"), "none") << "it did not come to all";
+  auto renamed = nodes;
+  renamed[1].name = renamed[3].name = "others";
+  write("renamed", 2, renamed, operations);
+  EXPECT_EQ(difference("renamed"), "grads <script> (all_reduce dp) is in the first alone");
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ TEST_F(JobsReport, OperationsOfJobsAreToldApart) {
 }
 
 TEST_F(JobsReport, ComparisonHasTheirTimes) {
-  const Comparison comparison = compare(RunReader(folder_ / "base"), RunReader(folder_ / "other"));
+  const Comparison comparison = compare(read_records({folder_ / "base"}), read_records({folder_ / "other"}));
   ASSERT_EQ(comparison.jobs.size(), 2u);
   EXPECT_EQ(comparison.jobs[0].ratio(), 1.0);
   EXPECT_EQ(comparison.jobs[1].completion.other, microseconds(50));

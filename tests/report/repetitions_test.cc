@@ -190,7 +190,7 @@ class ComparedRepetitions : public RepetitionsTest {
 TEST_F(ComparedRepetitions, ADifferenceIsOneWhereChanceWouldSeldomMakeIt) {
   const RunReader base = record(all_taking({50, 51, 52, 53}), 4);
   const RunReader other = record_elsewhere(all_taking({70, 71, 72, 73}));
-  const auto comparison = compare_repetitions(base, other);
+  const auto comparison = compare_times(repetition_times(base), repetition_times(other));
   ASSERT_TRUE(comparison);
   EXPECT_TRUE(comparison->differs());
   const auto json = repeated_comparison_json(comparison);
@@ -211,12 +211,12 @@ TEST_F(ComparedRepetitions, ADifferenceIsOneWhereChanceWouldSeldomMakeIt) {
 
 TEST_F(ComparedRepetitions, NoiseIsNoDifferenceAndThreeTimesCannotTell) {
   const RunReader same = record(all_taking({50, 51, 52, 53}), 4);
-  const auto noise = compare_repetitions(same, same);
+  const auto noise = compare_times(repetition_times(same), repetition_times(same));
   ASSERT_TRUE(noise);
   EXPECT_FALSE(noise->differs());
   EXPECT_THAT(repeated_comparison_text(*noise), HasSubstr(": no difference that chance would not make"));
   const RunReader few = record(all_taking({50, 51, 52}), 3);
-  const auto comparison = compare_repetitions(few, record_elsewhere(all_taking({70, 71, 72})));
+  const auto comparison = compare_times(repetition_times(few), repetition_times(record_elsewhere(all_taking({70, 71, 72}))));
   ASSERT_TRUE(comparison);
   EXPECT_FALSE(comparison->can_tell());
   EXPECT_FALSE(comparison->differs());

@@ -93,6 +93,15 @@ class Repeated(RankwireTest):
         same = json.loads(rankwire("compare", base.folder, base.folder, "--json").stdout)["repetitions"]
         self.assertFalse(same["differs"])
         single = self.call("run", self.small(1), out="single")
+        # Further runs of a side count as repetitions do, and runs of other work are refused unless told otherwise.
+        several = rankwire("compare", single.folder, slow.folder, "--bases", base.folder, single.folder, "--json")
+        self.assertEqual(json.loads(several.stdout)["repetitions"]["times"], {"base": 8, "other": 6})
+        other = self.call("run", self.small(1), "--set", "workload.iterations=2", out="other")
+        refused = rankwire("compare", single.folder, other.folder)
+        self.assert_one_line_error(refused, USAGE, "ran different workloads", "is executed", "--unlike")
+        table = rankwire("compare", single.folder, other.folder, "--unlike").stdout
+        self.assertIn("the workloads differ: ", table)
+        self.assertIn("; fidelity ", table)
         table = rankwire("compare", base.folder, single.folder).stdout
         self.assertIn("nothing tells a difference from chance", table)
         self.assertIsNone(single.summary["repetitions"])

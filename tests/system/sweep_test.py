@@ -55,6 +55,26 @@ class Sweeps(RankwireTest):
         self.assertIn("4Gbps, 16KiB", page)
         self.assertEqual(page.count('<rect class="ec"'), 4)
 
+    def test_emulated_points_run_one_after_the_other(self):
+        config = {
+            "workload": {"generate": {"kind": "collective", "collective": {
+                "operation": "all_reduce", "ranks": 2, "min": "1KiB", "max": "1KiB", "iterations": 2, "warmup": 1}}},
+            "ports": {"count": 2, "device": "ring", "rate": "1Gbps"},
+        }
+        process = rankwire("run", self.configuration(config), "--sweep", "transport.window=4,16",
+                           "--out", self.folder / "sweep", "--json")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        points = json.loads(process.stdout)["points"]
+        self.assertEqual([point["settings"] for point in points],
+                         [{"transport.window": "4"}, {"transport.window": "16"}])
+        for point in points:
+            self.assertEqual([run["run"] for run in point["runs"]], ["emulated", "reference"])
+            self.assertIsNotNone(point["ratio"])
+        # What a sweep has no use for is not taken and forgotten.
+        for option in ("--live", "--strict"):
+            process = rankwire("run", self.configuration(config), "--sweep", "transport.window=4,16", option)
+            self.assertEqual(process.returncode, USAGE)
+
     def test_several_processes_have_a_thread_each(self):
         for arguments, threads in ((("--jobs", "2"), 1), (("--jobs", "1"), "auto"),
                                    (("--jobs", "2", "--set", "simulation.threads=3"), 3)):
