@@ -44,9 +44,15 @@ std::optional<SweepStall> stall_of(const RunReader& record) {
   return result;
 }
 
-/// "stalled (dead_peer, rank 5)".
+bool is_emulated(const SweepSide& side) {
+  return side.run == to_string(Fidelity::kTwin) || side.run == to_string(Fidelity::kEmulated);
+}
+
+/// "stalled (dead_peer, rank 5)". What the record as a whole says beyond its runs, such as a limit that was broken, is
+/// about the emulated side where there is one.
 std::string verdict_text(const SweepPoint& point, const SweepSide& side) {
-  const std::string& verdict = side.verdict == "ok" ? point.verdict : side.verdict;
+  const bool stands_for_all = is_emulated(side) || std::ranges::none_of(point.sides, is_emulated);
+  const std::string& verdict = side.verdict == "ok" && stands_for_all ? point.verdict : side.verdict;
   if (!point.stall || side.verdict == "ok") return verdict;
   const std::string culprit = point.stall->culprit ? fmt::format(", rank {}", *point.stall->culprit) : "";
   return fmt::format("{} ({}{})", verdict, point.stall->kind, culprit);
@@ -105,8 +111,7 @@ std::string label_of(const SweepPoint& point) {
 /// does neither, so that a bar may be shorter than the completion time beside it.
 std::string bar(const SweepSide& side, int left, int y, double scale) {
   static constexpr const char* kClasses[2][2] = {{"ec", "ex"}, {"rc", "rx"}};
-  const auto& [compute, communication] =
-      kClasses[side.run != to_string(Fidelity::kTwin) && side.run != to_string(Fidelity::kEmulated)];
+  const auto& [compute, communication] = kClasses[is_emulated(side) ? 0 : 1];
   const double middle = left + static_cast<double>(side.compute.ps) * scale;
   const double right = middle + static_cast<double>(side.exposed.ps) * scale;
   return fmt::format(

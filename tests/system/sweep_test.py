@@ -98,6 +98,8 @@ class Sweeps(RankwireTest):
         process = self.sweep("--twin", "--sweep", "impairments[0].from+impairments[1].from=1s+1s,0ps+0ps", config=config)
         self.assertEqual(process.returncode, FAILED, process.stderr)
         self.assertIn("stalled (dead_peer, rank 2)", process.stdout)
+        # The reference beside it did not stall.
+        self.assertEqual(process.stdout.count("stalled"), 1)
         self.assertIn("stalled (dead_peer, rank 2)", (self.folder / "sweep" / "sweep.html").read_text(encoding="utf-8"))
         self.assertEqual([(row["run"], row["verdict"], row["stall"], row["culprit"]) for row in self.rows()],
                          [("twin", "ok", "", ""), ("reference", "ok", "", ""), ("twin", "stalled", "dead_peer", "2"),
