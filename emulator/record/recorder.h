@@ -17,6 +17,8 @@
 
 namespace rankwire {
 
+class RecordWriter;
+
 struct RecorderOptions {
   MessageDetail messages = MessageDetail::kSampled;
   bool causes = false;            ///< time by cause of operations
@@ -33,8 +35,6 @@ struct RecorderOptions {
 /// interrupted.
 class RunRecorder {
  private:
-  class Writer;
-
  public:
   /// One run of the record; a copy is the same one. Its functions may be called by any thread, by one at a time, also
   /// while others call those of other runs. Destroying it neither ends nor fails the run. The recorder outlives the
@@ -60,9 +60,9 @@ class RunRecorder {
 
    private:
     friend class RunRecorder;
-    Run(Writer& writer, uint32_t number) : writer_(&writer), number_(number) {}
+    Run(RecordWriter& writer, uint32_t number) : writer_(&writer), number_(number) {}
 
-    Writer* writer_;
+    RecordWriter* writer_;
     uint32_t number_;
   };
 
@@ -128,7 +128,7 @@ class RunRecorder {
   void flush();
 
  private:
-  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<RecordWriter> writer_;
 };
 
 }  // namespace rankwire
