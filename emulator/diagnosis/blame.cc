@@ -49,7 +49,7 @@ class Account {
     congestion_control();
     not_ready();
     window();
-    add(BlameKind::kUnexplained, {}, left_, false, {.time = left_});
+    add(BlameKind::kUnexplained, {}, left_, false, unexplained());
     return ranked();
   }
 
@@ -94,6 +94,15 @@ class Account {
     if (facts_.turn > Duration()) taken += take(GapCause::kBetween) + take(GapCause::kCompute);
     add(BlameKind::kLateGenerator, {.kind = Culprit::Kind::kGenerator}, taken, true,
         {.time = late, .count = facts_.missed, .typical = facts_.turn});
+  }
+
+  Evidence unexplained() const {
+    Evidence evidence{.time = left_};
+    const auto largest = std::ranges::max_element(parts_);
+    const auto cause = static_cast<GapCause>(largest - parts_.begin());
+    if (cause != GapCause::kUnexplained && *largest > Duration())
+      evidence.part = cause, evidence.part_time = std::min(*largest, left_);
+    return evidence;
   }
 
   Duration soft() {

@@ -59,6 +59,9 @@ struct Evidence {
   std::optional<Bytes> waiting = {}, on_the_way = {};  ///< as `marked_length` and `on_the_way` of BlameFacts
   double factor = 0;                                   ///< how many times as much as elsewhere; 0: not known
   Duration shortest, typical;                          ///< round trips: the shortest, and half of them took no longer
+  /// Of what is unexplained: the largest part that the waterfall has a name for, although nobody is to blame for it.
+  std::optional<GapCause> part = {};
+  Duration part_time;
 };
 
 struct Blame {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/report/critical_path.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/port_names.h"
@@ -143,7 +144,11 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
                          readable(e.time), trips(e));
     case BlameKind::kUnexplained:
-      return fmt::format("the record does not say what {} of the critical path were lost to", readable(e.time));
+      return e.part
+                 ? fmt::format(
+                       "{} of the critical path were lost to {}, and the record does not say whose doing that is",
+                       readable(e.part_time), phrase_of(*e.part))
+                 : fmt::format("the record does not say what {} of the critical path were lost to", readable(e.time));
   }
   return {};
 }

@@ -41,7 +41,12 @@ TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
     EXPECT_EQ(list[0].gap, microseconds(4'000));
     EXPECT_EQ(list[0].share, 1);
     EXPECT_EQ(list[0].confidence, Confidence::kLow);
+    // What the waterfall has a name for is told, though not whose doing it is.
+    EXPECT_EQ(list[0].evidence.part, cause == GapCause::kUnexplained ? std::nullopt : std::optional<GapCause>(cause));
   }
+  const auto list = blame(four_more({{GapCause::kUnexplained, 1}, {GapCause::kPathLatency, 3}}));
+  EXPECT_EQ(list[0].evidence.part, GapCause::kPathLatency);
+  EXPECT_EQ(list[0].evidence.part_time, microseconds(3'000));
 }
 
 TEST(Blame, ASlowRankAmongRanksThatDifferIsNoSureCulprit) {
