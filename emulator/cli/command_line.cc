@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/astra_verb.h"
+#include "emulator/cli/bmwg_verb.h"
 #include "emulator/cli/collective_verb.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/convert.h"
@@ -42,6 +43,7 @@ struct CommandLine {
   TraceVerbs trace_verbs;
   ConvertRequest conversion;
   AstraRequest astra;
+  BmwgRequest bmwg;
   CollectiveRequest collective;
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
@@ -246,6 +248,7 @@ struct CommandLine {
     check.callback([this] { status = check_configuration(request); });
 
     add_collective_verb(app, collective, quiet, status);
+    add_bmwg_verb(app, bmwg, quiet, status);
 
     CLI::App& devices =
         *app.add_subcommand("devices", "the network devices of this machine and what keeps them from use");

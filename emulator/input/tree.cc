@@ -1,5 +1,7 @@
 #include "emulator/input/tree.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -223,6 +225,33 @@ void apply_setting(Tree& root, std::string_view setting) {
   } else {
     target = std::move(value);
   }
+}
+
+std::string flow_text(const Tree& tree) {
+  const auto quoted = [](const std::string& text) {
+    const bool plain = !text.empty() && text.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_./%-+") == std::string::npos;
+    if (plain) return text;
+    std::string quotes = "'";
+    for (const char c : text) quotes += c == '\'' ? std::string("''") : std::string(1, c);
+    return quotes + "'";
+  };
+  std::vector<std::string> parts;
+  switch (tree.kind) {
+    case Tree::Kind::kNull:
+      return "null";
+    case Tree::Kind::kScalar:
+      return quoted(tree.text);
+    case Tree::Kind::kList:
+      for (const Tree& item : tree.items) parts.push_back(flow_text(item));
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    case Tree::Kind::kMap:
+      for (const Tree::Entry& entry : tree.entries)
+        parts.push_back(fmt::format("{}: {}", quoted(entry.key), flow_text(entry.value)));
+      return fmt::format("{{{}}}", fmt::join(parts, ", "));
+  }
+  return {};
 }
 
 const Tree& nearest(const Tree& root, std::string_view path) {

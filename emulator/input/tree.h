@@ -53,6 +53,9 @@ Tree read_yaml_text(const std::string& text, const Origin& origin);
 /// must exist, and the value `null` removes the key so that its default holds.
 void apply_setting(Tree& root, std::string_view setting);
 
+/// YAML in one line that reads as the same tree.
+std::string flow_text(const Tree& tree);
+
 /// The node at "dotted.key[index]", or its nearest ancestor that exists: where to send a person who looks for the key.
 const Tree& nearest(const Tree& root, std::string_view path);
 

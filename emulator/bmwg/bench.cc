@@ -1,0 +1,134 @@
+#include "emulator/bmwg/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "converters/node_writer.h"
+#include "emulator/suite/hook.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Beyond what a measurement takes by itself: start, connections, models and report.
+constexpr std::chrono::milliseconds kOverhead{60'000};
+
+std::chrono::milliseconds patience_for(Duration length) {
+  return std::chrono::milliseconds(length.ps / 1'000'000'000 * 10) + kOverhead;
+}
+
+Json read_summary(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return Json::parse(in, nullptr, false);
+}
+
+/// A rank that computes for as long as flows are measured.
+void write_idle_trace(const std::string& prefix, Duration length) {
+  NodeWriter writer(trace_file(prefix, 0));
+  writer.compute("measuring", static_cast<uint64_t>((length.ps + 999'999) / 1'000'000), 0, Bytes(), {});
+  writer.close();
+}
+
+}  // namespace
+
+uint64_t BmwgMeasurement::counter(const char* name) const {
+  const auto transport = summary_.find("transport");
+  return transport == summary_.end() || !transport->is_object() ? 0 : transport->value(name, uint64_t{0});
+}
+
+const Json& BmwgMeasurement::background(std::string_view name) const {
+  static const Json kNone = nullptr;
+  for (const Json& entry : summary_.at("background"))
+    if (entry.at("name") == name) return entry.at("emulated");
+  return kNone;
+}
+
+double BmwgMeasurement::completion_of(const char* side) const {
+  const auto run = summary_.find(side);
+  if (run == summary_.end() || !run->is_object()) return std::numeric_limits<double>::quiet_NaN();
+  const auto time = run->find("completion_time_ps");
+  return time == run->end() || !time->is_number() ? std::numeric_limits<double>::quiet_NaN()
+                                                  : time->get<double>() * 1e-12;
+}
+
+double BmwgBench::rate() const {
+  Bandwidth slowest(INT64_MAX);
+  for (const PortConfig& port : base_.ports) slowest = std::min(slowest, port.rate);
+  return static_cast<double>(slowest.bits_per_second);
+}
+
+uint32_t BmwgBench::npus() const {
+  return base_.hosts.count.value_or(static_cast<uint32_t>(base_.ports.size())) * base_.hosts.npus.value_or(1);
+}
+
+bool BmwgBench::is_embedded() const {
+  return std::ranges::all_of(base_.ports, [](const PortConfig& port) { return port.embedded(); });
+}
+
+BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::string> settings, Duration length) {
+  std::vector<std::string> all = {"name=" + name, "jobs=null", "background=null", "limits=null"};
+  std::ranges::copy(suite_.settings, std::back_inserter(all));
+  std::ranges::move(settings, std::back_inserter(all));
+  // A run that is slower than it should be is a result, one that stands still is found by run.stall_timeout.
+  all.push_back(fmt::format("run.deadline={}s", 30 + length.ps / 1'000'000'000'000 * 5));
+  const std::filesystem::path folder = context_.folder / name;
+  const std::string wrong = runner_({suite_.base.string(), std::move(all), folder, patience_for(length)});
+  if (context_.interrupted) fail_run("interrupted");
+  if (!wrong.empty()) fail_run("{}: {}", name, wrong);
+  Json summary = read_summary(folder / "summary.json");
+  if (!summary.is_object()) fail_run("{}: the run left no summary in {}", name, folder.string());
+  const std::string verdict = summary.value("verdict", "failed");
+  if (verdict == "failed" || verdict == "stalled" || verdict == "interrupted")
+    fail_run("{}: {}: {}", name, verdict, summary.value("reason", "no reason is known"));
+  return {std::move(summary), folder};
+}
+
+BmwgMeasurement BmwgBench::measure_flows(const std::string& name, const std::string& entries, Duration length,
+                                         std::vector<std::string> settings) {
+  const std::string prefix = trace_prefix(name + "-idle");
+  write_idle_trace(prefix, length);
+  // After `measure` has removed the configuration's own.
+  settings.insert(settings.begin(), {"workload=null", "workload.traces=" + std::filesystem::absolute(prefix).string(),
+                                     "background=[" + entries + "]"});
+  return measure(name, std::move(settings), length);
+}
+
+BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::string_view operation, uint32_t ranks,
+                                              Bytes size, uint32_t iterations, std::vector<std::string> settings) {
+  const std::string series = "workload.generate.collective.";
+  std::vector<std::string> all = {"workload=null",
+                                  "workload.generate.kind=collective",
+                                  fmt::format("{}operation={}", series, operation),
+                                  fmt::format("{}ranks={}", series, ranks),
+                                  fmt::format("{}min={}B", series, size.count),
+                                  fmt::format("{}max={}B", series, size.count),
+                                  fmt::format("{}warmup={}", series, std::min(5U, iterations)),
+                                  fmt::format("{}iterations={}", series, iterations)};
+  std::ranges::move(settings, std::back_inserter(all));
+  const double moved = 2.0 * static_cast<double>(size.count) * (iterations + 5) * 8 *
+                       std::ceil(static_cast<double>(ranks) / static_cast<double>(ports()));
+  return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(moved / rate() * 1e12, 8e17))));
+}
+
+void BmwgBench::hook(const std::string& name) const {
+  run_hook(name, suite_.hooks.at(name), suite_.hook_patience);
+}
+
+Json BmwgBench::counters() const {
+  const auto command = suite_.hooks.find("counters");
+  if (command == suite_.hooks.end()) return nullptr;
+  const std::string text = run_hook("counters", command->second, suite_.hook_patience);
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    fail_run("counters: '{}' printed no JSON object, but: {}", command->second, text.substr(0, 200));
+  return json;
+}
+
+}  // namespace rankwire

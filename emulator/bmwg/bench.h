@@ -1,0 +1,99 @@
+// What a benchmark measures with: runs of the suite's configuration with another workload, each in a process of its
+// own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "emulator/bmwg/suite_file.h"
+#include "emulator/input/config.h"
+#include "emulator/suite/test_case.h"
+
+namespace rankwire {
+
+/// `rankwire run CONFIG --set ... --out FOLDER`.
+struct BmwgRun {
+  std::string config;
+  std::vector<std::string> settings;
+  std::filesystem::path folder;
+  std::chrono::milliseconds patience{0};  ///< after which it is ended
+};
+/// Returns what went wrong where the folder has no summary; "" otherwise, whatever the verdict. Blocks.
+using BmwgRunner = std::function<std::string(const BmwgRun& run)>;
+
+/// The outcome of a run.
+class BmwgMeasurement {
+ public:
+  BmwgMeasurement(nlohmann::ordered_json summary, std::filesystem::path folder)
+      : summary_(std::move(summary)), folder_(std::move(folder)) {}
+
+  const nlohmann::ordered_json& summary() const { return summary_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  /// Of `summary.transport`; 0 where there is none.
+  uint64_t counter(const char* name) const;
+  /// Of an entry of the background; null where it carried nothing.
+  const nlohmann::ordered_json& background(std::string_view name) const;
+  /// Whether the generator, not the device, may have set the pace.
+  bool generator_limited() const { return summary_.value("fidelity", "") == "generator_limited"; }
+  /// Seconds; NaN where the run was not ok.
+  double completion() const { return completion_of("emulated"); }
+  double reference() const { return completion_of("reference"); }
+
+ private:
+  double completion_of(const char* side) const;
+
+  nlohmann::ordered_json summary_;
+  std::filesystem::path folder_;
+};
+
+/// Given to one test while it runs. One thread.
+class BmwgBench {
+ public:
+  BmwgBench(const BmwgSuite& suite, const RunConfig& base, const BmwgRunner& runner, const CaseContext& context)
+      : suite_(suite), base_(base), runner_(runner), context_(context) {}
+
+  const RunConfig& base() const { return base_; }
+  size_t ports() const { return base_.ports.size(); }
+  const std::string& port(size_t index) const { return base_.ports.at(index).name; }
+  double rate() const;    ///< of the slowest port, bit/s
+  uint32_t npus() const;  ///< of all hosts
+  bool has_fabric() const { return base_.fabric.has_value(); }
+  /// Whether all ports are of the embedded switch, which tells what happens inside it.
+  bool is_embedded() const;
+
+  /// Runs the suite's configuration with these settings, whose workload is among them; expected to take `length`.
+  /// Throws Error(kRun) where there is no result: it could not be started, failed before it began, was stopped, or did
+  /// not end in time.
+  BmwgMeasurement measure(const std::string& name, std::vector<std::string> settings, Duration length);
+  /// The same of background flows alone: `entries` are items of `background` as flow YAML, for `length`.
+  BmwgMeasurement measure_flows(const std::string& name, const std::string& entries, Duration length,
+                                std::vector<std::string> settings = {});
+  /// The same of a collective as `rankwire collective` measures it.
+  BmwgMeasurement measure_collective(const std::string& name, std::string_view operation, uint32_t ranks, Bytes size,
+                                     uint32_t iterations, std::vector<std::string> settings = {});
+
+  /// Prefix of traces for `workload.traces`, in the folder of the test.
+  std::string trace_prefix(const std::string& name) const { return (context_.folder / name).string(); }
+  bool has_hook(const std::string& name) const { return suite_.hooks.contains(name); }
+  /// Throws Error(kRun) as run_hook does.
+  void hook(const std::string& name) const;
+  /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.
+  nlohmann::ordered_json counters() const;
+  bool interrupted() const { return context_.interrupted; }
+
+ private:
+  const BmwgSuite& suite_;
+  const RunConfig& base_;
+  const BmwgRunner& runner_;
+  const CaseContext& context_;
+};
+
+}  // namespace rankwire

@@ -1,0 +1,19 @@
+#include "emulator/bmwg/catalogue.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace rankwire {
+
+std::span<const BmwgTest> bmwg_catalogue() {
+  static const std::vector<BmwgTest> kAll = [] {
+    std::vector<BmwgTest> all;
+    for (const auto& tests : {bmwg_rdma_tests(), bmwg_congestion_tests(), bmwg_balancing_tests(),
+                              bmwg_collective_tests(), bmwg_job_tests(), bmwg_scale_tests(), bmwg_inference_tests()})
+      std::ranges::copy(tests, std::back_inserter(all));
+    return all;
+  }();
+  return kAll;
+}
+
+}  // namespace rankwire

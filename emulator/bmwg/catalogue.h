@@ -1,0 +1,40 @@
+// The benchmarks of the IETF's drafts on AI fabrics, as tests of a suite.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/bmwg/bench.h"
+#include "emulator/bmwg/parameters.h"
+#include "emulator/suite/test_case.h"
+
+namespace rankwire {
+
+struct BmwgTest {
+  const char* id;  ///< category of the training draft, -03, or "I" for the inference draft: "T1.throughput"
+  const char* title;
+  const char* stimulus;
+  const char* expectation;
+  const char* source;
+  const char* needs;  ///< of the device or its surroundings, beyond ports; empty: nothing
+  std::vector<ParameterDefault> parameters;
+  /// Seconds that the measurements take at these parameters, without set-up.
+  double (*seconds)(const BmwgParameters& parameters);
+  CaseOutcome (*run)(BmwgBench& bench, const BmwgParameters& parameters);
+};
+
+/// In the order in which they are run.
+std::span<const BmwgTest> bmwg_catalogue();
+
+/// Those of each category, a file each.
+std::vector<BmwgTest> bmwg_rdma_tests();
+std::vector<BmwgTest> bmwg_congestion_tests();
+std::vector<BmwgTest> bmwg_balancing_tests();
+std::vector<BmwgTest> bmwg_collective_tests();
+std::vector<BmwgTest> bmwg_job_tests();
+std::vector<BmwgTest> bmwg_scale_tests();
+std::vector<BmwgTest> bmwg_inference_tests();
+
+}  // namespace rankwire

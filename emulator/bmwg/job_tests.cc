@@ -1,0 +1,198 @@
+// T6: job completion time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/measured_collective.h"
+#include "converters/node_writer.h"
+#include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/outcome.h"
+#include "emulator/input/units.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of each rank: computes, then an all-reduce among all, strictly one after the other.
+void write_iteration(const std::string& prefix, uint32_t ranks, Duration compute, Bytes size) {
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    NodeWriter writer(trace_file(prefix, rank));
+    const NodeWriter::Id computed[] = {
+        writer.compute("compute", static_cast<uint64_t>(compute.ps / 1'000'000), 0, Bytes(), {})};
+    writer.collective("gradients", chakra::ALL_REDUCE, "", size, computed);
+    writer.close();
+  }
+}
+
+double nccl_factor(uint32_t ranks) {
+  return 2.0 * (ranks - 1) / ranks;
+}
+
+void measure_job(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, Duration compute, Bytes size,
+                 uint32_t ranks) {
+  const uint32_t iterations = parameters.count("iterations");
+  const std::string subject = fmt::format("C {}, S {}, N {}", print_quantity(compute.ps, kDurationScale),
+                                          print_quantity(size.count, kSizeScale), ranks);
+  // The line rate of an accelerator, whose port others may share.
+  const double share = std::ceil(static_cast<double>(ranks) / static_cast<double>(bench.ports()));
+  const double line = bench.rate() / share;
+  const double roofline = roofline_seconds(iterations, static_cast<double>(compute.ps) * 1e-12,
+                                           static_cast<double>(size.count), nccl_factor(ranks), line);
+  const std::string prefix = bench.trace_prefix(fmt::format("trace-{}-{}-{}", compute.ps, size.count, ranks));
+  write_iteration(prefix, ranks, compute, size);
+  std::vector<double> times;
+  for (uint32_t i = 0; i < parameters.count("repetitions"); ++i) {
+    const std::string name = fmt::format("c{}-s{}-n{}-{}", compute.ps / 1'000'000, size.count, ranks, i + 1);
+    const BmwgMeasurement run =
+        bench.measure(name,
+                      {"workload=null", "workload.traces=" + std::filesystem::absolute(prefix).string(),
+                       fmt::format("workload.iterations={}", iterations), fmt::format("seed={}", i + 1)},
+                      Duration(static_cast<int64_t>(std::min(roofline * 2e12, 8e17))));
+    outcome.note(run, name);
+    times.push_back(run.completion());
+    if (i > 0) continue;
+    outcome.compared("JCT", run.completion() * 1e3, run.reference() * 1e3, "ms", subject, false, parameters);
+    const double communication = roofline - iterations * static_cast<double>(compute.ps) * 1e-12;
+    outcome.add(measured("overlap fraction",
+                         1 - (run.completion() - iterations * static_cast<double>(compute.ps) * 1e-12) / communication,
+                         "", {}, {}, subject));
+  }
+  outcome.add(measured("JCT ratio", median_of(times) / roofline, "of the roofline", {}, {}, subject));
+  outcome.variation("JCT, " + subject, times);
+}
+
+CaseOutcome synthetic(BmwgBench& bench, const BmwgParameters& parameters) {
+  BmwgOutcome outcome;
+  bool any = false;
+  for (const uint32_t ranks : parameters.counts("accelerators")) {
+    if (ranks < 2 || ranks > bench.npus()) {
+      outcome.anomaly(fmt::format("{} accelerators were left out: the hosts hold {}", ranks, bench.npus()));
+      continue;
+    }
+    any = true;
+    for (const Duration compute : parameters.durations("compute"))
+      for (const Bytes size : parameters.sizes("sizes")) measure_job(bench, parameters, outcome, compute, size, ranks);
+  }
+  if (!any) return CaseOutcome::skipped(fmt::format("the hosts hold {} NPUs", bench.npus()));
+  return std::move(outcome).finish();
+}
+
+/// Hosts of two jobs: of the first every other one of the first half, of the second as many, of which so many share a
+/// leaf with the first.
+struct Placement {
+  std::string first, second;
+};
+
+Placement overlapping(uint32_t hosts, double overlap) {
+  const uint32_t each = hosts / 4;
+  const auto shared = static_cast<uint32_t>(std::lround(overlap * each));
+  Placement placement;
+  for (uint32_t i = 0; i < each; ++i) {
+    placement.first += (i == 0 ? "" : ", ") + std::to_string(2 * i);
+    // Shared leaves are the last of the first job's; beyond them come those that nobody else is on.
+    const uint32_t leaf = each - shared + i;
+    placement.second += (i == 0 ? "" : ", ") + std::to_string(2 * leaf + 1);
+  }
+  return placement;
+}
+
+/// JCT of both jobs together, and each alone.
+CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
+  const auto hosts = static_cast<uint32_t>(bench.base().hosts.count.value_or(static_cast<uint32_t>(bench.ports())));
+  if (hosts < 8)
+    return CaseOutcome::skipped(
+        fmt::format("two jobs of two hosts each on leaves of two take 8 hosts, and there are {}", hosts));
+  const uint32_t each = hosts / 4;
+  const Duration compute = parameters.durations("compute").front();
+  const Bytes size = parameters.size("size");
+  const std::string prefix = std::filesystem::absolute(bench.trace_prefix("trace")).string();
+  write_iteration(prefix, each, compute, size);
+  const auto job = [&](const char* name, const std::string& where) {
+    return fmt::format("{{name: {}, workload: {{traces: '{}', iterations: {}}}, hosts: [{}]}}", name, prefix,
+                       parameters.count("iterations"), where);
+  };
+  const double line = bench.rate();
+  const auto length = Duration(static_cast<int64_t>(
+      2e12 * roofline_seconds(parameters.count("iterations"), static_cast<double>(compute.ps) * 1e-12,
+                              2 * static_cast<double>(size.count), nccl_factor(each), line)));
+  BmwgOutcome outcome;
+  double alone = 0;
+  MeasuredCurve curve{"JCT interference factor", "overlap", "%", "factor", "", {}};
+  const auto jct = [&](const BmwgMeasurement& run) {
+    return run.summary().at("jobs").at(0).at("emulated").at("jct_ps").get<double>() * 1e-12;
+  };
+  {
+    const BmwgMeasurement run = bench.measure(
+        "baseline", {"workload=null", "jobs=[" + job("first", overlapping(hosts, 0).first) + "]"}, length);
+    outcome.note(run, "baseline");
+    alone = run.completion();
+    outcome.add(measured("baseline JCT", alone * 1e3, "ms"));
+  }
+  for (const double overlap : parameters.shares("overlaps")) {
+    const Placement placement = overlapping(hosts, overlap);
+    const std::string name = fmt::format("overlap-{:.0f}", overlap * 100);
+    const BmwgMeasurement run = bench.measure(
+        name,
+        {"workload=null", "jobs=[" + job("first", placement.first) + ", " + job("second", placement.second) + "]"},
+        length);
+    outcome.note(run, name);
+    const double factor = jct(run) / alone;
+    outcome.add(
+        measured("JCT interference factor", factor, "", {}, {}, fmt::format("overlap {:.0f} %", overlap * 100)));
+    curve.points.push_back({overlap * 100, factor});
+  }
+  outcome.add(std::move(curve));
+  if (!bench.has_fabric())
+    outcome.anomaly("the configuration names no fabric: hosts 2n and 2n + 1 are taken to be on one leaf");
+  return std::move(outcome).finish();
+}
+
+double seconds_of_jobs(const BmwgParameters& p) {
+  double sum = 0;
+  for (const Duration compute : p.durations("compute")) sum += static_cast<double>(compute.ps) * 1e-12;
+  return sum * p.count("iterations");
+}
+
+}  // namespace
+
+std::vector<BmwgTest> bmwg_job_tests() {
+  return {
+      {"T6.jct",
+       "synthetic JCT under controlled conditions",
+       "iterations that compute for C and then all-reduce S among N accelerators, one after the other",
+       "JCT ratio = JCT / (iterations x (C + 8 S factor / B)), beside the reference's JCT; with `tolerance` the JCT is "
+       "not worse than that by more",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Synthetic JCT Under Controlled Conditions",
+       "",
+       {{"compute", "10ms,50ms,100ms,500ms", "1ms"},
+        {"sizes", "256MB,1GB,4GB", "256KiB"},
+        {"accelerators", "64,128,256,512,1024", "4"},
+        {"iterations", "1000", "5"},
+        {"repetitions", "3", "2"},
+        {"tolerance", "", ""}},
+       [](const BmwgParameters& p) {
+         return seconds_of_jobs(p) * p.count("repetitions") * 2 *
+                static_cast<double>(p.sizes("sizes").size() * p.counts("accelerators").size());
+       },
+       synthetic},
+      {"T6.interference",
+       "multi-tenant JCT interference",
+       "a job alone, and beside another that shares a part of its leaves' spine links",
+       "JCT interference factor = JCT beside the other / JCT alone; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Multi-Tenant JCT Interference",
+       "8 hosts or more, hosts 2n and 2n + 1 on one leaf",
+       {{"compute", "10ms", "100us"},
+        {"size", "256MB", "256KiB"},
+        {"iterations", "100", "5"},
+        {"overlaps", "0%,25%,50%,75%", "0%,50%"}},
+       [](const BmwgParameters& p) {
+         return seconds_of_jobs(p) * 2 * static_cast<double>(1 + p.shares("overlaps").size());
+       },
+       interference},
+  };
+}
+
+}  // namespace rankwire

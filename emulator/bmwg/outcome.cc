@@ -1,0 +1,52 @@
+#include "emulator/bmwg/outcome.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "emulator/bmwg/formulas.h"
+
+namespace rankwire {
+
+void BmwgOutcome::note(const BmwgMeasurement& run, std::string_view what) {
+  if (run.generator_limited()) limited_.emplace_back(what);
+  if (const uint64_t errors = run.counter("payload_errors"); errors > 0)
+    anomalies_.push_back(fmt::format("{}: {} payloads were wrong", what, errors));
+  if (const uint64_t errors = run.counter("icrc_errors"); errors > 0)
+    anomalies_.push_back(fmt::format("{}: {} frames with a wrong ICRC", what, errors));
+}
+
+void BmwgOutcome::compared(const std::string& name, double value, double reference, const std::string& unit,
+                           const std::string& subject, bool better_high, const BmwgParameters& parameters) {
+  std::optional<double> low, high;
+  if (parameters.has("tolerance")) {
+    const double tolerance = parameters.share("tolerance");
+    if (better_high) {
+      low = reference * (1 - tolerance);
+    } else {
+      high = reference * (1 + tolerance);
+    }
+  }
+  add(measured(name, value, unit, low, high, subject));
+  add(measured(name + " (reference)", reference, unit, {}, {}, subject));
+}
+
+void BmwgOutcome::variation(std::string_view of, const std::vector<double>& values) {
+  if (values.size() < 2) return;
+  add(measured("CV", coefficient_of_variation(values), "", {}, {},
+               fmt::format("{}, {} repetitions", of, values.size())));
+}
+
+CaseOutcome BmwgOutcome::finish() && {
+  CaseOutcome outcome = CaseOutcome::of(std::move(measurements_));
+  outcome.curves = std::move(curves_);
+  outcome.anomalies = std::move(anomalies_);
+  if (!limited_.empty()) {
+    outcome.verdict = CaseVerdict::kInconclusive;
+    outcome.reason = fmt::format("the generator may have set the pace of {} of the runs, {} first: its report says why",
+                                 limited_.size(), limited_.front());
+  }
+  return outcome;
+}
+
+}  // namespace rankwire

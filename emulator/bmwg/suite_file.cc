@@ -1,0 +1,125 @@
+#include "emulator/bmwg/suite_file.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "emulator/bmwg/catalogue.h"
+#include "emulator/input/nearest_key.h"
+#include "emulator/input/units.h"
+#include "emulator/suite/hook.h"
+#include "emulator/suite/suite.h"
+
+namespace rankwire {
+namespace {
+
+constexpr std::array<std::string_view, 8> kKeys = {"name",  "base",  "set",   "dut",
+                                                   "notes", "tests", "hooks", "hook_patience"};
+constexpr std::array<std::string_view, 3> kHooks = {"link_down", "link_up", "counters"};
+
+const std::string& bmwg_text(const Tree& value, std::string_view key) {
+  if (value.kind != Tree::Kind::kScalar || value.text.empty()) fail_at(value.origin, "{}: a text is expected", key);
+  return value.text;
+}
+
+const Tree& bmwg_map(const Tree& value, std::string_view key) {
+  if (value.kind != Tree::Kind::kMap) fail_at(value.origin, "{}: 'key: value' lines are expected", key);
+  return value;
+}
+
+std::map<std::string, std::string> free_texts(const Tree& value, std::string_view key) {
+  std::map<std::string, std::string> texts;
+  for (const Tree::Entry& entry : bmwg_map(value, key).entries) texts[entry.key] = bmwg_text(entry.value, entry.key);
+  return texts;
+}
+
+std::map<std::string, std::string> read_hooks(const Tree& value) {
+  std::map<std::string, std::string> hooks;
+  for (const Tree::Entry& entry : bmwg_map(value, "hooks").entries) {
+    if (std::ranges::find(kHooks, entry.key) == kHooks.end())
+      fail_unknown_key(entry.origin, "hooks.", entry.key, kHooks);
+    hooks[entry.key] = bmwg_text(entry.value, entry.key);
+    try {
+      split_command(hooks[entry.key]);
+    } catch (const Error& error) {
+      fail_at(entry.value.origin, "{}", error.what());
+    }
+  }
+  return hooks;
+}
+
+/// Every parameter must mean something to one of the tests at least.
+void check_override(const BmwgSuite::Override& item) {
+  std::vector<std::string> ids;
+  bool selects_any = false;
+  for (const BmwgTest& test : bmwg_catalogue()) {
+    ids.emplace_back(test.id);
+    selects_any |= selects(item.select, test.id);
+  }
+  if (!selects_any) {
+    const std::string near = nearest_name(item.select, ids);
+    fail_at(item.origin, "select: no test is called '{}'{}", item.select,
+            near.empty() ? "; `rankwire bmwg list` names them" : "; did you mean '" + near + "'?");
+  }
+  for (const Tree::Entry& entry : item.parameters.entries) {
+    std::vector<std::string_view> known = {"select"};
+    bool is_taken = entry.key == "select";
+    for (const BmwgTest& test : bmwg_catalogue()) {
+      if (!selects(item.select, test.id)) continue;
+      BmwgParameters parameters(test.parameters, false);
+      is_taken |= entry.key != "select" && parameters.set(entry.key, entry.value);
+      for (const ParameterDefault& parameter : test.parameters)
+        if (std::ranges::find(known, parameter.name) == known.end()) known.emplace_back(parameter.name);
+    }
+    if (!is_taken) fail_unknown_key(entry.origin, "", entry.key, known);
+  }
+}
+
+std::vector<BmwgSuite::Override> read_overrides(const Tree& tests) {
+  if (tests.kind != Tree::Kind::kList) fail_at(tests.origin, "tests: a list is expected");
+  std::vector<BmwgSuite::Override> overrides;
+  for (const Tree& item : tests.items) {
+    const Tree* const select = bmwg_map(item, "an entry of tests").find("select");
+    if (select == nullptr) fail_at(item.origin, "an entry of tests needs the key 'select', such as 'T1.*'");
+    overrides.push_back({bmwg_text(*select, "select"), item, select->origin});
+    check_override(overrides.back());
+  }
+  return overrides;
+}
+
+std::chrono::milliseconds patience_of(const Tree& value) {
+  try {
+    const int64_t ps = parse_quantity(bmwg_text(value, "hook_patience"), kDurationScale);
+    if (ps >= 1'000'000'000) return std::chrono::milliseconds(ps / 1'000'000'000);
+    throw ValueError("1ms or more is expected");
+  } catch (const ValueError& error) {
+    fail_at(value.origin, "hook_patience: {}", error.what());
+  }
+}
+
+}  // namespace
+
+BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
+  const Tree root = read_yaml_file(file);
+  BmwgSuite suite;
+  for (const Tree::Entry& entry : root.entries) {
+    if (std::ranges::find(kKeys, entry.key) == kKeys.end()) fail_unknown_key(entry.origin, "", entry.key, kKeys);
+    const Tree& value = entry.value;
+    if (entry.key == "name") suite.name = bmwg_text(value, "name");
+    if (entry.key == "base") suite.base = (value.origin.folder / bmwg_text(value, "base")).lexically_normal();
+    if (entry.key == "set")
+      for (const Tree::Entry& setting : bmwg_map(value, "set").entries)
+        suite.settings.push_back(setting.key + "=" + flow_text(setting.value));
+    if (entry.key == "dut") suite.dut = free_texts(value, "dut");
+    if (entry.key == "notes") suite.notes = free_texts(value, "notes");
+    if (entry.key == "tests") suite.overrides = read_overrides(value);
+    if (entry.key == "hooks") suite.hooks = read_hooks(value);
+    if (entry.key == "hook_patience") suite.hook_patience = patience_of(value);
+  }
+  if (suite.name.empty()) fail_at(root.origin, "a suite needs the key 'name'");
+  if (suite.base.empty()) fail_at(root.origin, "a suite needs the key 'base': the configuration that has the ports");
+  return suite;
+}
+
+}  // namespace rankwire

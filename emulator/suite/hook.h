@@ -1,0 +1,22 @@
+// Commands that a lab names: what pulls a cable or reads a device's counters.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankwire {
+
+/// The words of a command line: separated by blanks, with '...', "..." and \ as in a shell, and nothing else: no
+/// variables, no patterns, no pipes. Throws Error(kInput) for a quotation mark without its other end and for an empty
+/// command.
+std::vector<std::string> split_command(std::string_view text);
+
+/// Runs it without a shell, with an empty standard input, and returns what it printed, at most 1 MiB. What it writes to
+/// standard error is part of the message of errors. Throws Error(kRun) naming `what` when it cannot be started, ends
+/// with another status than 0, prints more, or takes longer than `patience`; it is killed then, with its children that
+/// are still in its process group.
+std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience);
+
+}  // namespace rankwire
