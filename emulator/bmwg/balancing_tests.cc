@@ -1,9 +1,189 @@
+// T4: load balancing efficacy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/outcome.h"
 
 namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes that parallel links of the fabric have sent, by name.
+using LinkBytes = std::map<std::string, double>;
+
+/// Of the embedded switches: cables from switches that have hosts to those that have none.
+LinkBytes embedded_uplinks(const BmwgBench& bench, const BmwgMeasurement& run) {
+  std::set<std::string> ports, leaves;
+  for (size_t i = 0; i < bench.ports(); ++i) ports.insert(bench.port(i));
+  LinkBytes all;
+  for (const auto& row : run.rows("ports")) {
+    const std::string& name = row.at("name");
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos) continue;
+    const std::string near = name.substr(0, dot), far = name.substr(dot + 1);
+    if (ports.contains(far)) {
+      leaves.insert(near);
+    } else {
+      all[name] = std::stod(row.at("tx_bytes"));
+    }
+  }
+  std::erase_if(all, [&](const auto& link) { return !leaves.contains(link.first.substr(0, link.first.find('.'))); });
+  return all;
+}
+
+/// `links` of what the command `counters` prints: {"links": {"leaf0 Ethernet1": bytes sent, ...}}.
+LinkBytes counted_links(const Json& counters) {
+  LinkBytes bytes;
+  const auto links = counters.find("links");
+  if (links == counters.end() || !links->is_object())
+    fail_run("counters: prints no object 'links' with the bytes that each has sent");
+  for (const auto& [name, value] : links->items()) {
+    if (!value.is_number()) fail_run("counters: links: {} is no number", name);
+    bytes[name] = value.get<double>();
+  }
+  return bytes;
+}
+
+/// Traffic that every port sends to one on another leaf, with so many queue pairs of each pair.
+BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const std::string& name,
+                       uint32_t queue_pairs, std::vector<std::string> settings, LinkBytes& links) {
+  std::string from, to;
+  const size_t n = bench.ports();
+  for (size_t i = 0; i < n; ++i) {
+    from += (i == 0 ? "" : ", ") + bench.port(i);
+    to += (i == 0 ? "" : ", ") + bench.port((i + n / 2) % n);
+  }
+  settings.push_back(fmt::format("transport.queue_pairs={}", queue_pairs));
+  const bool is_embedded = bench.is_embedded();
+  const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());
+  BmwgMeasurement run =
+      bench.measure_flows(name,
+                          fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: 64KiB, rate: {}bps}}",
+                                      from, to, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
+                          parameters.duration("duration"), std::move(settings));
+  links = is_embedded ? embedded_uplinks(bench, run) : counted_links(bench.counters());
+  for (const auto& [link, bytes] : before) links[link] -= bytes;
+  return run;
+}
+
+/// Why nothing can be said of links; empty where it can.
+std::string unseen(const BmwgBench& bench) {
+  if (bench.ports() < 4) return "it takes four ports or more";
+  if (bench.is_embedded()) return bench.has_fabric() ? "" : "one switch has no parallel paths (fabric)";
+  return bench.has_hook("counters") ? ""
+                                    : "the device's links are counted by the hook `counters`, which there is none of";
+}
+
+void add_balance(BmwgOutcome& outcome, const BmwgMeasurement& run, const LinkBytes& links, const std::string& subject,
+                 MeasuredCurve& curve, double x) {
+  std::vector<double> loads;
+  for (const auto& [name, bytes] : links) loads.push_back(bytes);
+  const double jain = jain_index(loads);
+  outcome.add(measured("MMR", max_to_mean_ratio(loads), "", {}, {}, subject));
+  outcome.add(measured("JFI", jain, "", {}, {}, subject));
+  outcome.add(
+      measured("out-of-order rate", run.share_of_packets("out_of_sequence"), "of data packets", {}, {}, subject));
+  outcome.add(
+      measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, subject));
+  const auto& load = run.background("load");
+  outcome.add(measured("effective goodput",
+                       load.at("bytes_delivered").get<double>() / std::max(1.0, load.at("bytes_offered").get<double>()),
+                       "of what was offered", {}, {}, subject));
+  curve.points.push_back({x, jain});
+}
+
+CaseOutcome ecmp(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (const std::string why = unseen(bench); !why.empty()) return CaseOutcome::skipped(why);
+  BmwgOutcome outcome;
+  // Whether the hash takes in the destination queue pair is up to the lab on a device of its own.
+  const std::vector<std::pair<const char*, std::vector<std::string>>> hashes =
+      bench.is_embedded()
+          ? std::vector<std::pair<
+                const char*, std::vector<std::string>>>{{"5-tuple", {"fabric.balancing={spreading: flow}"}},
+                                                        {"5-tuple and queue pair",
+                                                         {"fabric.balancing={spreading: flow, hash_queue_pair: on}"}}}
+          : std::vector<std::pair<const char*, std::vector<std::string>>>{{"as configured", {}}};
+  for (const auto& [hash, settings] : hashes) {
+    MeasuredCurve curve{hash, "queue pairs", "", "JFI", "", {}};
+    for (const uint32_t queue_pairs : parameters.counts("queue_pairs")) {
+      const std::string name = fmt::format("{}-{}qp", &hash == &hashes.front().first ? "a" : "b", queue_pairs);
+      LinkBytes links;
+      const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, settings, links);
+      outcome.note(run, name);
+      add_balance(outcome, run, links, fmt::format("{} queue pairs, {}", queue_pairs, hash), curve, queue_pairs);
+    }
+    outcome.add(std::move(curve));
+  }
+  return std::move(outcome).finish();
+}
+
+/// One strategy of the embedded switches, or whatever the device is configured for.
+CaseOutcome strategy(BmwgBench& bench, const BmwgParameters& parameters, const char* spreading, bool reorders) {
+  if (const std::string why = unseen(bench); !why.empty()) return CaseOutcome::skipped(why);
+  BmwgOutcome outcome;
+  MeasuredCurve curve{spreading, "queue pairs", "", "JFI", "", {}};
+  std::vector<std::string> settings;
+  if (bench.is_embedded()) settings.push_back(fmt::format("fabric.balancing={{spreading: {}}}", spreading));
+  for (const uint32_t queue_pairs : parameters.counts("queue_pairs")) {
+    LinkBytes links;
+    std::vector<std::string> own = settings;
+    if (reorders) own.push_back("transport.out_of_order=256");
+    const std::string name = fmt::format("{}-{}qp", spreading, queue_pairs);
+    const BmwgMeasurement run = spread(bench, parameters, name, queue_pairs, std::move(own), links);
+    outcome.note(run, name);
+    add_balance(outcome, run, links, fmt::format("{} queue pairs", queue_pairs), curve, queue_pairs);
+  }
+  outcome.add(std::move(curve));
+  return std::move(outcome).finish();
+}
+
+double seconds_of_balancing(const BmwgParameters& p) {
+  return static_cast<double>(p.counts("queue_pairs").size()) * static_cast<double>(p.duration("duration").ps) * 1e-12;
+}
+
+constexpr const char* kCounted = "of a device that is not embedded: the hook `counters`, which prints bytes by link";
+
+}  // namespace
 
 std::vector<BmwgTest> bmwg_balancing_tests() {
-  return {};
+  return {
+      {"T4.ecmp",
+       "ECMP entropy and polarization",
+       "every port sends to one half of the ports further, with ever more queue pairs a pair of ports",
+       "MMR and JFI of the bytes of parallel links; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, ECMP Entropy and Polarization",
+       kCounted,
+       {{"queue_pairs", "1,4,8,16,32", "1,8"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
+       [](const BmwgParameters& p) { return 2 * seconds_of_balancing(p); },
+       ecmp},
+      {"T4.flowlet",
+       "dynamic load balancing (flowlet)",
+       "the same, where the device moves flows after gaps",
+       "MMR, JFI, out-of-order rate; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Dynamic Load Balancing (Flowlet)",
+       kCounted,
+       {{"queue_pairs", "4", "4"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
+       seconds_of_balancing,
+       [](BmwgBench& bench, const BmwgParameters& parameters) {
+         return strategy(bench, parameters, "flowlet", false);
+       }},
+      {"T4.spray",
+       "packet spraying",
+       "the same, where the device spreads packets one by one",
+       "MMR and JFI of about 1, out-of-order rate and what is sent again for it; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Packet Spraying",
+       kCounted,
+       {{"queue_pairs", "4", "4"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
+       seconds_of_balancing,
+       [](BmwgBench& bench, const BmwgParameters& parameters) { return strategy(bench, parameters, "packet", true); }},
+  };
 }
 
 }  // namespace rankwire

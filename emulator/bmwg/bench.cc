@@ -29,6 +29,19 @@ Json read_summary(const std::filesystem::path& file) {
   return Json::parse(in, nullptr, false);
 }
 
+/// Of tables whose texts need no quotation marks: names of ports and numbers.
+std::vector<std::string> split_fields(const std::string& line) {
+  std::vector<std::string> fields(1);
+  for (const char c : line) {
+    if (c == ',') {
+      fields.emplace_back();
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
 /// A rank that computes for as long as flows are measured.
 void write_idle_trace(const std::string& prefix, Duration length) {
   NodeWriter writer(trace_file(prefix, 0));
@@ -41,6 +54,28 @@ void write_idle_trace(const std::string& prefix, Duration length) {
 uint64_t BmwgMeasurement::counter(const char* name) const {
   const auto transport = summary_.find("transport");
   return transport == summary_.end() || !transport->is_object() ? 0 : transport->value(name, uint64_t{0});
+}
+
+double BmwgMeasurement::share_of_packets(const char* name) const {
+  const auto packets = static_cast<double>(counter("data_packets_rx"));
+  return packets > 0 ? static_cast<double>(counter(name)) / packets : 0;
+}
+
+std::vector<std::map<std::string, std::string>> BmwgMeasurement::rows(const char* table) const {
+  const std::filesystem::path file = folder_ / (std::string(table) + ".csv");
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line)) fail_run("{}: cannot be read", file.string());
+  const std::vector<std::string> columns = split_fields(line);
+  std::vector<std::map<std::string, std::string>> rows;
+  while (std::getline(in, line)) {
+    std::map<std::string, std::string>& row = rows.emplace_back();
+    const std::vector<std::string> fields = split_fields(line);
+    for (size_t i = 0; i < std::min(columns.size(), fields.size()); ++i) row[columns[i]] = fields[i];
+    const auto side = row.find("fidelity");
+    if (side != row.end() && side->second != "emulated" && side->second != "twin") rows.pop_back();
+  }
+  return rows;
 }
 
 const Json& BmwgMeasurement::background(std::string_view name) const {
@@ -75,6 +110,7 @@ bool BmwgBench::is_embedded() const {
 BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::string> settings, Duration length) {
   std::vector<std::string> all = {"name=" + name, "jobs=null", "background=null", "limits=null"};
   std::ranges::copy(suite_.settings, std::back_inserter(all));
+  std::ranges::copy(settings_, std::back_inserter(all));
   std::ranges::move(settings, std::back_inserter(all));
   // A run that is slower than it should be is a result, one that stands still is found by run.stall_timeout.
   all.push_back(fmt::format("run.deadline={}s", 30 + length.ps / 1'000'000'000'000 * 5));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -39,6 +40,10 @@ class BmwgMeasurement {
   const std::filesystem::path& folder() const { return folder_; }
   /// Of `summary.transport`; 0 where there is none.
   uint64_t counter(const char* name) const;
+  /// `counter` over the data packets that arrived.
+  double share_of_packets(const char* name) const;
+  /// Rows of TABLE.csv, by column; where it has rows of several runs those of the emulated side.
+  std::vector<std::map<std::string, std::string>> rows(const char* table) const;
   /// Of an entry of the background; null where it carried nothing.
   const nlohmann::ordered_json& background(std::string_view name) const;
   /// Whether the generator, not the device, may have set the pace.
@@ -57,8 +62,10 @@ class BmwgMeasurement {
 /// Given to one test while it runs. One thread.
 class BmwgBench {
  public:
-  BmwgBench(const BmwgSuite& suite, const RunConfig& base, const BmwgRunner& runner, const CaseContext& context)
-      : suite_(suite), base_(base), runner_(runner), context_(context) {}
+  /// `settings`: "key=value", of all runs of this test.
+  BmwgBench(const BmwgSuite& suite, const RunConfig& base, const BmwgRunner& runner, const CaseContext& context,
+            std::vector<std::string> settings)
+      : suite_(suite), base_(base), runner_(runner), context_(context), settings_(std::move(settings)) {}
 
   const RunConfig& base() const { return base_; }
   size_t ports() const { return base_.ports.size(); }
@@ -94,6 +101,7 @@ class BmwgBench {
   const RunConfig& base_;
   const BmwgRunner& runner_;
   const CaseContext& context_;
+  const std::vector<std::string> settings_;
 };
 
 }  // namespace rankwire

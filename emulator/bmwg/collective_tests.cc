@@ -38,12 +38,10 @@ void measure_size(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
     outcome.add(measured(kpi, bus_bandwidth(collective, moved, ranks, row.at("emulated").at(quantile).get<double>()),
                          "Gbit/s", {}, {}, subject));
   outcome.add(measured("BusBW efficiency", average * 1e9 / bench.rate(), "of line rate", {}, {}, subject));
-  const auto data = static_cast<double>(std::max<uint64_t>(run.counter("data_packets_rx"), 1));
-  outcome.add(measured("ECN marking ratio", static_cast<double>(run.counter("ecn_ce_rx")) / data, "of data packets", {},
-                       {}, subject));
+  outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, subject));
   outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
-  outcome.add(measured("retransmission rate", static_cast<double>(run.counter("retransmitted")) / data,
-                       "of data packets", {}, {}, subject));
+  outcome.add(
+      measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, subject));
   outcome.add(measured("fabric-visible data volume", run.summary().at("bytes_wire").get<double>() / 1e6, "MB", {}, {},
                        subject));
   curve.points.push_back({static_cast<double>(moved.count), average});

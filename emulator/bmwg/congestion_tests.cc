@@ -1,9 +1,293 @@
+// T3: congestion management.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/outcome.h"
+#include "emulator/input/units.h"
 
 namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kNoCongestionControl = "transport.congestion_control=null";
+
+/// Ports 0 .. n - 1, as a list.
+std::string senders(const BmwgBench& bench, size_t n) {
+  std::string names;
+  for (size_t i = 0; i < n; ++i) names += (i == 0 ? "" : ", ") + bench.port(i);
+  return names;
+}
+
+std::vector<std::string> threshold_settings(const BmwgBench& bench, Bytes threshold) {
+  if (!bench.is_embedded()) return {};  // the lab has configured it
+  if (!bench.has_fabric()) return {fmt::format("switch.ecn_threshold={}B", threshold.count)};
+  return {fmt::format("fabric.ecn={{minimum: {}B, maximum: {}B, probability: 100%}}", threshold.count,
+                      threshold.count + 1)};
+}
+
+/// A closed loop keeps a known number of bytes under way towards one port, so that its queue holds no more than that,
+/// whoever can look into it.
+void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, Bytes threshold) {
+  const Bytes packet(bench.base().transport.mtu.value_or(4096));
+  constexpr int64_t kHeaders = 100;  // of a packet, at most: Ethernet with VLAN tag, IPv6, UDP, BTH, RETH, ICRC, FCS
+  const std::string subject = print_quantity(threshold.count, kSizeScale);
+  MeasuredCurve curve{"threshold " + subject, "bytes under way", "B", "ECN marking ratio", "of data packets", {}};
+  double first_marked = 0, highest_clear = 0, marks_below = 0;
+  for (const double part : {0.25, 0.5, 0.9, 1.25, 1.5, 2.0, 4.0}) {
+    const auto messages =
+        static_cast<uint32_t>(std::max(1.0, std::floor(part * static_cast<double>(threshold.count) / 2.0 /
+                                                       static_cast<double>(packet.count + kHeaders))));
+    const double under_way = 2.0 * messages * static_cast<double>(packet.count + kHeaders);
+    std::vector<std::string> settings = threshold_settings(bench, threshold);
+    settings.push_back(kNoCongestionControl);
+    settings.push_back(fmt::format("transport.window={}", messages));
+    const std::string name = fmt::format("{}-{:.0f}percent", subject, part * 100);
+    const BmwgMeasurement run = bench.measure_flows(
+        name,
+        fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: {}}}",
+                    senders(bench, 2), bench.port(2), packet.count, messages),
+        parameters.duration("duration"), std::move(settings));
+    outcome.note(run, name);
+    const double ratio = run.share_of_packets("ecn_ce_rx");
+    curve.points.push_back({under_way, ratio});
+    if (ratio > 0 && first_marked == 0) first_marked = under_way;
+    if (ratio == 0) highest_clear = under_way;
+    if (under_way <= static_cast<double>(threshold.count)) marks_below += static_cast<double>(run.counter("ecn_ce_rx"));
+  }
+  outcome.add(measured("packets marked below the threshold", marks_below, "packets", {}, 0, subject));
+  outcome.add(measured("bytes under way without a mark", highest_clear / 1e3, "kB", {}, {}, subject));
+  outcome.add(
+      measured("first marked at", first_marked / 1e3, "kB", static_cast<double>(threshold.count) / 1e3, {}, subject));
+  outcome.add(std::move(curve));
+}
+
+CaseOutcome ecn(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 3) return CaseOutcome::skipped("two senders and a receiver take three ports");
+  BmwgOutcome outcome;
+  std::vector<Bytes> thresholds = parameters.sizes("thresholds");
+  if (!bench.is_embedded() && thresholds.size() > 1) {
+    outcome.anomaly("a device has one threshold at a time: the first is taken for the one that it is configured with");
+    thresholds.resize(1);
+  }
+  for (const Bytes threshold : thresholds) mark_at(bench, parameters, outcome, threshold);
+  return std::move(outcome).finish();
+}
+
+bool is_lossless(const BmwgMeasurement& run) {
+  const Json& config = run.summary().at("config");
+  return config.contains("fabric") && config["fabric"].is_object() && config["fabric"].contains("lossless") &&
+         !config["fabric"]["lossless"].empty();
+}
+
+CaseOutcome pfc_incast(BmwgBench& bench, const BmwgParameters& parameters) {
+  BmwgOutcome outcome;
+  MeasuredCurve pauses{"PFC pause frames", "incast ratio", "senders", "rate", "frames/s", {}};
+  MeasuredCurve throughput{"throughput at the receiver", "incast ratio", "senders", "goodput", "of line rate", {}};
+  for (const uint32_t ratio : parameters.counts("ratios")) {
+    if (ratio + 1 > bench.ports()) {
+      outcome.anomaly(fmt::format("{}:1 was left out: there are {} ports", ratio, bench.ports()));
+      continue;
+    }
+    const std::string name = fmt::format("{}to1", ratio);
+    const BmwgMeasurement run = bench.measure_flows(
+        name,
+        fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: 1MiB, outstanding: 4}}",
+                    senders(bench, ratio), bench.port(ratio)),
+        parameters.duration("duration"), {kNoCongestionControl, "transport.window=1024"});
+    outcome.note(run, name);
+    if (bench.is_embedded() && !is_lossless(run))
+      return CaseOutcome::skipped("the embedded switches have no lossless priority (fabric.lossless)");
+    double paused = 0;
+    for (const auto& row : run.rows("ports"))
+      for (int priority = 0; priority < 8; ++priority) {
+        const auto cell = row.find(fmt::format("paused_{}_ps", priority));
+        if (cell != row.end() && !cell->second.empty()) paused = std::max(paused, std::stod(cell->second) * 1e-12);
+      }
+    const double seconds = static_cast<double>(parameters.duration("duration").ps) * 1e-12;
+    const double goodput = run.background("load").at("delivered_bps").get<double>() / bench.rate();
+    outcome.add(measured("PFC PAUSE frames received", static_cast<double>(run.counter("pause_rx")) / seconds,
+                         "frames/s", {}, {}, name));
+    outcome.add(measured("PFC PAUSE duration, longest of a port", paused * 1e3, "ms", {}, {}, name));
+    outcome.add(measured("throughput at the receiver", goodput, "of line rate", {}, {}, name));
+    // What is paused in time loses nothing; a device without pauses is not one that this test is about.
+    const auto lost = static_cast<double>(run.counter("retransmitted"));
+    if (run.counter("pause_rx") > 0) {
+      outcome.add(measured("packets sent again", lost, "packets", {}, 0, name));
+    } else {
+      outcome.add(measured("packets sent again", lost, "packets", {}, {}, name));
+      if (lost > 0) outcome.anomaly(name + ": the device lost packets and sent no pause");
+    }
+    pauses.points.push_back({static_cast<double>(ratio), static_cast<double>(run.counter("pause_rx")) / seconds});
+    throughput.points.push_back({static_cast<double>(ratio), goodput});
+  }
+  if (pauses.points.empty()) return CaseOutcome::skipped("each of its incasts takes more ports than there are");
+  outcome.add(std::move(pauses));
+  outcome.add(std::move(throughput));
+  return std::move(outcome).finish();
+}
+
+/// Bytes of each flow of an entry that were acknowledged by the end of a run.
+std::vector<double> bytes_by_flow(const BmwgMeasurement& run) {
+  std::map<std::string, double> bytes;
+  for (const auto& row : run.rows("flows")) bytes[row.at("connection")] += std::stod(row.at("bytes"));
+  std::vector<double> list;
+  for (const auto& [connection, sum] : bytes) list.push_back(sum);
+  return list;
+}
+
+/// 2M flows into one port, of which the second M begin later. Runs of growing length tell what each flow has moved by
+/// then, and their differences its rate meanwhile.
+void converge(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, uint32_t flows) {
+  constexpr int kWindows = 6;
+  const Duration begin = parameters.duration("duration");
+  const size_t sending = bench.ports() - 1;
+  std::string from, to;
+  for (uint32_t i = 0; i < flows; ++i) {
+    from += (i == 0 ? "" : ", ") + bench.port(i % sending);
+    to += (i == 0 ? "" : ", ") + bench.port(sending);
+  }
+  const auto entry = [&](const char* name, Duration start) {
+    return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], size: 16KiB, outstanding: 8, start: {}ps}}",
+                       name, from, to, start.ps);
+  };
+  const std::string subject = fmt::format("M {}", flows);
+  std::vector<double> before;
+  MeasuredCurve curve{subject, "time since the second M flows began", "ms", "worst deviation from the fair share", "",
+                      {}};
+  double converged = -1;
+  for (int window = 0; window <= kWindows; ++window) {
+    // 0, then 1, 2, 4, ... of a quarter of the time before the second flows.
+    const Duration after(window == 0 ? 0 : (begin.ps / 4) << (window - 1));
+    const std::string name = fmt::format("m{}-{}", flows, window);
+    const BmwgMeasurement run =
+        bench.measure_flows(name, entry("first", Duration()) + ", " + entry("second", begin), begin + after);
+    outcome.note(run, name);
+    const std::vector<double> moved = bytes_by_flow(run);
+    if (!before.empty() && moved.size() == before.size()) {
+      std::vector<double> rates;
+      for (size_t i = 0; i < moved.size(); ++i) rates.push_back(moved[i] - before[i]);
+      double mean = 0, worst = 0;
+      for (const double rate : rates) mean += rate / static_cast<double>(rates.size());
+      for (const double rate : rates) worst = std::max(worst, std::abs(rate / mean - 1));
+      const double at = static_cast<double>(after.ps) * 1e-9;
+      curve.points.push_back({at, worst});
+      if (worst > 0.1) converged = -1;
+      if (worst <= 0.1 && converged < 0) converged = at;
+    }
+    before = moved;
+  }
+  if (converged < 0) {
+    outcome.anomaly(fmt::format("{}: not all flows were within 10 % of the fair share by the end", subject));
+  } else {
+    outcome.add(measured("convergence time", converged, "ms", {}, {}, subject + ", at most"));
+  }
+  if (!curve.points.empty())
+    outcome.add(measured("worst deviation from the fair share at the end", curve.points.back().y, "", {}, {}, subject));
+  outcome.add(std::move(curve));
+}
+
+CaseOutcome convergence(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
+  if (bench.base().transport.congestion.algorithm == AlgorithmName::kNone)
+    return CaseOutcome::skipped("no congestion control is configured (transport.congestion_control.algorithm)");
+  BmwgOutcome outcome;
+  for (const uint32_t flows : parameters.counts("flows")) converge(bench, parameters, outcome, flows);
+  return std::move(outcome).finish();
+}
+
+/// A receiver pauses the network for good and then lets go: others must go on meanwhile, and all of them afterwards.
+CaseOutcome storm(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 4) return CaseOutcome::skipped("a storm, its sender and a pair beside it take four ports");
+  BmwgOutcome outcome;
+  const Duration length = parameters.duration("duration");
+  const auto entry = [](const char* name, const std::string& from, const std::string& to) {
+    return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], size: 64KiB, outstanding: 4}}", name, from,
+                       to);
+  };
+  // The pair beside shares no port with the storm.
+  const std::string load =
+      entry("paused", bench.port(0), bench.port(1)) + ", " + entry("beside", bench.port(2), bench.port(3));
+  const BmwgMeasurement calm = bench.measure_flows("calm", load, length);
+  outcome.note(calm, "calm");
+  if (bench.is_embedded() && !is_lossless(calm))
+    return CaseOutcome::skipped("the embedded switches have no lossless priority (fabric.lossless)");
+  const Json& lossless =
+      calm.summary().at("config").contains("fabric") ? calm.summary()["config"]["fabric"]["lossless"] : Json();
+  const std::string priorities = lossless.is_array() && !lossless.empty() ? lossless.dump() : "[3]";
+  // Pauses of 65535 quanta follow each other for the second quarter of the run.
+  const double quanta = 65535.0 * 512 / bench.rate();
+  const auto count = static_cast<uint32_t>(std::max(1.0, static_cast<double>(length.ps) * 1e-12 / 4 / (quanta / 2)));
+  const std::string rule =
+      fmt::format("impairments=[{{action: pause, port: {}, priorities: {}, from: {}ps, interval: {}ps, count: {}}}]",
+                  bench.port(1), priorities, length.ps / 4, static_cast<int64_t>(quanta / 2 * 1e12), count);
+  const BmwgMeasurement stormy = bench.measure_flows("storm", load, length, {rule});
+  outcome.note(stormy, "storm");
+  const auto rate_of = [](const BmwgMeasurement& run, const char* name) {
+    return run.background(name).at("delivered_bps").get<double>();
+  };
+  const double beside = rate_of(stormy, "beside") / rate_of(calm, "beside");
+  outcome.add(measured("PFC PAUSE frames sent", static_cast<double>(stormy.counter("pause_tx")), "frames", 1));
+  outcome.add(measured("throughput beside the storm", beside, "of that without it", 0.9));
+  outcome.add(measured("throughput of the paused flow", rate_of(stormy, "paused") / rate_of(calm, "paused"),
+                       "of that without it", 0.25));
+  outcome.add(measured("messages that failed",
+                       stormy.background("paused").at("messages_failed").get<double>() +
+                           stormy.background("beside").at("messages_failed").get<double>(),
+                       "messages", {}, 0));
+  return std::move(outcome).finish();
+}
+
+double whole(const BmwgParameters& p) {
+  return static_cast<double>(p.duration("duration").ps) * 1e-12;
+}
+
+}  // namespace
 
 std::vector<BmwgTest> bmwg_congestion_tests() {
-  return {};
+  return {
+      {"T3.ecn",
+       "ECN marking accuracy and threshold",
+       "two ports send to one with ever more bytes under way, which bounds the queue in front of it from above",
+       "nothing is marked while less than the threshold is under way, and something once much more is",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, ECN Marking Accuracy and Threshold",
+       "a device that marks at the first of `thresholds`",
+       {{"thresholds", "100KB,1MB,5MB", "100KB"}, {"duration", "10s", "50ms"}},
+       [](const BmwgParameters& p) { return 7 * whole(p) * static_cast<double>(p.sizes("thresholds").size()); },
+       ecn},
+      {"T3.pfc_incast",
+       "PFC behavior under incast",
+       "N ports send to one at line rate without congestion control",
+       "PAUSE frames and their duration, throughput at the receiver; a device that pauses loses nothing",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, PFC Behavior Under Incast",
+       "a lossless priority, in which the data are sent",
+       {{"ratios", "2,4,8,16,32,64", "2,4"}, {"duration", "60s", "50ms"}},
+       [](const BmwgParameters& p) { return whole(p) * static_cast<double>(p.counts("ratios").size()); },
+       pfc_incast},
+      {"T3.dcqcn",
+       "congestion control convergence time",
+       "M flows into one port, beside which M more begin",
+       "the time until all 2M flows are within 10 % of the fair share for good; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, DCQCN Convergence Time",
+       "a device that marks, and congestion control in the configuration",
+       {{"flows", "4,16,64,256", "4"}, {"duration", "100ms", "10ms"}},
+       [](const BmwgParameters& p) { return 7 * 5 * whole(p) * static_cast<double>(p.counts("flows").size()); },
+       convergence},
+      {"T3.storm",
+       "PFC storm resilience",
+       "a port pauses the network again and again for a quarter of the time, beside flows that do not go there",
+       "flows beside keep nine tenths of their throughput, and the paused one goes on afterwards",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, PFC Storm and Deadlock Resilience",
+       "a lossless priority, in which the data are sent",
+       {{"duration", "300s", "400ms"}},
+       [](const BmwgParameters& p) { return 2 * whole(p); },
+       storm},
+  };
 }
 
 }  // namespace rankwire

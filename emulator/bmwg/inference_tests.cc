@@ -1,9 +1,239 @@
+// I: benchmarks of inference fabrics.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "converters/node_writer.h"
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/outcome.h"
+#include "emulator/input/units.h"
+#include "emulator/report/output_file.h"
 
 namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of each prefill port to a decode port of its own, one transfer at a time.
+CaseOutcome kv_transfer(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
+  BmwgOutcome outcome;
+  std::string from, to;
+  const size_t half = bench.ports() / 2;
+  for (size_t i = 0; i < half; ++i) {
+    from += (i == 0 ? "" : ", ") + bench.port(i);
+    to += (i == 0 ? "" : ", ") + bench.port(half + i);
+  }
+  MeasuredCurve curve{"KV-cache transfer", "size", "B", "throughput", "of line rate", {}};
+  for (const Bytes size : parameters.sizes("sizes")) {
+    const std::string subject = print_quantity(size.count, kSizeScale);
+    const double one = 8e12 * static_cast<double>(size.count) / bench.rate();
+    const Duration length = std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(20 * one)));
+    const BmwgMeasurement run =
+        bench.measure_flows(subject,
+                            fmt::format("{{name: kv, pattern: pairs, from: [{}], to: [{}], size: {}B, outstanding: 1}}",
+                                        from, to, size.count),
+                            length);
+    outcome.note(run, subject);
+    const Json& kv = run.background("kv");
+    const double goodput = kv.at("delivered_bps").get<double>() / (bench.rate() * static_cast<double>(half));
+    for (const auto& [quantile, name] : {std::pair("p50_ps", "P50"), {"p99_ps", "P99"}})
+      outcome.add(measured(fmt::format("KV transfer time {}", name),
+                           kv.at("completion_time").at(quantile).get<double>() * 1e-6, "us", {}, {}, subject));
+    outcome.add(measured("KV transfer throughput", goodput, "of line rate", {}, {}, subject));
+    curve.points.push_back({static_cast<double>(size.count), goodput});
+  }
+  outcome.add(std::move(curve));
+  return std::move(outcome).finish();
+}
+
+/// One request a pair of ranks: the first half computes prompts and sends their KV cache, the second half decodes a
+/// token at a time, each with an all-reduce among the decoding ranks.
+void write_requests(const std::string& prefix, uint32_t ranks, Duration prefill, Duration decode, Bytes cache,
+                    uint32_t tokens) {
+  const uint32_t half = ranks / 2;
+  constexpr Bytes kActivations(16 << 10);  // of a token: hidden size 8192 in bf16
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    NodeWriter writer(trace_file(prefix, rank));
+    if (rank < half) {
+      const NodeWriter::Id prompt[] = {
+          writer.compute("prefill", static_cast<uint64_t>(prefill.ps / 1'000'000), 0, Bytes(), {})};
+      writer.send("kv", rank, rank + half, 0, cache, prompt);
+    } else {
+      NodeWriter::Id last = writer.receive("kv", rank - half, rank, 0, cache, {});
+      for (uint32_t token = 0; token < tokens; ++token) {
+        const NodeWriter::Id before[] = {last};
+        const NodeWriter::Id computed[] = {writer.compute(
+            fmt::format("token {}", token), static_cast<uint64_t>(decode.ps / 1'000'000), 0, Bytes(), before)};
+        last = writer.collective(fmt::format("activations {}", token), chakra::ALL_REDUCE, "decode", kActivations,
+                                 computed);
+      }
+    }
+    writer.close();
+  }
+  Json members = Json::array();
+  for (uint32_t rank = half; rank < ranks; ++rank) members.push_back(rank);
+  write_file(prefix + ".json", Json{{"decode", members}}.dump());
+}
+
+CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
+  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators")) / 2 * 2;
+  if (ranks < 4) return CaseOutcome::skipped("two ranks that prefill and two that decode take four NPUs");
+  const uint32_t tokens = parameters.count("iterations");
+  const std::vector<Duration> compute = parameters.durations("compute");
+  const Duration prefill = compute.front(), decode = compute.back();
+  BmwgOutcome outcome;
+  MeasuredCurve curve{"TTFT", "KV cache", "B", "TTFT P99", "ms", {}};
+  for (const Bytes size : parameters.sizes("sizes")) {
+    const std::string subject = "KV cache of " + print_quantity(size.count, kSizeScale);
+    const std::string prefix =
+        std::filesystem::absolute(bench.trace_prefix(fmt::format("trace-{}", size.count))).string();
+    write_requests(prefix, ranks, prefill, decode, size, tokens);
+    const double length = static_cast<double>(prefill.ps + decode.ps * tokens) +
+                          2 * 8e12 * static_cast<double>(size.count) / bench.rate();
+    const BmwgMeasurement run =
+        bench.measure(print_quantity(size.count, kSizeScale), {"workload=null", "workload.traces=" + prefix},
+                      Duration(static_cast<int64_t>(length)));
+    outcome.note(run, subject);
+    std::vector<double> first, between;
+    std::map<std::string, std::map<uint32_t, double>> ends;  // by rank and token
+    for (const auto& row : run.rows("operations")) {
+      const std::string& name = row.at("name");
+      if (!name.starts_with("activations ") || row.at("emulated_end_ps").empty()) continue;
+      ends[row.at("rank")][static_cast<uint32_t>(std::stoul(name.substr(12)))] =
+          std::stod(row.at("emulated_end_ps")) * 1e-9;
+    }
+    for (const auto& [rank, by_token] : ends) {
+      first.push_back(by_token.at(0));
+      for (const auto& [token, end] : by_token)
+        if (token > 0) between.push_back(end - by_token.at(token - 1));
+    }
+    std::ranges::sort(first);
+    outcome.add(measured("TTFT, median", median_of(first), "ms", {}, {}, subject));
+    outcome.add(measured("TTFT, longest", first.empty() ? NAN : first.back(), "ms", {}, {}, subject));
+    outcome.add(measured("inter-token latency, median", median_of(between), "ms", {}, {}, subject));
+    outcome.compared("completion time", run.completion() * 1e3, run.reference() * 1e3, "ms", subject, false,
+                     parameters);
+    curve.points.push_back({static_cast<double>(size.count), first.empty() ? NAN : first.back()});
+  }
+  outcome.add(std::move(curve));
+  return std::move(outcome).finish();
+}
+
+CaseOutcome moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters) {
+  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  if (ranks < 2) return CaseOutcome::skipped("the hosts hold one NPU");
+  BmwgOutcome outcome;
+  for (const Bytes size : parameters.sizes("sizes")) {
+    for (const char* spread : {"0%", "100%"}) {
+      const std::string name =
+          fmt::format("{}-{}", print_quantity(size.count, kSizeScale), spread[0] == '0' ? "even" : "uneven");
+      const BmwgMeasurement run =
+          bench.measure_collective(name, "all_to_all_v", ranks, size, parameters.count("iterations"),
+                                   {fmt::format("workload.generate.collective.spread={}", spread)});
+      outcome.note(run, name);
+      const Json& row = run.summary().at("collective").at("sizes").at(0);
+      if (row.at("emulated").is_null()) fail_run("{}: no call came to its end", name);
+      outcome.compared("dispatch time", row.at("emulated").at("time_ps").get<double>() * 1e-6,
+                       row.at("reference").at("time_ps").get<double>() * 1e-6, "us", name, false, parameters);
+      outcome.add(
+          measured("dispatch time P99", row.at("emulated").at("p99_ps").get<double>() * 1e-6, "us", {}, {}, name));
+    }
+  }
+  return std::move(outcome).finish();
+}
+
+/// Bursts of KV transfers into one port, switched on and off, beside a steady flow that goes elsewhere.
+CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 4) return CaseOutcome::skipped("two senders, a receiver and a pair beside them take four ports");
+  BmwgOutcome outcome;
+  for (const uint32_t ratio : parameters.counts("ratios")) {
+    if (ratio + 1 > bench.ports()) {
+      outcome.anomaly(fmt::format("{}:1 was left out: there are {} ports", ratio, bench.ports()));
+      continue;
+    }
+    std::string from;
+    for (uint32_t i = 0; i < ratio; ++i) from += (i == 0 ? "" : ", ") + bench.port(i);
+    const std::string name = fmt::format("{}to1", ratio);
+    const BmwgMeasurement run = bench.measure_flows(
+        name,
+        fmt::format(
+            "{{name: burst, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: 4, burst: {{on: 1ms, off: "
+            "4ms}}}}",
+            from, bench.port(ratio), parameters.size("size").count),
+        parameters.duration("duration"));
+    outcome.note(run, name);
+    outcome.add(measured("KV transfer time P99",
+                         run.background("burst").at("completion_time").at("p99_ps").get<double>() * 1e-6, "us", {}, {},
+                         name));
+    outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, name));
+    outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, name));
+    outcome.add(
+        measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, name));
+  }
+  return std::move(outcome).finish();
+}
+
+double seconds_of_durations(const BmwgParameters& p) {
+  return static_cast<double>(p.duration("duration").ps) * 1e-12;
+}
+
+constexpr const char* kInference = "draft-calabria-bmwg-ai-fabric-inference-bench";
+
+}  // namespace
 
 std::vector<BmwgTest> bmwg_inference_tests() {
-  return {};
+  return {
+      {"I.kv_transfer",
+       "KV-cache transfer",
+       "from each port of the first half to one of the second, one at a time",
+       "transfer time and throughput; not judged",
+       kInference,
+       "",
+       {{"sizes", "1MiB,16MiB,64MiB,256MiB,1GiB", "64KiB,256KiB"}, {"duration", "60s", "20ms"}},
+       [](const BmwgParameters& p) { return seconds_of_durations(p) * static_cast<double>(p.sizes("sizes").size()); },
+       kv_transfer},
+      {"I.disaggregated",
+       "prefill and decode disaggregation",
+       "half of the ranks compute prompts and send their KV cache to one of the other half, which decodes token by "
+       "token "
+       "with an AllReduce each; `compute`: of a prompt, and of a token",
+       "TTFT and inter-token latency, and the completion time beside the reference's; with `tolerance` not worse than "
+       "that by more",
+       kInference,
+       "",
+       {{"sizes", "16MiB,256MiB,1GiB", "256KiB"},
+        {"compute", "100ms,10ms", "1ms,200us"},
+        {"iterations", "128", "4"},
+        {"accelerators", "64", "8"},
+        {"tolerance", "", ""}},
+       [](const BmwgParameters& p) { return static_cast<double>(p.sizes("sizes").size()); },
+       disaggregated},
+      {"I.moe_dispatch",
+       "MoE dispatch",
+       "all-to-all of equal and of uneven parts",
+       "dispatch time beside the reference's; with `tolerance` not worse than that by more",
+       kInference,
+       "",
+       {{"sizes", "64KiB,1MiB,16MiB", "64KiB"},
+        {"iterations", "100", "5"},
+        {"accelerators", "64", "8"},
+        {"tolerance", "", ""}},
+       [](const BmwgParameters& p) { return static_cast<double>(p.sizes("sizes").size()); },
+       moe_dispatch},
+      {"I.bursts",
+       "bursty KV transfers",
+       "N ports send to one while they are on, 1 ms of every 5",
+       "transfer time, marks, pauses and what is sent again; not judged",
+       kInference,
+       "",
+       {{"ratios", "2,4,8,16", "2,4"}, {"size", "1MiB", "16KiB"}, {"duration", "60s", "50ms"}},
+       [](const BmwgParameters& p) { return seconds_of_durations(p) * static_cast<double>(p.counts("ratios").size()); },
+       bursty},
+  };
 }
 
 }  // namespace rankwire

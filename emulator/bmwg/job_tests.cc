@@ -122,7 +122,7 @@ CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
   double alone = 0;
   MeasuredCurve curve{"JCT interference factor", "overlap", "%", "factor", "", {}};
   const auto jct = [&](const BmwgMeasurement& run) {
-    return run.summary().at("jobs").at(0).at("emulated").at("jct_ps").get<double>() * 1e-12;
+    return run.summary().at("jobs").at(0).at("emulated").at("completion_time_ps").get<double>() * 1e-12;
   };
   {
     const BmwgMeasurement run = bench.measure(

@@ -14,9 +14,10 @@ namespace {
 
 using Kind = ParameterKind;
 
-constexpr std::array<ParameterType, 15> kTypes{{
+constexpr std::array<ParameterType, 16> kTypes{{
     {"sizes", Kind::kSizes, "of messages, or of what a collective moves"},
     {"size", Kind::kSize, "of a message, or of what a collective moves"},
+    {"thresholds", Kind::kSizes, "of a queue, from which on the device marks; an embedded switch is set to each"},
     {"queue_pairs", Kind::kCounts, "of each pair of source and destination"},
     {"ratios", Kind::kCounts, "senders of an incast, of 1 receiver"},
     {"flows", Kind::kCounts, "that share a bottleneck before they are doubled"},

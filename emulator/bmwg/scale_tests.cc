@@ -1,9 +1,217 @@
+// T7 and T8: scale, convergence after failures, and soak.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <thread>
+
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/outcome.h"
+#include "emulator/input/units.h"
 
 namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json& only_size(const BmwgMeasurement& run, const std::string& name) {
+  const Json& row = run.summary().at("collective").at("sizes").at(0);
+  if (row.at("emulated").is_null()) fail_run("{}: no call came to its end", name);
+  return row;
+}
+
+CaseOutcome scale_limit(BmwgBench& bench, const BmwgParameters& parameters) {
+  BmwgOutcome outcome;
+  MeasuredCurve curve{"AllReduce", "accelerators", "", "BusBW", "of the reference", {}};
+  for (uint32_t ranks : parameters.counts("accelerators")) {
+    if (ranks < 2 || ranks > bench.npus()) {
+      outcome.anomaly(fmt::format("{} accelerators were left out: the hosts hold {}", ranks, bench.npus()));
+      continue;
+    }
+    const std::string name = fmt::format("n{}", ranks);
+    const BmwgMeasurement run =
+        bench.measure_collective(name, "all_reduce", ranks, parameters.size("size"), parameters.count("iterations"));
+    outcome.note(run, name);
+    const Json& row = only_size(run, name);
+    const std::string subject = fmt::format("{} accelerators", ranks);
+    const double bus = row.at("emulated").at("busbw_GBps").get<double>() * 8;
+    const double reference = row.at("reference").at("busbw_GBps").get<double>() * 8;
+    outcome.compared("BusBW", bus, reference, "Gbit/s", subject, true, parameters);
+    outcome.add(measured("ECN marking ratio", run.share_of_packets("ecn_ce_rx"), "of data packets", {}, {}, subject));
+    outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
+    curve.points.push_back({static_cast<double>(ranks), bus / reference});
+  }
+  if (curve.points.empty()) return CaseOutcome::skipped(fmt::format("the hosts hold {} NPUs", bench.npus()));
+  outcome.add(std::move(curve));
+  return std::move(outcome).finish();
+}
+
+/// Pulls a cable in the middle of a run, on a device by the lab's hooks.
+class CablePuller {
+ public:
+  CablePuller(const BmwgBench& bench, Duration after)
+      : thread_([&bench, after, this] {
+          std::this_thread::sleep_for(std::chrono::nanoseconds(after.ps / 1000));
+          try {
+            bench.hook("link_down");
+          } catch (const std::exception& error) {
+            error_ = error.what();
+          }
+        }) {}
+  ~CablePuller() {
+    if (thread_.joinable()) thread_.join();
+  }
+  /// What went wrong; empty: nothing.
+  std::string finish() {
+    thread_.join();
+    return error_;
+  }
+
+ private:
+  std::string error_;
+  std::thread thread_;
+};
+
+/// Times of the calls of a collective, in their order, of the slowest rank each.
+std::vector<double> call_times(const BmwgMeasurement& run) {
+  std::map<std::string, std::pair<double, double>> calls;  // by name: when it began and ended
+  std::vector<std::string> order;
+  for (const auto& row : run.rows("operations")) {
+    if (row.at("emulated_end_ps").empty() || row.at("name").find("warmup") != std::string::npos) continue;
+    const double begin = std::stod(row.at("emulated_start_ps")), end = std::stod(row.at("emulated_end_ps"));
+    const auto [call, is_new] = calls.try_emplace(row.at("name"), begin, end);
+    if (is_new) order.push_back(row.at("name"));
+    call->second = {std::min(call->second.first, begin), std::max(call->second.second, end)};
+  }
+  std::vector<double> times;
+  for (const std::string& name : order) times.push_back((calls[name].second - calls[name].first) * 1e-12);
+  return times;
+}
+
+CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
+  const bool is_embedded = bench.is_embedded();
+  if (is_embedded && !bench.has_fabric())
+    return CaseOutcome::skipped("one switch has no cables between switches (fabric)");
+  if (!is_embedded && !bench.has_hook("link_down"))
+    return CaseOutcome::skipped("a cable is pulled by the hook `link_down`, which there is none of");
+  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  const Bytes size = parameters.size("size");
+  const uint32_t iterations = parameters.count("iterations");
+  BmwgOutcome outcome;
+  const BmwgMeasurement steady = bench.measure_collective("steady", "all_reduce", ranks, size, iterations);
+  outcome.note(steady, "steady");
+  const std::vector<double> before = call_times(steady);
+  if (before.size() < 2) fail_run("steady: fewer than two calls came to their end");
+  const double usual = median_of(before);
+  const double slowest = *std::ranges::max_element(before);
+  // In the middle of the calls that count.
+  const Duration middle(static_cast<int64_t>(steady.completion() * 1e12 * 0.6));
+  std::vector<std::string> settings;
+  if (is_embedded) settings.push_back(fmt::format("fabric.failures=[{{a: leaf0, b: spine0, down: {}ps}}]", middle.ps));
+  std::optional<CablePuller> puller;
+  if (!is_embedded) puller.emplace(bench, middle + seconds(1));
+  const BmwgMeasurement failed = bench.measure_collective("failure", "all_reduce", ranks, size, iterations, settings);
+  const std::string wrong = puller ? puller->finish() : "";
+  if (bench.has_hook("link_up")) bench.hook("link_up");
+  if (!wrong.empty()) return CaseOutcome::error(wrong);
+  outcome.note(failed, "failure");
+  const std::vector<double> after = call_times(failed);
+  const double worst = after.empty() ? NAN : *std::ranges::max_element(after);
+  outcome.add(measured("JCT of the failure iteration", worst * 1e3, "ms"));
+  outcome.add(measured("JCT of an iteration, steady state", usual * 1e3, "ms"));
+  outcome.add(measured("JCT overhead of the failure", (worst - usual) * 1e3, "ms"));
+  outcome.add(measured("packets lost or sent again", static_cast<double>(failed.counter("retransmitted")), "packets"));
+  outcome.add(measured("zero-impact", worst <= slowest ? 1 : 0, "1: within the slowest steady iteration"));
+  outcome.add(measured("calls that came to their end", static_cast<double>(after.size()), "calls", iterations));
+  MeasuredCurve curve{"calls", "call", "", "time", "ms", {}};
+  for (size_t i = 0; i < after.size(); ++i) curve.points.push_back({static_cast<double>(i), after[i] * 1e3});
+  outcome.add(std::move(curve));
+  return std::move(outcome).finish();
+}
+
+CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
+  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
+  if (ranks < 2) return CaseOutcome::skipped("the hosts hold one NPU");
+  BmwgOutcome outcome;
+  const double all = static_cast<double>(parameters.duration("duration").ps);
+  const double interval = static_cast<double>(parameters.duration("interval").ps);
+  const auto samples = static_cast<uint32_t>(std::max(1.0, std::floor(all / interval)));
+  std::map<std::string, MeasuredCurve> curves;
+  std::map<std::string, std::vector<double>> ratios;
+  for (uint32_t i = 0; i < samples; ++i) {
+    const char* const operation = i % 2 == 0 ? "all_reduce" : "all_to_all";
+    const std::string name = fmt::format("sample-{}", i + 1);
+    const double call = 2 * 8 * static_cast<double>(parameters.size("size").count) / bench.rate() * 1e12;
+    const auto iterations = static_cast<uint32_t>(std::clamp(interval / call, 1.0, 10'000.0));
+    const BmwgMeasurement run = bench.measure_collective(name, operation, ranks, parameters.size("size"), iterations);
+    outcome.note(run, name);
+    const Json& row = only_size(run, name);
+    const double ratio = row.at("ratio").is_null() ? NAN : row.at("ratio").get<double>();
+    ratios[operation].push_back(ratio);
+    MeasuredCurve& curve = curves[operation];
+    if (curve.points.empty()) curve = {operation, "time", "s", "JCT ratio", "of the reference", {}};
+    curve.points.push_back({i * interval * 1e-12, ratio});
+    const std::string subject = fmt::format("{}, sample {}", operation, i + 1);
+    outcome.add(measured("BusBW", row.at("emulated").at("busbw_GBps").get<double>() * 8, "Gbit/s", {}, {}, subject));
+    if (const Json counters = bench.counters(); counters.is_object())
+      for (const auto& [key, value] : counters.items())
+        if (value.is_number()) outcome.add(measured(key, value.get<double>(), "", {}, {}, subject));
+  }
+  for (auto& [operation, curve] : curves) outcome.add(std::move(curve));
+  for (const auto& [operation, values] : ratios) {
+    outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
+    outcome.variation(fmt::format("JCT ratio of {}", operation), values);
+  }
+  return std::move(outcome).finish();
+}
+
+double a_second(const BmwgParameters&) {
+  return 1;
+}
+
+}  // namespace
 
 std::vector<BmwgTest> bmwg_scale_tests() {
-  return {};
+  return {
+      {"T7.scale",
+       "fabric scale limits",
+       "AllReduce among ever more accelerators",
+       "BusBW beside the reference's; with `tolerance` not worse than that by more",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Fabric Scale Limits",
+       "",
+       {{"accelerators", "64,128,256,512,1024", "2,4,8"},
+        {"size", "1GB", "64KiB"},
+        {"iterations", "100", "3"},
+        {"tolerance", "", ""}},
+       a_second,
+       scale_limit},
+      {"T7.link_failure",
+       "link failure convergence",
+       "a cable between two switches fails in the middle of AllReduces",
+       "all calls come to their end; what the worst of them takes longer; zero-impact where that is within the slowest "
+       "of the steady state",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, Link Failure Convergence, Zero-Impact Failover Measurement",
+       "of a device that is not embedded: the hook `link_down`, and `link_up` to mend it",
+       {{"accelerators", "128", "8"}, {"size", "1GB", "64KiB"}, {"iterations", "100", "10"}},
+       a_second,
+       link_failure},
+      {"T8.soak",
+       "sustained load",
+       "AllReduces and AllToAlls in turn, sampled",
+       "JCT ratio, BusBW and the device's counters over time, and how much they vary; not judged",
+       "draft-calabria-bmwg-ai-fabric-training-bench-03, 24-Hour Sustained Load",
+       "of the device's own memory and CPU: the hook `counters`",
+       {{"duration", "86400s", "200ms"},
+        {"interval", "60s", "50ms"},
+        {"size", "64MB", "64KiB"},
+        {"accelerators", "1024", "8"}},
+       [](const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
+       soak},
+  };
 }
 
 }  // namespace rankwire

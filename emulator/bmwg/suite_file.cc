@@ -34,6 +34,18 @@ std::map<std::string, std::string> free_texts(const Tree& value, std::string_vie
   return texts;
 }
 
+std::vector<std::string> read_settings(const Tree& value) {
+  std::vector<std::string> settings;
+  for (const Tree::Entry& setting : bmwg_map(value, "set").entries)
+    settings.push_back(setting.key + "=" + flow_text(setting.value));
+  return settings;
+}
+
+/// Keys of an override that are no parameters.
+bool is_own_key(std::string_view key) {
+  return key == "select" || key == "set";
+}
+
 std::map<std::string, std::string> read_hooks(const Tree& value) {
   std::map<std::string, std::string> hooks;
   for (const Tree::Entry& entry : bmwg_map(value, "hooks").entries) {
@@ -63,12 +75,12 @@ void check_override(const BmwgSuite::Override& item) {
             near.empty() ? "; `rankwire bmwg list` names them" : "; did you mean '" + near + "'?");
   }
   for (const Tree::Entry& entry : item.parameters.entries) {
-    std::vector<std::string_view> known = {"select"};
-    bool is_taken = entry.key == "select";
+    std::vector<std::string_view> known = {"select", "set"};
+    bool is_taken = is_own_key(entry.key);
     for (const BmwgTest& test : bmwg_catalogue()) {
       if (!selects(item.select, test.id)) continue;
       BmwgParameters parameters(test.parameters, false);
-      is_taken |= entry.key != "select" && parameters.set(entry.key, entry.value);
+      is_taken |= !is_own_key(entry.key) && parameters.set(entry.key, entry.value);
       for (const ParameterDefault& parameter : test.parameters)
         if (std::ranges::find(known, parameter.name) == known.end()) known.emplace_back(parameter.name);
     }
@@ -82,7 +94,9 @@ std::vector<BmwgSuite::Override> read_overrides(const Tree& tests) {
   for (const Tree& item : tests.items) {
     const Tree* const select = bmwg_map(item, "an entry of tests").find("select");
     if (select == nullptr) fail_at(item.origin, "an entry of tests needs the key 'select', such as 'T1.*'");
-    overrides.push_back({bmwg_text(*select, "select"), item, select->origin});
+    const Tree* const set = item.find("set");
+    overrides.push_back({bmwg_text(*select, "select"), item,
+                         set == nullptr ? std::vector<std::string>() : read_settings(*set), select->origin});
     check_override(overrides.back());
   }
   return overrides;
@@ -108,9 +122,7 @@ BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
     const Tree& value = entry.value;
     if (entry.key == "name") suite.name = bmwg_text(value, "name");
     if (entry.key == "base") suite.base = (value.origin.folder / bmwg_text(value, "base")).lexically_normal();
-    if (entry.key == "set")
-      for (const Tree::Entry& setting : bmwg_map(value, "set").entries)
-        suite.settings.push_back(setting.key + "=" + flow_text(setting.value));
+    if (entry.key == "set") suite.settings = read_settings(value);
     if (entry.key == "dut") suite.dut = free_texts(value, "dut");
     if (entry.key == "notes") suite.notes = free_texts(value, "notes");
     if (entry.key == "tests") suite.overrides = read_overrides(value);

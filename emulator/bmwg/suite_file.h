@@ -15,7 +15,8 @@ struct BmwgSuite {
   /// `tests`: parameters of the tests that `select` chooses.
   struct Override {
     std::string select;
-    Tree parameters;  ///< a map, `select` left out
+    Tree parameters;                    ///< a map; `select` and `set` are none
+    std::vector<std::string> settings;  ///< "key=value", of the runs of these tests
     Origin origin;
   };
 

@@ -80,9 +80,16 @@ BmwgParameters parameters_of(const BmwgTest& test, const BmwgSuite& suite, bool 
   for (const BmwgSuite::Override& item : suite.overrides) {
     if (!selects(item.select, test.id)) continue;
     for (const Tree::Entry& entry : item.parameters.entries)
-      if (entry.key != "select") parameters.set(entry.key, entry.value);
+      if (entry.key != "select" && entry.key != "set") parameters.set(entry.key, entry.value);
   }
   return parameters;
+}
+
+std::vector<std::string> settings_of(const BmwgTest& test, const BmwgSuite& suite) {
+  std::vector<std::string> settings;
+  for (const BmwgSuite::Override& item : suite.overrides)
+    if (selects(item.select, test.id)) settings.insert(settings.end(), item.settings.begin(), item.settings.end());
+  return settings;
 }
 
 /// Everything that the cases of a suite have in common; outlives them.
@@ -110,7 +117,7 @@ std::vector<TestCase> cases_of(const BmwgSession& session, const BmwgRequest& re
     made.source = test.source;
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(parameters) * 1000));
     made.run = [&session, &test, parameters](const CaseContext& context) {
-      BmwgBench bench(session.suite, session.base, session.runner, context);
+      BmwgBench bench(session.suite, session.base, session.runner, context, settings_of(test, session.suite));
       return test.run(bench, parameters);
     };
     cases.push_back(std::move(made));
