@@ -26,6 +26,8 @@ Json json_of(const Measured& m) {
   if (m.low) json["low"] = *m.low;
   if (m.high) json["high"] = *m.high;
   json["verdict"] = name_of(m.verdict);
+  if (m.repetitions != 1) json["repetitions"] = m.repetitions;
+  if (m.variation) json["variation"] = number(*m.variation);
   return json;
 }
 
@@ -34,6 +36,8 @@ Measured measured_of(const Json& json) {
   if (json.contains("low")) m.low = json["low"].get<double>();
   if (json.contains("high")) m.high = json["high"].get<double>();
   m.verdict = verdict_of(json.at("verdict").get<std::string>());
+  m.repetitions = json.value("repetitions", uint64_t{1});
+  if (json.contains("variation")) m.variation = number_of(json["variation"]);
   return m;
 }
 

@@ -35,6 +35,8 @@ struct Measured {
   std::string subject;                        ///< what it is of, such as "64 KiB, 4 queue pairs"; empty: the test
   std::optional<double> low = {}, high = {};  ///< of what passes, tolerance included; absent: no bound on that side
   CaseVerdict verdict = CaseVerdict::kPass;
+  uint64_t repetitions = 1;              ///< that the value is the mean of
+  std::optional<double> variation = {};  ///< coefficient of variation over these, a fraction >= 0; absent: unknown
 };
 
 /// A value that passes within its bounds and fails outside. NaN fails wherever there is a bound.

@@ -1,0 +1,27 @@
+// The result of a suite for people and for pipelines: `junit.xml`, `suite.md` and `suite.html` beside `suite.json`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "emulator/suite/suite.h"
+
+namespace rankwire {
+
+struct SuiteReportOptions {
+  bool junit = true, markdown = true, html = true;
+  std::string title = {};  ///< of the reports; empty: the name of the suite
+};
+
+/// Writes what is chosen, each file whole or not at all. Properties of the suite are grouped by what their name has
+/// before its first dot: "dut.model" stands beneath "Device under test" as "model", and likewise "topology.", "test."
+/// (its configuration) and "host."; other prefixes are headings as they are. A value of several lines keeps them.
+/// Throws Error(kRun) where a file cannot be written.
+void write_suite_reports(const SuiteResult& suite, const std::filesystem::path& folder,
+                         const SuiteReportOptions& options = {});
+
+/// The texts of `suite.md`, GitHub-flavoured, and of `suite.html`, which opens offline.
+std::string suite_markdown(const SuiteResult& suite, const std::string& title);
+std::string suite_html(const SuiteResult& suite, const std::string& title);
+
+}  // namespace rankwire
