@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
@@ -14,29 +13,6 @@ namespace rankwire {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Bytes that parallel links of the fabric have sent, by name.
-using LinkBytes = std::map<std::string, double>;
-
-/// Of the embedded switches: cables from switches that have hosts to those that have none.
-LinkBytes embedded_uplinks(const BmwgBench& bench, const BmwgMeasurement& run) {
-  std::set<std::string> ports, leaves;
-  for (size_t i = 0; i < bench.ports(); ++i) ports.insert(bench.port(i));
-  LinkBytes all;
-  for (const auto& row : run.rows("ports")) {
-    const std::string& name = row.at("name");
-    const size_t dot = name.find('.');
-    if (dot == std::string::npos) continue;
-    const std::string near = name.substr(0, dot), far = name.substr(dot + 1);
-    if (ports.contains(far)) {
-      leaves.insert(near);
-    } else {
-      all[name] = std::stod(row.at("tx_bytes"));
-    }
-  }
-  std::erase_if(all, [&](const auto& link) { return !leaves.contains(link.first.substr(0, link.first.find('.'))); });
-  return all;
-}
 
 /// `links` of what the command `counters` prints: {"links": {"leaf0 Ethernet1": bytes sent, ...}}.
 LinkBytes counted_links(const Json& counters) {
@@ -68,7 +44,7 @@ BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const
                           fmt::format("{{name: load, pattern: pairs, from: [{}], to: [{}], size: 64KiB, rate: {}bps}}",
                                       from, to, static_cast<int64_t>(bench.rate() * parameters.share("load"))),
                           parameters.duration("duration"), std::move(settings));
-  links = is_embedded ? embedded_uplinks(bench, run) : counted_links(bench.counters());
+  links = is_embedded ? bench.uplinks(run) : counted_links(bench.counters());
   for (const auto& [link, bytes] : before) links[link] -= bytes;
   return run;
 }

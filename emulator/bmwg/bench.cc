@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -151,6 +152,24 @@ BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::stri
   const double moved = 2.0 * static_cast<double>(size.count) * (iterations + 5) * 8 *
                        std::ceil(static_cast<double>(ranks) / static_cast<double>(ports()));
   return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(moved / rate() * 1e12, 8e17))));
+}
+
+LinkBytes BmwgBench::uplinks(const BmwgMeasurement& run) const {
+  std::set<std::string> ports, leaves;
+  for (const PortConfig& port : base_.ports) ports.insert(port.name);
+  LinkBytes links;
+  for (const auto& row : run.rows("ports")) {
+    const std::string& name = row.at("name");
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos) continue;
+    if (ports.contains(name.substr(dot + 1))) {
+      leaves.insert(name.substr(0, dot));
+    } else {
+      links[name] = std::stod(row.at("tx_bytes"));
+    }
+  }
+  std::erase_if(links, [&](const auto& link) { return !leaves.contains(link.first.substr(0, link.first.find('.'))); });
+  return links;
 }
 
 void BmwgBench::hook(const std::string& name) const {

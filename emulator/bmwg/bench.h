@@ -59,6 +59,9 @@ class BmwgMeasurement {
   std::filesystem::path folder_;
 };
 
+/// Bytes that parallel links of the fabric have sent, by name.
+using LinkBytes = std::map<std::string, double>;
+
 /// Given to one test while it runs. One thread.
 class BmwgBench {
  public:
@@ -86,6 +89,10 @@ class BmwgBench {
   /// The same of a collective as `rankwire collective` measures it.
   BmwgMeasurement measure_collective(const std::string& name, std::string_view operation, uint32_t ranks, Bytes size,
                                      uint32_t iterations, std::vector<std::string> settings = {});
+
+  /// Of a run over the embedded switches: the cables from those that have hosts to those that have none,
+  /// "leaf0.spine1".
+  LinkBytes uplinks(const BmwgMeasurement& run) const;
 
   /// Prefix of traces for `workload.traces`, in the folder of the test.
   std::string trace_prefix(const std::string& name) const { return (context_.folder / name).string(); }

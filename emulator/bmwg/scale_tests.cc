@@ -81,7 +81,7 @@ std::vector<double> call_times(const BmwgMeasurement& run) {
   std::map<std::string, std::pair<double, double>> calls;  // by name: when it began and ended
   std::vector<std::string> order;
   for (const auto& row : run.rows("operations")) {
-    if (row.at("emulated_end_ps").empty() || row.at("name").find("warmup") != std::string::npos) continue;
+    if (row.at("emulated_end_ps").empty() || row.at("name").find(" iteration ") == std::string::npos) continue;
     const double begin = std::stod(row.at("emulated_start_ps")), end = std::stod(row.at("emulated_end_ps"));
     const auto [call, is_new] = calls.try_emplace(row.at("name"), begin, end);
     if (is_new) order.push_back(row.at("name"));
@@ -111,7 +111,15 @@ CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
   // In the middle of the calls that count.
   const Duration middle(static_cast<int64_t>(steady.completion() * 1e12 * 0.6));
   std::vector<std::string> settings;
-  if (is_embedded) settings.push_back(fmt::format("fabric.failures=[{{a: leaf0, b: spine0, down: {}ps}}]", middle.ps));
+  if (is_embedded) {
+    // That which carries most, so that somebody notices.
+    const LinkBytes links = bench.uplinks(steady);
+    if (links.empty()) return CaseOutcome::skipped("the fabric has no cables between switches");
+    const std::string busiest = std::ranges::max_element(links, {}, &LinkBytes::value_type::second)->first;
+    const size_t dot = busiest.find('.');
+    settings.push_back(fmt::format("fabric.failures=[{{a: {}, b: {}, down: {}ps}}]", busiest.substr(0, dot),
+                                   busiest.substr(dot + 1), middle.ps));
+  }
   std::optional<CablePuller> puller;
   if (!is_embedded) puller.emplace(bench, middle + seconds(1));
   const BmwgMeasurement failed = bench.measure_collective("failure", "all_reduce", ranks, size, iterations, settings);

@@ -124,7 +124,8 @@ BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
     if (entry.key == "base") suite.base = (value.origin.folder / bmwg_text(value, "base")).lexically_normal();
     if (entry.key == "set") suite.settings = read_settings(value);
     if (entry.key == "dut") suite.dut = free_texts(value, "dut");
-    if (entry.key == "notes") suite.notes = free_texts(value, "notes");
+    if (entry.key == "topology") suite.topology = free_texts(value, "topology");
+    if (entry.key == "host") suite.host = free_texts(value, "host");
     if (entry.key == "tests") suite.overrides = read_overrides(value);
     if (entry.key == "hooks") suite.hooks = read_hooks(value);
     if (entry.key == "hook_patience") suite.hook_patience = patience_of(value);

@@ -21,10 +21,10 @@ struct BmwgSuite {
   };
 
   std::string name;
-  std::filesystem::path base;                ///< configuration with the ports
-  std::vector<std::string> settings;         ///< "key=value", of all runs
-  std::map<std::string, std::string> dut;    ///< free text: vendor, model, firmware, ...
-  std::map<std::string, std::string> notes;  ///< free text: topology, host, ...
+  std::filesystem::path base;         ///< configuration with the ports
+  std::vector<std::string> settings;  ///< "key=value", of all runs
+  /// Free texts for the report: of the device (vendor, model, firmware, ...), of how it is cabled, and of the hosts.
+  std::map<std::string, std::string> dut, topology, host;
   std::vector<Override> overrides;           ///< those later on hold
   std::map<std::string, std::string> hooks;  ///< link_down, link_up, counters: commands
   std::chrono::milliseconds hook_patience{10'000};

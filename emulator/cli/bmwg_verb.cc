@@ -20,6 +20,7 @@
 #include "emulator/cli/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
+#include "emulator/suite/suite_report.h"
 
 namespace rankwire {
 namespace {
@@ -197,17 +198,18 @@ void require_consent(const BmwgRequest& request, const RunConfig& base) {
 
 std::map<std::string, std::string> properties_of(const BmwgRequest& request, const BmwgSession& session) {
   std::map<std::string, std::string> properties;
-  for (const auto& [key, value] : session.suite.dut) properties["DUT " + key] = value;
-  for (const auto& [key, value] : session.suite.notes) properties["note " + key] = value;
+  for (const auto& [group, texts] :
+       {std::pair("dut", &session.suite.dut), {"topology", &session.suite.topology}, {"host", &session.suite.host}})
+    for (const auto& [key, value] : *texts) properties[fmt::format("{}.{}", group, key)] = value;
   std::vector<std::string> ports;
   for (const PortConfig& port : session.base.ports)
     ports.push_back(fmt::format("{} ({}, {:g} Gbit/s)", port.name, port.is_rdma_device() ? port.verbs : port.device,
                                 static_cast<double>(port.rate.bits_per_second) / 1e9));
-  properties["ports"] = fmt::format("{}", fmt::join(ports, ", "));
-  properties["configuration"] = session.suite.base.string();
-  properties["settings"] = fmt::format("{}", fmt::join(session.suite.settings, " "));
-  properties["emulated by"] = request.twin ? "the packet-level twin, in virtual time" : "rankwire, in real time";
-  properties["scale"] =
+  properties["topology.ports"] = fmt::format("{}", fmt::join(ports, ", "));
+  properties["test.configuration"] = session.suite.base.string();
+  properties["test.settings"] = fmt::format("{}", fmt::join(session.suite.settings, " "));
+  properties["test.emulated by"] = request.twin ? "the packet-level twin, in virtual time" : "rankwire, in real time";
+  properties["test.scale"] =
       request.quick ? "quick: sizes, durations and repetitions are not the draft's" : "as in the draft";
   return properties;
 }
@@ -240,6 +242,7 @@ int run_tests(const BmwgRequest& request) {
     std::fflush(stdout);
   };
   const SuiteResult suite = run_suite(cases, options, interrupt_flag());
+  write_suite_reports(suite, out, {.title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name});
   if (request.json) {
     std::ifstream in(out / "suite.json");
     std::cout << in.rdbuf();
@@ -247,7 +250,7 @@ int run_tests(const BmwgRequest& request) {
     fmt::print("{} pass, {} fail, {} inconclusive, {} skipped, {} error{}; {}\n", suite.count(CaseVerdict::kPass),
                suite.count(CaseVerdict::kFail), suite.count(CaseVerdict::kInconclusive),
                suite.count(CaseVerdict::kSkipped), suite.count(CaseVerdict::kError),
-               suite.interrupted ? ", interrupted: --resume goes on" : "", (out / "suite.json").string());
+               suite.interrupted ? ", interrupted: --resume goes on" : "", (out / "suite.html").string());
   }
   return exit_status(suite);
 }

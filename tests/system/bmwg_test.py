@@ -1,0 +1,131 @@
+"""The benchmarks of the IETF's drafts, over the embedded switches and in virtual time."""
+
+import json
+import math
+import os
+import signal
+import time
+import unittest
+import xml.etree.ElementTree
+
+from rankwire import FAILED, OK, SOURCE, USAGE, RankwireTest, rankwire, start
+
+QUICK = SOURCE / "configs" / "bmwg" / "quick.yaml"
+EMBEDDED = SOURCE / "configs" / "bmwg" / "embedded.yaml"
+
+
+class Bmwg(RankwireTest):
+    def suite(self, text):
+        file = self.folder / "suite.yaml"
+        file.write_text(f"name: mine\nbase: {EMBEDDED}\n{text}", encoding="utf-8")
+        return file
+
+    def run_suite(self, suite, *arguments, out="out"):
+        process = rankwire("bmwg", "run", suite, "--quick", "--out", self.folder / out, *arguments)
+        self.assertTrue((self.folder / out / "suite.json").exists(), process.stderr)
+        result = json.loads((self.folder / out / "suite.json").read_text(encoding="utf-8"))
+        return process, {case["id"]: case for case in result["cases"]}
+
+    @staticmethod
+    def values(case, name):
+        return {m["subject"]: m["value"] for m in case["measurements"] if m["name"] == name}
+
+    def test_all_tests_have_a_verdict_in_virtual_time(self):
+        process, cases = self.run_suite(QUICK, "--twin")
+        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        listed = json.loads(rankwire("bmwg", "list", "--json").stdout)
+        self.assertEqual(list(cases), [test["id"] for test in listed])
+        self.assertEqual({case["verdict"] for case in cases.values()}, {"pass"})
+        junit = xml.etree.ElementTree.parse(self.folder / "out" / "junit.xml").getroot()
+        self.assertEqual(len(list(junit.iter("testcase"))), len(cases))
+        for report in ("suite.html", "suite.md"):
+            self.assertIn("T4.spray", (self.folder / "out" / report).read_text(encoding="utf-8"))
+        # Payload over the line: 4096 of 4096 + 14 + 20 + 8 + 12 + 16 + 4 + 4 + 20 bytes is the most that there can be.
+        for efficiency in self.values(cases["T1.throughput"], "throughput efficiency").values():
+            self.assertGreater(efficiency, 0.5)
+            self.assertLess(efficiency, 4096 / 4194)
+        # Packets are dealt out in turn.
+        self.assertAlmostEqual(self.values(cases["T4.spray"], "JFI")["4 queue pairs"], 1, 2)
+        # Jobs on leaves of their own do not know of each other; on the same they share cables.
+        factors = self.values(cases["T6.interference"], "JCT interference factor")
+        self.assertAlmostEqual(factors["overlap 0 %"], 1, 2)
+        self.assertGreater(factors["overlap 50 %"], 1.2)
+        # An iteration computes for 1 ms and moves 1.5 x 256 KiB at 1 Gbit/s.
+        jct = self.values(cases["T6.jct"], "JCT")["C 1ms, S 256KiB, N 4"]
+        ratio = self.values(cases["T6.jct"], "JCT ratio")["C 1ms, S 256KiB, N 4"]
+        self.assertAlmostEqual(ratio, jct / (5 * (1 + 1.5 * 256 * 1024 * 8 / 1e6)), 6)
+        # A failed cable takes packets with it, and no call.
+        self.assertEqual(cases["T7.link_failure"]["measurements"][-1]["value"], 10)
+
+    def test_real_time_over_the_embedded_switches(self):
+        process, cases = self.run_suite(QUICK, "--only", "T6.jct", "--only", "T1.latency")
+        # A machine that others use may be too slow for that, and then nothing is said of the device.
+        self.assertIn(process.returncode, (OK, 3), process.stdout + process.stderr)
+        self.assertEqual(list(cases), ["T1.latency", "T6.jct"])
+        for case in cases.values():
+            self.assertIn(case["verdict"], ("pass", "inconclusive"))
+        self.assertFalse(math.isnan(self.values(cases["T6.jct"], "JCT ratio")["C 1ms, S 256KiB, N 4"]))
+
+    def test_a_tolerance_is_judged_against_the_reference(self):
+        only = ("--twin", "--only", "T5.all_reduce")
+        good = "tests:\n  - {select: T5.all_reduce, sizes: 256KiB, accelerators: 4, tolerance: 10%}\n"
+        process, cases = self.run_suite(self.suite(good), *only)
+        self.assertEqual((process.returncode, cases["T5.all_reduce"]["verdict"]), (OK, "pass"), process.stderr)
+        # A hundredth of the packets is lost, which the reference knows nothing of.
+        bad = good + "set: {'impairments': [{action: drop, probability: 2%}]}\n"
+        process, cases = self.run_suite(self.suite(bad), *only, out="bad")
+        self.assertEqual((process.returncode, cases["T5.all_reduce"]["verdict"]), (FAILED, "fail"), process.stderr)
+        self.assertIn("BusBW of 256KiB, 4 accelerators", cases["T5.all_reduce"]["reason"])
+
+    def test_hooks_that_go_wrong_are_errors_of_their_test(self):
+        hooks = {"fails": "sh -c 'echo no route >&2; exit 7'", "hangs": "sleep 60", "prints rubbish": "echo hello"}
+        for name, command in hooks.items():
+            suite = self.suite(f"hooks: {{counters: \"{command}\"}}\nhook_patience: 300ms\n"
+                               "tests:\n  - {select: T8.soak, duration: 50ms}\n")
+            process, cases = self.run_suite(suite, "--twin", "--only", "T8.soak", "--only", "T7.scale", out=name)
+            self.assertEqual(process.returncode, FAILED)
+            self.assertEqual(cases["T8.soak"]["verdict"], "error", name)
+            self.assertIn(command.split()[0], cases["T8.soak"]["reason"])
+            self.assertEqual(cases["T7.scale"]["verdict"], "pass")
+
+    def test_an_interrupt_is_resumed(self):
+        only = ("--twin", "--only", "T5.*", "--only", "T6.jct")
+        out = self.folder / "out"
+        process = start("bmwg", "run", QUICK, "--quick", "--out", out, *only)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (out / "suite.json").exists():
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+        before = json.loads((out / "suite.json").read_text(encoding="utf-8"))
+        self.assertTrue(before["interrupted"] or len(before["cases"]) == 4)
+        refused = rankwire("bmwg", "run", QUICK, "--quick", "--out", out, *only)
+        self.assert_one_line_error(refused, USAGE, "--resume")
+        process, cases = self.run_suite(QUICK, "--resume", *only)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertEqual(list(cases), ["T5.all_reduce", "T5.all_to_all", "T5.all_gather", "T6.jct"])
+        self.assertEqual(cases["T5.all_reduce"]["began_unix_ms"], before["cases"][0]["began_unix_ms"])
+
+    def test_ports_that_are_not_embedded_are_asked_for(self):
+        base = self.folder / "base.yaml"
+        base.write_text("name: x\nports:\n  - {name: a, device: 'net_null0', rate: 1Gbps}\n"
+                        "  - {name: b, device: 'net_null1', rate: 1Gbps}\n", encoding="utf-8")
+        suite = self.folder / "suite.yaml"
+        suite.write_text("name: x\nbase: base.yaml\n", encoding="utf-8")
+        process = rankwire("bmwg", "run", suite, "--quick", "--out", self.folder / "out")
+        self.assert_one_line_error(process, USAGE, "net_null0", "--yes")
+        self.assertFalse((self.folder / "out").exists())
+        self.assertEqual(rankwire("bmwg", "plan", suite, "--quick").returncode, OK)
+
+    def test_wrong_suites_before_anything_runs(self):
+        process = rankwire("bmwg", "run", self.suite("tests: [{select: T1.troughput}]\n"), "--out", self.folder / "out")
+        self.assert_one_line_error(process, USAGE, "suite.yaml:3", "T1.throughput")
+        process = rankwire("bmwg", "run", QUICK, "--only", "T9.*", "--out", self.folder / "out")
+        self.assert_one_line_error(process, USAGE, "T9.*")
+        process = rankwire("bmwg", "plan", self.suite("set: {transport.mtv: 1024B}\n"))
+        self.assert_one_line_error(process, USAGE, "transport.mtu")
+        self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
