@@ -19,7 +19,11 @@ class Configurations(RankwireTest):
             if "\nfigures:" in text:
                 continue
             with self.subTest(path=path.name):
-                if "\nports:" in text:
+                if "\nbase:" in text:  # a suite of benchmarks
+                    process = rankwire("bmwg", "plan", path, "--json")
+                    self.assertEqual((process.returncode, process.stderr), (OK, ""))
+                    self.assertGreater(json.loads(process.stdout)["seconds"], 0)
+                elif "\nports:" in text:
                     process = rankwire("check", path, "--json", "--no-measure")
                     self.assertEqual((process.returncode, process.stderr), (OK, ""))
                     self.assertGreater(json.loads(process.stdout)["bytes_wire_per_iteration"], 0)
