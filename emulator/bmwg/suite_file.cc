@@ -14,8 +14,8 @@
 namespace rankwire {
 namespace {
 
-constexpr std::array<std::string_view, 8> kKeys = {"name",  "base",  "set",   "dut",
-                                                   "notes", "tests", "hooks", "hook_patience"};
+constexpr std::array<std::string_view, 9> kKeys = {"name", "base",  "set",   "dut",          "topology",
+                                                   "host", "tests", "hooks", "hook_patience"};
 constexpr std::array<std::string_view, 3> kHooks = {"link_down", "link_up", "counters"};
 
 const std::string& bmwg_text(const Tree& value, std::string_view key) {
