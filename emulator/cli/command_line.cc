@@ -155,6 +155,7 @@ struct CommandLine {
   void add_verbs() {
     app.set_version_flag("--version", RANKWIRE_VERSION);
     app.require_subcommand(1);
+    app.footer("Exit status: 0 ok, 1 failed, 2 usage or configuration, 3 nothing failed but something cannot be told.");
 
     CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
     add_run_options(run);
@@ -243,7 +244,9 @@ struct CommandLine {
                     "run folder; or, where BASE measured a collective, output of nccl-tests of a cluster, text or -J's "
                     "JSON")
         ->required();
-    compare.add_option("--most", most, "exit 1 unless OTHER took at most so many times as long as BASE")
+    compare
+        .add_option("--most", most,
+                    "exit 1 unless OTHER took at most so many times as long as BASE, 3 when that cannot be told")
         ->check(CLI::PositiveNumber);
     add_json_flag(compare, "print JSON");
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");

@@ -1,4 +1,5 @@
-// What each verb does. All return the exit status: 0 ok, 1 the run failed; usage and configuration errors are thrown.
+// What each verb does. All return the exit status: 0 ok, 1 failed, 3 nothing failed but something cannot be told; usage
+// and configuration errors are thrown.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ struct SweepRequest {
   std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
   uint32_t jobs = 1;              ///< processes at a time, > 0
 };
-/// Simulates every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
-/// and a run folder a point.
+/// Simulates every combination in a process of its own; returns the worst of their statuses. Writes sweep.json,
+/// sweep.csv, sweep.html, and a run folder a point.
 int run_sweep(const SweepRequest& request);
 
 /// Options of `study`.
@@ -63,8 +64,8 @@ struct StudyRequest {
   bool twin = false;
   uint32_t jobs = 1;  ///< processes at a time, > 0
 };
-/// Simulates every point in a process of its own, equal ones once; 1 when one is not ok. Writes study.json, study.csv,
-/// study.html, and a run folder a point.
+/// Simulates every point in a process of its own, equal ones once; returns the worst of their statuses. Writes
+/// study.json, study.csv, study.html, and a run folder a point.
 int run_study(const StudyRequest& request);
 
 /// Options of `interference`.
@@ -74,8 +75,8 @@ struct InterferenceRequest {
   bool pairs = true;                  ///< also each two jobs by themselves
   std::optional<uint32_t> processes;  ///< at a time, > 0; absent: one a core; emulated runs are always alone
 };
-/// Runs all jobs, each alone and each two together, in processes of their own; 1 when a run is not ok. Writes
-/// interference.json, interference.csv, interference.html, and a run folder a run.
+/// Runs all jobs, each alone and each two together, in processes of their own; returns the worst of their statuses.
+/// Writes interference.json, interference.csv, interference.html, and a run folder a run.
 int run_interference(const InterferenceRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
@@ -86,7 +87,8 @@ int draw_report(const std::filesystem::path& folder, const std::string& formats,
 int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
                 const std::filesystem::path& base);
 /// Prints both. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. With
-/// `most` the exit status is 1 unless other's completion time is at most so many times base's.
+/// `most` the exit status is 1 unless other's completion time is at most so many times base's, and 3 where it is nearer
+/// to that than what either generator was certified to add of its own.
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
                  std::optional<double> most);
 int generate_traces(const std::string& specification, const std::string& prefix);

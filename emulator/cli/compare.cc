@@ -1,12 +1,17 @@
 // `compare`: two run folders side by side, or one and what nccl-tests printed on a cluster.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "emulator/cli/commands.h"
+#include "emulator/report/certification.h"
 #include "emulator/report/cluster.h"
 #include "emulator/report/comparison.h"
 #include "emulator/report/figures.h"
@@ -26,6 +31,12 @@ void compare_with_output(const std::filesystem::path& base, const std::filesyste
   }
 }
 
+/// The smallest part of its time that a run can tell, as far as that was certified; else 0.
+double resolvable_part(const RunReader& record) {
+  const std::optional<Certificate> certificate = record.certificate();
+  return certificate ? resolvable_part(*certificate).value_or(0) : 0;
+}
+
 }  // namespace
 
 int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
@@ -39,7 +50,8 @@ int compare_runs(const std::filesystem::path& base, const std::filesystem::path&
     compare_with_output(base, other, form);
     return 0;
   }
-  const Comparison comparison = compare(RunReader(base), RunReader(other));
+  const RunReader base_record(base), other_record(other);
+  const Comparison comparison = compare(base_record, other_record);
   if (form == OutputForm::kJson) {
     fmt::print("{}\n", comparison_json(comparison).dump(2));
   } else {
@@ -47,7 +59,16 @@ int compare_runs(const std::filesystem::path& base, const std::filesystem::path&
   }
   if (!most) return 0;
   const std::optional<double> ratio = comparison.ratio();
-  return ratio && *ratio <= *most ? 0 : 1;
+  if (!ratio) return 1;
+  if (std::abs(*ratio - *most) < *most * std::max(resolvable_part(base_record), resolvable_part(other_record))) {
+    std::fflush(stdout);
+    log_warning(
+        fmt::format("--most {:.7g}: a ratio of {:.7g} is nearer to it than what may be the generator's, so "
+                    "nobody can tell",
+                    *most, *ratio));
+    return 3;
+  }
+  return *ratio <= *most ? 0 : 1;
 }
 
 }  // namespace rankwire
