@@ -45,11 +45,11 @@ struct CommandLine {
   InterferenceRequest interference;
   ViewRequest view;
   bool quiet = false, twin = false;
-  std::string folder, other, base, formats, specification, prefix;
+  ReportRequest drawing;
+  CompareRequest comparison;
+  std::string base, specification, prefix;
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
-  std::optional<double> most;
-  std::optional<uint32_t> repetition;
   int status = 0;
 
   void add_json_flag(CLI::App& verb, const char* what) {
@@ -161,6 +161,7 @@ struct CommandLine {
     add_run_options(run);
     run.add_flag("--strict", request.strict,
                  "exit 1 when the run is degraded, or the generator, not the device, set the pace");
+    add_gate_options(run, request.gating);
     run.add_flag("--live{127.0.0.1:0}", request.live,
                  "serve a page of the run as it goes on, by default on any free port of this host alone: --live, or "
                  "--live ADDRESS:PORT");
@@ -174,11 +175,13 @@ struct CommandLine {
     CLI::Option* packets =
         simulate.add_flag("--twin", twin, "also run packet by packet over the embedded switch in virtual time");
     simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")->needs(packets);
+    CLI::Option* gate = add_gate_options(simulate, request.gating);
     simulate
         .add_option(
             "--sweep", sweep,
             "KEY=V1,V2,...: simulate with each value, and with several --sweep each combination; KEY+KEY=V+W,... "
             "changes keys together")
+        ->excludes(gate)
         ->allow_extra_args(false);
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
@@ -223,34 +226,41 @@ struct CommandLine {
     add_peer();
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
-    report.add_option("RUN", folder, "run folder")->required();
-    report.add_option("--format", formats,
+    report.add_option("RUN", drawing.folder, "run folder")->required();
+    report.add_option("--format", drawing.formats,
                       "some of html,csv,markdown,perfetto; default html,csv,perfetto; or replay: the "
                       "collectives by kernel, size and ranks");
     report.add_option("--base", base, "with --format replay: a run folder or its replay.csv to compare with");
-    report.add_option("--repetition", repetition, "with run.repeat: the repetition that tables show, from 1")
+    report.add_option("--repetition", drawing.repetition, "with run.repeat: the repetition that tables show, from 1")
         ->check(CLI::PositiveNumber);
+    add_gate_options(report, drawing.gating);
+    report.add_flag_callback(
+        "--json", [this] { drawing.form = OutputForm::kJson; }, "print the summary as JSON");
     report.footer("Example: rankwire report runs/first --format html,csv");
     report.callback([this] {
-      if (formats != "replay" && !base.empty()) fail_input("--base: is for --format replay");
-      status = formats == "replay" ? draw_replay(folder, repetition, base) : draw_report(folder, formats, repetition);
+      const bool is_replay = drawing.formats == "replay";
+      if (!is_replay && !base.empty()) fail_input("--base: is for --format replay");
+      if (is_replay && !drawing.gating.files.empty()) fail_input("--gate: not with --format replay");
+      status = is_replay ? draw_replay(drawing.folder, drawing.repetition, base) : draw_report(drawing);
     });
 
     CLI::App& compare =
         *app.add_subcommand("compare", "two run folders: what was set differently, and what came of it");
-    compare.add_option("BASE", folder, "run folder")->required();
+    compare.add_option("BASE", comparison.base, "run folder")->required();
     compare
-        .add_option("OTHER", other,
+        .add_option("OTHER", comparison.other,
                     "run folder; or, where BASE measured a collective, output of nccl-tests of a cluster, text or -J's "
                     "JSON")
         ->required();
     compare
-        .add_option("--most", most,
+        .add_option("--most", comparison.most,
                     "exit 1 unless OTHER took at most so many times as long as BASE, 3 when that cannot be told")
         ->check(CLI::PositiveNumber);
-    add_json_flag(compare, "print JSON");
+    add_gate_options(compare, comparison.gating);
+    compare.add_flag_callback(
+        "--json", [this] { comparison.form = OutputForm::kJson; }, "print JSON");
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
-    compare.callback([this] { status = compare_runs(folder, other, request.form, most); });
+    compare.callback([this] { status = compare_runs(comparison); });
 
     add_view_verb(app, view, status);
 

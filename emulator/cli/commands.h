@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/assembly/run.h"
+#include "emulator/cli/gating.h"
 #include "emulator/input/config.h"
 #include "emulator/report/nccl_tests.h"
 
@@ -27,6 +28,7 @@ struct RunRequest {
   bool measure = true;                        ///< `check`: also what this machine can embed
   bool certify = false;                       ///< `check`: also what the generator adds of its own
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
+  GateRequest gating;
   std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
@@ -81,7 +83,14 @@ int run_interference(const InterferenceRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 /// Of repetitions the given one, or that which stands for all.
-int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition);
+/// With `gating` the status is that of `run`.
+struct ReportRequest {
+  std::string folder, formats;
+  std::optional<uint32_t> repetition;
+  GateRequest gating;
+  OutputForm form = OutputForm::kTable;  ///< of what is printed
+};
+int draw_report(const ReportRequest& request);
 /// Prints the collectives by kernel, and writes replay.csv. `base`: a run folder or a replay.csv to compare with;
 /// empty: none.
 int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
@@ -89,8 +98,13 @@ int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> rep
 /// Prints both. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. With
 /// `most` the exit status is 1 unless other's completion time is at most so many times base's, and 3 where it is nearer
 /// to that than what either generator was certified to add of its own.
-int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
-                 std::optional<double> most);
+struct CompareRequest {
+  std::string base, other;
+  std::optional<double> most;
+  GateRequest gating;                    ///< of the comparison's figures
+  OutputForm form = OutputForm::kTable;  ///< of what is printed
+};
+int compare_runs(const CompareRequest& request);
 int generate_traces(const std::string& specification, const std::string& prefix);
 
 /// Parses the command line and runs the verb; errors are printed on one line.

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/cli/commands.h"
+#include "emulator/report/assessment.h"
 #include "emulator/report/certification.h"
 #include "emulator/report/cluster.h"
 #include "emulator/report/comparison.h"
@@ -37,38 +38,48 @@ double resolvable_part(const RunReader& record) {
   return certificate ? resolvable_part(*certificate).value_or(0) : 0;
 }
 
+/// `resolvable`: the part of a time within which the generators cannot tell.
+int status_of_ratio(std::optional<double> ratio, double most, double resolvable) {
+  if (!ratio) return 1;
+  if (std::abs(*ratio - most) < most * resolvable) {
+    log_warning(
+        fmt::format("--most {:.7g}: a ratio of {:.7g} is nearer to it than what may be the generator's", most, *ratio));
+    return 3;
+  }
+  return *ratio <= most ? 0 : 1;
+}
+
 }  // namespace
 
-int compare_runs(const std::filesystem::path& base, const std::filesystem::path& other, OutputForm form,
-                 std::optional<double> most) {
+int compare_runs(const CompareRequest& request) {
+  const std::filesystem::path base = request.base, other = request.other;
+  const std::optional<double> most = request.most;
+  Gating gating(request.gating);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(other, error);
   if (!std::filesystem::exists(status)) fail_input("{}: is neither a run folder nor a file", other.string());
   // Also a pipe.
   if (!std::filesystem::is_directory(status)) {
     if (most) fail_input("--most: is for two run folders, and {} is a file", other.string());
-    compare_with_output(base, other, form);
+    if (!gating.gates().empty()) fail_input("--gate: is for two run folders, and {} is a file", other.string());
+    compare_with_output(base, other, request.form);
     return 0;
   }
   const RunReader base_record(base), other_record(other);
   const Comparison comparison = compare(base_record, other_record);
-  if (form == OutputForm::kJson) {
-    fmt::print("{}\n", comparison_json(comparison).dump(2));
+  const double resolvable = std::max(resolvable_part(base_record), resolvable_part(other_record));
+  nlohmann::ordered_json json = comparison_json(comparison);
+  nlohmann::ordered_json figures = json;
+  figures["certification"] = {{"resolvable", resolvable}};
+  gating.judge("compare", figures);
+  gating.add_to(json);
+  if (request.form == OutputForm::kJson) {
+    fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}", comparison_table(comparison));
+    fmt::print("{}{}", comparison_table(comparison), gating.table());
   }
-  if (!most) return 0;
-  const std::optional<double> ratio = comparison.ratio();
-  if (!ratio) return 1;
-  if (std::abs(*ratio - *most) < *most * std::max(resolvable_part(base_record), resolvable_part(other_record))) {
-    std::fflush(stdout);
-    log_warning(
-        fmt::format("--most {:.7g}: a ratio of {:.7g} is nearer to it than what may be the generator's, so "
-                    "nobody can tell",
-                    *most, *ratio));
-    return 3;
-  }
-  return *ratio <= *most ? 0 : 1;
+  std::fflush(stdout);
+  return worse_status(gating.status(), most ? status_of_ratio(comparison.ratio(), *most, resolvable) : 0);
 }
 
 }  // namespace rankwire
