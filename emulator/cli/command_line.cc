@@ -17,11 +17,13 @@
 #include "emulator/cli/astra_verb.h"
 #include "emulator/cli/collective_verb.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/completion.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/joined_arguments.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
+#include "emulator/cli/suite_verb.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/verb_names.h"
 #include "emulator/cli/view_verb.h"
@@ -44,10 +46,11 @@ struct CommandLine {
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
   ViewRequest view;
+  SuiteRequest suite;
   bool quiet = false, twin = false;
   ReportRequest drawing;
   CompareRequest comparison;
-  std::string base, specification, prefix;
+  std::string base, specification, prefix, shell;
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
   int status = 0;
@@ -262,6 +265,7 @@ struct CommandLine {
     compare.footer("Example: rankwire compare runs/first runs/second --most 1.05");
     compare.callback([this] { status = compare_runs(comparison); });
 
+    add_suite_verb(app, suite, status);
     add_view_verb(app, view, status);
 
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
@@ -277,6 +281,7 @@ struct CommandLine {
     trace_verbs.add(trace, status);
 
     add_convert_verb(app, conversion, status);
+    add_completion_verbs(app, shell);
   }
 };
 

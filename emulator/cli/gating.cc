@@ -1,5 +1,6 @@
 #include "emulator/cli/gating.h"
 
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"

@@ -28,6 +28,8 @@ class Gating {
   explicit Gating(const GateRequest& request);
 
   const std::vector<Gate>& gates() const { return gates_; }
+  /// Whether there is anything to judge or to write.
+  bool is_asked() const { return !gates_.empty() || !junit_.empty(); }
   /// Judges `document`, whose result is called `name`, and writes the JUnit file. What is wrong with a gate, or with
   /// writing, is thrown by `status` instead, so that the verb can print its result before.
   void judge(const std::string& name, const nlohmann::ordered_json& document);

@@ -82,8 +82,8 @@ std::optional<ClusterComparison> beside_cluster(const RunRequest& request, const
 
 /// The run's name in its configuration.
 std::string run_name(const nlohmann::ordered_json& summary) {
-  const nlohmann::ordered_json config = summary.value("config", nlohmann::ordered_json::object());
-  return config.value("name", "run");
+  const auto config = summary.find("config");
+  return config != summary.end() && config->is_object() ? config->value("name", "run") : "run";
 }
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
@@ -93,7 +93,7 @@ int finish(const std::filesystem::path& folder, const RunRequest& request, RunPa
   nlohmann::ordered_json summary = rankwire::summary(reader, figures);
   const std::optional<ClusterComparison> cluster = beside_cluster(request, figures);
   if (cluster) summary["cluster"] = cluster_json(*cluster);
-  gating.judge(run_name(summary), gate_figures(reader, summary, gating.gates()));
+  if (gating.is_asked()) gating.judge(run_name(summary), gate_figures(reader, summary, gating.gates()));
   gating.add_to(summary);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
@@ -212,17 +212,16 @@ int draw_report(const ReportRequest& request) {
     log_warning(
         fmt::format("{}: a run is writing into this folder; this is what it has recorded so far", folder.string()));
   // First, since it can be shown where no file can be written.
-  const bool is_judged = !request.gating.files.empty() || !request.gating.junit.empty();
-  if (is_judged || request.form == OutputForm::kJson) {
+  if (gating.is_asked() || request.form == OutputForm::kJson) {
     nlohmann::ordered_json json = rankwire::summary(reader);
-    if (is_judged) gating.judge(run_name(json), gate_figures(reader, json, gating.gates()));
+    if (gating.is_asked()) gating.judge(run_name(json), gate_figures(reader, json, gating.gates()));
     gating.add_to(json);
     if (request.form == OutputForm::kJson) fmt::print("{}\n", json.dump(2));
   }
   if (request.form == OutputForm::kTable) fmt::print("{}{}", summary_table(reader), gating.table());
   std::fflush(stdout);
   write_report(reader, drawn);
-  return is_judged ? worse_status(exit_status(verdict_of(reader).verdict), gating.status()) : 0;
+  return gating.is_asked() ? worse_status(exit_status(verdict_of(reader).verdict), gating.status()) : 0;
 }
 
 }  // namespace rankwire

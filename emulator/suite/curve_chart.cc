@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "emulator/report/format.h"
@@ -28,12 +28,13 @@ const char* curve_colour(size_t curve) {
 class ChartAxis {
  public:
   /// `values` are finite; there is one at least.
+  /// `begins_at_zero`: an axis whose ends are marked, and where it is linear 0 is on it.
   ChartAxis(const std::vector<double>& values, bool begins_at_zero) {
     const auto [least, most] = std::ranges::minmax(values);
     logarithmic_ = least > 0 && most / least >= 100;
     if (logarithmic_) {
-      low_ = std::floor(std::log10(least));
-      high_ = std::ceil(std::log10(most));
+      low_ = begins_at_zero ? std::floor(std::log10(least)) : std::log10(least);
+      high_ = begins_at_zero ? std::ceil(std::log10(most)) : std::log10(most);
     } else {
       low_ = begins_at_zero && least > 0 ? 0 : least;
       high_ = begins_at_zero && most < 0 ? 0 : most;
@@ -53,7 +54,8 @@ class ChartAxis {
     std::vector<double> ticks;
     if (logarithmic_) {
       const double step = std::max(1.0, std::ceil((high_ - low_) / static_cast<double>(kMostTicks)));
-      for (double decade = low_; decade <= high_; decade += step) ticks.push_back(std::pow(10, decade));
+      for (double decade = std::ceil(low_ - 1e-9); decade <= high_ + 1e-9; decade += step)
+        ticks.push_back(std::pow(10, decade));
     } else {
       const double step = step_for(high_ - low_);
       for (double i = std::ceil(low_ / step); i * step <= high_ + step / 1e6; ++i) ticks.push_back(i * step);
@@ -73,8 +75,16 @@ class ChartAxis {
   }
 
   bool logarithmic_ = false;
-  double low_ = 0, high_ = 1;  ///< where logarithmic, powers of ten
+  double low_ = 0, high_ = 1;  ///< where logarithmic, exponents of ten
 };
+
+/// "20", "1.5k", "100M".
+std::string tick_text(double value) {
+  constexpr std::array<std::pair<double, const char*>, 4> kPrefixes{{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  for (const auto& [size, prefix] : kPrefixes)
+    if (std::abs(value) >= size) return fmt::format("{:.4g}{}", value / size, prefix);
+  return fmt::format("{:.4g}", value);
+}
 
 bool is_drawn(const MeasuredCurve::Point& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
@@ -119,10 +129,11 @@ class CurveDrawing {
     for (const double y : y_.ticks())
       text += fmt::format(
           "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text x=\"{}\" y=\"{:.1f}\" "
-          "text-anchor=\"end\">{:.4g}</text>\n",
-          kPlotLeft, kPlotRight, down(y), down(y), kPlotLeft - 8, down(y) + 4, y);
+          "text-anchor=\"end\">{}</text>\n",
+          kPlotLeft, kPlotRight, down(y), down(y), kPlotLeft - 8, down(y) + 4, tick_text(y));
     for (const double x : x_.ticks())
-      text += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{:.4g}</text>\n", across(x), kPlotBottom + 18, x);
+      text += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", across(x), kPlotBottom + 18,
+                          tick_text(x));
     return text;
   }
 
