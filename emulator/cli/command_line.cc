@@ -185,6 +185,7 @@ struct CommandLine {
             "KEY=V1,V2,...: simulate with each value, and with several --sweep each combination; KEY+KEY=V+W,... "
             "changes keys together")
         ->excludes(gate)
+        ->excludes("--junit")
         ->allow_extra_args(false);
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
@@ -243,7 +244,7 @@ struct CommandLine {
     report.callback([this] {
       const bool is_replay = drawing.formats == "replay";
       if (!is_replay && !base.empty()) fail_input("--base: is for --format replay");
-      if (is_replay && !drawing.gating.files.empty()) fail_input("--gate: not with --format replay");
+      if (is_replay && Gating(drawing.gating).is_asked()) fail_input("--gate, --junit: not with --format replay");
       status = is_replay ? draw_replay(drawing.folder, drawing.repetition, base) : draw_report(drawing);
     });
 

@@ -61,7 +61,7 @@ int compare_runs(const CompareRequest& request) {
   // Also a pipe.
   if (!std::filesystem::is_directory(status)) {
     if (most) fail_input("--most: is for two run folders, and {} is a file", other.string());
-    if (!gating.gates().empty()) fail_input("--gate: is for two run folders, and {} is a file", other.string());
+    if (gating.is_asked()) fail_input("--gate, --junit: are for two run folders, and {} is a file", other.string());
     compare_with_output(base, other, request.form);
     return 0;
   }

@@ -198,7 +198,9 @@ std::string completion_script(const VerbModel& program, const std::string& shell
 void add_completion_verbs(CLI::App& app, std::string& shell) {
   CLI::App& completion = *app.add_subcommand("completion", "a script by which a shell completes verbs and options");
   completion.add_option("SHELL", shell, "whose")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion.footer("Example: source <(rankwire completion bash)");
+  completion.footer(
+      "Example: rankwire completion bash > /etc/bash_completion.d/rankwire\n"
+      "     or: source <(rankwire completion bash)");
   completion.callback([&app, &shell] { fmt::print("{}", completion_script(verb_model(app), shell)); });
   CLI::App& manual = *app.add_subcommand("man", "the manual page, rankwire.1");
   manual.footer("Example: rankwire man > rankwire.1");

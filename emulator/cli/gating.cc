@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/junit.h"
 
@@ -36,6 +37,11 @@ void Gating::judge(const std::string& name, const nlohmann::ordered_json& docume
 
 void Gating::add_to(nlohmann::ordered_json& json) const {
   if (!gates_.empty()) json["gates"] = gates_json(results_);
+}
+
+void Gating::log_trouble() const {
+  for (const GateResult& result : results_)
+    if (result.verdict != CaseVerdict::kPass) log_error(result.gate.origin + ": " + result.text);
 }
 
 int Gating::status() const {

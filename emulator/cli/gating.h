@@ -36,6 +36,8 @@ class Gating {
   /// Puts `gates` into what is printed as JSON, where there are any.
   void add_to(nlohmann::ordered_json& json) const;
   std::string table() const { return gates_table(results_); }
+  /// Logs each gate that is not kept, for who prints nothing else.
+  void log_trouble() const;
   /// Of the gates alone: 0, 1 or 3. Throws Error(kInput) for a gate of a figure that is unknown.
   int status() const;
 

@@ -70,6 +70,10 @@ class Gates(PipelineTest):
         failed = [case for case in suite.iter("testcase") if case.find("failure") is not None]
         self.assertEqual([case.get("name") for case in failed], ["completion_time <= 1 ns"])
         self.assertEqual(failed[0].find("failure").get("message"), gates[1]["text"])
+        quiet = rankwire("simulate", self.path, "--twin", "--quiet", "--force", "--out", self.folder / "run", "--gate",
+                         self.folder / "gates.txt")  # fmt: skip
+        self.assertEqual((quiet.returncode, quiet.stdout), (FAILED, ""))
+        self.assertIn(f"gates.txt:2: {gates[1]['text']}", quiet.stderr)
         # The same of the run folder.
         again = rankwire("report", self.folder / "run", "--format", "csv", "--gate", self.folder / "gates.txt")
         self.assertEqual(again.returncode, FAILED)
