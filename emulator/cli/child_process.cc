@@ -42,7 +42,7 @@ class Redirection {
   posix_spawn_file_actions_t actions_;
 };
 
-int exit_status(int status) {
+int status_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -70,7 +70,7 @@ ChildProcess::~ChildProcess() {
 
 std::optional<int> ChildProcess::status() {
   int status;
-  if (!status_ && waitpid(pid_, &status, WNOHANG) != 0) status_ = exit_status(status);
+  if (!status_ && waitpid(pid_, &status, WNOHANG) != 0) status_ = status_of(status);
   return status_;
 }
 

@@ -98,6 +98,7 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
                   "output of nccl-tests of a cluster, text or -J's JSON, to show beside it");
   verb.add_flag("--strict", request.run.strict,
                 "exit 1 when the run is degraded, or the generator, not the device, set the pace");
+  add_gate_options(verb, request.run.gating);
   verb.add_option("--out", request.run.out,
                   "run folder; default runs/NAME, or NAME-2 and so on where that holds a run");
   verb.add_flag(

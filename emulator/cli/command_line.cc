@@ -20,11 +20,13 @@
 #include "emulator/cli/bmwg_verb.h"
 #include "emulator/cli/collective_verb.h"
 #include "emulator/cli/commands.h"
+#include "emulator/cli/completion.h"
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/joined_arguments.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
+#include "emulator/cli/suite_verb.h"
 #include "emulator/cli/trace_verbs.h"
 #include "emulator/cli/verb_names.h"
 #include "emulator/cli/view_verb.h"
@@ -49,11 +51,12 @@ struct CommandLine {
   InterferenceRequest interference;
   CompareRequest comparison;
   ViewRequest view;
+  SuiteRequest suite;
   bool quiet = false, twin = false;
-  std::string folder, base, formats, specification, prefix;
+  ReportRequest drawing;
+  std::string base, specification, prefix, shell;
   std::vector<std::string> sweep;
   uint32_t jobs = kCores;
-  std::optional<uint32_t> repetition;
   int status = 0;
 
   void add_json_flag(CLI::App& verb, const char* what) {
@@ -175,8 +178,10 @@ struct CommandLine {
         ->required();
     verb.add_option("--bases", comparison.bases, "further run folders of BASE's side, whose median is compared");
     verb.add_option("--others", comparison.others, "further run folders of OTHER's side");
-    verb.add_option("--most", comparison.most, "exit 1 unless OTHER took at most so many times as long as BASE")
+    verb.add_option("--most", comparison.most,
+                    "exit 1 unless OTHER took at most so many times as long as BASE, 3 when that cannot be told")
         ->check(CLI::PositiveNumber);
+    add_gate_options(verb, comparison.gating);
     verb.add_flag("--unlike", comparison.unlike, "compare also runs of different workloads");
     verb.add_flag_callback(
         "--json", [this] { comparison.form = OutputForm::kJson; }, "print JSON");
@@ -189,6 +194,7 @@ struct CommandLine {
   void add_verbs() {
     app.set_version_flag("--version", RANKWIRE_VERSION);
     app.require_subcommand(1);
+    app.footer("Exit status: 0 ok, 1 failed, 2 usage or configuration, 3 nothing failed but something cannot be told.");
 
     CLI::App& run = *app.add_subcommand("run", "emulate on the configured ports, run the reference, write the report");
     add_run_options(run);
@@ -196,6 +202,8 @@ struct CommandLine {
     run.add_flag("--strict", request.strict,
                  "exit 1 when the run is degraded, or the generator, not the device, set the pace")
         ->excludes(swept);
+    add_gate_options(run, request.gating)->excludes(swept);
+    swept->excludes("--junit");
     run.add_flag("--live{127.0.0.1:0}", request.live,
                  "serve a page of the run as it goes on, by default on any free port of this host alone: --live, or "
                  "--live ADDRESS:PORT")
@@ -216,6 +224,8 @@ struct CommandLine {
     simulate.add_flag("--strict", request.strict, "with --twin: exit 1 when the run is degraded")
         ->needs(packets)
         ->excludes(swept_models);
+    add_gate_options(simulate, request.gating)->excludes(swept_models);
+    swept_models->excludes("--junit");
     simulate.add_option("--jobs", jobs, "processes of a sweep at a time; default: one a core")
         ->check(CLI::Range(1, 1024));
     simulate.footer(
@@ -260,21 +270,27 @@ struct CommandLine {
     add_peer();
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
-    report.add_option("RUN", folder, "run folder")->required();
-    report.add_option("--format", formats,
+    report.add_option("RUN", drawing.folder, "run folder")->required();
+    report.add_option("--format", drawing.formats,
                       "some of html,csv,markdown,perfetto; default html,csv,perfetto; or replay: the "
                       "collectives by kernel, size and ranks");
     report.add_option("--base", base, "with --format replay: a run folder or its replay.csv to compare with");
-    report.add_option("--repetition", repetition, "with run.repeat: the repetition that tables show, from 1")
+    report.add_option("--repetition", drawing.repetition, "with run.repeat: the repetition that tables show, from 1")
         ->check(CLI::PositiveNumber);
+    add_gate_options(report, drawing.gating);
+    report.add_flag_callback(
+        "--json", [this] { drawing.form = OutputForm::kJson; }, "print the summary as JSON");
     report.footer("Example: rankwire report runs/first --format html,csv");
     report.callback([this] {
-      if (formats != "replay" && !base.empty()) fail_input("--base: is for --format replay");
-      status = formats == "replay" ? draw_replay(folder, repetition, base) : draw_report(folder, formats, repetition);
+      const bool is_replay = drawing.formats == "replay";
+      if (!is_replay && !base.empty()) fail_input("--base: is for --format replay");
+      if (is_replay && Gating(drawing.gating).is_asked()) fail_input("--gate, --junit: not with --format replay");
+      status = is_replay ? draw_replay(drawing.folder, drawing.repetition, base) : draw_report(drawing);
     });
 
     add_compare();
 
+    add_suite_verb(app, suite, status);
     add_view_verb(app, view, status);
 
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
@@ -290,6 +306,7 @@ struct CommandLine {
     trace_verbs.add(trace, status);
 
     add_convert_verb(app, conversion, status);
+    add_completion_verbs(app, shell);
   }
 };
 

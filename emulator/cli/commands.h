@@ -1,4 +1,5 @@
-// What each verb does. All return the exit status: 0 ok, 1 the run failed; usage and configuration errors are thrown.
+// What each verb does. All return the exit status: 0 ok, 1 failed, 3 nothing failed but something cannot be told; usage
+// and configuration errors are thrown.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "emulator/assembly/run.h"
+#include "emulator/cli/gating.h"
 #include "emulator/input/config.h"
 #include "emulator/report/nccl_tests.h"
 
@@ -26,6 +28,7 @@ struct RunRequest {
   bool measure = true;                        ///< `check`: also what this machine can embed
   bool certify = false;                       ///< `check`: also what the generator adds of its own
   std::optional<ClusterMeasurement> cluster;  ///< `collective`: to show beside it
+  GateRequest gating;
   std::string live;  ///< `run`: where the page of the run is served, as parse_listen reads it; empty: nowhere
 };
 
@@ -47,8 +50,8 @@ struct SweepRequest {
   std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
   uint32_t jobs = 1;              ///< processes at a time, > 0; 1 for emulated runs, which share the devices
 };
-/// Runs every combination in a process of its own; 1 when one is not ok. Writes sweep.json, sweep.csv, sweep.html,
-/// and a run folder a point.
+/// Runs every combination in a process of its own; returns the worst of their statuses. Writes sweep.json, sweep.csv,
+/// sweep.html, and a run folder a point.
 int run_sweep(const SweepRequest& request);
 
 /// Options of `study`.
@@ -63,8 +66,8 @@ struct StudyRequest {
   bool twin = false;
   uint32_t jobs = 1;  ///< processes at a time, > 0
 };
-/// Simulates every point in a process of its own, equal ones once; 1 when one is not ok. Writes study.json, study.csv,
-/// study.html, and a run folder a point.
+/// Simulates every point in a process of its own, equal ones once; returns the worst of their statuses. Writes
+/// study.json, study.csv, study.html, and a run folder a point.
 int run_study(const StudyRequest& request);
 
 /// Options of `interference`.
@@ -74,13 +77,20 @@ struct InterferenceRequest {
   bool pairs = true;                  ///< also each two jobs by themselves
   std::optional<uint32_t> processes;  ///< at a time, > 0; absent: one a core; emulated runs are always alone
 };
-/// Runs all jobs, each alone and each two together, in processes of their own; 1 when a run is not ok. Writes
-/// interference.json, interference.csv, interference.html, and a run folder a run.
+/// Runs all jobs, each alone and each two together, in processes of their own; returns the worst of their statuses.
+/// Writes interference.json, interference.csv, interference.html, and a run folder a run.
 int run_interference(const InterferenceRequest& request);
 int check_configuration(const RunRequest& request);
 int list_devices(OutputForm form);
 /// Of repetitions the given one, or that which stands for all.
-int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition);
+/// With `gating` the status is that of `run`.
+struct ReportRequest {
+  std::string folder, formats;
+  std::optional<uint32_t> repetition;
+  GateRequest gating;
+  OutputForm form = OutputForm::kTable;  ///< of what is printed
+};
+int draw_report(const ReportRequest& request);
 /// Prints the collectives by kernel, and writes replay.csv. `base`: a run folder or a replay.csv to compare with;
 /// empty: none.
 int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> repetition,
@@ -89,12 +99,14 @@ int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> rep
 struct CompareRequest {
   std::filesystem::path base, other;
   std::vector<std::filesystem::path> bases, others;  ///< further run folders of either side
-  OutputForm form = OutputForm::kTable;
-  std::optional<double> most;  ///< of other's completion time over base's; absent: any
-  bool unlike = false;         ///< also runs of different workloads
+  OutputForm form = OutputForm::kTable;              ///< of what is printed
+  std::optional<double> most;                        ///< of other's completion time over base's; absent: any
+  GateRequest gating;                                ///< of the comparison's figures
+  bool unlike = false;                               ///< also runs of different workloads
 };
 /// Prints both sides. `other` may be output of nccl-tests where base measured a collective: its sizes side by side. 1
-/// when `most` is exceeded or there is nothing to compare it with. Throws Error(kInput) when the workloads differ.
+/// when `most` is exceeded or there is nothing to compare it with, and 3 where the ratio is nearer to it than what any
+/// generator was certified to add of its own. Throws Error(kInput) when the workloads differ.
 int compare_runs(const CompareRequest& request);
 int generate_traces(const std::string& specification, const std::string& prefix);
 

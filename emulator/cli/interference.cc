@@ -150,7 +150,7 @@ int run_interference(const InterferenceRequest& request) {
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(doubtful_runs(plan), log_error);
-  return is_ok(plan) ? 0 : 1;
+  return exit_status(plan);
 }
 
 }  // namespace rankwire

@@ -28,6 +28,7 @@
 #include "emulator/report/report.h"
 #include "emulator/report/summary.h"
 #include "emulator/report/summary_table.h"
+#include "emulator/suite/gate_figures.h"
 
 namespace rankwire {
 namespace {
@@ -79,24 +80,35 @@ std::optional<ClusterComparison> beside_cluster(const RunRequest& request, const
   return compare_with_cluster(*figures.collective, *request.cluster);
 }
 
+/// The run's name in its configuration.
+std::string run_name(const nlohmann::ordered_json& summary) {
+  const auto config = summary.find("config");
+  return config != summary.end() && config->is_object() ? config->value("name", "run") : "run";
+}
+
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
-int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page) {
+int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page, Gating& gating) {
   const RecordFigures figures = write_report(folder);
   const RunReader reader(folder);
   nlohmann::ordered_json summary = rankwire::summary(reader, figures);
   const std::optional<ClusterComparison> cluster = beside_cluster(request, figures);
   if (cluster) summary["cluster"] = cluster_json(*cluster);
+  if (gating.is_asked()) gating.judge(run_name(summary), gate_figures(reader, summary, gating.gates()));
+  gating.add_to(summary);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print("{}", figures.collective ? measured_text(reader, *figures.collective, cluster)
-                                        : summary_table(reader, figures));
+    fmt::print(
+        "{}{}",
+        figures.collective ? measured_text(reader, *figures.collective, cluster) : summary_table(reader, figures),
+        gating.table());
   }
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);
   page.end({verdict.verdict, verdict.reason, std::filesystem::absolute(folder).string()});
   if (!verdict.passes() && log_verbosity() == Verbosity::kQuiet) log_error(verdict_text(reader));
-  if (!verdict.passes() || !request.strict) return verdict.passes() ? 0 : 1;
+  if (log_verbosity() == Verbosity::kQuiet) gating.log_trouble();
+  if (!verdict.passes() || !request.strict) return exit_status(verdict.verdict);
   if (verdict.verdict != "ok") log_error("--strict: " + verdict_text(reader));
   if (summary.at("fidelity") != "ok") log_error("--strict: " + explain_fidelity(reader));
   return verdict.verdict == "ok" && summary.at("fidelity") == "ok" ? 0 : 1;
@@ -114,7 +126,7 @@ std::optional<RecordFigures> drawn_anyway(const std::filesystem::path& folder) {
 /// A run that ended by an error says so in its report and summary, as far as these can be written, and on `--json`.
 /// `is_written`: its record says so, too.
 void give_up(const std::filesystem::path& folder, const RunRequest& request, const std::exception& error,
-             bool is_written) {
+             bool is_written, Gating& gating) {
   nlohmann::ordered_json json;
   try {
     const std::optional<RecordFigures> figures = is_written ? drawn_anyway(folder) : std::nullopt;
@@ -125,6 +137,7 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
   json["verdict"] = "failed";
   json["reason"] = error.what();
   json["reason_code"] = is_written ? "error" : "not_written";
+  gating.judge(run_name(json), json);
   const std::string text = json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (request.form == OutputForm::kJson) fmt::print("{}", text);
   std::fflush(stdout);
@@ -135,6 +148,7 @@ void give_up(const std::filesystem::path& folder, const RunRequest& request, con
 }
 
 int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
+  Gating gating(request.gating);
   RunPage page(request.live, resolved.config.name);
   const std::optional<Certificate> certificate = certificate_of(resolved);
   PreparedRun prepared(resolved,
@@ -143,16 +157,19 @@ int run_and_report(const RunRequest& request, const ResolvedRun& resolved) {
   if (certificate) prepared.certified(*certificate);
   page.start();
   bool is_recorded = false;
+  int status = 0;
   try {
     run_watched(prepared, page);
     is_recorded = true;
-    return finish(prepared.folder(), request, page);
+    status = finish(prepared.folder(), request, page, gating);
   } catch (const std::exception& error) {
     page.end({"failed", error.what(), ""});
     // What fails once the record is complete is the writing of the report.
-    if (prepared.has_begun()) give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure());
+    if (prepared.has_begun())
+      give_up(prepared.folder(), request, error, !is_recorded && prepared.tells_failure(), gating);
     throw;
   }
+  return worse_status(status, gating.status());
 }
 
 }  // namespace
@@ -186,18 +203,26 @@ int draw_replay(const std::filesystem::path& folder, std::optional<uint32_t> rep
   return 0;
 }
 
-int draw_report(const std::filesystem::path& folder, const std::string& formats, std::optional<uint32_t> repetition) {
-  const ReportFormats drawn = formats.empty() ? standard_formats() : parse_formats(formats);
+int draw_report(const ReportRequest& request) {
+  const ReportFormats drawn = request.formats.empty() ? standard_formats() : parse_formats(request.formats);
+  const std::filesystem::path folder = request.folder;
+  Gating gating(request.gating);
   RunReader reader(folder);
-  if (repetition) reader.show(*repetition);
+  if (request.repetition) reader.show(*request.repetition);
   if (reader.at_work())
     log_warning(
         fmt::format("{}: a run is writing into this folder; this is what it has recorded so far", folder.string()));
   // First, since it can be shown where no file can be written.
-  if (log_verbosity() == Verbosity::kNormal) fmt::print("{}", summary_table(reader));
+  if (gating.is_asked() || request.form == OutputForm::kJson) {
+    nlohmann::ordered_json json = rankwire::summary(reader);
+    if (gating.is_asked()) gating.judge(run_name(json), gate_figures(reader, json, gating.gates()));
+    gating.add_to(json);
+    if (request.form == OutputForm::kJson) fmt::print("{}\n", json.dump(2));
+  }
+  if (request.form == OutputForm::kTable) fmt::print("{}{}", summary_table(reader), gating.table());
   std::fflush(stdout);
   write_report(reader, drawn);
-  return 0;
+  return gating.is_asked() ? worse_status(exit_status(verdict_of(reader).verdict), gating.status()) : 0;
 }
 
 }  // namespace rankwire

@@ -132,8 +132,9 @@ int run_study(const StudyRequest& request) {
   if (log_verbosity() == Verbosity::kQuiet) {
     for (const StudyReportFigure& figure : study.figures) std::ranges::for_each(failed_points(figure.sweep), log_error);
   }
-  return std::ranges::all_of(study.figures, [](const StudyReportFigure& figure) { return is_ok(figure.sweep); }) ? 0
-                                                                                                                 : 1;
+  int status = 0;
+  for (const StudyReportFigure& figure : study.figures) status = worse_status(status, exit_status(figure.sweep));
+  return status;
 }
 
 }  // namespace rankwire

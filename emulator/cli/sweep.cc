@@ -122,7 +122,7 @@ int run_sweep(const SweepRequest& request) {
   }
   std::fflush(stdout);
   if (log_verbosity() == Verbosity::kQuiet) std::ranges::for_each(failed_points(sweep), log_error);
-  return is_ok(sweep) ? 0 : 1;
+  return exit_status(sweep);
 }
 
 }  // namespace rankwire

@@ -1,6 +1,7 @@
 // What a record as a whole says: its verdict, and whether the generator or the device set the pace.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,14 @@ std::string reason_code(const RunReader& record, const RecordedRun& run);
 /// Whether a pipeline may go on with a verdict.
 inline bool passes(std::string_view verdict) {
   return verdict == "ok" || verdict == "degraded";
+}
+/// What a pipeline is told of a verdict: 0 where it may go on, 3 where it cannot be told ("inconclusive"), else 1.
+inline int exit_status(std::string_view verdict) {
+  return passes(verdict) ? 0 : verdict == "inconclusive" ? 3 : 1;
+}
+/// Of several: 1 before 3 before 0.
+inline int worse_status(int a, int b) {
+  return a == 1 || b == 1 ? 1 : std::max(a, b);
 }
 
 /// The verdict of the first run, emulated before references, that is not "ok"; "interrupted" when the record has no

@@ -173,8 +173,10 @@ std::vector<InterferenceMatrix> interference_matrices(const Interference& interf
   return matrices;
 }
 
-bool is_ok(const Interference& interference) {
-  return std::ranges::all_of(interference.runs, [](const InterferenceRun& run) { return passes(run.point.verdict); });
+int exit_status(const Interference& interference) {
+  int status = 0;
+  for (const InterferenceRun& run : interference.runs) status = worse_status(status, exit_status(run.point.verdict));
+  return status;
 }
 
 std::vector<std::string> doubtful_runs(const Interference& interference) {

@@ -79,7 +79,8 @@ class InterferenceMatrix {
 /// One for each side that any run has, in the order in which they ran; where there is none, one of "-".
 std::vector<InterferenceMatrix> interference_matrices(const Interference& interference);
 
-bool is_ok(const Interference& interference);
+/// The worst of the runs': 0, 3 or 1, see exit_status(verdict).
+int exit_status(const Interference& interference);
 /// A line for each run that did not end well, and for each whose pace the generator set.
 std::vector<std::string> doubtful_runs(const Interference& interference);
 /// A line for each job and side with runs that ended well, and no factors all the same.

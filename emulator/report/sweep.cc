@@ -184,8 +184,10 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   point.stall = stall_of(record);
 }
 
-bool is_ok(const Sweep& sweep) {
-  return std::ranges::all_of(sweep.points, [](const SweepPoint& point) { return passes(point.verdict); });
+int exit_status(const Sweep& sweep) {
+  int status = 0;
+  for (const SweepPoint& point : sweep.points) status = worse_status(status, exit_status(point.verdict));
+  return status;
 }
 
 std::vector<std::string> failed_points(const Sweep& sweep) {

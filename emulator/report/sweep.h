@@ -51,8 +51,8 @@ struct Sweep {
 /// What a run of a record is called: "emulated", "twin", "reference", or of several references the model.
 std::string sweep_side_name(const RunReader& record, const RecordedRun& run);
 
-/// Whether all points ended well.
-bool is_ok(const Sweep& sweep);
+/// The worst of the points': 0, 3 or 1, see exit_status(verdict).
+int exit_status(const Sweep& sweep);
 
 /// A line for each point that did not end well: its values, its verdict and why.
 std::vector<std::string> failed_points(const Sweep& sweep);

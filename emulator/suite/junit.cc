@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
 #include "emulator/suite/case_text.h"
 #include "emulator/suite/xml_text.h"
@@ -18,11 +19,12 @@ std::string host_name() {
   return name.data();
 }
 
-/// When the first test began: "2026-01-31T12:00:00", where the schema allows no zone.
+/// When the first test began, or now where none says: "2026-01-31T12:00:00", where the schema allows no zone.
 std::string began(const SuiteResult& suite) {
   int64_t first = 0;
   for (const CaseResult& result : suite.cases)
-    if (first == 0 || result.began_unix_ms < first) first = result.began_unix_ms;
+    if (result.began_unix_ms != 0 && (first == 0 || result.began_unix_ms < first)) first = result.began_unix_ms;
+  if (first == 0) return fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(std::time(nullptr)));
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(static_cast<time_t>(first / 1000)));
 }
 
@@ -65,7 +67,8 @@ std::string outcome_of(const CaseResult& result) {
 }
 
 std::string testcase(const SuiteResult& suite, const CaseResult& result) {
-  const size_t dot = result.id.rfind('.');
+  // A gate has bounds and brackets behind its name, in which a dot divides nothing.
+  const size_t dot = result.id.substr(0, result.id.find_first_of(" [(")).rfind('.');
   const std::string general = dot == std::string::npos ? "" : "." + result.id.substr(0, dot);
   const std::string name = dot == std::string::npos ? result.id : result.id.substr(dot + 1);
   return fmt::format("    <testcase name=\"{}\" classname=\"{}\" time=\"{}\">\n{}    </testcase>\n", xml_escaped(name),

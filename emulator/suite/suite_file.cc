@@ -98,9 +98,7 @@ CaseResult result_of(const Json& json) {
 void write_suite(const SuiteResult& suite, const std::filesystem::path& file) {
   Json cases = Json::array(), verdicts = Json::object();
   for (const CaseResult& result : suite.cases) cases.push_back(json_of(result));
-  for (const CaseVerdict verdict :
-       {CaseVerdict::kPass, CaseVerdict::kFail, CaseVerdict::kInconclusive, CaseVerdict::kSkipped, CaseVerdict::kError})
-    verdicts[std::string(name_of(verdict))] = suite.count(verdict);
+  for (const CaseVerdict verdict : kCaseVerdicts) verdicts[std::string(name_of(verdict))] = suite.count(verdict);
   const Json json = {{"rankwire", {{"version", suite.version}}}, {"suite", suite.name},
                      {"properties", suite.properties},           {"interrupted", suite.interrupted},
                      {"verdicts", std::move(verdicts)},          {"cases", std::move(cases)}};

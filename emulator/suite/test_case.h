@@ -2,6 +2,7 @@
 // vector of these; what a test needs of ports, peers and devices is in its function.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -21,6 +22,10 @@ enum class CaseVerdict : uint8_t {
   kSkipped,       ///< not tried: something that the test needs is not there, or is not implemented by the device
   kError,         ///< could not be carried out: a device vanished, a hook failed, a peer did not answer
 };
+
+/// All, in this order.
+inline constexpr std::array kCaseVerdicts = {CaseVerdict::kPass, CaseVerdict::kFail, CaseVerdict::kInconclusive,
+                                             CaseVerdict::kSkipped, CaseVerdict::kError};
 
 /// "pass", "fail", "inconclusive", "skipped", "error"; contract of JSON and CSV.
 std::string_view name_of(CaseVerdict verdict);

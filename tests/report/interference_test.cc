@@ -69,7 +69,7 @@ TEST(InterferenceMatrix, CellsAreTimesOverThoseAlone) {
   EXPECT_EQ(matrices[1].beside_all(0).factor, 2.5);
   EXPECT_EQ(matrices[1].beside(0, 1).completion, microseconds(30));
   EXPECT_EQ(matrices[1].alone(0), microseconds(20));
-  EXPECT_TRUE(is_ok(all));
+  EXPECT_EQ(exit_status(all), 0);
   EXPECT_THAT(doubtful_runs(all), IsEmpty());
 }
 
@@ -113,7 +113,7 @@ TEST(InterferenceMatrix, MissingCellsSayWhy) {
   EXPECT_EQ(twin.beside(1, 2).missing, "point-7: interrupted: interrupted before it ended");
   EXPECT_EQ(twin.beside(2, 1).factor, std::nullopt);
   EXPECT_EQ(twin.beside(1, 0).factor, 2.5);
-  EXPECT_FALSE(is_ok(all));
+  EXPECT_EQ(exit_status(all), 1);
   EXPECT_THAT(interference_text(all), HasSubstr("  a         ?      -     ?  ?           ?\n"));
   EXPECT_THAT(doubtful_runs(all), ElementsAre("point-2 (a): failed: no memory",
                                               "point-7 (b, c, d): interrupted: interrupted before it ended"));

@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(os.environ.get("RANKWIRE_SOURCE", pathlib.Path(__file__).r
 BINARY = pathlib.Path(os.environ.get("RANKWIRE_BINARY", SOURCE / "build/release/rankwire"))
 TEST_DATA = pathlib.Path(os.environ.get("RANKWIRE_TEST_DATA", SOURCE.parent / "shared/data"))
 
-OK, FAILED, USAGE = 0, 1, 2  # exit statuses
+OK, FAILED, USAGE, INCONCLUSIVE = 0, 1, 2, 3  # exit statuses
 
 
 class Run:

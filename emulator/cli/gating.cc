@@ -1,0 +1,52 @@
+#include "emulator/cli/gating.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "emulator/report/output_file.h"
+#include "emulator/suite/junit.h"
+
+namespace rankwire {
+
+CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request) {
+  CLI::Option* gate = verb.add_option("--gate", request.files,
+                                      "FILE of lines such as 'completion_time <= 2 ms' (docs/ci.md): exit 1 where one "
+                                      "is broken, 3 where one cannot be told; repeatable");
+  gate->allow_extra_args(false);
+  verb.add_option("--junit", request.junit, "FILE for verdict, limits and gates as JUnit XML");
+  return gate;
+}
+
+Gating::Gating(const GateRequest& request) : junit_(request.junit) {
+  for (const std::string& file : request.files) {
+    std::vector<Gate> gates = read_gates(file);
+    std::move(gates.begin(), gates.end(), std::back_inserter(gates_));
+  }
+}
+
+void Gating::judge(const std::string& name, const nlohmann::ordered_json& document) {
+  try {
+    results_ = check_gates(gates_, document);
+    if (!junit_.empty()) write_file(junit_, junit_xml(gates_suite(name, document, results_)));
+  } catch (const Error&) {
+    wrong_ = std::current_exception();
+  }
+}
+
+void Gating::add_to(nlohmann::ordered_json& json) const {
+  if (!gates_.empty()) json["gates"] = gates_json(results_);
+}
+
+void Gating::log_trouble() const {
+  for (const GateResult& result : results_)
+    if (result.verdict != CaseVerdict::kPass) log_error(result.gate.origin + ": " + result.text);
+}
+
+int Gating::status() const {
+  if (wrong_) std::rethrow_exception(wrong_);
+  return exit_status(results_);
+}
+
+}  // namespace rankwire

@@ -1,0 +1,80 @@
+#include "emulator/cli/suite_verb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "emulator/suite/suite.h"
+#include "emulator/suite/suite_report.h"
+
+namespace rankwire {
+namespace {
+
+SuiteReportOptions chosen_reports(const std::string& list) {
+  if (list.empty()) return {};
+  SuiteReportOptions options{false, false, false};
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word == "junit") {
+      options.junit = true;
+    } else if (word == "markdown") {
+      options.markdown = true;
+    } else if (word == "html") {
+      options.html = true;
+    } else {
+      fail_input("--format: '{}' is none of junit, markdown and html", word);
+    }
+  }
+  return options;
+}
+
+/// A line for each test that is not a pass, and one for all.
+std::string verdict_lines(const SuiteResult& suite) {
+  std::string text;
+  for (const CaseResult& result : suite.cases) {
+    if (result.outcome.verdict == CaseVerdict::kPass) continue;
+    text += fmt::format("{:<13} {}: {}\n", name_of(result.outcome.verdict), result.id, result.outcome.reason);
+  }
+  for (const CaseVerdict verdict : kCaseVerdicts)
+    text += fmt::format("{} {}  ", suite.count(verdict), name_of(verdict));
+  return text + fmt::format("of {} tests{}\n", suite.cases.size(), suite.interrupted ? ", interrupted" : "");
+}
+
+}  // namespace
+
+int draw_suite(const SuiteRequest& request) {
+  const SuiteReportOptions options = chosen_reports(request.formats);
+  const std::filesystem::path given = request.folder;
+  const std::filesystem::path file = std::filesystem::is_directory(given) ? given / "suite.json" : given;
+  const SuiteResult suite = read_suite(file);
+  if (request.form == OutputForm::kJson) {
+    std::ifstream stream(file, std::ios::binary);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    fmt::print("{}", text.str());
+  } else if (log_verbosity() == Verbosity::kNormal) {
+    fmt::print("{}", verdict_lines(suite));
+  }
+  std::fflush(stdout);
+  write_suite_reports(suite, file.parent_path(), options);
+  return exit_status(suite);
+}
+
+void add_suite_verb(CLI::App& app, SuiteRequest& request, int& status) {
+  CLI::App& verb =
+      *app.add_subcommand("suite", "draw the result of tests of a device again: junit.xml, suite.md, suite.html");
+  verb.add_option("FOLDER", request.folder, "folder of the tests, which has suite.json")->required();
+  verb.add_option("--format", request.formats, "some of junit,markdown,html; default: all");
+  verb.add_flag_callback(
+      "--json", [&request] { request.form = OutputForm::kJson; }, "print suite.json");
+  verb.footer("Example: rankwire suite runs/bmwg --format junit,html");
+  verb.callback([&request, &status] { status = draw_suite(request); });
+}
+
+}  // namespace rankwire

@@ -1,0 +1,57 @@
+// What a pipeline asks of the figures of a result: "transport.retransmitted == 0", a line each.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/suite/suite.h"
+
+namespace rankwire {
+
+struct Gate {
+  std::string text;        ///< as it is written
+  std::string origin;      ///< "FILE:LINE"
+  std::string function;    ///< "max", "min", "sum", "mean", "count" of all that the path selects; empty: each of them
+  std::string path;        ///< as select_metric() takes it
+  std::string comparison;  ///< "<=", "<", ">=", ">", "==" or "!="
+  std::string bound;       ///< as written, without its unit
+  std::string unit;        ///< empty: the figure's own
+  bool is_word = false;    ///< the bound is a text, such as "ok", or "true"
+};
+
+/// The gates of a file: a line each, behind which `#` begins a comment; empty lines do not count. So that the file may
+/// be YAML as well, a line may be an item, "- ", and in quotes, and the first one `gates:`. Throws Error(kInput) naming
+/// file and line.
+std::vector<Gate> read_gates(const std::filesystem::path& file);
+/// `name` stands for the file in errors.
+std::vector<Gate> parse_gates(std::string_view text, const std::string& name);
+
+struct GateResult {
+  Gate gate;
+  nlohmann::ordered_json value;              ///< in the unit of the gate; of several the worst; null: no such figure
+  CaseVerdict verdict = CaseVerdict::kPass;  ///< or kFail, kInconclusive
+  std::string text;                          ///< "ratio: 1.432 is above 1.1"
+};
+
+/// Each gate on `document`: a summary or a comparison, whose `verdict` says how the run ended. A figure that the run
+/// has not is inconclusive in an inconclusive run, and else a failure, as is any figure that is not there of a run that
+/// did not end well. So is a ratio, a bus bandwidth or a completion time that is nearer to the bound than the part that
+/// `certification.resolvable` says. Throws Error(kInput), with the gate's origin, for a figure that nobody knows or
+/// whose unit is another.
+std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const nlohmann::ordered_json& document);
+
+/// 1 where one is broken, else 3 where one is inconclusive, else 0.
+int exit_status(const std::vector<GateResult>& results);
+
+/// A line for each, for people. Empty without gates.
+std::string gates_table(const std::vector<GateResult>& results);
+/// `gates` of what `--json` prints.
+nlohmann::ordered_json gates_json(const std::vector<GateResult>& results);
+/// For reports: the verdict of the run as the test "verdict", then its limits, then each gate.
+SuiteResult gates_suite(const std::string& name, const nlohmann::ordered_json& document,
+                        const std::vector<GateResult>& results);
+
+}  // namespace rankwire

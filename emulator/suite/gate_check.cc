@@ -1,0 +1,253 @@
+// Whether figures keep gates, and what is said of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "emulator/report/assessment.h"
+#include "emulator/suite/gate.h"
+#include "emulator/suite/metric_path.h"
+#include "emulator/suite/metric_unit.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// How a comparison reads where it is kept and where it is not; the words are those of `limits`.
+struct GateWords {
+  std::string_view sign, kept, broken;
+};
+constexpr std::array kGateWords = {
+    GateWords{"<=", ", at most", " is above"},  GateWords{">=", ", at least", " is below"},
+    GateWords{"<", ", below", " is not below"}, GateWords{">", ", above", " is not above"},
+    GateWords{"==", ", equal to", " is not"},   GateWords{"!=", ", which is not", " is"},
+};
+
+bool holds(double value, std::string_view sign, double bound) {
+  if (sign == "<=") return value <= bound;
+  if (sign == ">=") return value >= bound;
+  if (sign == "<") return value < bound;
+  if (sign == ">") return value > bound;
+  return (value == bound) == (sign == "==");
+}
+
+/// How the run ended; of a comparison, how the worse of the two did.
+std::string verdict_word(const Json& document) {
+  const Json verdict = document.value("verdict", Json());
+  if (verdict.is_string()) return verdict;
+  std::string worst = "ok";
+  if (verdict.is_object()) {
+    for (const auto& [side, word] : verdict.items())
+      if (word.is_string() && exit_status(worst) != 1 && exit_status(word.get<std::string>()) != 0) worst = word;
+  }
+  return worst;
+}
+
+/// The part of a time or a rate within which the generator cannot tell.
+double resolvable_part(const Json& document, const std::string& path) {
+  const std::string name = path.substr(path.rfind('.') + 1);
+  const bool is_of_time = name.starts_with("ratio") || name.starts_with("completion") ||
+                          name.find("busbw") != std::string::npos || path.starts_with("ratio");
+  const Json certification = document.value("certification", Json());
+  if (!is_of_time || !certification.is_object()) return 0;
+  const Json part = certification.value("resolvable", Json());
+  return part.is_number() ? part.get<double>() : 0;
+}
+
+class GateCheck {
+ public:
+  GateCheck(const Gate& gate, const Json& document)
+      : gate_(gate), document_(document), verdict_(verdict_word(document)), words_(words_of(gate)) {}
+
+  GateResult result() const {
+    try {
+      return judged(select_metric(document_, gate_.path));
+    } catch (const Error& error) {
+      // A run that ended early has not come to all of its figures.
+      if (exit_status(verdict_) == 1) return absent();
+      fail_input("{}: {}", gate_.origin, error.what());
+    }
+  }
+
+ private:
+  static GateWords words_of(const Gate& gate) {
+    return *std::ranges::find(kGateWords, std::string_view(gate.comparison), &GateWords::sign);
+  }
+
+  GateResult absent() const {
+    const bool is_unclear = verdict_ == "inconclusive";
+    return {gate_, nullptr, is_unclear ? CaseVerdict::kInconclusive : CaseVerdict::kFail,
+            fmt::format("{}: the {} has no such figure", gate_.path,
+                        exit_status(verdict_) == 0 ? "run" : "run, which is " + verdict_ + ",")};
+  }
+
+  GateResult judged(const std::vector<MetricValue>& found) const {
+    if (gate_.function == "count") return of_number(static_cast<double>(found.size()), whole(), 1);
+    std::vector<std::pair<double, std::string>> numbers;
+    double unit = 1;
+    for (const MetricValue& value : found) {
+      if (value.json->is_null()) return absent();
+      if (gate_.is_word) continue;
+      if (!value.json->is_number())
+        fail_input("'{}' is {}, not a number", value.path,
+                   value.json->is_structured() ? "a group of figures" : value.json->dump());
+      unit = units_in(value.path, gate_.unit);
+      numbers.emplace_back(value.json->get<double>(), value.path);
+    }
+    if (gate_.is_word) return of_words(found);
+    if (gate_.function == "sum") return of_number(sum(numbers), whole(), unit);
+    if (numbers.empty()) return absent();
+    if (gate_.function == "mean") return of_number(sum(numbers) / static_cast<double>(numbers.size()), whole(), unit);
+    const auto& [value, path] = worst(numbers, unit);
+    return of_number(value, path, unit);
+  }
+
+  /// What stands for all that the path selects.
+  std::string whole() const { return fmt::format("{}({})", gate_.function, gate_.path); }
+
+  static double sum(const std::vector<std::pair<double, std::string>>& numbers) {
+    double total = 0;
+    for (const auto& [value, path] : numbers) total += value;
+    return total;
+  }
+
+  /// Of several the one that stands for all.
+  const std::pair<double, std::string>& worst(const std::vector<std::pair<double, std::string>>& numbers,
+                                              double unit) const {
+    const auto [least, most] = std::ranges::minmax_element(numbers);
+    if (gate_.function == "min") return *least;
+    if (gate_.function == "max") return *most;
+    if (gate_.comparison.front() == '<') return *most;
+    if (gate_.comparison.front() == '>') return *least;
+    for (const auto& number : numbers)
+      if (!holds(number.first, gate_.comparison, bound() * unit)) return number;
+    return numbers.front();
+  }
+
+  double bound() const { return std::strtod(gate_.bound.c_str(), nullptr); }
+
+  GateResult of_number(double own, const std::string& path, double unit) const {
+    // Not by dividing first: a bound that is the very value is to be met.
+    const bool is_kept = holds(own, gate_.comparison, bound() * unit);
+    const std::string behind = gate_.unit.empty() ? "" : " " + gate_.unit;
+    GateResult result{gate_, own / unit, is_kept ? CaseVerdict::kPass : CaseVerdict::kFail, {}};
+    result.text = fmt::format("{}: {:.7g}{}{} {}{}", path, own / unit, behind, is_kept ? words_.kept : words_.broken,
+                              gate_.bound, behind);
+    const double part = resolvable_part(document_, path);
+    if (std::abs(own - bound() * unit) < part * std::abs(bound() * unit)) {
+      result.verdict = CaseVerdict::kInconclusive;
+      result.text += fmt::format(", closer to the limit than the {:.2g} % that may be the generator's", part * 100);
+    }
+    return result;
+  }
+
+  GateResult of_words(const std::vector<MetricValue>& found) const {
+    if (found.empty()) return absent();
+    const MetricValue* shown = &found.front();
+    bool is_kept = true;
+    for (const MetricValue& value : found) {
+      if ((text_of(value) == gate_.bound) == (gate_.comparison == "==")) continue;
+      shown = &value;
+      is_kept = false;
+      break;
+    }
+    return {
+        gate_, *shown->json, is_kept ? CaseVerdict::kPass : CaseVerdict::kFail,
+        fmt::format("{}: {}{} {}", shown->path, text_of(*shown), is_kept ? words_.kept : words_.broken, gate_.bound)};
+  }
+
+  static std::string text_of(const MetricValue& value) {
+    return value.json->is_string() ? value.json->get<std::string>() : value.json->dump();
+  }
+
+  const Gate& gate_;
+  const Json& document_;
+  std::string verdict_;
+  GateWords words_;
+};
+
+std::string_view word_of(CaseVerdict verdict) {
+  return verdict == CaseVerdict::kPass ? "kept" : verdict == CaseVerdict::kFail ? "BROKEN" : "unclear";
+}
+
+CaseResult case_of(const GateResult& result) {
+  const Gate& gate = result.gate;
+  CaseResult test{gate.text, gate.text, "", gate.text, gate.origin};
+  test.outcome = {result.verdict, result.text};
+  if (result.value.is_number() && !gate.is_word) {
+    Measured m{gate.path, result.value.get<double>(), gate.unit};
+    const double bound = std::strtod(gate.bound.c_str(), nullptr);
+    if (gate.comparison.front() == '<' || gate.comparison == "==") m.high = bound;
+    if (gate.comparison.front() == '>' || gate.comparison == "==") m.low = bound;
+    m.verdict = result.verdict;
+    test.outcome.measurements.push_back(std::move(m));
+  }
+  return test;
+}
+
+CaseVerdict case_verdict(const std::string& word) {
+  const int status = exit_status(word);
+  return status == 0 ? CaseVerdict::kPass : status == 3 ? CaseVerdict::kInconclusive : CaseVerdict::kFail;
+}
+
+}  // namespace
+
+std::vector<GateResult> check_gates(const std::vector<Gate>& gates, const Json& document) {
+  std::vector<GateResult> results;
+  for (const Gate& gate : gates) results.push_back(GateCheck(gate, document).result());
+  return results;
+}
+
+int exit_status(const std::vector<GateResult>& results) {
+  const auto any = [&](CaseVerdict verdict) { return std::ranges::count(results, verdict, &GateResult::verdict) > 0; };
+  return any(CaseVerdict::kFail) ? 1 : any(CaseVerdict::kInconclusive) ? 3 : 0;
+}
+
+std::string gates_table(const std::vector<GateResult>& results) {
+  std::string text;
+  for (const GateResult& result : results)
+    text += fmt::format("{:<14}{:<8} {}\n", text.empty() ? "gates" : "", word_of(result.verdict), result.text);
+  return text;
+}
+
+Json gates_json(const std::vector<GateResult>& results) {
+  Json list = Json::array();
+  for (const GateResult& result : results) {
+    list.push_back({{"gate", result.gate.text},
+                    {"origin", result.gate.origin},
+                    {"value", result.value},
+                    {"unit", result.gate.unit},
+                    {"verdict", name_of(result.verdict)},
+                    {"text", result.text}});
+  }
+  return list;
+}
+
+SuiteResult gates_suite(const std::string& name, const Json& document, const std::vector<GateResult>& results) {
+  SuiteResult suite{.name = name};
+  if (const auto program = document.find("rankwire"); program != document.end())
+    suite.version = program->value("version", "");
+  const std::string word = verdict_word(document);
+  CaseResult run{"verdict", "the run ends well and keeps its limits"};
+  run.outcome.verdict = case_verdict(word);
+  const Json reason = document.value("reason", Json());
+  run.outcome.reason =
+      word + (reason.is_string() && !reason.get<std::string>().empty() ? ": " + reason.get<std::string>() : "");
+  suite.cases.push_back(std::move(run));
+  for (const Json& limit : document.value("limits", Json::array())) {
+    CaseResult test{"limits." + limit.value("name", ""), limit.value("text", "")};
+    // One that is broken by less than the generator can tell makes the run inconclusive, not failed.
+    const CaseVerdict broken = word == "inconclusive" ? CaseVerdict::kInconclusive : CaseVerdict::kFail;
+    test.outcome = {limit.value("is_kept", false) ? CaseVerdict::kPass : broken, limit.value("text", "")};
+    suite.cases.push_back(std::move(test));
+  }
+  for (const GateResult& result : results) suite.cases.push_back(case_of(result));
+  return suite;
+}
+
+}  // namespace rankwire

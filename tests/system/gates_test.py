@@ -1,0 +1,235 @@
+"""What pipelines see: exit statuses, gates, JUnit XML and the schemas of what is written."""
+
+import json
+import re
+import shutil
+import subprocess
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import jsonschema
+import yaml
+
+from rankwire import BINARY, FAILED, INCONCLUSIVE, OK, SOURCE, USAGE, RankwireTest, rankwire, transformer
+
+SCHEMAS = SOURCE / "docs/schemas"
+
+
+def schema(name):
+    text = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(text)
+    return jsonschema.Draft202012Validator(text)
+
+
+class PipelineTest(RankwireTest):
+    CONFIG = {"workload": {"generate": transformer()}, "ports": {"count": 2, "device": "memory"}}
+
+    def write(self, name, *lines):
+        path = self.folder / name
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return path
+
+    def junit(self, path):
+        """The test suite of a valid file."""
+        done = subprocess.run(["xmllint", "--noout", "--schema", SCHEMAS / "junit.xsd", path], capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return ElementTree.parse(path).getroot().find("testsuite")
+
+    def assert_valid(self, name, document):
+        errors = [f"{list(error.path)}: {error.message[:200]}" for error in schema(name).iter_errors(document)]
+        self.assertEqual(errors, [])
+
+
+class Gates(PipelineTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.configuration(self.CONFIG)
+
+    def simulate(self, *gates, status, more=()):
+        """The gates of a twin, as `--json` prints them, and its test suite."""
+        junit = self.folder / "junit.xml"
+        process = rankwire("simulate", self.path, "--twin", "--json", "--force", "--out", self.folder / "run", "--gate",
+                           self.write("gates.txt", *gates), "--junit", junit, *more)  # fmt: skip
+        self.assertEqual(process.returncode, status, process.stderr)
+        summary = json.loads(process.stdout)
+        self.assert_valid("summary", summary)
+        return summary["gates"], self.junit(junit)
+
+    def test_gates_that_are_kept(self):
+        gates, suite = self.simulate(
+            "transport.retransmitted == 0", "completion_time <= 100 s", "losses.ppm <= 10", "fidelity == ok",
+            "operations.all_reduce.busbw_gbps > 0 Gbit/s", "max(ports[*].rx_missed) == 0", status=OK)  # fmt: skip
+        self.assertEqual({gate["verdict"] for gate in gates}, {"pass"})
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("7", "0"))
+
+    def test_a_gate_that_is_broken_says_by_what(self):
+        gates, suite = self.simulate("transport.retransmitted == 0", "completion_time <= 1 ns", status=FAILED)
+        self.assertEqual([gate["verdict"] for gate in gates], ["pass", "fail"])
+        self.assertRegex(gates[1]["text"], r"completion_time_ps: [\d.e+]+ ns is above 1 ns")
+        failed = [case for case in suite.iter("testcase") if case.find("failure") is not None]
+        self.assertEqual([case.get("name") for case in failed], ["completion_time <= 1 ns"])
+        self.assertEqual(failed[0].find("failure").get("message"), gates[1]["text"])
+        quiet = rankwire("simulate", self.path, "--twin", "--quiet", "--force", "--out", self.folder / "run", "--gate",
+                         self.folder / "gates.txt")  # fmt: skip
+        self.assertEqual((quiet.returncode, quiet.stdout), (FAILED, ""))
+        self.assertIn(f"gates.txt:2: {gates[1]['text']}", quiet.stderr)
+        # The same of the run folder.
+        again = rankwire("report", self.folder / "run", "--format", "csv", "--gate", self.folder / "gates.txt")
+        self.assertEqual(again.returncode, FAILED)
+        self.assertIn("BROKEN   " + gates[1]["text"], again.stdout)
+
+    def test_what_is_wrong_is_said_with_its_line(self):
+        for lines, words in (
+            (("ratio <= 1", "ratio"), "gates.txt:2: 'ratio' needs a figure"),
+            (("# one", "", "transport.retransmited == 0"), "gates.txt:3: .*did you mean 'retransmitted'"),
+            (("completion_time <= 2 GiB",), "gates.txt:1: .*not in GiB"),
+        ):
+            with self.subTest(lines=lines):
+                process = rankwire("simulate", self.path, "--quiet", "--force", "--out", self.folder / "run", "--gate",
+                                   self.write("gates.txt", *lines))  # fmt: skip
+                self.assertEqual(process.returncode, USAGE, process.stderr)
+                self.assertRegex(process.stderr, words)
+        # The run is good all the same.
+        self.assertEqual(json.loads((self.folder / "run/summary.json").read_text())["verdict"], "ok")
+
+    def test_two_runs(self):
+        base = self.call("simulate", self.path, "--twin", out="base")
+        slow = self.call("simulate", self.path, "--twin", "--set", "ports.rate=500Mbps", out="slow")
+        gates = self.write("compare.yaml", "gates:", "  - ratio <= 1.0")
+        junit = self.folder / "compare.xml"
+        for other, status in ((base, OK), (slow, FAILED)):
+            process = rankwire("compare", base.folder, other.folder, "--json", "--gate", gates, "--junit", junit)
+            self.assertEqual(process.returncode, status, process.stderr)
+            (gate,) = json.loads(process.stdout)["gates"]
+            self.assertEqual(gate["verdict"] == "pass", status == OK)
+            self.assertEqual(self.junit(junit).get("failures"), str(status))
+
+    def test_a_run_that_fails_is_a_failure_in_its_file(self):
+        broken = self.configuration(self.CONFIG | {"limits": {"ratio": 0.5}}, "limited.yaml")
+        junit = self.folder / "junit.xml"
+        process = rankwire("simulate", broken, "--twin", "--quiet", "--out", self.folder / "run", "--junit", junit)
+        self.assertEqual(process.returncode, FAILED)
+        cases = {case.get("name"): case.find("failure") for case in self.junit(junit).iter("testcase")}
+        self.assertIsNotNone(cases["verdict"])
+        self.assertIsNotNone(cases["ratio"])
+
+
+class Schemas(PipelineTest):
+    def test_summaries_are_valid(self):
+        repeated = self.CONFIG | {"ports": {"count": 4, "device": "ring", "rate": "1Gbps"},
+                                  "hosts": {"count": 4, "npus": 2}, "run": {"repeat": 2}}  # fmt: skip
+        for verb, config, arguments, status in (
+            ("simulate", self.CONFIG, (), OK),
+            ("simulate", self.CONFIG | {"record": {"causes": True}}, ("--twin",), OK),
+            ("simulate", self.CONFIG | {"limits": {"ratio": 0.5}}, ("--twin",), FAILED),
+            ("simulate", self.CONFIG | {"run": {"deadline": "1us"}}, ("--twin",), FAILED),
+            ("simulate", SOURCE / "configs/jobs.yaml", (), OK),
+            ("simulate", SOURCE / "configs/impairments.yaml", (), OK),
+            ("run", repeated, (), OK),
+        ):
+            with self.subTest(config=str(config)[:60], arguments=arguments):
+                self.assert_valid("summary", self.call(verb, config, *arguments, status=status).summary)
+
+    def test_a_summary_that_is_not_whole_is_invalid(self):
+        summary = self.call("simulate", self.CONFIG).summary
+        del summary["transport"]
+        self.assertFalse(schema("summary").is_valid(summary))
+        self.assertFalse(schema("summary").is_valid(summary | {"verdict": "good"}))
+
+
+def found(identifier, verdict, **more):
+    return {
+        "id": identifier, "title": "a | b", "stimulus": "s", "expectation": "e", "source": "RFC 1", "verdict": verdict,
+        "reason": "why \x1b[31m<b>", "began_unix_ms": 1767225600000, "took_ms": 1500, "folder": "", "measurements": [],
+        "curves": [], "artefacts": [], "anomalies": [],
+    } | more  # fmt: skip
+
+
+class Suites(PipelineTest):
+    def suite(self, *cases):
+        counts = {word: sum(case["verdict"] == word for case in cases)
+                  for word in ("pass", "fail", "inconclusive", "skipped", "error")}  # fmt: skip
+        document = {"rankwire": {"version": "1"}, "suite": "bench", "properties": {"dut.model": "X"},
+                    "interrupted": False, "verdicts": counts, "cases": list(cases)}  # fmt: skip
+        self.assert_valid("suite", document)
+        (self.folder / "suite.json").write_text(json.dumps(document), encoding="utf-8")
+
+    def test_a_finished_suite_is_drawn_again(self):
+        measured = {"name": "busbw", "subject": "64 KiB", "value": 9.5, "unit": "Gbit/s", "low": 9, "verdict": "pass",
+                    "repetitions": 5, "variation": 0.0125}  # fmt: skip
+        curve = {"name": "run", "x_name": "size", "x_unit": "B", "y_name": "busbw", "y_unit": "Gbit/s",
+                 "points": [[1024, 1], [2048, None], [4096, 3]]}  # fmt: skip
+        self.suite(found("T1.a", "pass", measurements=[measured], curves=[curve], anomalies=["one frame was late"]),
+                   found("T1.b", "fail"), found("T2.c", "inconclusive"), found("T2.d", "skipped"),
+                   found("T3.e", "error"))  # fmt: skip
+        process = rankwire("suite", self.folder)
+        self.assertEqual(process.returncode, FAILED, process.stderr)
+        self.assertIn("1 pass  1 fail  1 inconclusive  1 skipped  1 error  of 5 tests", process.stdout)
+        suite = self.junit(self.folder / "junit.xml")
+        self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped", "time")],
+                         ["5", "1", "1", "2", "7.500"])  # fmt: skip
+        properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
+        self.assertEqual(properties["T2.c.verdict"], "inconclusive")
+        self.assertEqual(properties["T1.a.busbw of 64 KiB"], "9.5 Gbit/s, expected at least 9 Gbit/s")
+        markdown = (self.folder / "suite.md").read_text(encoding="utf-8")
+        self.assertIn("| T1.a | busbw | 64 KiB | 9.5 Gbit/s | 5 | 1.25 % |", markdown)
+        self.assertIn("a \\| b", markdown)
+        page = (self.folder / "suite.html").read_text(encoding="utf-8")
+        self.assertEqual(page.count("<circle"), 2, "the point without a value is left out")
+        self.assertIn("why \x1b[31m&lt;b&gt;", page)
+        self.assertNotRegex(page, r"(src|href)=\"(https?:)?//")
+        printed = rankwire("suite", self.folder, "--json", "--format", "junit")
+        self.assert_valid("suite", json.loads(printed.stdout))
+
+    def test_the_status_is_that_of_the_tests(self):
+        for verdicts, status in ((("pass", "skipped"), OK), (("pass", "inconclusive"), INCONCLUSIVE),
+                                 (("inconclusive", "error"), FAILED)):  # fmt: skip
+            self.suite(*(found(f"T.{i}", verdict) for i, verdict in enumerate(verdicts)))
+            self.assertEqual(rankwire("suite", self.folder).returncode, status)
+        self.assertEqual(rankwire("suite", self.folder, "--format", "pdf").returncode, USAGE)
+        self.assertEqual(rankwire("suite", self.folder / "none").returncode, USAGE)
+
+
+class Document(PipelineTest):
+    """docs/ci.md."""
+
+    def setUp(self):
+        super().setUp()
+        self.blocks = re.findall(r"```(\w+)\n(.*?)```", (SOURCE / "docs/ci.md").read_text(encoding="utf-8"), re.DOTALL)
+        (self.folder / "rankwire").symlink_to(SOURCE)
+        gates = next(text for kind, text in self.blocks if kind == "text")
+        (self.folder / "gates.txt").write_text(gates, encoding="utf-8")
+
+    def shell(self, script):
+        """Runs a script as a runner does, with the program on its path."""
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "rankwire").exists():
+            (folder / "rankwire").symlink_to(BINARY)
+        return subprocess.run(["bash", "-e", "-c", f'PATH="{folder}:$PATH"\n{script}'], cwd=self.folder, check=False,
+                              capture_output=True, text=True, timeout=240)  # fmt: skip
+
+    def test_the_yaml_examples_parse_and_their_commands_pass(self):
+        github, gitlab = (yaml.safe_load(text) for kind, text in self.blocks if kind == "yaml")
+        steps = [step["run"] for step in github["jobs"]["gates"]["steps"] if "simulate" in step.get("run", "")]
+        for script in (*steps, *gitlab["gates"]["script"]):
+            with self.subTest(script=script):
+                done = self.shell(script)
+                self.assertEqual(done.returncode, OK, done.stdout[-2000:] + done.stderr)
+                self.junit(self.folder / "junit.xml")
+                for artefact in gitlab["gates"]["artifacts"]["paths"]:
+                    self.assertTrue((self.folder / artefact).exists(), artefact)
+                shutil.rmtree(self.folder / "run")
+
+    def test_the_other_commands_pass(self):
+        groovy = next(text for kind, text in self.blocks if kind == "groovy")
+        (command,) = re.findall(r"'''\s*(rankwire .*?)\s*'''", groovy, re.DOTALL)
+        (script,) = (text for kind, text in self.blocks if kind == "sh")
+        for text in (command, script):
+            done = self.shell(text)
+            self.assertEqual(done.returncode, OK, done.stdout[-2000:] + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
