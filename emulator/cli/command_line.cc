@@ -20,6 +20,7 @@
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/joined_arguments.h"
+#include "emulator/cli/nic_check_verb.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/trace_verbs.h"
@@ -44,6 +45,7 @@ struct CommandLine {
   StudyRequest study{.jobs = kCores};
   InterferenceRequest interference;
   ViewRequest view;
+  NicCheckRequest nic_check;
   bool quiet = false, twin = false;
   std::string folder, other, base, formats, specification, prefix;
   std::vector<std::string> sweep;
@@ -220,6 +222,7 @@ struct CommandLine {
 
     add_astra_verb(app, astra, status);
     add_peer();
+    add_nic_check_verb(app, nic_check, quiet, status);
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();
