@@ -109,6 +109,7 @@ class NicBench {
   NicUnderTest& nic() { return nic_; }
   const BenchOptions& options() const { return options_; }
   const BenchLimits& limits() const { return options_.limits; }
+  const MacAddress& nic_mac() const { return nic_mac_; }
   WireLog& log() { return log_; }
   Time now() { return clock_.now(); }
 
