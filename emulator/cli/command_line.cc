@@ -46,6 +46,7 @@ struct CommandLine {
   InterferenceRequest interference;
   ViewRequest view;
   NicCheckRequest nic_check;
+  AgentRequest agent;
   bool quiet = false, twin = false;
   std::string folder, other, base, formats, specification, prefix;
   std::vector<std::string> sweep;
@@ -223,6 +224,7 @@ struct CommandLine {
     add_astra_verb(app, astra, status);
     add_peer();
     add_nic_check_verb(app, nic_check, quiet, status);
+    add_agent_verb(app, agent, status);
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", folder, "run folder")->required();

@@ -9,12 +9,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
 #include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/nic_check/agent.h"
 #include "emulator/nic_check/catalogue.h"
 #include "emulator/nic_check/config.h"
 #include "emulator/nic_check/emulated_bench.h"
@@ -26,6 +28,8 @@ namespace rankwire {
 namespace {
 
 constexpr uint32_t kMostHeaderBytes = 84;  // IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4
+
+constexpr Bytes kDpdkMemory = Bytes(128 << 20);
 
 void list_cases(const std::vector<TestCase>& cases, bool json) {
   if (!json) {
@@ -84,7 +88,7 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   ask(config, request.yes);
   auto open = std::make_unique<OpenBench>();
   open->nic = open_nic(config);
-  open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.devices = {config.device}});
+  open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
   open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
   open->clock.start();
   open->real =
@@ -132,6 +136,32 @@ int check_nic(const NicCheckRequest& request) {
                (folder.path() / "suite.html").string());
   }
   return exit_status(suite);
+}
+
+int serve_nic(const AgentRequest& request) {
+  IpAddress ip;
+  if (!request.ip.empty()) {
+    const std::optional<IpAddress> parsed = parse_ip(request.ip);
+    if (!parsed) fail_input("--ip: '{}' is no address", request.ip);
+    ip = *parsed;
+  }
+  const std::unique_ptr<NicUnderTest> nic = open_verbs_nic(request.device, ip, request.gid_index, {});
+  LineListener listener(request.listen);
+  fmt::print(stderr, "{} at {} ({}) is served at port {}\n", nic->facts().name, to_string(nic->facts().ip),
+             to_string(nic->facts().mac), listener.port());
+  serve_agent(*nic, listener, request.token, interrupt_flag());
+  return 0;
+}
+
+void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
+  CLI::App& verb = *app.add_subcommand("agent", "lets nic-check on another host drive an RDMA device of this one");
+  verb.add_option("--listen", request.listen, "ADDRESS:PORT of this host")->capture_default_str();
+  verb.add_option("--token", request.token, "what nic-check must know (its nic.token)")->required();
+  verb.add_option("--device", request.device, "RDMA device, such as mlx5_0")->required();
+  verb.add_option("--ip", request.ip, "of its GID; default: the first that can be used");
+  verb.add_option("--gid-index", request.gid_index, "the GID itself")->check(CLI::Range(0, 255));
+  verb.footer("Example: rankwire agent --listen 127.0.0.1:7791 --token T --device mlx5_0");
+  verb.callback([&request, &status] { status = serve_nic(request); });
 }
 
 void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,16 @@ struct NicCheckRequest {
 /// The exit status of the suite.
 int check_nic(const NicCheckRequest& request);
 
+/// Options of `agent`.
+struct AgentRequest {
+  std::string listen = "127.0.0.1:7791", token, device, ip;
+  std::optional<uint32_t> gid_index;
+};
+
+/// Serves until interrupted.
+int serve_nic(const AgentRequest& request);
+
+void add_agent_verb(CLI::App& app, AgentRequest& request, int& status);
 void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status);
 
 }  // namespace rankwire

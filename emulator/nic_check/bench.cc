@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <future>
 
 #include "base/error.h"
 #include "dataplane/wire/source_port.h"
@@ -67,7 +69,7 @@ PeerEnd& NicBench::open(const EndOptions& options) {
   path.not_ready_code = options.not_ready_code;
   path.initiated_reads = path.answered_reads =
       static_cast<uint8_t>(std::min<uint32_t>(options.reads, nic_.facts().reads));
-  nic_.connect(end.nic_number, path);
+  connect(end.nic_number, path);
 
   const auto dscp = static_cast<uint8_t>(options_.traffic_class >> 2);
   const Marking marking{dscp, Ecn::kCapable0, 0};
@@ -82,9 +84,15 @@ PeerEnd& NicBench::open(const EndOptions& options) {
   return end;
 }
 
-bool NicBench::step() {
-  const Time now = clock_.now();
-  nic_.turn(now);
+// A driver that looks for its neighbour waits until the peer has answered.
+void NicBench::connect(uint32_t queue_pair, const QueuePairPath& path) {
+  if (!clock_.runs_by_itself()) return nic_.connect(queue_pair, path);
+  std::future<void> connected = std::async(std::launch::async, [&] { nic_.connect(queue_pair, path); });
+  while (connected.wait_for(std::chrono::microseconds(100)) != std::future_status::ready) serve_wire(clock_.now());
+  connected.get();
+}
+
+bool NicBench::serve_wire(Time now) {
   bool active = false;
   std::array<Frame, 32> frames;
   while (const size_t n = port_.receive(now, frames)) {
@@ -101,6 +109,13 @@ bool NicBench::step() {
       port_.release({&frame, 1});
     }
   }
+  return active;
+}
+
+bool NicBench::step() {
+  const Time now = clock_.now();
+  nic_.turn(now);
+  bool active = serve_wire(now);
   if (!clock_.runs_by_itself() || now - polled_ >= kPollInterval) {
     polled_ = now;
     for (const WorkCompletion& completion : nic_.poll()) {
@@ -128,7 +143,10 @@ bool NicBench::run_until(const std::function<bool()>& done, Duration limit) {
 uint64_t NicBench::post(PeerEnd& end, WorkKind kind, uint32_t bytes, uint32_t immediate) {
   const uint64_t id = next_id_++;
   const bool read = kind == WorkKind::kRead;
-  if (!read && bytes > 0) nic_.write_memory(kSource, pattern_bytes(bytes));
+  if (!read && bytes > source_filled_) {
+    nic_.write_memory(kSource, pattern_bytes(bytes));
+    source_filled_ = bytes;
+  }
   nic_.post(end.nic_number, {.id = id,
                              .kind = kind,
                              .offset = read ? kTarget : kSource,

@@ -176,6 +176,9 @@ class NicBench {
 
  private:
   bool step();
+  /// Takes what has come and answers neighbours; leaves the NIC's driver alone. Whether anything was there.
+  bool serve_wire(Time now);
+  void connect(uint32_t queue_pair, const QueuePairPath& path);
   void receive(const Frame& frame, Time now);
   void respond(PeerEnd& end, size_t frame);
   void respond_read(PeerEnd& end, const ParsedPacket& request);
@@ -194,6 +197,7 @@ class NicBench {
   std::deque<PeerEnd> ends_;
   uint32_t next_number_ = 0x100;
   uint64_t next_id_ = 1;
+  uint32_t source_filled_ = 0;  ///< bytes of the source that hold the pattern
   std::vector<WorkCompletion> completions_;
   Time polled_ = Time::long_ago();
   const std::atomic<bool>* interrupted_ = nullptr;

@@ -25,7 +25,7 @@ struct WireFrame {
 /// Whole frames up to a bound; those behind it are counted. References stay valid until `clear`. One thread.
 class WireLog {
  public:
-  static constexpr size_t kMostBytes = 256 << 20;
+  static constexpr size_t kMostBytes = 64 << 20;
 
   void clear();
   /// The number of the frame, from 0; that of the last one kept when there is no room.
