@@ -121,7 +121,7 @@ int check_nic(const NicCheckRequest& request) {
   SuiteOptions options{.name = "nic-check", .version = RANKWIRE_VERSION, .properties = open->properties};
   options.folder = folder.path();
   options.resume = request.resume;
-  if (!request.json) options.ends = print_result;
+  if (!request.json && !request.quiet) options.ends = print_result;
   const SuiteResult suite = run_suite(cases, options, interrupt_flag());
   write_suite_reports(suite, folder.path(), {.title = "NIC check: " + open->bench().nic().facts().name});
   if (request.json) {
@@ -129,7 +129,7 @@ int check_nic(const NicCheckRequest& request) {
     for (const CaseResult& result : suite.cases)
       verdicts[result.id] = {{"verdict", name_of(result.outcome.verdict)}, {"reason", result.outcome.reason}};
     fmt::print("{}\n", nlohmann::ordered_json{{"folder", folder.path().string()}, {"cases", verdicts}}.dump(2));
-  } else {
+  } else if (!request.quiet) {
     fmt::print("\n{} pass, {} fail, {} inconclusive, {} skipped, {} error; {}\n", suite.count(CaseVerdict::kPass),
                suite.count(CaseVerdict::kFail), suite.count(CaseVerdict::kInconclusive),
                suite.count(CaseVerdict::kSkipped), suite.count(CaseVerdict::kError),
@@ -164,7 +164,7 @@ void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
   verb.callback([&request, &status] { status = serve_nic(request); });
 }
 
-void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status) {
+void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, int& status) {
   CLI::App& verb = *app.add_subcommand("nic-check", "a RoCEv2 NIC tested through its own wire, case by case");
   verb.add_option("CONFIG", request.config, "the wire and the NIC (docs/nic-check.md)");
   verb.add_flag("--list", request.list, "print the cases with their sources");
@@ -176,7 +176,7 @@ void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, in
   verb.add_flag("--resume", request.resume, "go on in the folder of --out with what it does not have");
   verb.add_flag("--json", request.json, "print JSON");
   verb.add_flag("--yes", request.yes, "frames may be sent on the configured port; no question");
-  verb.add_flag("--quiet", quiet, "print errors only");
+  verb.add_flag("--quiet", request.quiet, "print errors only");
   verb.footer(
       "Example: rankwire nic-check --emulated --only 'requester.loss.*'\n"
       "     or: rankwire nic-check nic.yaml --yes --out runs/mlx5_0");

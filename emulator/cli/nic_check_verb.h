@@ -20,6 +20,7 @@ struct NicCheckRequest {
   std::filesystem::path out;  ///< empty: runs/nic-check, numbered
   bool resume = false;
   bool json = false;
+  bool quiet = false;
   bool yes = false;  ///< frames may be sent on the configured port
 };
 
@@ -36,6 +37,6 @@ struct AgentRequest {
 int serve_nic(const AgentRequest& request);
 
 void add_agent_verb(CLI::App& app, AgentRequest& request, int& status);
-void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status);
+void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, int& status);
 
 }  // namespace rankwire

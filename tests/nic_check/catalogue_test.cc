@@ -45,6 +45,16 @@ TEST(NicCatalogue, NamesEachCaseOnceAndSaysWhoAsksForIt) {
   }
 }
 
+TEST(NicCatalogue, StandsInTheDocument) {
+  std::ifstream stream(RANKWIRE_SOURCE "/docs/nic-check.md");
+  const std::string text((std::istreambuf_iterator<char>(stream)), {});
+  for (const TestCase& test : nic_catalogue(nullptr)) {
+    const size_t row = text.find("| `" + test.id + "` |");
+    ASSERT_NE(row, std::string::npos) << test.id;
+    EXPECT_THAT(text.substr(row, text.find('\n', row) - row), HasSubstr(test.source)) << test.id;
+  }
+}
+
 TEST(NicCatalogue, KeepsTheWireOfEachCase) {
   const testing::TemporaryFolder folder;
   const SuiteResult suite = check_nic(NicMutant::kNoTimeout, {"requester.loss.write.last"}, folder.path());
