@@ -30,22 +30,43 @@ class NicCheck(GuestTest):
     def make_network(cls, guest):
         guest.make_pair()
 
-    def config(self):
+    def config(self, **driver):
         return {
             "wire": {"port": DPDK_PORT, "mac": PEER_MAC, "ip": PEER_IP, "rate": "1Gbps", "mtu": "4096B"},
-            "nic": {"verbs": "rxe0", "ip": NIC_IP, "mac": self.guest.do("cat /sys/class/net/v0/address").strip()},
+            "nic": driver | {"ip": NIC_IP, "mac": self.guest.do("cat /sys/class/net/v0/address").strip()},
             "limits": {"timeout_exponent": 14, "answer": "60ms", "quiet": "10ms"},
         }
 
-    def test_soft_roce(self):
-        _, output, run = self.guest.call("nic-check", self.config(), "--yes")
+    def check(self, config, *arguments):
+        """What was found, by case, and the table's row of it."""
+        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments)
+        self.assertTrue((run.folder / "suite.json").exists(), output)
         suite = json.loads((run.folder / "suite.json").read_text(encoding="utf-8"))
-        found = {case["id"]: case for case in suite["cases"]}
-        self.assertGreater(len(found), 60, output)
+        counts = (f"{count} {verdict}" for verdict, count in suite["verdicts"].items())
+        self.table.append((f"{len(suite['cases'])} cases", *counts))
+        return {case["id"]: case for case in suite["cases"]}
+
+    def test_soft_roce(self):
+        found = self.check(self.config(verbs="rxe0"))
+        self.assertGreater(len(found), 60)
         failed = {name: case["reason"] for name, case in found.items() if case["verdict"] not in ("pass", "skipped")}
-        self.table.append((f"{len(found)} cases", *(f"{v} {n}" for v, n in suite["verdicts"].items())))
         self.assertEqual({name: reason for name, reason in failed.items() if name not in DEPARTURES}, {})
         self.assertEqual(DEPARTURES.keys() - failed.keys(), set(), "known departures that are gone")
+
+    def test_an_agent(self):
+        self.guest.do(
+            f"rankwire agent --listen 127.0.0.1:7791 --token secret --device rxe0 --ip {NIC_IP} >/run/agent.log 2>&1 & "
+            "echo $! >/run/agent.pid",
+            "for i in $(seq 100); do grep -q served /run/agent.log && break; usleep 50000; done",
+        )
+        try:
+            patterns = ("requester.loss.write.*", "responder.write.*", "responder.send*")
+            only = (f"--only '{pattern}'" for pattern in patterns)
+            found = self.check(self.config(agent="127.0.0.1:7791", token="secret"), *only)
+        finally:
+            self.guest.do("kill $(cat /run/agent.pid)", "while [ -d /proc/$(cat /run/agent.pid) ]; do usleep 20000; done")
+        self.assertGreater(len(found), 10)
+        self.assertEqual({name: case["reason"] for name, case in found.items() if case["verdict"] != "pass"}, {})
 
 
 if __name__ == "__main__":
