@@ -24,6 +24,7 @@
 #include "emulator/cli/convert.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/cli/joined_arguments.h"
+#include "emulator/cli/nic_check_verb.h"
 #include "emulator/cli/out_of_memory.h"
 #include "emulator/cli/peer.h"
 #include "emulator/cli/suite_verb.h"
@@ -52,6 +53,8 @@ struct CommandLine {
   CompareRequest comparison;
   ViewRequest view;
   SuiteRequest suite;
+  NicCheckRequest nic_check;
+  AgentRequest agent;
   bool quiet = false, twin = false;
   ReportRequest drawing;
   std::string base, specification, prefix, shell;
@@ -268,6 +271,8 @@ struct CommandLine {
 
     add_astra_verb(app, astra, status);
     add_peer();
+    add_nic_check_verb(app, nic_check, status);
+    add_agent_verb(app, agent, status);
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");
     report.add_option("RUN", drawing.folder, "run folder")->required();

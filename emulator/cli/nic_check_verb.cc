@@ -1,0 +1,186 @@
+#include "emulator/cli/nic_check_verb.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "dataplane/dpdk/environment.h"
+#include "dataplane/dpdk/port.h"
+#include "emulator/assembly/run_folder.h"
+#include "emulator/cli/interrupt.h"
+#include "emulator/nic_check/agent.h"
+#include "emulator/nic_check/catalogue.h"
+#include "emulator/nic_check/config.h"
+#include "emulator/nic_check/emulated_bench.h"
+#include "emulator/nic_check/open_nic.h"
+#include "emulator/suite/suite.h"
+#include "emulator/suite/suite_report.h"
+
+namespace rankwire {
+namespace {
+
+constexpr uint32_t kMostHeaderBytes = 84;  // IPv6 40, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4
+
+constexpr Bytes kDpdkMemory = Bytes(128 << 20);
+
+void list_cases(const std::vector<TestCase>& cases, bool json) {
+  if (!json) {
+    for (const TestCase& test : cases) fmt::print("{:<40} {} [{}]\n", test.id, test.title, test.source);
+    return;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TestCase& test : cases)
+    list.push_back({{"id", test.id},
+                    {"title", test.title},
+                    {"stimulus", test.stimulus},
+                    {"expectation", test.expectation},
+                    {"source", test.source}});
+  fmt::print("{}\n", list.dump(2));
+}
+
+/// Wrong frames, pauses and floods are not what a port in use is sent unasked.
+void ask(const NicCheckConfig& config, bool yes) {
+  if (yes || config.device.starts_with("net_ring")) return;
+  const std::string what = fmt::format("frames with errors, pauses and bursts will be sent on {} to {}", config.device,
+                                       to_string(config.nic_ip));
+  if (::isatty(STDIN_FILENO) == 0) fail_input("{}: --yes says that this is meant", what);
+  fmt::print(stderr, "{}; go on? [y/N] ", what);
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "yes") fail_input("nothing was sent");
+}
+
+/// A bench with whatever stands behind it.
+struct OpenBench {
+  std::map<std::string, std::string> properties;
+  std::unique_ptr<EmulatedBench> emulated;
+  RealClock clock;
+  std::unique_ptr<DpdkEnvironment> environment;
+  std::unique_ptr<FramePort> port;
+  std::unique_ptr<NicUnderTest> nic;
+  std::unique_ptr<NicBench> real;
+
+  NicBench& bench() { return emulated ? emulated->bench() : *real; }
+};
+
+std::unique_ptr<OpenBench> open_emulated(const NicCheckRequest& request) {
+  if (!request.config.empty()) fail_input("--emulated takes no configuration");
+  auto open = std::make_unique<OpenBench>();
+  const NicMutant mutant = request.mutant.empty() ? NicMutant::kNone : find_nic_mutant(request.mutant);
+  open->emulated = std::make_unique<EmulatedBench>(mutant);
+  open->properties = {{"dut.model", "emulated NIC"}};
+  if (!request.mutant.empty()) open->properties["dut.planted fault"] = request.mutant;
+  return open;
+}
+
+std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
+  if (request.config.empty()) fail_input("nic-check needs a configuration (docs/nic-check.md), or --emulated");
+  if (!request.mutant.empty()) fail_input("--mutant is of --emulated");
+  const NicCheckConfig config = read_nic_check_config(request.config);
+  ask(config, request.yes);
+  auto open = std::make_unique<OpenBench>();
+  open->nic = open_nic(config);
+  open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
+  open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
+  open->clock.start();
+  open->real =
+      std::make_unique<NicBench>(*open->nic, *open->port, open->clock,
+                                 BenchOptions{.peer = config.peer, .line = config.rate, .limits = config.limits});
+  open->properties = {{"dut.model", open->nic->facts().name},
+                      {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
+                      {"topology.port", config.device},
+                      {"topology.peer", fmt::format("{} ({})", to_string(config.peer.ip), to_string(config.peer.mac))}};
+  return open;
+}
+
+void print_result(const CaseResult& result) {
+  fmt::print("{:<13} {}{}{}\n", name_of(result.outcome.verdict), result.id, result.outcome.reason.empty() ? "" : ": ",
+             result.outcome.reason);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int check_nic(const NicCheckRequest& request) {
+  if (request.list) {
+    list_cases(select_cases(nic_catalogue(nullptr), request.only), request.json);
+    return 0;
+  }
+  const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
+  const std::vector<TestCase> cases = select_cases(nic_catalogue(&open->bench()), request.only);
+  RunFolder folder({.out = request.out, .standard = "runs/nic-check", .overwrite = request.resume});
+  folder.keep();
+  SuiteOptions options{.name = "nic-check", .version = RANKWIRE_VERSION, .properties = open->properties};
+  options.folder = folder.path();
+  options.resume = request.resume;
+  if (!request.json && !request.quiet) options.ends = print_result;
+  const SuiteResult suite = run_suite(cases, options, interrupt_flag());
+  write_suite_reports(suite, folder.path(), {.title = "NIC check: " + open->bench().nic().facts().name});
+  if (request.json) {
+    nlohmann::ordered_json verdicts;
+    for (const CaseResult& result : suite.cases)
+      verdicts[result.id] = {{"verdict", name_of(result.outcome.verdict)}, {"reason", result.outcome.reason}};
+    fmt::print("{}\n", nlohmann::ordered_json{{"folder", folder.path().string()}, {"cases", verdicts}}.dump(2));
+  } else if (!request.quiet) {
+    fmt::print("\n{} pass, {} fail, {} inconclusive, {} skipped, {} error; {}\n", suite.count(CaseVerdict::kPass),
+               suite.count(CaseVerdict::kFail), suite.count(CaseVerdict::kInconclusive),
+               suite.count(CaseVerdict::kSkipped), suite.count(CaseVerdict::kError),
+               (folder.path() / "suite.html").string());
+  }
+  return exit_status(suite);
+}
+
+int serve_nic(const AgentRequest& request) {
+  IpAddress ip;
+  if (!request.ip.empty()) {
+    const std::optional<IpAddress> parsed = parse_ip(request.ip);
+    if (!parsed) fail_input("--ip: '{}' is no address", request.ip);
+    ip = *parsed;
+  }
+  const std::unique_ptr<NicUnderTest> nic = open_verbs_nic(request.device, ip, request.gid_index, {});
+  LineListener listener(request.listen);
+  fmt::print(stderr, "{} at {} ({}) is served at port {}\n", nic->facts().name, to_string(nic->facts().ip),
+             to_string(nic->facts().mac), listener.port());
+  serve_agent(*nic, listener, request.token, interrupt_flag());
+  return 0;
+}
+
+void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
+  CLI::App& verb = *app.add_subcommand("agent", "lets nic-check on another host drive an RDMA device of this one");
+  verb.add_option("--listen", request.listen, "ADDRESS:PORT of this host")->capture_default_str();
+  verb.add_option("--token", request.token, "what nic-check must know (its nic.token)")->required();
+  verb.add_option("--device", request.device, "RDMA device, such as mlx5_0")->required();
+  verb.add_option("--ip", request.ip, "of its GID; default: the first that can be used");
+  verb.add_option("--gid-index", request.gid_index, "the GID itself")->check(CLI::Range(0, 255));
+  verb.footer("Example: rankwire agent --listen 127.0.0.1:7791 --token T --device mlx5_0");
+  verb.callback([&request, &status] { status = serve_nic(request); });
+}
+
+void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, int& status) {
+  CLI::App& verb = *app.add_subcommand("nic-check", "a RoCEv2 NIC tested through its own wire, case by case");
+  verb.add_option("CONFIG", request.config, "the wire and the NIC (docs/nic-check.md)");
+  verb.add_flag("--list", request.list, "print the cases with their sources");
+  verb.add_option("--only", request.only, "cases by pattern, such as 'requester.loss.*'; repeatable")
+      ->allow_extra_args(false);
+  verb.add_flag("--emulated", request.emulated, "test an emulated NIC in virtual time; no device is touched");
+  verb.add_option("--mutant", request.mutant, "with --emulated: plant this fault");
+  verb.add_option("--out", request.out, "folder of the results; default runs/nic-check, numbered if taken");
+  verb.add_flag("--resume", request.resume, "go on in the folder of --out with what it does not have");
+  verb.add_flag("--json", request.json, "print JSON");
+  verb.add_flag("--yes", request.yes, "frames may be sent on the configured port; no question");
+  verb.add_flag("--quiet", request.quiet, "print errors only");
+  verb.footer(
+      "Example: rankwire nic-check --emulated --only 'requester.loss.*'\n"
+      "     or: rankwire nic-check nic.yaml --yes --out runs/mlx5_0");
+  verb.callback([&request, &status] { status = check_nic(request); });
+}
+
+}  // namespace rankwire

@@ -1,0 +1,79 @@
+#include "emulator/nic_check/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "emulator/nic_check/nic_case.h"
+
+namespace rankwire {
+namespace {
+
+constexpr const char* kCapture = "wire.pcapng";
+
+CaseOutcome judge(const NicCase& test, NicBench& bench) {
+  try {
+    test.run(bench);
+  } catch (const CaseFailed& failed) {
+    bench.outcome().verdict = CaseVerdict::kFail;
+    bench.outcome().reason = failed.reason;
+    return std::move(bench.outcome());
+  } catch (const CaseSkipped& skipped) {
+    bench.outcome().verdict = CaseVerdict::kSkipped;
+    bench.outcome().reason = skipped.reason;
+    return std::move(bench.outcome());
+  }
+  CaseOutcome outcome = CaseOutcome::of(std::move(bench.outcome().measurements));
+  outcome.curves = std::move(bench.outcome().curves);
+  outcome.anomalies = std::move(bench.outcome().anomalies);
+  if (outcome.verdict == CaseVerdict::kPass) outcome.reason = std::move(bench.outcome().reason);
+  return outcome;
+}
+
+CaseOutcome carry_out(const NicCase& test, NicBench& bench, const CaseContext& context) {
+  bench.begin(context.interrupted);
+  const auto keep_capture = [&](CaseOutcome& outcome) {
+    if (bench.log().size() == 0) return;
+    bench.log().write(context.folder / kCapture);
+    outcome.artefacts.push_back({kCapture, "the wire at rankwire's end", bench.log().decisive()});
+    if (bench.log().left_out() > 0)
+      outcome.anomalies.push_back(fmt::format("{} frames found no room in the capture", bench.log().left_out()));
+  };
+  try {
+    CaseOutcome outcome = judge(test, bench);
+    keep_capture(outcome);
+    bench.end();
+    return outcome;
+  } catch (const std::exception& error) {
+    CaseOutcome outcome = CaseOutcome::error(error.what());
+    keep_capture(outcome);
+    bench.end();
+    return outcome;
+  }
+}
+
+}  // namespace
+
+std::vector<TestCase> nic_catalogue(NicBench* bench) {
+  std::vector<TestCase> catalogue;
+  for (const auto family :
+       {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases, requester_read_cases,
+        responder_data_cases, responder_order_cases, responder_refusal_cases, responder_silence_cases,
+        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, counter_cases}) {
+    for (NicCase& test : family()) {
+      TestCase& added = catalogue.emplace_back();
+      added.id = test.id;
+      added.title = test.title;
+      added.stimulus = test.stimulus;
+      added.expectation = test.expectation;
+      added.source = test.source;
+      if (bench != nullptr)
+        added.run = [test = std::move(test), bench](const CaseContext& context) {
+          return carry_out(test, *bench, context);
+        };
+    }
+  }
+  return catalogue;
+}
+
+}  // namespace rankwire

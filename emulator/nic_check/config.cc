@@ -1,0 +1,70 @@
+#include "emulator/nic_check/config.h"
+
+#include "emulator/input/reader.h"
+#include "emulator/input/syntax.h"
+#include "emulator/input/tree.h"
+
+namespace rankwire {
+namespace {
+
+void need(const Tree& tree, const char* key, bool given, const char* what) {
+  if (!given) fail_key(tree, key, "is needed: {}", what);
+}
+
+void describe_wire(Reader& keys, NicCheckConfig& config) {
+  SubnetConfig subnet;
+  keys.field("port", config.device, Text());
+  keys.field("mac", config.peer.mac, Mac());
+  keys.field("ip", subnet, Subnet());
+  keys.field("vlan", config.peer.vlan, Or{"none", Integer<uint16_t>{1, 4094}});
+  keys.field("rate", config.rate, Rate());
+  keys.field("mtu", config.mtu, PathMtu());
+  config.peer.ip = subnet.first;
+  config.peer.prefix_length = static_cast<uint8_t>(subnet.prefix_length);
+}
+
+void describe_nic(Reader& keys, NicCheckConfig& config) {
+  keys.field("verbs", config.verbs, Text());
+  keys.field("agent", config.agent, Text());
+  keys.field("token", config.token, Text());
+  keys.field("gid_index", config.gid_index, Or{"auto", Integer<uint32_t>{0, 255}});
+  keys.field("mac", config.nic_mac, Mac());
+  keys.field("ip", config.nic_ip, Ip());
+}
+
+void describe_limits(Reader& keys, BenchLimits& limits) {
+  keys.field("timeout_exponent", limits.timeout_exponent, Integer<uint32_t>{1, 20});
+  keys.field("answer", limits.answer, Interval{microseconds(1), seconds(10)});
+  keys.field("quiet", limits.quiet, Interval{microseconds(1), seconds(10)});
+}
+
+}  // namespace
+
+NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
+  const Tree tree = read_yaml_file(file);
+  NicCheckConfig config;
+  config.rate = Bandwidth(100'000'000'000);
+  config.mtu = 1024;
+  config.peer.id = NicId(0);
+  config.peer.port = PortId(0);
+  Reader keys(tree, "");
+  keys.section("wire", [&](Reader& wire) { describe_wire(wire, config); });
+  keys.section("nic", [&](Reader& nic) { describe_nic(nic, config); });
+  keys.section("limits", [&](Reader& limits) { describe_limits(limits, config.limits); });
+  keys.finish();
+  need(tree, "wire.port", !config.device.empty(), "the device of rankwire's end");
+  need(tree, "wire.mac", config.peer.mac != MacAddress(), "the MAC address of rankwire's end");
+  need(tree, "wire.ip", !config.peer.ip.is_none(), "the address of rankwire's end with its prefix");
+  need(tree, "nic.mac", config.nic_mac != MacAddress(), "the MAC address of the NIC");
+  need(tree, "nic.ip", !config.nic_ip.is_none(), "the address of the NIC");
+  if (config.verbs.empty() == config.agent.empty()) fail_key(tree, "nic", "either 'verbs' or 'agent' is needed");
+  need(tree, "nic.token", config.agent.empty() || !config.token.empty(), "the token that the agent was started with");
+  if (config.limits.answer >= ack_timeout(config.limits.timeout_exponent))
+    fail_key(tree, "limits.answer",
+             "must be less than the time-out of queue pairs, 4.096 us x 2^{}: it tells what a NAK did from what a "
+             "time-out did",
+             config.limits.timeout_exponent);
+  return config;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,34 @@
+// What `nic-check` is told: which wire, which NIC.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/transport.h"
+#include "base/units.h"
+#include "emulator/nic_check/bench.h"
+
+namespace rankwire {
+
+struct NicCheckConfig {
+  std::string device;  ///< DPDK's name of the port at rankwire's end
+  Bandwidth rate;      ///< of the line
+  uint32_t mtu = 0;    ///< the largest path MTU that the line carries
+  Nic peer;            ///< rankwire's end: MAC, address, prefix, VLAN
+
+  std::string verbs;  ///< RDMA device of this host; empty: the agent's
+  std::string agent;  ///< HOST:PORT
+  std::string token;  ///< of the agent
+  std::optional<uint32_t> gid_index;
+  MacAddress nic_mac;
+  IpAddress nic_ip;
+
+  BenchLimits limits;
+};
+
+/// The YAML of docs/nic-check.md. Throws Error(kInput) naming file, line and key.
+NicCheckConfig read_nic_check_config(const std::filesystem::path& file);
+
+}  // namespace rankwire

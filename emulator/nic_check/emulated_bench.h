@@ -1,0 +1,24 @@
+// The emulated NIC on a bench in memory, in virtual time: every run of it is the same.
+#pragma once
+
+#include <memory>
+
+#include "emulator/nic_check/bench.h"
+#include "emulator/nic_check/mutants.h"
+
+namespace rankwire {
+
+class EmulatedBench {
+ public:
+  /// Throws std::bad_alloc.
+  explicit EmulatedBench(NicMutant mutant = NicMutant::kNone);
+  ~EmulatedBench();
+
+  NicBench& bench();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rankwire

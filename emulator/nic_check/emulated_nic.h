@@ -1,0 +1,105 @@
+// A NIC of our own to be tested: the state machines of `dataplane/protocol` with memory, queues, a line and DCQCN.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dataplane/congestion/dcqcn.h"
+#include "dataplane/congestion/notification_point.h"
+#include "dataplane/ports/frame_port.h"
+#include "dataplane/protocol/requester.h"
+#include "dataplane/protocol/responder.h"
+#include "dataplane/wire/header_template.h"
+#include "dataplane/wire/pause.h"
+#include "emulator/nic_check/mutants.h"
+#include "emulator/nic_check/nic_under_test.h"
+
+namespace rankwire {
+
+struct EmulatedNicOptions {
+  NicFacts facts;
+  MacAddress peer_mac;  ///< where its frames go
+  Bandwidth line;       ///< > 0
+  Duration notification_interval = microseconds(50);
+  NicMutant mutant = NicMutant::kNone;
+};
+
+/// Frames leave one at a time at the rate of the line. A queue pair is freed with the NIC, not before.
+class EmulatedNic final : public NicUnderTest {
+ public:
+  static constexpr uint32_t kRegionBytes = 4 << 20, kGuardBytes = 64 << 10;
+  static constexpr uint32_t kMostQueuePairs = 4096;
+
+  /// `port` outlives it.
+  EmulatedNic(FramePort& port, const EmulatedNicOptions& options);
+  ~EmulatedNic() override;
+
+  const NicFacts& facts() const override { return options_.facts; }
+  const NicRegion& region() const override { return region_; }
+  uint32_t make_queue_pair(uint32_t depth) override;
+  void connect(uint32_t queue_pair, const QueuePairPath& path) override;
+  void destroy(uint32_t queue_pair) override;
+  void post_receive(uint32_t queue_pair, uint64_t id, uint32_t offset, uint32_t bytes) override;
+  void post(uint32_t queue_pair, const NicWork& work) override;
+  std::vector<WorkCompletion> poll() override;
+  void write_memory(uint32_t offset, std::span<const uint8_t> bytes) override;
+  std::vector<uint8_t> read_memory(uint32_t offset, uint32_t bytes) override;
+  std::vector<uint8_t> read_guard() override;
+  std::vector<VerbsCounter> counters() override;
+  void turn(Time now) override;
+  Time next_event() const override { return next_event_; }
+
+ private:
+  struct End;
+  struct Receive {
+    uint64_t id;
+    uint32_t offset, bytes;
+  };
+  /// Of the mutant whose data comes late.
+  struct LateWrite {
+    Time at;
+    uint64_t offset;
+    std::vector<uint8_t> bytes;
+  };
+
+  bool is(NicMutant mutant) const { return options_.mutant == mutant; }
+  End& end_of(uint32_t queue_pair);
+  void store(Time now, uint64_t offset, const uint8_t* bytes, uint32_t length);
+  void complete(End& end, uint64_t id, WorkStatus status, uint32_t bytes = 0, std::optional<uint32_t> immediate = {});
+  void count(const char* counter) { ++counters_[counter]; }
+
+  void receive(Time now, const Frame& frame);
+  void receive_request(Time now, End& end, const ParsedPacket& packet);
+  void deliver(Time now, End& end, const ParsedPacket& packet, const Reception& reception);
+  void receive_answer(Time now, End& end, const ParsedPacket& packet);
+  void count_outcome(AckOutcome outcome);
+  void report_finished(End& end);
+  void break_down(End& end);
+
+  bool transmit_one(Time now);
+  bool transmit_answer(Time now, End& end);
+  bool transmit_request(Time now, End& end);
+  bool begin_frame(Frame& frame);
+  void end_frame(Time now, Frame& frame);
+  void add_payload(Frame& frame, uint64_t offset, uint32_t length);
+
+  FramePort& port_;
+  const EmulatedNicOptions options_;
+  NicRegion region_;
+  std::vector<uint8_t> memory_;
+  std::vector<std::unique_ptr<End>> ends_;
+  size_t turn_of_ = 0;
+  std::vector<WorkCompletion> completions_;
+  std::map<std::string, uint64_t> counters_;
+  Dcqcn dcqcn_;
+  NotificationPoint notifications_;
+  PauseTimers pauses_;
+  std::deque<LateWrite> late_;
+  Time line_free_ = Time::long_ago();
+  Time next_event_ = Time::never();
+};
+
+}  // namespace rankwire

@@ -1,0 +1,121 @@
+// What the emulated NIC makes of frames that arrive.
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/nic_check/emulated_end.h"
+#include "emulator/nic_check/emulated_nic.h"
+
+namespace rankwire {
+
+void EmulatedNic::receive(Time now, const Frame& frame) {
+  if (const std::optional<PauseFrame> pause = read_pause(frame)) {
+    if (!is(NicMutant::kDeafToPauses)) pauses_.receive(*pause, now);
+    return;
+  }
+  const ParsedPacket packet = parse(frame);
+  if (packet.reject != Reject::kNone) return;
+  if (!is(NicMutant::kNoIcrcCheck) && !icrc_matches(frame, packet)) return count("rx_icrc_encapsulated");
+  const uint64_t index = uint64_t{packet.destination_qp} - QueuePairNumbers::kFirst;
+  if (index >= ends_.size() || !ends_[index]->connected) return;
+  End& end = *ends_[index];
+  if (!is_addressed_to(end.path, packet)) return;
+  if (packet.opcode == Opcode::kCongestionNotification) {
+    if (is(NicMutant::kDeafToNotifications)) return;
+    count("rp_cnp_handled");
+    return dcqcn_.notified(static_cast<uint32_t>(end.index), now);
+  }
+  if (is_response(packet.opcode)) return receive_answer(now, end, packet);
+  receive_request(now, end, packet);
+}
+
+void EmulatedNic::receive_request(Time now, End& end, const ParsedPacket& arrived) {
+  if (arrived.ecn == Ecn::kCongestionExperienced) {
+    count("np_ecn_marked_roce_packets");
+    if (!is(NicMutant::kNoNotifications) && notifications_.marked(static_cast<uint32_t>(end.index), now))
+      ++end.notifications;
+  }
+  ParsedPacket packet = arrived;
+  if (is(NicMutant::kNoKeyCheck) && is_write(packet.opcode)) packet.rkey = region_.rkey;
+  if (!end.current && !end.receives.empty()) end.responding.receive_bytes = end.receives.front().bytes;
+  const Reception reception = end.responder.receive(end.responding, packet);
+  switch (reception.arrival) {
+    case Arrival::kAccepted:
+      return deliver(now, end, packet, reception);
+    case Arrival::kDuplicate:
+      count("duplicate_request");
+      if (is(NicMutant::kDuplicateDelivered) && packet.opcode == Opcode::kSendOnly)
+        deliver(now, end, packet,
+                {.verb = Verb::kSend, .first = true, .last = true, .message_bytes = packet.payload_length});
+      return;
+    case Arrival::kGap:
+      return count("out_of_sequence");
+    case Arrival::kAhead:
+      count("out_of_sequence");
+      if (is(NicMutant::kRepeatsNaks))
+        end.extra.push_back(
+            {end.responder.expected_psn(), end.responder.msn(), static_cast<uint8_t>(Syndrome::kNakSequence)});
+      return;
+    case Arrival::kRefused:
+      return break_down(end);
+    default:
+      return;
+  }
+}
+
+void EmulatedNic::deliver(Time now, End& end, const ParsedPacket& packet, const Reception& reception) {
+  if (reception.verb == Verb::kRead) return count("rx_read_requests");
+  const bool send = reception.verb == Verb::kSend || reception.verb == Verb::kSendImmediate;
+  if (!send) {
+    store(now, reception.region_offset + reception.offset, packet.payload, packet.payload_length);
+    if (!reception.last) return;
+    count("rx_write_requests");
+    if (reception.verb != Verb::kWriteImmediate) return;
+    const Receive receive = end.receives.front();
+    end.receives.pop_front();
+    return complete(end, receive.id, WorkStatus::kSuccess, reception.message_bytes, reception.immediate);
+  }
+  if (reception.first && !end.receives.empty()) {
+    end.current = end.receives.front();
+    end.receives.pop_front();
+  }
+  if (!end.current) return;
+  store(now, end.current->offset + reception.offset, packet.payload, packet.payload_length);
+  if (!reception.last) return;
+  complete(end, end.current->id, WorkStatus::kSuccess, reception.message_bytes,
+           reception.verb == Verb::kSendImmediate ? std::optional(reception.immediate) : std::nullopt);
+  end.current.reset();
+}
+
+void EmulatedNic::receive_answer(Time now, End& end, const ParsedPacket& packet) {
+  if (is_read_response(packet.opcode)) {
+    const ReadReception reception = end.requester.respond(end.pool, now, packet);
+    if (reception.outcome == ResponseOutcome::kAccepted)
+      store(now, uint64_t{end.works[reception.message].offset} + reception.offset, packet.payload,
+            packet.payload_length);
+    if (reception.outcome == ResponseOutcome::kImpliedNak) count("implied_nak_seq_err");
+  } else {
+    Acknowledgement answer{packet.psn, packet.msn, packet.syndrome};
+    const bool nak = packet.syndrome == static_cast<uint8_t>(Syndrome::kNakSequence);
+    if (nak && is(NicMutant::kDeafToNaks)) return;
+    if (nak && is(NicMutant::kRewindsTooFar)) answer.psn = psn_add(answer.psn, 1);
+    AckReception reception = end.requester.acknowledge(end.pool, now, answer);
+    if (reception.outcome == AckOutcome::kGhost && is(NicMutant::kBelievesFutureAcks)) {
+      answer.psn = psn_add(end.requester.end_psn(), kPsnMask);
+      reception = end.requester.acknowledge(end.pool, now, answer);
+    }
+    if (nak && reception.outcome == AckOutcome::kRewind) count("packet_seq_err");
+    if (reception.outcome == AckOutcome::kImpliedNak) count("implied_nak_seq_err");
+    if (reception.outcome == AckOutcome::kNotReady && is(NicMutant::kHastyAfterNotReady))
+      end.requester.expire(end.pool);
+    if ((packet.syndrome & kSyndromeTypeMask) == kSyndromeTypeNotReady && reception.outcome == AckOutcome::kFailed)
+      count("rnr_nak_retry_err");
+  }
+  report_finished(end);
+  if (end.requester.state() == Requester::State::kError) break_down(end);
+}
+
+void EmulatedNic::count_outcome(AckOutcome outcome) {
+  if (outcome == AckOutcome::kRewind || outcome == AckOutcome::kFailed) count("local_ack_timeout_err");
+}
+
+}  // namespace rankwire

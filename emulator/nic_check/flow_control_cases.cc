@@ -1,0 +1,138 @@
+// Link-level flow control: whether the NIC obeys the pauses that its switch sends.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "dataplane/wire/pause.h"
+#include "emulator/nic_check/nic_case.h"
+#include "emulator/nic_check/steady_traffic.h"
+
+namespace rankwire {
+namespace {
+
+constexpr const char* kPriorityFlowControl = "IEEE 802.1Qbb; IEEE 802.3-2018, Annex 31D";
+
+/// What a transmitter may take to obey, the longest frame that it has begun and what is on the wire included.
+Duration reaction(const NicBench& bench) {
+  return bench.limits().quiet < milliseconds(1) ? microseconds(2) : microseconds(50);
+}
+
+uint8_t data_priority(const NicBench& bench) {
+  return static_cast<uint8_t>(bench.options().traffic_class >> 5);
+}
+
+double micro(Duration d) {
+  return static_cast<double>(d.ps) / 1e6;
+}
+
+std::vector<size_t> sent_within(const NicBench& bench, const PeerEnd& end, size_t from, Time begin, Time until) {
+  std::vector<size_t> found;
+  for (const size_t frame : bench.requests(end, from))
+    if (bench.frame(frame).at > begin && bench.frame(frame).at < until) found.push_back(frame);
+  return found;
+}
+
+void expect_standstill(NicBench& bench, const PeerEnd& end, size_t pause, Duration time) {
+  const Time at = bench.frame(pause).at;
+  const std::vector<size_t> found = sent_within(bench, end, pause, at + reaction(bench), at + time);
+  bench.require(
+      found.empty(), found.empty() ? std::nullopt : std::optional(found.front()),
+      fmt::format("{} frames of the paused priority came within the pause of {:.1f} us", found.size(), micro(time)));
+}
+
+void pause_priority(NicBench& bench) {
+  PeerEnd& end = begin_traffic(bench, 24);
+  const Duration time = pause_time(kMaxQuanta, bench.options().line);
+  const size_t pause = bench.send_pause(priority_pause(priority_bit(data_priority(bench)), kMaxQuanta));
+  bench.log().mark(pause, "PFC: stop");
+  const auto resumed = [&] { return sent_within(bench, end, pause, bench.frame(pause).at + time, Time::never()); };
+  bench.run_until([&] { return bench.now() > bench.frame(pause).at + time && !resumed().empty(); },
+                  time + bench.limits().answer);
+  expect_standstill(bench, end, pause, time);
+  bench.require(!resumed().empty(), pause, "the NIC does not go on after the pause");
+  bench.log().mark(resumed().front(), "goes on");
+  bench.measure(measured("standstill", micro(bench.frame(resumed().front()).at - bench.frame(pause).at), "us",
+                         micro(time), micro(time) * 1.1 + micro(reaction(bench))));
+}
+
+void resume_early(NicBench& bench) {
+  PeerEnd& end = begin_traffic(bench, 24);
+  const Duration time = pause_time(kMaxQuanta, bench.options().line);
+  const size_t pause = bench.send_pause(priority_pause(priority_bit(data_priority(bench)), kMaxQuanta));
+  bench.log().mark(pause, "PFC: stop");
+  bench.run_for(Duration(time.ps / 4));
+  const size_t resume = bench.send_pause(priority_pause(priority_bit(data_priority(bench)), 0));
+  bench.log().mark(resume, "PFC: go on");
+  expect_standstill(bench, end, pause, bench.frame(resume).at - bench.frame(pause).at);
+  bench.run_for(Duration(time.ps / 4));
+  const std::vector<size_t> found = bench.requests(end, resume);
+  bench.require(!found.empty(), resume, "the NIC does not go on when it is told to");
+  bench.measure(measured("until it goes on", micro(bench.frame(found.front()).at - bench.frame(resume).at), "us", {},
+                         micro(reaction(bench))));
+}
+
+void pause_other(NicBench& bench) {
+  PeerEnd& end = begin_traffic(bench, 24);
+  const auto other = static_cast<PrioritySet>(~priority_bit(data_priority(bench)));
+  const Duration time = Duration(pause_time(kMaxQuanta, bench.options().line).ps / 2);
+  const size_t from = bench.log().size();
+  const double before = rate_for(bench, end, Duration(time.ps / 4));
+  const size_t pause = bench.send_pause(priority_pause(other, kMaxQuanta));
+  bench.log().mark(pause, "PFC: stop all priorities but that of the data");
+  const double after = rate_for(bench, end, Duration(time.ps / 4));
+  bench.require(bench.requests(end, from).size() > 8, pause, "too little was sent to tell");
+  bench.measure(measured("rate", after / before, "of that before", 0.5));
+}
+
+void pause_all(NicBench& bench) {
+  PeerEnd& end = begin_traffic(bench, 24);
+  const Duration time = pause_time(kMaxQuanta, bench.options().line);
+  PauseFrame frame{.kind = PauseFrame::Kind::kGlobal};
+  frame.quanta.fill(kMaxQuanta);
+  const size_t pause = bench.send_pause(frame);
+  bench.log().mark(pause, "PAUSE");
+  bench.run_for(time);
+  const size_t found =
+      sent_within(bench, end, pause, bench.frame(pause).at + reaction(bench), bench.frame(pause).at + time).size();
+  bench.measure(measured("frames within a PAUSE", static_cast<double>(found), "frames"));
+  bench.tell(found == 0 ? "obeys PAUSE" : "does not obey PAUSE, as a port with PFC may");
+}
+
+void storm(NicBench& bench) {
+  PeerEnd& end = begin_traffic(bench, 8);
+  const Duration each = pause_time(kMaxQuanta, bench.options().line);
+  // Long enough to be a storm, too short for the retry count to run out.
+  const int pauses =
+      static_cast<int>(std::clamp<int64_t>(ack_timeout(bench.limits().timeout_exponent).ps * 2 / each.ps, 4, 1000));
+  size_t first = 0, last = 0;
+  for (int i = 0; i < pauses; ++i) {
+    last = bench.send_pause(priority_pause(priority_bit(data_priority(bench)), kMaxQuanta));
+    if (i == 0) first = last;
+    bench.run_for(Duration(each.ps / 2));
+  }
+  bench.log().mark(first, "the first PFC of the storm");
+  bench.log().mark(last, "the last PFC of the storm");
+  expect_standstill(bench, end, first, bench.frame(last).at - bench.frame(first).at);
+  const size_t from = bench.log().size();
+  bench.run_until([&] { return bench.requests(end, from).size() > 100; }, bench.limits().answer * 2 + each);
+  bench.require(bench.requests(end, from).size() > 100, last, "the NIC does not go on after a storm of pauses");
+}
+
+}  // namespace
+
+NicCases flow_control_cases() {
+  return {
+      {"flow.pfc.pause", "PFC", "the priority of the data is paused for 65535 quanta while the NIC sends",
+       "nothing of it within the pause, but for what had begun; then it goes on", kPriorityFlowControl, pause_priority},
+      {"flow.pfc.resume", "PFC with 0 quanta", "the pause is ended after a quarter of its time",
+       "nothing until then, and it goes on at once", kPriorityFlowControl, resume_early},
+      {"flow.pfc.other", "PFC of other priorities", "all priorities but that of the data are paused",
+       "the data goes on at half its rate or more", kPriorityFlowControl, pause_other},
+      {"flow.pfc.storm", "pause storm", "pauses arrive without a gap for two time-outs",
+       "nothing within, and it goes on afterwards", kPriorityFlowControl, storm},
+      {"flow.pause", "PAUSE", "the whole line is paused for 65535 quanta while the NIC sends",
+       "whether it obeys is reported: a port has either PFC or PAUSE", "IEEE 802.3-2018, Annex 31B", pause_all},
+  };
+}
+
+}  // namespace rankwire

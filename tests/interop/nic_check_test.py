@@ -1,0 +1,73 @@
+"""`rankwire nic-check` of Linux soft-RoCE, in a guest in which rankwire's end of the wire is a DPDK port of the other end
+of a pair of interfaces. What soft-RoCE is known not to do is expected by name; everything else must pass or be skipped.
+"""
+
+import json
+import unittest
+
+from rankwire_guest import DPDK_PORT, GuestTest, PairGuest
+
+NIC_IP, PEER_IP, PEER_MAC = "10.8.0.1", "10.8.0.101/24", "02:00:0a:08:00:65"
+
+# By case, and why.
+DEPARTURES = {
+    "requester.retry.count_7": "7 is without end for it, as only an RNR retry count of 7 is to be",
+    "requester.ack.future": "completes what is under way by an ACK of any later PSN",
+    "responder.length.receive": "NAK 0x63 instead of 0x61",
+    "congestion.cnp.sent": "does not look at ECN",
+    "congestion.reaction.cut": "drops CNPs",
+    "flow.pfc.pause": "sends through an interface that knows no PFC",
+    "flow.pfc.resume": "likewise",
+    "flow.pfc.storm": "likewise",
+}
+
+
+class NicCheck(GuestTest):
+    guest_type = PairGuest
+    maxDiff = None
+
+    @classmethod
+    def make_network(cls, guest):
+        guest.make_pair()
+
+    def config(self, **driver):
+        return {
+            "wire": {"port": DPDK_PORT, "mac": PEER_MAC, "ip": PEER_IP, "rate": "1Gbps", "mtu": "4096B"},
+            "nic": driver | {"ip": NIC_IP, "mac": self.guest.do("cat /sys/class/net/v0/address").strip()},
+            "limits": {"timeout_exponent": 14, "answer": "60ms", "quiet": "10ms"},
+        }
+
+    def check(self, config, *arguments):
+        """What was found, by case, and the table's row of it."""
+        _, output, run = self.guest.call("nic-check", config, "--yes", *arguments)
+        self.assertTrue((run.folder / "suite.json").exists(), output)
+        suite = json.loads((run.folder / "suite.json").read_text(encoding="utf-8"))
+        counts = (f"{count} {verdict}" for verdict, count in suite["verdicts"].items())
+        self.table.append((f"{len(suite['cases'])} cases", *counts))
+        return {case["id"]: case for case in suite["cases"]}
+
+    def test_soft_roce(self):
+        found = self.check(self.config(verbs="rxe0"))
+        self.assertGreater(len(found), 60)
+        failed = {name: case["reason"] for name, case in found.items() if case["verdict"] not in ("pass", "skipped")}
+        self.assertEqual({name: reason for name, reason in failed.items() if name not in DEPARTURES}, {})
+        self.assertEqual(DEPARTURES.keys() - failed.keys(), set(), "known departures that are gone")
+
+    def test_an_agent(self):
+        self.guest.do(
+            f"rankwire agent --listen 127.0.0.1:7791 --token secret --device rxe0 --ip {NIC_IP} >/run/agent.log 2>&1 & "
+            "echo $! >/run/agent.pid",
+            "for i in $(seq 100); do grep -q served /run/agent.log && break; usleep 50000; done",
+        )
+        try:
+            patterns = ("requester.loss.write.*", "responder.write.*", "responder.send*")
+            only = (f"--only '{pattern}'" for pattern in patterns)
+            found = self.check(self.config(agent="127.0.0.1:7791", token="secret"), *only)
+        finally:
+            self.guest.do("kill $(cat /run/agent.pid)", "while [ -d /proc/$(cat /run/agent.pid) ]; do usleep 20000; done")
+        self.assertGreater(len(found), 10)
+        self.assertEqual({name: case["reason"] for name, case in found.items() if case["verdict"] != "pass"}, {})
+
+
+if __name__ == "__main__":
+    unittest.main()

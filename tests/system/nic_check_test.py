@@ -1,0 +1,87 @@
+"""`rankwire nic-check` from outside: the emulated NIC, faults planted in it, and what it says of wrong configurations."""
+
+import json
+import unittest
+
+import pcapng
+from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire
+
+CONFIG = """\
+wire:
+  port: net_af_packet0,iface=nowhere0
+  mac: 02:00:0a:08:00:65
+  ip: 10.8.0.101/24
+nic:
+  verbs: rxe0
+  ip: 10.8.0.1
+  mac: 52:54:00:08:00:01
+"""
+
+
+class NicCheck(RankwireTest):
+    def check(self, *arguments, status):
+        process = rankwire("nic-check", *arguments)
+        self.assertEqual(process.returncode, status, process.stdout + process.stderr)
+        return process
+
+    def test_the_emulated_nic_passes(self):
+        out = self.folder / "out"
+        process = self.check("--emulated", "--out", out, "--json", status=OK)
+        suite = json.loads((out / "suite.json").read_text(encoding="utf-8"))
+        self.assertEqual(set(json.loads(process.stdout)["cases"]), {case["id"] for case in suite["cases"]})
+        listed = json.loads(self.check("--list", "--json", status=OK).stdout)
+        self.assertEqual([case["id"] for case in listed], [case["id"] for case in suite["cases"]])
+        for report in ("junit.xml", "suite.md", "suite.html"):
+            self.assertGreater((out / report).stat().st_size, 0, report)
+
+    def test_a_planted_fault_is_found_and_its_frames_are_shown(self):
+        out = self.folder / "out"
+        self.check("--emulated", "--mutant", "wrong_nak_syndrome", "--only", "responder.gap.one_nak", "--out", out,
+                   status=FAILED)
+        (case,) = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        self.assertEqual(case["verdict"], "fail")
+        self.assertIn("0x61", case["reason"])
+        (artefact,) = case["artefacts"]
+        _, packets = pcapng.read(out / case["folder"] / artefact["file"])
+        # The NAK is from the NIC: opcode 0x11 behind Ethernet, IPv4 and UDP, syndrome 0x61 behind BTH.
+        shown = [packets[number - 1] for number in artefact["frames"]]
+        naks = [p for p in shown if p.direction == pcapng.INBOUND and p.data[42] == 0x11 and p.data[54] == 0x61]
+        self.assertEqual(len(naks), 1)
+
+    def test_the_same_happens_every_time(self):
+        verdicts = []
+        for name in ("first", "second"):
+            self.check("--emulated", "--only", "congestion.*", "--out", self.folder / name, status=OK)
+            suite = json.loads((self.folder / name / "suite.json").read_text(encoding="utf-8"))
+            verdicts.append([(case["id"], case["measurements"], case["curves"]) for case in suite["cases"]])
+        self.assertEqual(*verdicts)
+
+    def test_wrong_configurations_are_named(self):
+        file = self.folder / "nic.yaml"
+        for old, new, *texts in (
+            ("ip: 10.8.0.1\n", "ip: nowhere\n", f"{file}:7", "nic.ip"),
+            ("verbs: rxe0", "verb: rxe0", f"{file}:6", "verb"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "token"),
+            ("  verbs: rxe0\n", "", "'verbs' or 'agent'"),
+            ("  mac: 02:00:0a:08:00:65\n", "", "wire.mac"),
+            ("wire:\n", "limits: {timeout_exponent: 10}\nwire:\n", f"{file}:1", "limits.answer"),
+        ):
+            with self.subTest(texts=texts):
+                self.assertIn(old, CONFIG)
+                file.write_text(CONFIG.replace(old, new, 1), encoding="utf-8")
+                self.assert_one_line_error(rankwire("nic-check", file, "--yes"), USAGE, *texts)
+
+    def test_nothing_is_sent_unless_it_is_meant(self):
+        file = self.folder / "nic.yaml"
+        file.write_text(CONFIG, encoding="utf-8")
+        nobody = ("sh", "-c", 'exec "$0" "$@" </dev/null')
+        self.assert_one_line_error(rankwire("nic-check", file, prefix=nobody), USAGE, "--yes", "nowhere0", "10.8.0.1")
+
+    def test_wrong_options_are_named(self):
+        self.assert_one_line_error(rankwire("nic-check"), USAGE, "--emulated")
+        self.assert_one_line_error(rankwire("nic-check", "--emulated", "--mutant", "deaf"), USAGE, "deaf_to_naks")
+        self.assert_one_line_error(rankwire("nic-check", "--emulated", "--only", "nothing.*"), USAGE, "nothing.*")
+
+
+if __name__ == "__main__":
+    unittest.main()
