@@ -4,7 +4,7 @@ Eight ranks compute and reduce. The seed decides which rank, port, cable or swit
 job is like. What virtual time cannot have is planted in the record of an undisturbed run, as a run would have written it:
 lateness of the generator, and receivers that are not ready, since the twin's engine takes every message at once.
 
-RANKWIRE_BLAME_SEEDS says how many seeds each kind has, 5 unless it is set.
+RANKWIRE_BLAME_SEEDS says how many seeds each kind has, 3 unless it is set.
 """
 
 import collections
@@ -15,7 +15,7 @@ import unittest
 
 from rankwire import RankwireTest, Run, rankwire, transformer
 
-SEEDS = int(os.environ.get("RANKWIRE_BLAME_SEEDS", "5"))
+SEEDS = int(os.environ.get("RANKWIRE_BLAME_SEEDS", "3"))
 RANKS = 8
 NOT_THE_DEVICE = {"late_generator", "unexplained"}
 LOSSLESS = {"lossless": [3], "buffer": {"xoff": "64KiB", "headroom": "64KiB"}}
