@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <utility>
 
 #include "base/error.h"
 #include "dataplane/wire/source_port.h"
@@ -41,9 +42,10 @@ void NicBench::begin(const std::atomic<bool>& interrupted) {
 }
 
 void NicBench::end() {
-  for (const PeerEnd& end : ends_) nic_.destroy(end.nic_number);
-  ends_.clear();
+  // What a case gave its ends refers to what it had, also when the driver fails here.
+  const std::deque<PeerEnd> ends = std::exchange(ends_, {});
   interrupted_ = nullptr;
+  for (const PeerEnd& end : ends) nic_.destroy(end.nic_number);
 }
 
 PeerEnd& NicBench::open(const EndOptions& options) {

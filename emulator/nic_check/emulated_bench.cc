@@ -1,5 +1,8 @@
 #include "emulator/nic_check/emulated_bench.h"
 
+#include <algorithm>
+#include <array>
+
 #include "dataplane/ports/frame_pool.h"
 #include "dataplane/ports/memory_port.h"
 #include "emulator/nic_check/emulated_nic.h"
@@ -15,27 +18,37 @@ constexpr Ipv4Address kPeerIp{0xC6120001}, kNicIp{0xC6120002};  // 198.18.0.0/15
 // 4.096 us x 2^8 = 1.05 ms. An answer takes less than the 30 us of a window at line rate.
 constexpr BenchLimits kLimits{.timeout_exponent = 8, .answer = microseconds(500), .quiet = microseconds(200)};
 
-Nic peer_nic() {
+/// The address itself, or within 2001:db8::/96, which is for documents (RFC 3849).
+IpAddress address_of(Ipv4Address ip, IpVersion version) {
+  IpAddress address = ip;
+  if (version == IpVersion::kIpv4) return address;
+  std::fill_n(address.bytes.begin(), 12, uint8_t{0});
+  std::ranges::copy(std::array<uint8_t, 4>{0x20, 0x01, 0x0D, 0xB8}, address.bytes.begin());
+  return address;
+}
+
+Nic peer_nic(IpVersion version) {
   Nic nic;
   nic.id = NicId(0);
   nic.port = PortId(0);
   nic.mac = kPeerMac;
-  nic.ip = kPeerIp;
-  nic.prefix_length = 15;
+  nic.ip = address_of(kPeerIp, version);
+  nic.prefix_length = version == IpVersion::kIpv4 ? 15 : 64;
   return nic;
 }
 
 }  // namespace
 
 struct EmulatedBench::Parts {
-  explicit Parts(NicMutant mutant)
+  Parts(NicMutant mutant, IpVersion version)
       : pool(kFrames, FramePool::kDefaultCapacity, PoolUse::kOneThread),
         link(make_memory_link(pool, kQueue, "bench")),
-        nic(*link.second, {.facts = {.name = "emulated", .mac = kNicMac, .ip = kNicIp, .mtu = 4096, .reads = 16},
-                           .peer_mac = kPeerMac,
-                           .line = kLine,
-                           .mutant = mutant}),
-        bench(nic, *link.first, clock, {.peer = peer_nic(), .line = kLine, .limits = kLimits}) {
+        nic(*link.second,
+            {.facts = {.name = "emulated", .mac = kNicMac, .ip = address_of(kNicIp, version), .mtu = 4096, .reads = 16},
+             .peer_mac = kPeerMac,
+             .line = kLine,
+             .mutant = mutant}),
+        bench(nic, *link.first, clock, {.peer = peer_nic(version), .line = kLine, .limits = kLimits}) {
     clock.start();
   }
 
@@ -46,7 +59,8 @@ struct EmulatedBench::Parts {
   NicBench bench;
 };
 
-EmulatedBench::EmulatedBench(NicMutant mutant) : parts_(std::make_unique<Parts>(mutant)) {}
+EmulatedBench::EmulatedBench(NicMutant mutant, IpVersion ip_version)
+    : parts_(std::make_unique<Parts>(mutant, ip_version)) {}
 EmulatedBench::~EmulatedBench() = default;
 
 NicBench& EmulatedBench::bench() {

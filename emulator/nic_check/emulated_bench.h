@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "dataplane/wire/header_template.h"
 #include "emulator/nic_check/bench.h"
 #include "emulator/nic_check/mutants.h"
 
@@ -11,7 +12,7 @@ namespace rankwire {
 class EmulatedBench {
  public:
   /// Throws std::bad_alloc.
-  explicit EmulatedBench(NicMutant mutant = NicMutant::kNone);
+  explicit EmulatedBench(NicMutant mutant = NicMutant::kNone, IpVersion ip_version = IpVersion::kIpv4);
   ~EmulatedBench();
 
   NicBench& bench();

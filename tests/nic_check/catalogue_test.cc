@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 
 const std::atomic<bool> kNotInterrupted{false};
 
-SuiteResult check_nic(NicMutant mutant, const std::vector<std::string>& patterns, const std::filesystem::path& folder) {
-  EmulatedBench bench(mutant);
+SuiteResult check_nic(NicMutant mutant, const std::vector<std::string>& patterns, const std::filesystem::path& folder,
+                      IpVersion ip_version = IpVersion::kIpv4) {
+  EmulatedBench bench(mutant, ip_version);
   return run_suite(select_cases(nic_catalogue(&bench.bench()), patterns),
                    {.name = "nic-check", .version = "test", .folder = folder}, kNotInterrupted);
 }
@@ -34,6 +35,14 @@ TEST(NicCatalogue, FindsNothingWrongWithTheEmulatedNic) {
   // Atomics are all that it does not offer.
   EXPECT_LE(suite.count(CaseVerdict::kSkipped), 1u);
   EXPECT_GE(suite.cases.size(), 60u);
+}
+
+TEST(NicCatalogue, FindsNothingWrongOverIpv6) {
+  const testing::TemporaryFolder folder;
+  const SuiteResult suite = check_nic(NicMutant::kNone, {}, folder.path(), IpVersion::kIpv6);
+  for (const CaseResult& result : suite.cases)
+    EXPECT_TRUE(result.outcome.verdict == CaseVerdict::kPass || result.outcome.verdict == CaseVerdict::kSkipped)
+        << result.id << ": " << name_of(result.outcome.verdict) << ": " << result.outcome.reason;
 }
 
 TEST(NicCatalogue, NamesEachCaseOnceAndSaysWhoAsksForIt) {
