@@ -145,7 +145,8 @@ std::string zsh_script(const VerbModel& program) {
     _files
   }
 }
-compdef _rankwire rankwire
+# The first time, zsh has this file as the body of the function that is to complete.
+if [[ ${funcstack[1]} == _rankwire ]]; then _rankwire "$@"; else compdef _rankwire rankwire; fi
 )";
 }
 

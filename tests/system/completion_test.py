@@ -63,6 +63,18 @@ class OtherShells(RankwireTest):
     def test_zsh(self):
         self.check_syntax("zsh")
 
+    def test_zsh_offers_what_bash_does(self):
+        self.check_syntax("zsh")
+        # What zsh gives to a function that completes, and takes from it.
+        text = ("compdef() {}; _files() {}; compadd() { shift; print -l -- $@ }\n" + f"source {self.folder / 'zsh'}\n" +
+                "complete_words() { local -a words=($@); local CURRENT=$#; _rankwire }\ncomplete_words rankwire ")  # fmt: skip
+        for typed, offered, other in (("simulate --", "--twin", "--most"), ("trace ch", "check", "simulate"),
+                                      ("collective all_reduce --profile p", "plain", "--twin")):  # fmt: skip
+            done = subprocess.run(["zsh", "-f", "-c", text + typed], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(offered, done.stdout.split())
+            self.assertNotIn(other, done.stdout.split())
+
     def test_fish(self):
         self.check_syntax("fish")
 
