@@ -157,8 +157,6 @@ Json failures_json(const RunReader& record) {
   return list;
 }
 
-constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3;
-
 }  // namespace
 
 nlohmann::ordered_json summary(const RunReader& record) {
