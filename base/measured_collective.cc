@@ -106,6 +106,11 @@ std::span<const char* const> measured_reductions() {
   return kReductions;
 }
 
+std::span<const char* const> measured_averages() {
+  static constexpr const char* kAverages[] = {"rank0", "mean", "min", "max"};
+  return kAverages;
+}
+
 std::vector<MeasuredSize> measured_sizes(const MeasuredSeries& series) {
   std::vector<MeasuredSize> sizes;
   for (Bytes wanted = series.smallest; wanted <= series.largest;) {

@@ -51,6 +51,10 @@ Bytes element_of(std::string_view type);
 /// "sum", "prod", "max", "min", "avg".
 std::span<const char* const> measured_reductions();
 
+/// "rank0", "mean", "min", "max": of the ranks' times, each the mean over its iterations; in the order of the numbers
+/// of nccl-tests' option -a.
+std::span<const char* const> measured_averages();
+
 /// What is measured at one size.
 struct MeasuredSize {
   Bytes size;         ///< S of bandwidths: the whole of what n ranks have or get, else what one has

@@ -148,6 +148,7 @@ void add_series(Settings& settings, const CollectiveSpec& spec, MeasuredCollecti
   settings.add(series + "root", spec.root, "--root");
   settings.add(series + "spread", spec.spread, "--spread");
   if (spec.barrier) settings.add(series + "barrier=on");
+  if (spec.average) settings.add(series + "average=" + measured_averages()[*spec.average]);
 }
 
 void add_carrying(Settings& settings, const CollectiveSpec& spec, MeasuredCollective operation) {
@@ -181,6 +182,8 @@ void check_spec(const CollectiveSpec& spec, MeasuredCollective operation) {
   if (spec.factor && *spec.factor < 2) fail_input("--factor: {} is not 2 or more", *spec.factor);
   if (spec.ranks && *spec.ranks < 2) fail_input("--ranks: {} is not 2 or more", *spec.ranks);
   if (spec.iterations && *spec.iterations < 1) fail_input("--iterations: {} is not 1 or more", *spec.iterations);
+  if (spec.average && *spec.average >= measured_averages().size())
+    fail_input("--average: {} is none of 0 (rank 0), 1 (mean), 2 (min) and 3 (max)", *spec.average);
   if (spec.rate) require_rate(*spec.rate);
   if (spec.root && !traits_of(operation).rooted) fail_input("--root: {} has none", traits_of(operation).name);
   if (spec.spread && operation != MeasuredCollective::kAllToAllV)

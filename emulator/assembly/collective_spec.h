@@ -23,6 +23,7 @@ struct CollectiveSpec {
   std::optional<std::string> rate;  ///< line rate of the ports; default: 1Gbps of ports of the embedded switch
   std::optional<std::string> smallest, largest;  ///< "8", "128M" of 1024^2, "128MiB"
   std::optional<uint32_t> factor, warmup, iterations, root, channels;
+  std::optional<uint32_t> average;  ///< place in measured_averages()
   std::optional<std::string> datatype, redop, algorithm, chunk, profile, spread;
   bool check = false, barrier = false;
   std::vector<std::string> settings;  ///< key=value, of everything else

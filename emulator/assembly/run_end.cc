@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,17 @@ std::vector<FailureRow> failure_rows(const Setup& setup, std::span<const Communi
                       .state = transport.describe(event.connection)});
     }
   }
+  return rows;
+}
+
+/// Of all workers.
+std::vector<WrongMessagesRow> wrong_messages_rows(std::span<const Communication* const> communications) {
+  std::map<std::string, uint64_t> all;
+  for (const Communication* messages : communications) {
+    for (const auto& [operation, count] : messages->wrong_messages()) all[operation] += count;
+  }
+  std::vector<WrongMessagesRow> rows;
+  for (const auto& [operation, count] : all) rows.push_back({operation, count});
   return rows;
 }
 
@@ -147,6 +159,7 @@ RunEnd run_end(const Setup& setup, RunResult& result, RunOutcome outcome) {
   end.background = background_rows(outcome.background);
   if (!outcome.communications.empty()) {
     end.failures = failure_rows(setup, outcome.communications, *outcome.transport);
+    end.wrong_messages = wrong_messages_rows(outcome.communications);
     end.impairments =
         impairment_rows(outcome.impairments, setup.plan, setup.background, *outcome.communications.front());
     end.impairment_rules = impairment_rule_rows(outcome.impairments);

@@ -82,6 +82,9 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
   verb.add_option("-r,--root", spec.root, "of broadcast, reduce, gather and scatter; default: 0");
   verb.add_flag("-c,--check", spec.check, "compare payload at its receiver");
   verb.add_flag("--barrier", spec.barrier, "a barrier before each call, whose time does not count");
+  verb.add_option("-a,--average", spec.average,
+                  "whose times are printed: 0 rank 0, 1 the mean over the ranks, 2 the fastest, 3 the slowest; "
+                  "default: 1");
   verb.add_option("--spread", spec.spread,
                   "of all_to_all_v: 0% equal parts, 100% parts that grow with the distance of ranks; default: 100%");
   verb.add_option("--algorithm", spec.algorithm, "how it is carried out (docs/collectives.md); default: auto");

@@ -59,6 +59,7 @@ struct CommandLine {
   ReportRequest drawing;
   std::string base, specification, prefix, shell;
   std::vector<std::string> sweep;
+  std::string columns;
   uint32_t jobs = kCores;
   int status = 0;
 
@@ -77,13 +78,21 @@ struct CommandLine {
     verb.add_flag("--quiet", quiet, "print errors only");
   }
 
+  static CLI::Option* add_columns_option(CLI::App& verb, std::string& columns) {
+    return verb.add_option("--columns", columns,
+                           "A,B,...: further columns of the tables, paths into summary.json such as "
+                           "transport.timeouts, or marks, cnps, p50, p99, drops, retransmitted, pauses, fidelity");
+  }
+
   CLI::Option* add_sweep_option(CLI::App& verb, const char* what) {
-    return verb
-        .add_option("--sweep", sweep,
-                    fmt::format("KEY=V1,V2,...: {} with each value, and with several --sweep each combination; "
-                                "KEY+KEY=V+W,... changes keys together",
-                                what))
-        ->allow_extra_args(false);
+    CLI::Option* const option =
+        verb.add_option("--sweep", sweep,
+                        fmt::format("KEY=V1,V2,...: {} with each value, and with several --sweep each combination; "
+                                    "KEY+KEY=V+W,... changes keys together",
+                                    what))
+            ->allow_extra_args(false);
+    add_columns_option(verb, columns)->needs(option);
+    return option;
   }
 
   void add_peer() {
@@ -129,6 +138,7 @@ struct CommandLine {
     verb.add_option("--set", study.settings, "key=value, overrides a key in all simulations; repeatable")
         ->allow_extra_args(false);
     verb.add_flag("--twin", study.twin, "also run packet by packet");
+    add_columns_option(verb, study.columns);
     verb.add_option("--jobs", study.jobs, "processes at a time; default: one a core")->check(CLI::Range(1, 1024));
     verb.add_flag_callback(
         "--json", [this] { study.form = OutputForm::kJson; }, "print JSON");
@@ -216,7 +226,7 @@ struct CommandLine {
         "     or: rankwire run configs/quickstart.yaml --live 127.0.0.1:8080\n"
         "     or: rankwire run configs/quickstart.yaml --sweep transport.window=16,64");
     run.callback([this] {
-      status = sweep.empty() ? run_emulation(request) : run_sweep({request, RunKind::kEmulated, sweep, 1});
+      status = sweep.empty() ? run_emulation(request) : run_sweep({request, RunKind::kEmulated, sweep, 1, columns});
     });
 
     CLI::App& simulate = *app.add_subcommand("simulate", "the reference in virtual time; no device is touched");
@@ -236,7 +246,8 @@ struct CommandLine {
         "     or: rankwire simulate configs/quickstart.yaml --sweep ports.rate=1Gbps,2Gbps --sweep "
         "collectives.chunk=64KiB,1MiB");
     simulate.callback([this] {
-      status = sweep.empty() ? run_simulation(request, twin) : run_sweep({request, simulation_kind(twin), sweep, jobs});
+      status = sweep.empty() ? run_simulation(request, twin)
+                             : run_sweep({request, simulation_kind(twin), sweep, jobs, columns});
     });
 
     add_study();

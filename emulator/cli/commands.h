@@ -43,12 +43,13 @@ int run_simulation(const RunRequest& request, bool twin);
 /// at.
 int run_configuration(const RunRequest& request, RunConfig config, RunKind kind);
 
-/// Options of `simulate --sweep`.
+/// Options of `simulate --sweep` and `run --sweep`.
 struct SweepRequest {
   RunRequest run;  ///< out: empty for runs/NAME-sweep
   RunKind kind = RunKind::kModels;
   std::vector<std::string> axes;  ///< as `parse_sweep_axis` reads them
   uint32_t jobs = 1;              ///< processes at a time, > 0; 1 for emulated runs, which share the devices
+  std::string columns = {};       ///< further ones, as `asked_columns` reads them
 };
 /// Runs every combination in a process of its own; returns the worst of their statuses. Writes sweep.json, sweep.csv,
 /// sweep.html, and a run folder a point.
@@ -64,7 +65,8 @@ struct StudyRequest {
   std::vector<std::string> groups;       ///< labels of those to draw; empty: all
   OutputForm form = OutputForm::kTable;  ///< of what is printed
   bool twin = false;
-  uint32_t jobs = 1;  ///< processes at a time, > 0
+  uint32_t jobs = 1;         ///< processes at a time, > 0
+  std::string columns = {};  ///< further ones of the tables, as `asked_columns` reads them
 };
 /// Simulates every point in a process of its own, equal ones once; returns the worst of their statuses. Writes
 /// study.json, study.csv, study.html, and a run folder a point.

@@ -82,7 +82,7 @@ class PointRunner {
     ++ended_;
     SweepPoint& point = running.point;
     try {
-      read_sweep_point(point, options_.folder / point.folder);
+      read_sweep_point(point, options_.folder / point.folder, options_.columns);
       std::filesystem::remove(log_of(point));
     } catch (const Error&) {
       if (interrupt_flag()) return true;

@@ -22,7 +22,8 @@ struct PointRunOptions {
   std::filesystem::path folder;  ///< exists; that of a point is in it, and while it runs POINT.log
   RunKind kind = RunKind::kModels;
   uint32_t jobs = 1;  ///< processes at a time, > 0; of several each has one thread (`simulation.threads`), unless told
-  std::vector<std::string> others;  ///< folders of points that another call runs, and whose runs stay
+  std::vector<std::string> others;        ///< folders of points that another call runs, and whose runs stay
+  std::vector<SweepColumn> columns = {};  ///< of the points' summaries, to be read as well
 };
 
 /// Removes the runs that the folder holds of points that are neither among these nor others. Returns when all have

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/assembly/run_folder.h"
+#include "emulator/cli/asked_columns.h"
 #include "emulator/cli/commands.h"
 #include "emulator/cli/point_runs.h"
 #include "emulator/input/study_file.h"
@@ -64,10 +66,15 @@ class StudyRunner {
     runs_.push_back(std::move(run));
   }
 
-  void run(const std::filesystem::path& folder) {
+  void run(const std::filesystem::path& folder, const std::vector<SweepColumn>& columns) {
     const size_t digits = fmt::formatted_size("{}", runs_.size());
     for (size_t i = 0; i < runs_.size(); ++i) runs_[i].point->folder = fmt::format("point-{:0{}}", i + 1, digits);
-    run_points({.folder = folder, .kind = simulation_kind(request_.twin), .jobs = request_.jobs, .others = {}}, runs_);
+    run_points({.folder = folder,
+                .kind = simulation_kind(request_.twin),
+                .jobs = request_.jobs,
+                .others = {},
+                .columns = columns},
+               runs_);
     for (const auto& [result, source] : copies_) {
       std::vector<std::string> values = std::move(result->values);
       if (result != source) *result = *source;
@@ -82,13 +89,14 @@ class StudyRunner {
   std::vector<std::pair<SweepPoint*, SweepPoint*>> copies_;  ///< every point, and the one that is simulated for it
 };
 
-Study plan_study(const StudyFile& file) {
-  Study study{file.name, file.title, {}};
+Study plan_study(const StudyFile& file, std::vector<SweepColumn> columns) {
+  Study study{file.name, file.title, std::move(columns), {}};
   for (const StudyFigure& figure : file.figures) {
     StudyReportFigure& drawn = study.figures.emplace_back();
     drawn.title = figure.title;
     drawn.lines = figure.form == FigureForm::kLines;
-    drawn.sweep = {.name = figure.name, .keys = {figure.groups_are, figure.points_are}, .points = {}};
+    drawn.sweep = {
+        .name = figure.name, .keys = {figure.groups_are, figure.points_are}, .columns = study.columns, .points = {}};
     for (const StudyGroup& group : figure.groups) {
       for (const StudyPoint& point : group.points) {
         drawn.sweep.points.push_back({.values = {group.label, point.label}, .reason = "interrupted before it ended"});
@@ -113,12 +121,16 @@ void add_points(const StudyFile& file, Study& study, StudyRunner& runner) {
 int run_study(const StudyRequest& request) {
   StudyFile file = read_study_file(request.file);
   keep_chosen(file, request);
-  Study study = plan_study(file);
+  Study study = plan_study(file, asked_columns(request.columns));
   StudyRunner runner(request);
   add_points(file, study, runner);
   RunFolder folder({request.out, std::filesystem::path("runs") / study.name, request.overwrite});
   folder.keep();
-  runner.run(folder.path());
+  runner.run(folder.path(), study.columns);
+  std::vector<SweepPoint> points;
+  for (const StudyReportFigure& figure : study.figures)
+    points.insert(points.end(), figure.sweep.points.begin(), figure.sweep.points.end());
+  warn_of_unknown_columns(study.columns, points, folder.path());
   const nlohmann::ordered_json json = study_json(study);
   write_file(folder.path() / "study.json", json.dump(2) + "\n");
   write_file(folder.path() / "study.csv", study_csv(study));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "emulator/assembly/run_folder.h"
+#include "emulator/cli/asked_columns.h"
 #include "emulator/cli/point_runs.h"
 #include "emulator/input/config.h"
 #include "emulator/report/output_file.h"
@@ -39,6 +40,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 Sweep plan_sweep(const SweepRequest& request) {
   std::vector<SweepAxis> axes;
   Sweep sweep;
+  sweep.columns = asked_columns(request.columns);
   for (const std::string& text : request.axes) {
     axes.push_back(parse_sweep_axis(text));
     sweep.keys.insert(sweep.keys.end(), axes.back().keys.begin(), axes.back().keys.end());
@@ -109,8 +111,10 @@ int run_sweep(const SweepRequest& request) {
   Sweep sweep = plan_sweep(request);
   RunFolder folder({request.run.out, std::filesystem::path("runs") / (sweep.name + "-sweep"), request.run.overwrite});
   folder.keep();
-  run_points({.folder = folder.path(), .kind = request.kind, .jobs = request.jobs, .others = {}},
-             sweep_points(request, sweep));
+  run_points(
+      {.folder = folder.path(), .kind = request.kind, .jobs = request.jobs, .others = {}, .columns = sweep.columns},
+      sweep_points(request, sweep));
+  warn_of_unknown_columns(sweep.columns, sweep.points, folder.path());
   const nlohmann::ordered_json json = sweep_json(sweep);
   write_file(folder.path() / "sweep.json", json.dump(2) + "\n");
   write_file(folder.path() / "sweep.csv", sweep_csv(sweep));

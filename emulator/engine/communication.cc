@@ -16,6 +16,7 @@ Communication::Communication(const Workload& workload, const Plan& plan, const C
       ties_(options.watch_ties ? TieWatch(plan.transport.connections.size(), RunningOperations::channels(plan))
                                : TieWatch()),
       causes_(sink.wants_causes() ? OperationCauses(plan) : OperationCauses()),
+      wrong_(options.payload_keys == PayloadKeys::kCompared ? WrongMessages(plan) : WrongMessages()),
       operations_(workload, plan, {.bandwidth = options.reduce_bandwidth, .latency = options.reduce_latency}, timers,
                   arrivals_, ties_) {}
 
@@ -101,7 +102,9 @@ void Communication::end_receive(const MessagePlace& place, Time at) noexcept {
 void Communication::compare_payload(const Event& event, const MessagePlace& place) noexcept {
   const uint64_t mask = event.bytes.count >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * event.bytes.count)) - 1;
   const uint64_t difference = event.received.payload_key ^ payload_key(locator_.id_of(place));
-  counters_.payload_errors += (difference & mask) != 0;
+  if ((difference & mask) == 0) return;
+  ++counters_.payload_errors;
+  wrong_.add(place.connection.destination, locator_.receiver_of(place).node);
 }
 
 // Before the operation's last step completes.
@@ -138,6 +141,13 @@ void Communication::record(const Event& event, const MessagePlace& place, Time f
                           .first = first,
                           .last = last};
   sink_.messages({&row, 1});
+}
+
+std::map<std::string, uint64_t> Communication::wrong_messages() const {
+  std::map<std::string, uint64_t> messages;
+  wrong_.for_each(
+      [&](RankId rank, uint32_t node, uint64_t count) { messages[locator_.node_name(rank, node)] += count; });
+  return messages;
 }
 
 std::string Communication::failure_text() const {

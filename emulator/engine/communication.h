@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "emulator/engine/running_operations.h"
 #include "emulator/engine/shard.h"
 #include "emulator/engine/tie_watch.h"
+#include "emulator/engine/wrong_messages.h"
 #include "emulator/workload/workload.h"
 
 namespace rankwire {
@@ -58,8 +60,9 @@ struct CommunicationCounters {
 };
 
 /// Composed of parts: RunningOperations has what starts and what is sent; of an event MessageLocator says whose message
-/// it is, and MessageArrivals whether somebody waits for it; OperationCauses, FirstFailures and TieWatch keep what is
-/// told of a run. Used by the engine shard's thread alone. After construction nothing allocates and nothing throws.
+/// it is, and MessageArrivals whether somebody waits for it; OperationCauses, FirstFailures, WrongMessages and TieWatch
+/// keep what is told of a run. Used by the engine shard's thread alone. After construction nothing allocates and
+/// nothing throws.
 class Communication {
  public:
   /// All but the options outlive it. Reduces in progress are entered into `timers`.
@@ -105,6 +108,9 @@ class Communication {
   /// The identity of an event's message in words, and the name of the operation that sends it.
   std::string message_text(const Event& event) const { return locator_.text(event); }
   std::string operation_name(const Event& event) const { return locator_.operation_name(event); }
+  /// With `payload_keys`: messages delivered with a payload that is not theirs, by the name of the operation that
+  /// received them.
+  std::map<std::string, uint64_t> wrong_messages() const;
   /// The first failed message in words; empty when none failed.
   std::string failure_text() const;
   /// The first step of each operation in progress that waits for the network, at most `most`.
@@ -131,6 +137,7 @@ class Communication {
   TieWatch ties_;
   OperationCauses causes_;  // where the sink wants them
   FirstFailures failures_;
+  WrongMessages wrong_;  // where payload keys are compared
   RunningOperations operations_;
   CommunicationCounters counters_;
 };

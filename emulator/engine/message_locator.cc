@@ -23,8 +23,11 @@ std::string MessageLocator::text(const Event& event) const {
 
 std::string MessageLocator::operation_name(const Event& event) const {
   const MessagePlace place = place_of(event);
-  const uint32_t node = plan_.ends(event.connection, place.index).source_node;
-  return std::string(workload_.ranks[place.connection.source.value].nodes[node].name);
+  return node_name(place.connection.source, plan_.ends(event.connection, place.index).source_node);
+}
+
+std::string MessageLocator::node_name(RankId rank, uint32_t node) const {
+  return std::string(workload_.ranks[rank.value].nodes[node].name);
 }
 
 }  // namespace rankwire

@@ -51,6 +51,7 @@ class MessageLocator {
   /// The identity of an event's message in words, and the name of the operation that sends it.
   std::string text(const Event& event) const;
   std::string operation_name(const Event& event) const;
+  std::string node_name(RankId rank, uint32_t node) const;
 
  private:
   const Workload& workload_;

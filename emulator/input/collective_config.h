@@ -17,8 +17,9 @@ struct CollectiveSeriesConfig {
   uint32_t warmup = 5, iterations = 20;
   std::string datatype = "float", redop = "sum";
   uint32_t root = 0;
-  uint32_t spread = 1'000'000;  ///< of all_to_all_v, in millionths
-  bool barrier = false;         ///< also between the iterations of a size
+  uint32_t spread = 1'000'000;   ///< of all_to_all_v, in millionths
+  bool barrier = false;          ///< also between the iterations of a size
+  std::string average = "mean";  ///< one of measured_averages()
 
   bool operator==(const CollectiveSeriesConfig&) const = default;
 

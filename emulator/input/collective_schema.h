@@ -26,6 +26,12 @@ inline Choice<std::string> measured_reduction_names() {
   return names;
 }
 
+inline Choice<std::string> measured_average_names() {
+  Choice<std::string> names;
+  for (const char* name : measured_averages()) names.words.emplace_back(name, name);
+  return names;
+}
+
 template <class Visitor>
 void describe_collective_series(Visitor& visit, CollectiveSeriesConfig& series) {
   const Size size{Bytes(1), Bytes(1LL << 44)};
@@ -41,6 +47,7 @@ void describe_collective_series(Visitor& visit, CollectiveSeriesConfig& series) 
   visit.field("root", series.root, Integer<uint32_t>{0, 65'535});
   visit.field("spread", series.spread, Share{});
   visit.field("barrier", series.barrier, on_or_off());
+  visit.field("average", series.average, measured_average_names());
 }
 
 }  // namespace rankwire

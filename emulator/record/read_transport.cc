@@ -151,6 +151,15 @@ std::vector<FailureRow> RunReader::failures(const RecordedRun& run) const {
   return failures;
 }
 
+std::vector<WrongMessagesRow> RunReader::wrong_messages(const RecordedRun& run) const {
+  std::vector<WrongMessagesRow> messages;
+  if (!has_table("wrong_messages")) return messages;
+  Statement rows = database_.prepare("SELECT operation, messages FROM wrong_messages WHERE run=? ORDER BY operation");
+  rows.bind(run.run);
+  while (rows.step()) messages.push_back({rows.text(0), count(rows, 1)});
+  return messages;
+}
+
 std::vector<HardwareCounterRow> RunReader::hardware_counters(const RecordedRun& run) const {
   std::vector<HardwareCounterRow> counters;
   if (!has_table("hardware_counters")) return counters;

@@ -158,6 +158,9 @@ class RunReader {
   /// Oldest first. Of each row's connection only its id, source and destination. Empty, as the next two, in a record
   /// of a version of rankwire that did not write them.
   std::vector<FailureRow> failures(const RecordedRun& run) const;
+  /// By name of the operation that received them. Empty, too, in a record of a version of rankwire that did not write
+  /// them.
+  std::vector<WrongMessagesRow> wrong_messages(const RecordedRun& run) const;
   /// What the run had come to when it was stopped; absent where it ended by itself, and in older records.
   std::optional<StallRow> stall(const RecordedRun& run) const;
   std::vector<HardwareCounterRow> hardware_counters(const RecordedRun& run) const;

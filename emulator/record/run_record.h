@@ -12,6 +12,7 @@
 #include "base/record.h"
 #include "base/transport.h"
 #include "base/units.h"
+#include "emulator/record/wrong_messages_row.h"
 
 namespace rankwire {
 
@@ -358,8 +359,9 @@ struct RunEnd {
   std::vector<FlowRow> flows;
   std::vector<RankNic> rank_nics;  ///< by RankId; may be empty
   std::vector<PortCounters> ports;
-  std::vector<FailureRow> failures;  ///< of the first connections that failed
-  std::optional<StallRow> stall;     ///< where the run did not end by itself
+  std::vector<FailureRow> failures;              ///< of the first connections that failed
+  std::vector<WrongMessagesRow> wrong_messages;  ///< by name; none where payload was not compared
+  std::optional<StallRow> stall;                 ///< where the run did not end by itself
   std::vector<HardwareCounterRow> hardware_counters;
   std::vector<PortSettingRow> port_settings;
   std::vector<ImpairmentRow> impairments;  ///< the first of them, oldest first

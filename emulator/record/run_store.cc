@@ -205,6 +205,7 @@ void RunStore::end(uint32_t run, const RunEnd& end, const RecordLoss& loss) {
   ports(run, end.ports);
   port_rdma(run, end.ports);
   failures(run, end.failures);
+  wrong_messages(run, end.wrong_messages);
   if (end.stall) stall(run, *end.stall);
   compute(run, end);
   hardware(run, end);
@@ -352,6 +353,11 @@ void RunStore::failures(uint32_t run, std::span<const FailureRow> failures) {
     insert.bind(run, c.id.value, c.source.value, c.destination.value, f.operation, f.message, f.reason, f.state)
         .execute();
   }
+}
+
+void RunStore::wrong_messages(uint32_t run, std::span<const WrongMessagesRow> rows) {
+  Statement insert = database_.prepare("INSERT INTO wrong_messages VALUES(?,?,?)");
+  for (const WrongMessagesRow& row : rows) insert.bind(run, row.operation, row.messages).execute();
 }
 
 void RunStore::compute(uint32_t run, const RunEnd& end) {

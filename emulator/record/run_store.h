@@ -72,6 +72,7 @@ class RunStore {
   void port_drivers(uint32_t run, std::span<const PortCounters> ports);
   void port_rdma(uint32_t run, std::span<const PortCounters> ports);
   void failures(uint32_t run, std::span<const FailureRow> failures);
+  void wrong_messages(uint32_t run, std::span<const WrongMessagesRow> rows);
   void stall(uint32_t run, const StallRow& stall);
   void stall_waits(uint32_t run, bool in_chain, std::span<const StallWait> waits);
   void background_traffic(uint32_t run, std::span<const BackgroundRow> rows);

@@ -121,6 +121,9 @@ CREATE TABLE port_drivers(
 CREATE TABLE failures(
   run INTEGER NOT NULL, connection INTEGER NOT NULL, source INTEGER NOT NULL, destination INTEGER NOT NULL,
   operation TEXT NOT NULL, message TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL);
+CREATE TABLE wrong_messages(
+  run INTEGER NOT NULL, operation TEXT NOT NULL, messages INTEGER NOT NULL,
+  PRIMARY KEY(run, operation)) WITHOUT ROWID;
 CREATE TABLE stalls(
   run INTEGER PRIMARY KEY, kind TEXT NOT NULL, culprit INTEGER, behind INTEGER NOT NULL, accused INTEGER NOT NULL,
   is_cycle INTEGER NOT NULL, last_progress_ps INTEGER NOT NULL);

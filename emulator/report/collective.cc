@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "emulator/report/format.h"
@@ -27,19 +28,9 @@ uint32_t nodes_of_call(MeasuredCollective collective, uint32_t ranks) {
   return 1;
 }
 
-CollectiveSide collective_side(std::vector<int64_t> times, MeasuredCollective collective, uint32_t ranks, Bytes size) {
-  std::ranges::sort(times);
-  const auto quantile = [&](size_t percent) { return Duration(times[(times.size() * percent + 99) / 100 - 1]); };
-  __int128 sum = 0;
-  for (const int64_t time : times) sum += time;
-  const auto calls = static_cast<__int128>(times.size());
-  const Duration mean(static_cast<int64_t>((sum + calls / 2) / calls));
-  return {.calls = times.size(),
-          .mean = mean,
-          .p50 = quantile(50),
-          .p95 = quantile(95),
-          .p99 = quantile(99),
-          .bandwidth = mean > Duration() ? measured_bandwidth(collective, ranks, size, mean) : MeasuredBandwidth()};
+/// To the nearest picosecond.
+Duration mean_time(__int128 sum, __int128 calls) {
+  return Duration(static_cast<int64_t>((sum + calls / 2) / calls));
 }
 
 }  // namespace
@@ -81,7 +72,8 @@ CollectiveStatistics::CollectiveStatistics(const RunReader& record) {
                         .warmup = series.value("warmup", 0u),
                         .iterations = series.value("iterations", 0u),
                         .type = series.value("datatype", ""),
-                        .redop = series.value("redop", "")};
+                        .redop = series.value("redop", ""),
+                        .average = series.value("average", "mean")};
   table.is_emulated = record.emulated() != nullptr;
   table.calls = uint64_t{table.iterations} * table.ranks * config["workload"].value("iterations", 1u);
   const MeasuredTraits& traits = traits_of(*collective);
@@ -94,6 +86,17 @@ CollectiveStatistics::CollectiveStatistics(const RunReader& record) {
   element_ = std::max(element_of(table.type), Bytes(1));
   bands_.emplace(record);
   table_ = std::move(table);
+  if (table_->wrong) count_wrong(record);
+}
+
+void CollectiveStatistics::count_wrong(const RunReader& record) {
+  unplaced_wrong_ = *table_->wrong;
+  for (const WrongMessagesRow& row : record.wrong_messages(*record.emulated())) {
+    const std::optional<MeasuredCall> call = measured_call(row.operation);
+    if (!call) continue;
+    wrong_[call->size] += row.messages;
+    unplaced_wrong_ -= std::min(unplaced_wrong_, row.messages);
+  }
 }
 
 void CollectiveStatistics::add(const OperationRow& row) {
@@ -114,7 +117,7 @@ void CollectiveStatistics::add(const OperationRow& row) {
   };
   add_times(open_->sides[kEmulated], row.emulated);
   add_times(open_->sides[kReference], row.reference);
-  if (nodes_of_call_ != 1) return;
+  if (nodes_of_call_ != 1 || table_->average != "mean") return;
   if (const ReferenceBand* band = bands_->of(row.node)) sizes_[call->size].band = *band;
 }
 
@@ -122,9 +125,50 @@ void CollectiveStatistics::close() {
   if (!open_) return;
   for (const Side side : {kEmulated, kReference}) {
     const Open::Times& times = open_->sides[side];
-    if (times.nodes == nodes_of_call_) sizes_[open_->call.size].times[side].push_back((times.end - times.start).ps);
+    if (times.nodes != nodes_of_call_) continue;
+    OfSize& of = sizes_[open_->call.size];
+    const int64_t time = (times.end - times.start).ps;
+    of.times[side].push_back(time);
+    if (table_->average == "mean") continue;
+    of.ranks[side].resize(std::max<size_t>(of.ranks[side].size(), open_->rank.value + 1));
+    OfRank& rank = of.ranks[side][open_->rank.value];
+    rank.sum += time;
+    ++rank.calls;
   }
   open_.reset();
+}
+
+// Absent where the rank that is asked for has ended no call.
+std::optional<Duration> CollectiveStatistics::average_of(const OfSize& of, Side side) const {
+  if (table_->average == "mean") {
+    __int128 sum = 0;
+    for (const int64_t time : of.times[side]) sum += time;
+    return mean_time(sum, static_cast<__int128>(of.times[side].size()));
+  }
+  const std::span<const OfRank> ranks(of.ranks[side]);
+  std::vector<Duration> means;
+  for (const OfRank& rank : table_->average == "rank0" ? ranks.first(1) : ranks) {
+    if (rank.calls > 0) means.push_back(mean_time(rank.sum, rank.calls));
+  }
+  if (means.empty()) return std::nullopt;
+  return table_->average == "max" ? std::ranges::max(means) : std::ranges::min(means);
+}
+
+std::optional<CollectiveSide> CollectiveStatistics::side_of(OfSize& of, Side side, Bytes size) const {
+  std::vector<int64_t>& times = of.times[side];
+  if (times.empty()) return std::nullopt;
+  const std::optional<Duration> mean = average_of(of, side);
+  if (!mean) return std::nullopt;
+  std::ranges::sort(times);
+  const auto quantile = [&](size_t percent) { return Duration(times[(times.size() * percent + 99) / 100 - 1]); };
+  CollectiveSide result{.calls = times.size(),
+                        .mean = *mean,
+                        .p50 = quantile(50),
+                        .p95 = quantile(95),
+                        .p99 = quantile(99),
+                        .bandwidth = {}};
+  if (*mean > Duration()) result.bandwidth = measured_bandwidth(table_->collective, table_->ranks, size, *mean);
+  return result;
 }
 
 std::optional<CollectiveTable> CollectiveStatistics::finish() && {
@@ -135,12 +179,9 @@ std::optional<CollectiveTable> CollectiveStatistics::finish() && {
     const int64_t parts = traits_of(table_->collective).divided ? table_->ranks : 1;
     CollectiveRow& row = table_->rows.emplace_back(
         CollectiveRow{.size = size, .count = size.count / parts / element_.count, .band = of.band});
-    const auto side = [&](Side which) -> std::optional<CollectiveSide> {
-      if (of.times[which].empty()) return std::nullopt;
-      return collective_side(std::move(of.times[which]), table_->collective, table_->ranks, size);
-    };
-    row.emulated = side(kEmulated);
-    row.reference = side(kReference);
+    row.emulated = side_of(of, kEmulated, size);
+    row.reference = side_of(of, kReference, size);
+    if (table_->wrong && (wrong_[size] > 0 || unplaced_wrong_ == 0)) row.wrong = wrong_[size];
   }
   return std::move(table_);
 }

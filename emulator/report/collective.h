@@ -20,7 +20,8 @@ namespace rankwire {
 /// the end of its last one; quantiles are of the nearest rank.
 struct CollectiveSide {
   uint64_t calls = 0;  ///< of all ranks
-  Duration mean, p50, p95, p99;
+  Duration mean;       ///< over iterations, of the ranks that CollectiveTable::average says
+  Duration p50, p95, p99;
   MeasuredBandwidth bandwidth;  ///< of the mean
 };
 
@@ -29,7 +30,10 @@ struct CollectiveRow {
   int64_t count = 0;                             ///< elements of the call, of each part where there are parts
   std::optional<CollectiveSide> emulated = {};   ///< the twin's where it stands for an emulated run
   std::optional<CollectiveSide> reference = {};  ///< absent where it did not run or come so far
-  std::optional<ReferenceBand> band = {};        ///< of means; absent without an ensemble, and of SENDs and RECVs
+  /// Of means over iterations and ranks; absent without an ensemble, of SENDs and RECVs, and with another `average`.
+  std::optional<ReferenceBand> band = {};
+  /// Messages of this size whose payload was not theirs, in calls that warm up, too; absent where that is not known.
+  std::optional<uint64_t> wrong = {};
 
   std::optional<double> ratio() const;
 };
@@ -37,10 +41,11 @@ struct CollectiveRow {
 struct CollectiveTable {
   MeasuredCollective collective = MeasuredCollective::kAllReduce;
   uint32_t ranks = 0, warmup = 0, iterations = 0;
-  std::string type, redop;  ///< redop: "none" where nothing is reduced
-  int64_t root = -1;        ///< -1: it has none
-  /// Messages whose payload was not theirs, in the whole run: which size they were of is not known. Absent where
-  /// payload was not compared, or the run has not ended.
+  std::string type, redop;       ///< redop: "none" where nothing is reduced
+  int64_t root = -1;             ///< -1: it has none
+  std::string average = "mean";  ///< one of measured_averages()
+  /// Messages whose payload was not theirs, in the whole run. Absent where payload was not compared, or the run has not
+  /// ended.
   std::optional<uint64_t> wrong = {};
   bool is_emulated = false;              ///< or by the twin; else all times are the reference's
   uint64_t calls = 0;                    ///< of a size, of all ranks, where all have ended
@@ -76,12 +81,20 @@ class CollectiveStatistics {
     };
     std::array<Times, 2> sides = {};
   };
+  struct OfRank {
+    int64_t sum = 0, calls = 0;  ///< of one rank's times, in picoseconds
+  };
   struct OfSize {
     std::array<std::vector<int64_t>, 2> times;  ///< in picoseconds, by Side
+    std::array<std::vector<OfRank>, 2> ranks;   ///< by Side and rank; none where the mean of all is asked for
     std::optional<ReferenceBand> band;
   };
 
   void close();
+  void count_wrong(const RunReader& record);
+  std::optional<Duration> average_of(const OfSize& of, Side side) const;
+  /// Absent where no call has ended. Sorts the times.
+  std::optional<CollectiveSide> side_of(OfSize& of, Side side, Bytes size) const;
 
   std::optional<CollectiveTable> table_;
   uint32_t nodes_of_call_ = 1;
@@ -89,6 +102,8 @@ class CollectiveStatistics {
   std::optional<OperationBands> bands_;
   std::optional<Open> open_;
   std::map<Bytes, OfSize> sizes_;
+  std::map<Bytes, uint64_t> wrong_;
+  uint64_t unplaced_wrong_ = 0;  ///< messages of no call
 };
 
 }  // namespace rankwire

@@ -38,9 +38,18 @@ std::optional<Duration> band_high(const CollectiveRow& row) {
   return row.band ? std::optional(row.band->high) : std::nullopt;
 }
 
-/// Of one size: none are wrong where none are in the whole run.
-std::string wrong_of_size(const CollectiveTable& table) {
-  return table.wrong == uint64_t{0} ? "0" : "N/A";
+std::string wrong_text(const CollectiveRow& row) {
+  return row.wrong ? fmt::to_string(*row.wrong) : "N/A";
+}
+
+/// What the times are means of.
+std::string averaged_text(const CollectiveTable& table) {
+  static constexpr std::pair<const char*, const char*> kRanks[] = {
+      {"rank0", "of rank 0"}, {"min", "of the fastest rank"}, {"max", "of the slowest rank"}};
+  for (const auto& [average, ranks] : kRanks) {
+    if (table.average == average) return fmt::format("over iterations, {}", ranks);
+  }
+  return "over iterations and ranks";
 }
 
 /// The columns of a row that are of its principal side: "-" where that did not come so far.
@@ -116,7 +125,7 @@ std::string collective_text(const CollectiveTable& table) {
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>8}  {:>9}  {:>9}  {:>6}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {:>8}  "
       "{:>8}\n",
       traits_of(table.collective).name, table.ranks, table.warmup, table.iterations,
-      table.is_emulated ? "over iterations and ranks" : "of the reference", "size", "count", "type", "redop", "root",
+      averaged_text(table) + (table.is_emulated ? "" : ", in the reference"), "size", "count", "type", "redop", "root",
       "time", "algbw", "busbw", "#wrong", "reference", "ratio", "low", "high", "P50", "P95", "P99", "(B)", "(elements)",
       "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "", "(us)", "(us)", "(us)", "(us)", "(us)");
   for (const CollectiveRow& row : table.rows) {
@@ -125,7 +134,7 @@ std::string collective_text(const CollectiveTable& table) {
         "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:>8}  {:>9}  {:>9}  {:>6}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {:>8}  "
         "{:>8}{}\n",
         row.size.count, row.count, table.type, table.redop, table.root, cells.time, cells.algorithm, cells.bus,
-        wrong_of_size(table), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
+        wrong_text(row), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
         in_microseconds(band_low(row)), in_microseconds(band_high(row)), cells.p50, cells.p95, cells.p99,
         table.is_cut_short(row) ? "*" : "");
   }
@@ -151,6 +160,7 @@ nlohmann::ordered_json collective_json(const std::optional<CollectiveTable>& tab
   for (const CollectiveRow& row : table->rows) {
     rows.push_back({{"size", row.size.count},
                     {"count", row.count},
+                    {"wrong_messages", row.wrong ? Json(*row.wrong) : Json(nullptr)},
                     {"emulated", side_json(row.emulated)},
                     {"reference", side_json(row.reference)},
                     {"ratio", number(row.ratio())},
@@ -165,6 +175,7 @@ nlohmann::ordered_json collective_json(const std::optional<CollectiveTable>& tab
           {"warmup", table->warmup},
           {"iterations", table->iterations},
           {"in_place", false},
+          {"average", table->average},
           {"wrong_messages", table->wrong ? Json(*table->wrong) : Json(nullptr)},
           {"average_busbw_GBps", number(table->average_bus())},
           {"sizes", rows}};
@@ -173,7 +184,7 @@ nlohmann::ordered_json collective_json(const std::optional<CollectiveTable>& tab
 std::string collective_csv(const CollectiveTable& table) {
   std::string csv =
       "operation,ranks,size,count,type,redop,root,side,calls,time_ps,algbw_GBps,busbw_GBps,wrong,reference_ps,ratio,"
-      "band_low_ps,band_high_ps,p50_ps,p95_ps,p99_ps\n";
+      "band_low_ps,band_high_ps,p50_ps,p95_ps,p99_ps,average\n";
   const auto time = [](std::optional<Duration> of) { return of ? fmt::to_string(of->ps) : std::string(); };
   for (const CollectiveRow& row : table.rows) {
     const CollectiveSide* const side = table.principal(row);
@@ -183,11 +194,11 @@ std::string collective_csv(const CollectiveTable& table) {
     const std::string quantiles =
         side == nullptr ? ",," : fmt::format("{},{},{}", side->p50.ps, side->p95.ps, side->p99.ps);
     const auto ratio = row.ratio();
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", traits_of(table.collective).name, table.ranks,
-                       row.size.count, row.count, table.type, table.redop, table.root,
-                       table.is_emulated ? "emulated" : "reference", means, table.wrong == uint64_t{0} ? "0" : "",
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", traits_of(table.collective).name,
+                       table.ranks, row.size.count, row.count, table.type, table.redop, table.root,
+                       table.is_emulated ? "emulated" : "reference", means, row.wrong ? fmt::to_string(*row.wrong) : "",
                        time(mean_reference(row)), ratio ? fmt::to_string(*ratio) : "", time(band_low(row)),
-                       time(band_high(row)), quantiles);
+                       time(band_high(row)), quantiles, table.average);
   }
   return csv;
 }
@@ -215,16 +226,15 @@ std::string html_collective(const std::optional<CollectiveTable>& table) {
     const PrincipalCells cells = principal_cells(*table, row);
     html.add({fmt::to_string(row.size.count), fmt::to_string(row.count), table->type, table->redop,
               fmt::to_string(table->root), cells.time + (table->is_cut_short(row) ? "*" : ""), cells.algorithm,
-              cells.bus, wrong_of_size(*table), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
+              cells.bus, wrong_text(row), in_microseconds(mean_reference(row)), readable_ratio(row.ratio()),
               in_microseconds(band_low(row)), in_microseconds(band_high(row)), cells.p50, cells.p95, cells.p99});
   }
   const auto bus = table->average_bus();
   return fmt::format(
              "<p class=\"note\">{} on {} ranks, out-of-place, as nccl-tests measures it: {} calls of each size after "
-             "{} that warm up{}. Average bus bandwidth {} GB/s.{}</p>\n",
-             traits_of(table->collective).name, table->ranks, table->iterations, table->warmup,
-             table->is_emulated ? "" : "; times are of the reference, since nothing was emulated",
-             bus ? four_digits(*bus) : "-",
+             "{} that warm up; times are means {}{}. Average bus bandwidth {} GB/s.{}</p>\n",
+             traits_of(table->collective).name, table->ranks, table->iterations, table->warmup, averaged_text(*table),
+             table->is_emulated ? "" : ", in the reference, since nothing was emulated", bus ? four_digits(*bus) : "-",
              cut_short(*table) == 0 ? "" : " Not all calls of sizes with * have ended.") +
          size_charts(*table) + std::move(html).finish();
 }

@@ -101,12 +101,13 @@ constexpr MetricText kTexts[] = {
     {"collective", "Redop", "reduction that the call is of, or none"},
     {"collective", "Root", "rank that the data comes from or goes to; -1: there is none"},
     {"collective", "Time us",
-     "mean over iterations and ranks of the time that a call takes, emulated, microseconds; of the reference where "
-     "nothing was emulated"},
+     "mean over iterations and ranks, or of the ranks that `average` names, of the time that a call takes, emulated, "
+     "microseconds; of the reference where nothing was emulated"},
     {"collective", "algbw GB/s", "size / time, 10^9 byte/s; of a hypercube (n - 1) / n of it"},
     {"collective", "busbw GB/s", "algbw x factor(n) of nccl-tests"},
-    {"collective", "#wrong", "0 where no payload of the run was wrong; N/A where it was not compared, or some was"},
-    {"collective", "Reference us", "mean over iterations and ranks of the time in the reference model, microseconds"},
+    {"collective", "#wrong",
+     "messages of this size whose payload was wrong; N/A where it was not compared, or that is not known"},
+    {"collective", "Reference us", "the same mean of the time in the reference model, microseconds"},
     {"collective", "Ratio", "emulated / reference mean time"},
     {"collective", "Band low us", "5 % of the mean times in the members of the reference's ensemble, microseconds"},
     {"collective", "Band high us", "95 % of the mean times in the members of the reference's ensemble, microseconds"},

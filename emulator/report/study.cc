@@ -41,7 +41,7 @@ Json study_json(const Study& study) {
         {"name", figure.sweep.name}, {"title", figure.title}, {"axes", figure.sweep.keys}, {"points", Json::array()}};
     for (const SweepPoint& point : figure.sweep.points) {
       Json labels{{"group", point.values[0]}, {"point", point.values[1]}};
-      labels.update(point_json(point));
+      labels.update(point_json(figure.sweep, point));
       item["points"].push_back(std::move(labels));
     }
     json["figures"].push_back(std::move(item));
@@ -50,10 +50,10 @@ Json study_json(const Study& study) {
 }
 
 std::string study_csv(const Study& study) {
-  std::string csv = "figure,group,point," + sweep_csv_columns() + "\n";
+  std::string csv = "figure,group,point," + sweep_csv_columns(study.columns) + "\n";
   for (const StudyReportFigure& figure : study.figures) {
     for (const SweepPoint& point : figure.sweep.points) {
-      for (const std::string& line : sweep_csv_lines(point)) {
+      for (const std::string& line : sweep_csv_lines(figure.sweep, point)) {
         csv += fmt::format("{},{},{},{}\n", csv_field(figure.sweep.name), csv_field(point.values[0]),
                            csv_field(point.values[1]), line);
       }

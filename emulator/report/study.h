@@ -17,6 +17,7 @@ struct StudyReportFigure {
 
 struct Study {
   std::string name, title;
+  std::vector<SweepColumn> columns;  ///< of every figure's sweep
   std::vector<StudyReportFigure> figures;
 };
 

@@ -157,8 +157,6 @@ Json failures_json(const RunReader& record) {
   return list;
 }
 
-constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3;
-
 }  // namespace
 
 nlohmann::ordered_json summary(const RunReader& record) {
@@ -224,6 +222,52 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["record"] = record_json(record);
   json["warnings"] = all_warnings(record);
   return json;
+}
+
+nlohmann::ordered_json summary_shape() {
+  Json shape;
+  for (const char* single : {"verdict", "reason", "reason_code", "fidelity", "bytes_wire", "bytes_local", "ranks",
+                             "messages", "bytes", "ratio"})
+    shape[single] = 0;
+  for (const char* other : {"rankwire",
+                            "config",
+                            "fidelity_reasons",
+                            "aggregators",
+                            "limits",
+                            "stall",
+                            "what_if",
+                            "blame",
+                            "diagnosis",
+                            "critical_path",
+                            "slack",
+                            "waterfall",
+                            "repetitions",
+                            "certification",
+                            "models",
+                            "jobs",
+                            "background",
+                            "collective",
+                            "transport_details",
+                            "latency",
+                            "time_by_cause",
+                            "slow_operations",
+                            "compute",
+                            "failures",
+                            "impairments",
+                            "queues",
+                            "storms",
+                            "hardware",
+                            "record",
+                            "warnings"})
+    shape[other] = nullptr;
+  shape["emulated"] = completion_json(nullptr);
+  shape["reference"] = completion_json(nullptr);
+  for (const char* name : {"band", "band_note"}) shape["reference"][name] = nullptr;
+  shape["transport"] = transport_json(nullptr);
+  shape["generator"] = generator_json(nullptr);
+  for (const char* name : {"count", "p50_ps", "p95_ps", "p99_ps", "p999_ps", "max_ps"})
+    shape["message_completion_time"][name] = nullptr;
+  return shape;
 }
 
 }  // namespace rankwire

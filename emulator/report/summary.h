@@ -13,4 +13,7 @@ namespace rankwire {
 nlohmann::ordered_json summary(const RunReader& record);
 nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& figures);
 
+/// The names that every summary has: 0 stands for a single value, null for whatever depends on the run.
+nlohmann::ordered_json summary_shape();
+
 }  // namespace rankwire

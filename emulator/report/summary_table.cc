@@ -28,6 +28,8 @@
 namespace rankwire {
 namespace {
 
+constexpr size_t kPrintedReasons = 5, kPrintedFailures = 3;
+
 /// The lines of a verdict's reason behind the first: who waits for whom.
 void add_waiting(std::string& text, const RunReader& record) {
   const std::string reason = verdict_of(record).reason;

@@ -48,11 +48,20 @@ bool is_emulated(const SweepSide& side) {
   return side.run == to_string(Fidelity::kTwin) || side.run == to_string(Fidelity::kEmulated);
 }
 
-/// "stalled (dead_peer, rank 5)". What the record as a whole says beyond its runs, such as a limit that was broken, is
-/// about the emulated side where there is one.
+/// What the record as a whole says beyond its runs, such as a limit that was broken, is about the emulated side where
+/// there is one.
+bool stands_for_all(const SweepPoint& point, const SweepSide& side) {
+  return is_emulated(side) || std::ranges::none_of(point.sides, is_emulated);
+}
+
+/// Null where it is not known, or stands in the row of another side.
+Json column_value(const SweepPoint& point, const SweepSide& side, size_t column) {
+  return column < point.columns.size() && stands_for_all(point, side) ? point.columns[column] : Json();
+}
+
+/// "stalled (dead_peer, rank 5)"
 std::string verdict_text(const SweepPoint& point, const SweepSide& side) {
-  const bool stands_for_all = is_emulated(side) || std::ranges::none_of(point.sides, is_emulated);
-  const std::string& verdict = side.verdict == "ok" && stands_for_all ? point.verdict : side.verdict;
+  const std::string& verdict = side.verdict == "ok" && stands_for_all(point, side) ? point.verdict : side.verdict;
   if (!point.stall || side.verdict == "ok") return verdict;
   const std::string culprit = point.stall->culprit ? fmt::format(", rank {}", *point.stall->culprit) : "";
   return fmt::format("{} ({}{})", verdict, point.stall->kind, culprit);
@@ -79,6 +88,7 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
   std::vector<std::vector<std::string>> rows(1, sweep.keys);
   for (const char* title : {"run", "verdict", "completion", "compute", "communication", "exposed", "ratio"})
     rows[0].push_back(title);
+  for (const SweepColumn& column : sweep.columns) rows[0].push_back(column.title);
   for (const SweepPoint& point : sweep.points) {
     if (point.sides.empty()) {
       rows.push_back(point.values);
@@ -89,6 +99,8 @@ std::vector<std::vector<std::string>> rows_of(const Sweep& sweep) {
       rows.back().insert(rows.back().end(),
                          {side.run, verdict_text(point, side), readable(side.completion), readable(side.compute),
                           readable(side.communication), readable(side.exposed), readable_ratio(point.ratio)});
+      for (size_t i = 0; i < sweep.columns.size(); ++i)
+        rows.back().push_back(column_text(sweep.columns[i], column_value(point, side, i)));
     }
   }
   return rows;
@@ -174,7 +186,7 @@ std::string sweep_html_table(const Sweep& sweep) {
   return html + "</table></div>\n";
 }
 
-void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
+void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder, const std::vector<SweepColumn>& columns) {
   const RunReader record(folder);
   const RecordVerdict verdict = verdict_of(record);
   point.verdict = verdict.verdict;
@@ -182,6 +194,7 @@ void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder) {
   for (const RecordedRun& run : record.runs()) point.sides.push_back(side_of(record, run));
   point.ratio = completion_ratio(record);
   point.stall = stall_of(record);
+  point.columns = read_columns(columns, folder);
 }
 
 int exit_status(const Sweep& sweep) {
@@ -201,7 +214,7 @@ std::vector<std::string> failed_points(const Sweep& sweep) {
   return lines;
 }
 
-Json point_json(const SweepPoint& point) {
+Json point_json(const Sweep& sweep, const SweepPoint& point) {
   Json json{{"folder", point.folder}, {"verdict", point.verdict}, {"reason", point.reason}, {"runs", Json::array()}};
   for (const SweepSide& side : point.sides) {
     json["runs"].push_back({{"run", side.run},
@@ -217,6 +230,8 @@ Json point_json(const SweepPoint& point) {
     json["stall"] = {{"class", point.stall->kind},
                      {"culprit", point.stall->culprit ? Json(*point.stall->culprit) : Json()},
                      {"text", point.stall->text}};
+  for (size_t i = 0; i < sweep.columns.size(); ++i)
+    json["columns"][sweep.columns[i].name] = i < point.columns.size() ? point.columns[i] : Json();
   return json;
 }
 
@@ -225,19 +240,23 @@ Json sweep_json(const Sweep& sweep) {
   for (const SweepPoint& point : sweep.points) {
     Json item{{"settings", Json::object()}};
     for (size_t i = 0; i < sweep.keys.size(); ++i) item["settings"][sweep.keys[i]] = point.values[i];
-    item.update(point_json(point));
+    item.update(point_json(sweep, point));
     json["points"].push_back(std::move(item));
   }
   return json;
 }
 
-std::string sweep_csv_columns() {
-  return "folder,run,verdict,completion_ps,compute_ps,communication_ps,exposed_communication_ps,ratio,stall,culprit";
+std::string sweep_csv_columns(const std::vector<SweepColumn>& columns) {
+  std::string csv =
+      "folder,run,verdict,completion_ps,compute_ps,communication_ps,exposed_communication_ps,ratio,stall,culprit";
+  for (const SweepColumn& column : columns) csv += "," + csv_field(column.name);
+  return csv;
 }
 
-std::vector<std::string> sweep_csv_lines(const SweepPoint& point) {
+std::vector<std::string> sweep_csv_lines(const Sweep& sweep, const SweepPoint& point) {
   const std::string begin = csv_field(point.folder) + ",";
-  if (point.sides.empty()) return {begin + fmt::format(",{},,,,,,,", csv_field(point.verdict))};
+  if (point.sides.empty())
+    return {begin + fmt::format(",{},,,,,,,", csv_field(point.verdict)) + std::string(sweep.columns.size(), ',')};
   std::vector<std::string> lines;
   for (const SweepSide& side : point.sides) {
     const bool has_stalled = point.stall && side.verdict != "ok";
@@ -246,6 +265,8 @@ std::vector<std::string> sweep_csv_lines(const SweepPoint& point) {
                                 side.compute.ps, side.communication.ps, side.exposed.ps,
                                 point.ratio ? fmt::to_string(*point.ratio) : "", has_stalled ? point.stall->kind : "",
                                 has_stalled && point.stall->culprit ? fmt::to_string(*point.stall->culprit) : ""));
+    for (size_t i = 0; i < sweep.columns.size(); ++i)
+      lines.back() += "," + csv_field(column_field(column_value(point, side, i)));
   }
   return lines;
 }
@@ -253,11 +274,11 @@ std::vector<std::string> sweep_csv_lines(const SweepPoint& point) {
 std::string sweep_csv(const Sweep& sweep) {
   std::string csv;
   for (const std::string& key : sweep.keys) csv += csv_field(key) + ",";
-  csv += sweep_csv_columns() + "\n";
+  csv += sweep_csv_columns(sweep.columns) + "\n";
   for (const SweepPoint& point : sweep.points) {
     std::string begin;
     for (const std::string& value : point.values) begin += csv_field(value) + ",";
-    for (const std::string& line : sweep_csv_lines(point)) csv += begin + line + "\n";
+    for (const std::string& line : sweep_csv_lines(sweep, point)) csv += begin + line + "\n";
   }
   return csv;
 }

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/sweep_columns.h"
 
 namespace rankwire {
 
@@ -40,11 +41,13 @@ struct SweepPoint {
   std::vector<SweepSide> sides;  ///< in the order in which they ran
   std::optional<double> ratio;   ///< emulated side over reference
   std::optional<SweepStall> stall;
+  std::vector<nlohmann::ordered_json> columns;  ///< by Sweep::columns; none of a point without a record
 };
 
 struct Sweep {
-  std::string name;               ///< of the configuration
-  std::vector<std::string> keys;  ///< dotted keys of the configuration
+  std::string name;                  ///< of the configuration
+  std::vector<std::string> keys;     ///< dotted keys of the configuration
+  std::vector<SweepColumn> columns;  ///< further ones
   std::vector<SweepPoint> points;
 };
 
@@ -57,19 +60,20 @@ int exit_status(const Sweep& sweep);
 /// A line for each point that did not end well: its values, its verdict and why.
 std::vector<std::string> failed_points(const Sweep& sweep);
 
-/// What the record in `folder` says. Throws Error(kInput) when there is none that can be read.
-void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder);
+/// What the record in `folder` says, and the `columns` of its summary. Throws Error(kInput) when there is no record
+/// that can be read.
+void read_sweep_point(SweepPoint& point, const std::filesystem::path& folder, const std::vector<SweepColumn>& columns);
 
 /// Whether the bars of all points have one scale, or those whose first value is the same.
 enum class SweepScale : uint8_t { kCommon, kByFirstValue };
 
 /// Fields are described in docs/metrics.md, "Sweeps".
 nlohmann::ordered_json sweep_json(const Sweep& sweep);
-/// Verdict, runs and ratio of a point, as they stand in sweep.json.
-nlohmann::ordered_json point_json(const SweepPoint& point);
+/// Verdict, runs, ratio and further columns of a point, as they stand in sweep.json.
+nlohmann::ordered_json point_json(const Sweep& sweep, const SweepPoint& point);
 /// The columns behind a point's values, and a line of them for each of its runs; of a point without a record one line.
-std::string sweep_csv_columns();
-std::vector<std::string> sweep_csv_lines(const SweepPoint& point);
+std::string sweep_csv_columns(const std::vector<SweepColumn>& columns);
+std::vector<std::string> sweep_csv_lines(const Sweep& sweep, const SweepPoint& point);
 /// A row a point and run; of a point without a record one row.
 std::string sweep_csv(const Sweep& sweep);
 /// For people, aligned. Ends with a newline.

@@ -176,6 +176,8 @@ TEST(Run, APayloadThatIsNotTheMessagesIsAnError) {
     FaultyTransport transport(FaultyTransport::Fault::kWrongPayload, 1);
     bench.run_over(transport);
     EXPECT_EQ(bench.engine.communication().counters().payload_errors, 4u);
+    EXPECT_THAT(bench.engine.communication().wrong_messages(),
+                ::testing::ElementsAre(::testing::Pair("collective", 4u)));
   }
 }
 

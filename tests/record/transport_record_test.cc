@@ -180,6 +180,18 @@ TEST(TransportRecord, PortsKeepTheirOrderAndTheirClock) {
   EXPECT_EQ(ports[2].name, "switch.p0");
 }
 
+TEST(TransportRecord, KeepsWhoseMessagesWereWrong) {
+  TemporaryFolder folder;
+  record(folder.path(), {.wrong_messages = {{"grads", 3}, {"weights", 1}}});
+  const RunReader reader(folder.path());
+  const auto wrong = reader.wrong_messages(*reader.emulated());
+  ASSERT_EQ(wrong.size(), 2u);
+  EXPECT_EQ(wrong[0].operation, "grads");
+  EXPECT_EQ(wrong[0].messages, 3u);
+  EXPECT_EQ(wrong[1].operation, "weights");
+  EXPECT_EQ(wrong[1].messages, 1u);
+}
+
 TEST(TransportRecord, KeepsFailuresAndWhatHardwareSays) {
   TemporaryFolder folder;
   FailureRow failure{

@@ -20,7 +20,8 @@ using testing::TemporaryFolder;
 
 constexpr const char* kAllReduceSeries =
     R"({"name":"x","workload":{"generate":{"kind":"collective","collective":{"operation":"all_reduce","ranks":2,)"
-    R"("warmup":1,"iterations":2,"datatype":"float","redop":"max","root":1}}},"transport":{"checking":"on"}})";
+    R"("warmup":1,"iterations":2,"datatype":"float","redop":"max","root":1,"average":"mean"}}},)"
+    R"("transport":{"checking":"on"}})";
 
 NodeInfo call_node(uint32_t rank, uint32_t place, const std::string& name) {
   NodeInfo node = testing::sample_node(rank, place, name, "all_reduce");
@@ -29,11 +30,14 @@ NodeInfo call_node(uint32_t rank, uint32_t place, const std::string& name) {
 }
 
 /// Two ranks call an all-reduce of 1 MB: 90 us to warm up, then 10 and 30 us at rank 0, 20 and 40 us at rank 1; in the
-/// reference always 10 us. `sizes` are those of the names.
+/// reference always 10 us. `wrong` are messages by operation, of `payload_errors` in all.
 std::filesystem::path record_calls(const std::filesystem::path& folder, bool is_emulated = true,
-                                   uint64_t payload_errors = 0) {
+                                   uint64_t payload_errors = 0, const std::vector<WrongMessagesRow>& wrong = {},
+                                   const std::string& average = "mean") {
   RunRecorder recorder(folder);
-  recorder.configuration(kAllReduceSeries, "0.1.0", {});
+  std::string configuration = kAllReduceSeries;
+  configuration.replace(configuration.find("mean"), 4, average);
+  recorder.configuration(configuration, "0.1.0", {});
   std::vector<NodeInfo> nodes;
   for (uint32_t rank = 0; rank < 2; ++rank) {
     nodes.push_back(call_node(rank, 0, "all_reduce size=1000000 warmup 0"));
@@ -50,6 +54,7 @@ std::filesystem::path record_calls(const std::filesystem::path& folder, bool is_
         testing::sample_operation(1, 1, at(100), at(120)), testing::sample_operation(1, 2, at(120), at(160))});
     RunEnd end = testing::sample_end(microseconds(160));
     end.counters.payload_errors = payload_errors;
+    end.wrong_messages = wrong;
     run.end(end);
   }
   RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2});
@@ -107,17 +112,59 @@ TEST(CollectiveReport, OfTheReferenceAloneShowsItsTimes) {
   ASSERT_TRUE(table);
   EXPECT_EQ(table->wrong, std::nullopt);
   EXPECT_EQ(table->principal(table->rows[0])->mean, microseconds(10));
-  EXPECT_THAT(collective_text(*table), HasSubstr("times are means of the reference"));
+  EXPECT_THAT(collective_text(*table), HasSubstr("times are means over iterations and ranks, in the reference"));
   EXPECT_THAT(collective_csv(*table),
               HasSubstr("\nall_reduce,2,1000000,250000,float,max,-1,reference,4,10000000,100,100,,10000000,,,,"));
+  EXPECT_THAT(collective_csv(*table), HasSubstr(",mean\n"));
 }
 
-TEST(CollectiveReport, DoesNotSayOfWhichSizeAWrongMessageWas) {
+TEST(CollectiveReport, CountsWrongMessagesOfASize) {
+  const TemporaryFolder folder;
+  const auto table = table_of(
+      record_calls(folder.path(), true, 6,
+                   {{"all_reduce size=1000000 iteration 0", 2}, {"all_reduce size=1000000 warmup 0", 3}, {"else", 1}}));
+  EXPECT_EQ(table->wrong, 6u);
+  EXPECT_EQ(table->rows[0].wrong, 5u);
+  EXPECT_THAT(collective_text(*table), HasSubstr("# Wrong messages       : 6 FAILED\n"));
+  EXPECT_THAT(collective_text(*table), ContainsRegex("\n +1000000 [^\n]* 40\\.00 +5 +10\\.00"));
+  EXPECT_EQ(collective_json(table)["sizes"][0]["wrong_messages"], 5);
+  EXPECT_THAT(collective_csv(*table), HasSubstr(",40,40,5,10000000,"));
+}
+
+// Nobody knows that it was not of this size.
+TEST(CollectiveReport, DoesNotSayThatASizeHadNoneWhereSomeBelongToNoCall) {
   const TemporaryFolder folder;
   const auto table = table_of(record_calls(folder.path(), true, 3));
   EXPECT_EQ(table->wrong, 3u);
+  EXPECT_EQ(table->rows[0].wrong, std::nullopt);
   EXPECT_THAT(collective_text(*table), HasSubstr("# Wrong messages       : 3 FAILED\n"));
   EXPECT_THAT(collective_text(*table), HasSubstr("N/A"));
+}
+
+// Rank 0 took 10 and 30 us, rank 1 20 and 40: 20 and 30 us in the mean.
+TEST(CollectiveReport, AveragesOverRanksAsAskedFor) {
+  const struct {
+    const char* average;
+    int64_t us;
+    const char* text;
+  } kCases[] = {{"rank0", 20, "over iterations, of rank 0\n"},
+                {"mean", 25, "over iterations and ranks\n"},
+                {"min", 20, "over iterations, of the fastest rank\n"},
+                {"max", 30, "over iterations, of the slowest rank\n"}};
+  for (const auto& [average, us, text] : kCases) {
+    SCOPED_TRACE(average);
+    const TemporaryFolder folder;
+    const auto table = table_of(record_calls(folder.path(), true, 0, {}, average));
+    const CollectiveRow& row = table->rows[0];
+    EXPECT_EQ(row.emulated->mean, microseconds(us));
+    EXPECT_EQ(row.reference->mean, microseconds(10));
+    EXPECT_DOUBLE_EQ(row.emulated->bandwidth.algorithm, 1'000.0 / static_cast<double>(us));  // GB/s of 1 MB
+    // Quantiles are of all ranks.
+    EXPECT_EQ(row.emulated->calls, 4u);
+    EXPECT_EQ(row.emulated->p50, microseconds(20));
+    EXPECT_THAT(collective_text(*table), HasSubstr(text));
+    EXPECT_EQ(collective_json(table)["average"], average);
+  }
 }
 
 TEST(CollectiveReport, IsInPageSummaryAndTables) {
@@ -199,7 +246,7 @@ TEST(CollectiveReport, OfAnInterruptedRunMarksSizes) {
   EXPECT_THAT(text, ContainsRegex("\n +4000000 +1000000 +float +sum +-1 +- +- +- +N/A +10\\.00 [^\n]* - +- +-\\*\n"));
   EXPECT_THAT(text, HasSubstr("# Sizes (*) of which not all calls ended : 2 of 3\n"));
   const std::string csv = collective_csv(interrupted_table());
-  EXPECT_THAT(csv, HasSubstr(",4000000,1000000,float,sum,-1,emulated,0,,,,,10000000,,,,,,\n"));
+  EXPECT_THAT(csv, HasSubstr(",4000000,1000000,float,sum,-1,emulated,0,,,,,10000000,,,,,,,mean\n"));
   EXPECT_THAT(html_collective(interrupted_table()), HasSubstr("Not all calls of sizes with * have ended."));
 }
 

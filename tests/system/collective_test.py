@@ -86,6 +86,22 @@ class Collective(RankwireTest):
         self.assertEqual(page.count("<title>Bus bandwidth over size, GB/s</title>"), 1)
         self.assertEqual(page.count("<title>Time over size, us</title>"), 1)
 
+    def test_times_of_one_rank_or_of_all(self):
+        # The same run in virtual time: only which ranks the times are of is another.
+        rows = {}
+        for number in range(4):
+            _, run = self.measure("broadcast", *SMALL, "--check", "--twin", "-a", str(number), out=f"average{number}")
+            rows[number] = run.rows("collective")
+            self.assertEqual({row["average"] for row in rows[number]}, {("rank0", "mean", "min", "max")[number]})
+        for rank0, mean, least, most in zip(*rows.values()):
+            times = [int(row["time_ps"]) for row in (rank0, mean, least, most)]
+            self.assertLessEqual(times[2], min(times[:2]))
+            self.assertGreaterEqual(times[3], max(times[:2]))
+            # The root has less to do than those that wait for the end of the chain.
+            self.assertLess(times[2], times[3])
+            self.assertEqual(len({row["p99_ps"] for row in (rank0, mean, least, most)}), 1)
+            self.assertEqual({row["wrong"] for row in (rank0, mean, least, most)}, {"0"})
+
     def test_the_twin_adds_acknowledgements_to_the_reference(self):
         # Messages of one packet at most. In each step a rank's message may have to wait for the acknowledgement of the one
         # before it on the way to the switch and on the way from there: 86 B with everything, 688 ns at 1 Gb/s.
@@ -215,6 +231,7 @@ class Collective(RankwireTest):
             (["all_reduce", "-f", "1"], ["--factor: 1 is not 2 or more"]),
             (["all_reduce", "--ranks", "1"], ["--ranks: 1 is not 2 or more"]),
             (["all_reduce", "-n", "0"], ["--iterations: 0 is not 1 or more"]),
+            (["all_reduce", "-a", "4"], ["--average: 4 is none of 0"]),
             (["all_gather", "--ranks", "8", "-e", "64"], ["must be at least 128 B"]),
             (["hypercube", "--ranks", "6"], ["power of two"]),
             (["reduce", "-r", "4"], ["--root 4: ", "0 to 3"]),

@@ -75,6 +75,43 @@ class Sweeps(RankwireTest):
             process = rankwire("run", self.configuration(config), "--sweep", "transport.window=4,16", option)
             self.assertEqual(process.returncode, USAGE)
 
+    def test_further_columns(self):
+        process = self.sweep("--sweep", "collectives.chunk=16KiB,1MiB", "--twin", "--json",
+                             "--columns", "retransmitted,p99,fidelity,transport.data_packets_tx")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        points = json.loads(process.stdout)["points"]
+        packets = []
+        for point in points:
+            summary = Run(self.folder / "sweep" / point["folder"]).summary
+            self.assertEqual(point["columns"], {
+                "retransmitted": summary["transport"]["retransmitted"],
+                "p99_ps": summary["message_completion_time"]["p99_ps"],
+                "fidelity": summary["fidelity"],
+                "transport.data_packets_tx": summary["transport"]["data_packets_tx"]})
+            packets.append(str(summary["transport"]["data_packets_tx"]))
+        self.assertNotEqual(packets[0], "0")
+        # In the rows of the side whose summary it is.
+        self.assertEqual([(row["run"], row["transport.data_packets_tx"]) for row in self.rows()],
+                         [("twin", packets[0]), ("reference", ""), ("twin", packets[1]), ("reference", "")])
+        page = (self.folder / "sweep" / "sweep.html").read_text(encoding="utf-8")
+        self.assertIn("<th>p99</th><th>fidelity</th>", page)
+
+    def test_wrong_columns_before_anything_runs(self):
+        for columns, text in (("transport.ecn_ce", "did you mean 'transport.ecn_ce_rx'?"),
+                              ("mark", "did you mean 'marks'?"), ("messages.p99_ps", "'messages' has no parts"),
+                              ("transport", "several values"), ("a..b", "is no path"), ("p50,p50", "twice")):
+            with self.subTest(columns=columns):
+                self.assert_one_line_error(self.sweep("--sweep", "seed=1,2", "--columns", columns), USAGE, text)
+                self.assertFalse((self.folder / "sweep").exists())
+        self.assertEqual(self.sweep("--columns", "marks").returncode, USAGE)  # of what is no sweep
+
+    def test_a_column_that_no_point_turns_out_to_have(self):
+        process = self.sweep("--sweep", "seed=1,2", "--twin", "--columns", "diagnosis.losses.losst,stall.text")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("did you mean 'diagnosis.losses.lost'?", process.stderr)
+        # That no point has stalled is no mistake in the name.
+        self.assertNotIn("stall.text", process.stderr)
+
     def test_several_processes_have_a_thread_each(self):
         for arguments, threads in ((("--jobs", "2"), 1), (("--jobs", "1"), "auto"),
                                    (("--jobs", "2", "--set", "simulation.threads=3"), 3)):
