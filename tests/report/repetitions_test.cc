@@ -216,7 +216,8 @@ TEST_F(ComparedRepetitions, NoiseIsNoDifferenceAndThreeTimesCannotTell) {
   EXPECT_FALSE(noise->differs());
   EXPECT_THAT(repeated_comparison_text(*noise), HasSubstr(": no difference that chance would not make"));
   const RunReader few = record(all_taking({50, 51, 52}), 3);
-  const auto comparison = compare_times(repetition_times(few), repetition_times(record_elsewhere(all_taking({70, 71, 72}))));
+  const auto comparison =
+      compare_times(repetition_times(few), repetition_times(record_elsewhere(all_taking({70, 71, 72}))));
   ASSERT_TRUE(comparison);
   EXPECT_FALSE(comparison->can_tell());
   EXPECT_FALSE(comparison->differs());
