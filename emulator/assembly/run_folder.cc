@@ -18,12 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSuite = "a suite of tests";
+
 /// What an earlier run, sweep, study or interference matrix left in a folder; empty: nothing.
 std::string found_in(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / "run.sqlite", error)) return "a run";
   if (fs::exists(folder / "sweep.json", error)) return "a sweep";
   if (fs::exists(folder / "study.json", error)) return "a study";
+  if (fs::exists(folder / "suite.json", error)) return kSuite;
   if (fs::exists(folder / "interference.json", error)) return "an interference matrix";
   // One that was killed has neither, but its points.
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
@@ -58,8 +61,8 @@ RunFolder::RunFolder(const FolderChoice& choice) {
       fail_input("{}: another rankwire is writing into this run folder; choose another one with --out", path_.string());
     if (const std::string found = choice.overwrite ? "" : found_in(path_); !found.empty()) {
       forget();
-      fail_input("{}: this folder holds {}; choose another one with --out, or overwrite it with --force",
-                 path_.string(), found);
+      fail_input("{}: this folder holds {}; choose another one with --out, or overwrite it with --force{}",
+                 path_.string(), found, found == kSuite ? ", or go on with it with --resume" : "");
     }
     return;
   }

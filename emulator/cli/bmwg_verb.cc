@@ -2,25 +2,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "emulator/assembly/run_folder.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/cli/child_process.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/suite/suite.h"
-#include "emulator/suite/suite_report.h"
 
 namespace rankwire {
 namespace {
@@ -123,14 +117,7 @@ std::vector<TestCase> cases_of(const BmwgSession& session, const BmwgRequest& re
     };
     cases.push_back(std::move(made));
   }
-  return select_cases(std::move(cases), request.only);
-}
-
-std::string lasting(std::chrono::milliseconds time) {
-  const double seconds = static_cast<double>(time.count()) / 1000;
-  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.3g} min", seconds / 60);
-  return fmt::format("{:.3g} h", seconds / 3600);
+  return select_cases(std::move(cases), request.run.only);
 }
 
 int list_tests(const BmwgRequest& request) {
@@ -139,7 +126,7 @@ int list_tests(const BmwgRequest& request) {
     Json parameters = Json::object();
     for (const ParameterDefault& parameter : test.parameters)
       parameters[parameter.name] = {{"draft", parameter.draft}, {"quick", parameter.quick}};
-    if (request.json) {
+    if (request.run.json) {
       list.push_back({{"id", test.id},
                       {"title", test.title},
                       {"stimulus", test.stimulus},
@@ -151,7 +138,7 @@ int list_tests(const BmwgRequest& request) {
       fmt::print("{:<18} {}{}\n", test.id, test.title, *test.needs == 0 ? "" : fmt::format("; needs {}", test.needs));
     }
   }
-  if (request.json) fmt::print("{}\n", list.dump(2));
+  if (request.run.json) fmt::print("{}\n", list.dump(2));
   return 0;
 }
 
@@ -166,9 +153,9 @@ int plan_tests(const BmwgRequest& request) {
                     {"title", test.title},
                     {"stimulus", test.stimulus},
                     {"seconds", static_cast<double>(test.duration.count()) / 1000}});
-    if (!request.json) fmt::print("{:<18} {:>9}  {}\n", test.id, lasting(test.duration), test.stimulus);
+    if (!request.run.json) fmt::print("{:<18} {:>9}  {}\n", test.id, lasting(test.duration), test.stimulus);
   }
-  if (request.json) {
+  if (request.run.json) {
     fmt::print("{}\n", Json{{"tests", std::move(list)}, {"seconds", static_cast<double>(all.count()) / 1000}}.dump(2));
   } else {
     fmt::print("{} tests, about {} of traffic over ports {}{}; nothing was sent\n", cases.size(), lasting(all),
@@ -179,21 +166,16 @@ int plan_tests(const BmwgRequest& request) {
 }
 
 /// Before anything is sent to a device that may be somebody's network.
-void require_consent(const BmwgRequest& request, const RunConfig& base) {
+void ask_about_ports(const BmwgRequest& request, const RunConfig& base) {
   std::vector<std::string> foreign;
   for (const PortConfig& port : base.ports)
     if (!port.embedded())
       foreign.push_back(fmt::format("{} ({})", port.name, port.is_rdma_device() ? port.verbs : port.device));
-  if (request.twin || request.yes || foreign.empty()) return;
-  const std::string what = fmt::format(
-      "these benchmarks send at line rate, provoke loss and pauses, and may bring a network down that others use; they "
-      "send on {}",
-      fmt::join(foreign, ", "));
-  if (isatty(STDIN_FILENO) == 0) fail_input("{}; --yes says that this is wanted", what);
-  fmt::print(stderr, "{}.\nGo on? [y/N] ", what);
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "yes") fail_input("not started");
+  if (request.twin || foreign.empty()) return;
+  require_consent(request.run,
+                  fmt::format("these benchmarks send at line rate, provoke loss and pauses, and may bring a "
+                              "network down that others use; they send on {}",
+                              fmt::join(foreign, ", ")));
 }
 
 std::map<std::string, std::string> properties_of(const BmwgRequest& request, const BmwgSession& session) {
@@ -217,42 +199,13 @@ std::map<std::string, std::string> properties_of(const BmwgRequest& request, con
 int run_tests(const BmwgRequest& request) {
   const BmwgSession session(request, read_bmwg_suite(request.suite));
   const std::vector<TestCase> cases = cases_of(session, request);
-  require_consent(request, session.base);
-  // A suite that is resumed goes on in the folder that it has.
-  const std::filesystem::path standard = std::filesystem::path("runs") / session.suite.name;
-  std::filesystem::path out = request.out.empty() ? standard : request.out;
-  std::filesystem::create_directories(out);
-  if (std::filesystem::exists(out / "suite.json") && !request.resume)
-    fail_input("{}: holds a suite; --resume goes on with it, and another --out begins anew", out.string());
-  SuiteOptions options{.name = "bmwg",
-                       .version = RANKWIRE_VERSION,
-                       .properties = properties_of(request, session),
-                       .folder = out,
-                       .resume = request.resume};
-  const bool shows = !request.json && log_verbosity() == Verbosity::kNormal;
-  options.begins = [&](const TestCase& test, size_t index, size_t count) {
-    if (!shows || isatty(STDOUT_FILENO) == 0) return;
-    fmt::print("{} of {}  {}  {} ...\r", index + 1, count, test.id, test.title);
-    std::fflush(stdout);
-  };
-  options.ends = [&](const CaseResult& result) {
-    if (!shows) return;
-    fmt::print("{:<13} {:<18} {} ({}){}\n", name_of(result.outcome.verdict), result.id, result.title,
-               lasting(result.took), result.outcome.reason.empty() ? "" : ": " + result.outcome.reason);
-    std::fflush(stdout);
-  };
-  const SuiteResult suite = run_suite(cases, options, interrupt_flag());
-  write_suite_reports(suite, out, {.title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name});
-  if (request.json) {
-    std::ifstream in(out / "suite.json");
-    std::cout << in.rdbuf();
-  } else if (shows) {
-    fmt::print("{} pass, {} fail, {} inconclusive, {} skipped, {} error{}; {}\n", suite.count(CaseVerdict::kPass),
-               suite.count(CaseVerdict::kFail), suite.count(CaseVerdict::kInconclusive),
-               suite.count(CaseVerdict::kSkipped), suite.count(CaseVerdict::kError),
-               suite.interrupted ? ", interrupted: --resume goes on" : "", (out / "suite.html").string());
-  }
-  return exit_status(suite);
+  ask_about_ports(request, session.base);
+  return run_suite_cases(cases,
+                         {.name = "bmwg",
+                          .title = "IETF BMWG benchmarks of AI fabrics: " + session.suite.name,
+                          .standard = std::filesystem::path("runs") / session.suite.name,
+                          .properties = properties_of(request, session)},
+                         request.run);
 }
 
 }  // namespace
@@ -263,16 +216,14 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
   verb.require_subcommand(1);
   verb.footer("Example: rankwire bmwg run configs/bmwg/quick.yaml --quick");
   CLI::App& list = *verb.add_subcommand("list", "the tests, and what they need");
-  list.add_flag("--json", request.json, "print JSON");
+  list.add_flag("--json", request.run.json, "print JSON");
   list.footer("Example: rankwire bmwg list --json");
   list.callback([&] { status = list_tests(request); });
 
   const auto add_common = [&](CLI::App& common) {
     common.add_option("SUITE", request.suite, "suite (docs/bmwg.md)")->required();
-    common.add_option("--only", request.only, "pattern of tests' ids, such as 'T1.*'; repeatable")
-        ->allow_extra_args(false);
     common.add_flag("--quick", request.quick, "sizes, durations and repetitions for minutes instead of days");
-    common.add_flag("--json", request.json, "print JSON");
+    add_selection_options(common, request.run);
   };
   CLI::App& plan = *verb.add_subcommand("plan", "what would be run, and how long it takes; nothing is sent");
   add_common(plan);
@@ -281,9 +232,7 @@ void add_bmwg_verb(CLI::App& app, BmwgRequest& request, bool& quiet, int& status
 
   CLI::App& run = *verb.add_subcommand("run", "run the tests and write the report");
   add_common(run);
-  run.add_option("--out", request.out, "folder; default runs/NAME");
-  run.add_flag("--resume", request.resume, "go on with what the folder holds of an earlier attempt");
-  run.add_flag("--yes", request.yes, "do not ask before sending on ports that are not embedded");
+  add_suite_options(run, request.run, "runs/NAME");
   run.add_flag("--twin", request.twin, "packet by packet in virtual time instead; no device is touched");
   run.add_flag("--quiet", quiet, "print errors only");
   run.footer("Example: rankwire bmwg run configs/bmwg/quick.yaml --quick --only 'T1.*' --out runs/t1");

@@ -2,17 +2,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <string>
-#include <vector>
+
+#include "emulator/cli/suite_run.h"
 
 namespace rankwire {
 
 struct BmwgRequest {
-  std::string suite;              ///< file
-  std::filesystem::path out;      ///< empty: runs/NAME
-  std::vector<std::string> only;  ///< patterns of ids; empty: all
-  bool quick = false, resume = false, yes = false, json = false;
+  std::string suite;  ///< file
+  SuiteRunRequest run;
+  bool quick = false;
   bool twin = false;  ///< packet by packet in virtual time, instead of emulated
 };
 

@@ -282,7 +282,7 @@ struct CommandLine {
 
     add_astra_verb(app, astra, status);
     add_peer();
-    add_nic_check_verb(app, nic_check, status);
+    add_nic_check_verb(app, nic_check, quiet, status);
     add_agent_verb(app, agent, status);
 
     CLI::App& report = *app.add_subcommand("report", "draw a run folder again");

@@ -1,10 +1,8 @@
 #include "emulator/cli/nic_check_verb.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +12,6 @@
 #include "base/error.h"
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
-#include "emulator/assembly/run_folder.h"
 #include "emulator/cli/interrupt.h"
 #include "emulator/nic_check/agent.h"
 #include "emulator/nic_check/catalogue.h"
@@ -22,7 +19,6 @@
 #include "emulator/nic_check/emulated_bench.h"
 #include "emulator/nic_check/open_nic.h"
 #include "emulator/suite/suite.h"
-#include "emulator/suite/suite_report.h"
 
 namespace rankwire {
 namespace {
@@ -44,18 +40,6 @@ void list_cases(const std::vector<TestCase>& cases, bool json) {
                     {"expectation", test.expectation},
                     {"source", test.source}});
   fmt::print("{}\n", list.dump(2));
-}
-
-/// Wrong frames, pauses and floods are not what a port in use is sent unasked.
-void ask(const NicCheckConfig& config, bool yes) {
-  if (yes || config.device.starts_with("net_ring")) return;
-  const std::string what = fmt::format("frames with errors, pauses and bursts will be sent on {} to {}", config.device,
-                                       to_string(config.nic_ip));
-  if (::isatty(STDIN_FILENO) == 0) fail_input("{}: --yes says that this is meant", what);
-  fmt::print(stderr, "{}; go on? [y/N] ", what);
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "yes") fail_input("nothing was sent");
 }
 
 /// A bench with whatever stands behind it.
@@ -85,7 +69,10 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   if (request.config.empty()) fail_input("nic-check needs a configuration (docs/nic-check.md), or --emulated");
   if (!request.mutant.empty()) fail_input("--mutant is of --emulated");
   const NicCheckConfig config = read_nic_check_config(request.config);
-  ask(config, request.yes);
+  // Wrong frames, pauses and floods are not what a port in use is sent unasked.
+  if (!config.device.starts_with("net_ring"))
+    require_consent(request.run, fmt::format("frames with errors, pauses and bursts are sent on {} to {}",
+                                             config.device, to_string(config.nic_ip)));
   auto open = std::make_unique<OpenBench>();
   open->nic = open_nic(config);
   open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
@@ -101,41 +88,21 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
   return open;
 }
 
-void print_result(const CaseResult& result) {
-  fmt::print("{:<13} {}{}{}\n", name_of(result.outcome.verdict), result.id, result.outcome.reason.empty() ? "" : ": ",
-             result.outcome.reason);
-  std::fflush(stdout);
-}
-
 }  // namespace
 
 int check_nic(const NicCheckRequest& request) {
   if (request.list) {
-    list_cases(select_cases(nic_catalogue(nullptr), request.only), request.json);
+    list_cases(select_cases(nic_catalogue(nullptr), request.run.only), request.run.json);
     return 0;
   }
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
-  const std::vector<TestCase> cases = select_cases(nic_catalogue(&open->bench()), request.only);
-  RunFolder folder({.out = request.out, .standard = "runs/nic-check", .overwrite = request.resume});
-  folder.keep();
-  SuiteOptions options{.name = "nic-check", .version = RANKWIRE_VERSION, .properties = open->properties};
-  options.folder = folder.path();
-  options.resume = request.resume;
-  if (!request.json && !request.quiet) options.ends = print_result;
-  const SuiteResult suite = run_suite(cases, options, interrupt_flag());
-  write_suite_reports(suite, folder.path(), {.title = "NIC check: " + open->bench().nic().facts().name});
-  if (request.json) {
-    nlohmann::ordered_json verdicts;
-    for (const CaseResult& result : suite.cases)
-      verdicts[result.id] = {{"verdict", name_of(result.outcome.verdict)}, {"reason", result.outcome.reason}};
-    fmt::print("{}\n", nlohmann::ordered_json{{"folder", folder.path().string()}, {"cases", verdicts}}.dump(2));
-  } else if (!request.quiet) {
-    fmt::print("\n{} pass, {} fail, {} inconclusive, {} skipped, {} error; {}\n", suite.count(CaseVerdict::kPass),
-               suite.count(CaseVerdict::kFail), suite.count(CaseVerdict::kInconclusive),
-               suite.count(CaseVerdict::kSkipped), suite.count(CaseVerdict::kError),
-               (folder.path() / "suite.html").string());
-  }
-  return exit_status(suite);
+  const std::vector<TestCase> cases = select_cases(nic_catalogue(&open->bench()), request.run.only);
+  return run_suite_cases(cases,
+                         {.name = "nic-check",
+                          .title = "NIC check: " + open->bench().nic().facts().name,
+                          .standard = "runs/nic-check",
+                          .properties = open->properties},
+                         request.run);
 }
 
 int serve_nic(const AgentRequest& request) {
@@ -164,19 +131,15 @@ void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
   verb.callback([&request, &status] { status = serve_nic(request); });
 }
 
-void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, int& status) {
+void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status) {
   CLI::App& verb = *app.add_subcommand("nic-check", "a RoCEv2 NIC tested through its own wire, case by case");
   verb.add_option("CONFIG", request.config, "the wire and the NIC (docs/nic-check.md)");
   verb.add_flag("--list", request.list, "print the cases with their sources");
-  verb.add_option("--only", request.only, "cases by pattern, such as 'requester.loss.*'; repeatable")
-      ->allow_extra_args(false);
+  add_selection_options(verb, request.run);
   verb.add_flag("--emulated", request.emulated, "test an emulated NIC in virtual time; no device is touched");
   verb.add_option("--mutant", request.mutant, "with --emulated: plant this fault");
-  verb.add_option("--out", request.out, "folder of the results; default runs/nic-check, numbered if taken");
-  verb.add_flag("--resume", request.resume, "go on in the folder of --out with what it does not have");
-  verb.add_flag("--json", request.json, "print JSON");
-  verb.add_flag("--yes", request.yes, "frames may be sent on the configured port; no question");
-  verb.add_flag("--quiet", request.quiet, "print errors only");
+  add_suite_options(verb, request.run, "runs/nic-check");
+  verb.add_flag("--quiet", quiet, "print errors only");
   verb.footer(
       "Example: rankwire nic-check --emulated --only 'requester.loss.*'\n"
       "     or: rankwire nic-check nic.yaml --yes --out runs/mlx5_0");

@@ -3,25 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
+
+#include "emulator/cli/suite_run.h"
 
 namespace rankwire {
 
 /// Options of `nic-check`.
 struct NicCheckRequest {
   std::string config;  ///< empty with `emulated`
+  SuiteRunRequest run;
   bool list = false;
-  std::vector<std::string> only;  ///< patterns of ids
   bool emulated = false;
-  std::string mutant;         ///< of the emulated NIC; empty: none
-  std::filesystem::path out;  ///< empty: runs/nic-check, numbered
-  bool resume = false;
-  bool json = false;
-  bool quiet = false;
-  bool yes = false;  ///< frames may be sent on the configured port
+  std::string mutant;  ///< of the emulated NIC; empty: none
 };
 
 /// The exit status of the suite.
@@ -37,6 +32,6 @@ struct AgentRequest {
 int serve_nic(const AgentRequest& request);
 
 void add_agent_verb(CLI::App& app, AgentRequest& request, int& status);
-void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, int& status);
+void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, int& status);
 
 }  // namespace rankwire

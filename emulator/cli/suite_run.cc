@@ -1,0 +1,90 @@
+#include "emulator/cli/suite_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "emulator/assembly/run_folder.h"
+#include "emulator/cli/interrupt.h"
+#include "emulator/suite/suite_report.h"
+
+namespace rankwire {
+namespace {
+
+void print_result(const CaseResult& result) {
+  fmt::print("{:<13} {}: {} ({}){}\n", name_of(result.outcome.verdict), result.id, result.title, lasting(result.took),
+             result.outcome.reason.empty() ? "" : ": " + result.outcome.reason);
+  std::fflush(stdout);
+}
+
+void print_counts(const SuiteResult& suite, const std::filesystem::path& folder) {
+  std::string counts;
+  for (const CaseVerdict verdict : kCaseVerdicts)
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", suite.count(verdict), name_of(verdict));
+  fmt::print("{}{}; {}\n", counts, suite.interrupted ? ", interrupted: --resume goes on" : "",
+             (folder / "suite.html").string());
+}
+
+}  // namespace
+
+void add_selection_options(CLI::App& verb, SuiteRunRequest& request) {
+  verb.add_option("--only", request.only, "pattern of tests' ids, with * and ?; repeatable")->allow_extra_args(false);
+  verb.add_flag("--json", request.json, "print JSON");
+}
+
+void add_suite_options(CLI::App& verb, SuiteRunRequest& request, const char* standard) {
+  verb.add_option("--out", request.out, fmt::format("folder of the results; default {}, numbered if taken", standard));
+  CLI::Option* const resume =
+      verb.add_flag("--resume", request.resume, "go on with what the folder holds of an earlier attempt");
+  verb.add_flag("--force", request.overwrite, "begin anew in a folder that holds something")->excludes(resume);
+  verb.add_flag("--yes", request.yes, "do not ask before sending on ports that are not embedded");
+}
+
+void require_consent(const SuiteRunRequest& request, const std::string& what) {
+  if (request.yes) return;
+  if (isatty(STDIN_FILENO) == 0) fail_input("{}; --yes says that this is wanted", what);
+  fmt::print(stderr, "{}.\nGo on? [y/N] ", what);
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "yes") fail_input("nothing was sent");
+}
+
+int run_suite_cases(const std::vector<TestCase>& cases, const SuiteIdentity& identity, const SuiteRunRequest& request) {
+  RunFolder folder({request.out, identity.standard, request.resume || request.overwrite});
+  folder.keep();
+  SuiteOptions options{.name = identity.name,
+                       .version = RANKWIRE_VERSION,
+                       .properties = identity.properties,
+                       .folder = folder.path(),
+                       .resume = request.resume};
+  const bool shows = !request.json && log_verbosity() == Verbosity::kNormal;
+  if (shows && isatty(STDOUT_FILENO) != 0)
+    options.begins = [](const TestCase& test, size_t index, size_t count) {
+      fmt::print("{} of {}  {} ...\033[K\r", index + 1, count, test.id);
+      std::fflush(stdout);
+    };
+  if (shows) options.ends = print_result;
+  const SuiteResult suite = run_suite(cases, options, interrupt_flag());
+  write_suite_reports(suite, folder.path(), {.title = identity.title});
+  if (request.json) {
+    std::ifstream in(folder.path() / "suite.json");
+    std::cout << in.rdbuf() << std::flush;
+  } else if (shows) {
+    print_counts(suite, folder.path());
+  }
+  return exit_status(suite);
+}
+
+std::string lasting(std::chrono::milliseconds time) {
+  const double seconds = static_cast<double>(time.count()) / 1000;
+  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.3g} min", seconds / 60);
+  return fmt::format("{:.3g} h", seconds / 3600);
+}
+
+}  // namespace rankwire
