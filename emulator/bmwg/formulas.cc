@@ -30,10 +30,14 @@ double max_to_mean_ratio(std::span<const double> loads) {
   return std::ranges::max(loads) * static_cast<double>(loads.size()) / sum;
 }
 
+double mean_of(std::span<const double> values) {
+  return values.empty() ? kNone : sum_of(values) / static_cast<double>(values.size());
+}
+
 double coefficient_of_variation(std::span<const double> values) {
   if (values.size() < 2) return kNone;
   const auto n = static_cast<double>(values.size());
-  const double mean = sum_of(values) / n;
+  const double mean = mean_of(values);
   if (mean == 0) return kNone;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);

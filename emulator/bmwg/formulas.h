@@ -16,6 +16,9 @@ double max_to_mean_ratio(std::span<const double> loads);
 /// Standard deviation of the sample over its mean; NaN of fewer than two values, and where the mean is 0.
 double coefficient_of_variation(std::span<const double> values);
 
+/// NaN of none.
+double mean_of(std::span<const double> values);
+
 /// The value in the middle, of an even number halfway between the two there; NaN of none.
 double median_of(std::span<const double> values);
 

@@ -61,7 +61,7 @@ void measure_job(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome
                          "", {}, {}, subject));
   }
   outcome.add(measured("JCT ratio", median_of(times) / roofline, "of the roofline", {}, {}, subject));
-  outcome.variation("JCT, " + subject, times);
+  outcome.repeated("JCT, mean", times, "s", subject);
 }
 
 CaseOutcome synthetic(BmwgBench& bench, const BmwgParameters& parameters) {

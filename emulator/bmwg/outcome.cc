@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "emulator/bmwg/formulas.h"
@@ -31,10 +32,12 @@ void BmwgOutcome::compared(const std::string& name, double value, double referen
   add(measured(name + " (reference)", reference, unit, {}, {}, subject));
 }
 
-void BmwgOutcome::variation(std::string_view of, const std::vector<double>& values) {
-  if (values.size() < 2) return;
-  add(measured("CV", coefficient_of_variation(values), "", {}, {},
-               fmt::format("{}, {} repetitions", of, values.size())));
+void BmwgOutcome::repeated(std::string name, const std::vector<double>& values, std::string unit, std::string subject) {
+  if (values.empty()) return;
+  Measured mean = measured(std::move(name), mean_of(values), std::move(unit), {}, {}, std::move(subject));
+  mean.repetitions = values.size();
+  if (const double variation = coefficient_of_variation(values); std::isfinite(variation)) mean.variation = variation;
+  add(std::move(mean));
 }
 
 CaseOutcome BmwgOutcome::finish() && {

@@ -26,8 +26,8 @@ class BmwgOutcome {
   /// `tolerance` the KPI must not be worse by more than that share.
   void compared(const std::string& name, double value, double reference, const std::string& unit,
                 const std::string& subject, bool better_high, const BmwgParameters& parameters);
-  /// The coefficient of variation of repeated measurements of the test's first KPI.
-  void variation(std::string_view of, const std::vector<double>& values);
+  /// The mean of what was measured several times, with its coefficient of variation.
+  void repeated(std::string name, const std::vector<double>& values, std::string unit, std::string subject);
 
   CaseOutcome finish() &&;
 

@@ -162,7 +162,7 @@ CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
       }
       outcome.add(std::move(curve));
       const std::vector<double>& medians = times.at("p50_ps");
-      outcome.variation("P50 of " + subject, medians);
+      outcome.repeated("P50, mean", medians, "us", subject);
       if (!loaded) unloaded_median = median_of(medians);
       if (loaded)
         outcome.add(

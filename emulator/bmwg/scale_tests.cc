@@ -172,7 +172,7 @@ CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
   for (auto& [operation, curve] : curves) outcome.add(std::move(curve));
   for (const auto& [operation, values] : ratios) {
     outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
-    outcome.variation(fmt::format("JCT ratio of {}", operation), values);
+    outcome.repeated("JCT ratio, mean", values, "of the reference", operation);
   }
   return std::move(outcome).finish();
 }

@@ -39,6 +39,7 @@ TEST(Formulas, NothingIsSaidOfNothing) {
 TEST(Formulas, VariationIsOfTheSample) {
   EXPECT_DOUBLE_EQ(coefficient_of_variation(Values{2, 4, 6}), 0.5);
   EXPECT_DOUBLE_EQ(coefficient_of_variation(Values{3, 3, 3}), 0);
+  EXPECT_DOUBLE_EQ(mean_of(Values{2, 4, 9}), 5);
   EXPECT_DOUBLE_EQ(median_of(Values{9, 1, 5}), 5);
   EXPECT_DOUBLE_EQ(median_of(Values{9, 1, 5, 6}), 5.5);
 }
