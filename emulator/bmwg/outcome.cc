@@ -41,6 +41,8 @@ void BmwgOutcome::repeated(std::string name, const std::vector<double>& values, 
 }
 
 CaseOutcome BmwgOutcome::finish() && {
+  if (measurements_.empty())
+    return CaseOutcome::skipped(anomalies_.empty() ? "there was nothing to measure" : anomalies_.front());
   CaseOutcome outcome = CaseOutcome::of(std::move(measurements_));
   outcome.curves = std::move(curves_);
   outcome.anomalies = std::move(anomalies_);

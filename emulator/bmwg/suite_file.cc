@@ -7,6 +7,7 @@
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/input/nearest_key.h"
+#include "emulator/input/syntax.h"
 #include "emulator/input/units.h"
 #include "emulator/suite/hook.h"
 #include "emulator/suite/suite.h"
@@ -102,6 +103,16 @@ std::vector<BmwgSuite::Override> read_overrides(const Tree& tests) {
   return overrides;
 }
 
+/// By which its folder below runs/ is called.
+std::string folder_name(const Tree& value) {
+  bmwg_text(value, "name");
+  try {
+    return FolderName().parse(value);
+  } catch (const ValueError& error) {
+    fail_at(value.origin, "name: {}", error.what());
+  }
+}
+
 std::chrono::milliseconds patience_of(const Tree& value) {
   try {
     const int64_t ps = parse_quantity(bmwg_text(value, "hook_patience"), kDurationScale);
@@ -120,7 +131,7 @@ BmwgSuite read_bmwg_suite(const std::filesystem::path& file) {
   for (const Tree::Entry& entry : root.entries) {
     if (std::ranges::find(kKeys, entry.key) == kKeys.end()) fail_unknown_key(entry.origin, "", entry.key, kKeys);
     const Tree& value = entry.value;
-    if (entry.key == "name") suite.name = bmwg_text(value, "name");
+    if (entry.key == "name") suite.name = folder_name(value);
     if (entry.key == "base") suite.base = (value.origin.folder / bmwg_text(value, "base")).lexically_normal();
     if (entry.key == "set") suite.settings = read_settings(value);
     if (entry.key == "dut") suite.dut = free_texts(value, "dut");

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -57,7 +59,7 @@ std::string run_process(const BmwgRun& run, bool twin) {
 }
 
 /// The suite's configuration as far as it does not depend on a workload.
-RunConfig load_base(const BmwgSuite& suite) {
+RunConfig load_base(const BmwgSuite& suite, std::span<const std::string> further = {}) {
   std::vector<std::string> settings = {"jobs=null",
                                        "background=null",
                                        "limits=null",
@@ -65,6 +67,7 @@ RunConfig load_base(const BmwgSuite& suite) {
                                        "workload.generate.kind=collective",
                                        "workload.generate.collective.ranks=2"};
   settings.insert(settings.end(), suite.settings.begin(), suite.settings.end());
+  settings.insert(settings.end(), further.begin(), further.end());
   RunConfig config = load_config(suite.base.string(), settings);
   if (config.ports.empty()) fail_input("{}: has no ports", suite.base.string());
   return config;
@@ -178,6 +181,13 @@ void ask_about_ports(const BmwgRequest& request, const RunConfig& base) {
                               fmt::join(foreign, ", ")));
 }
 
+/// FNV-1a, by which a suite that is resumed knows its configuration.
+uint64_t digest_of(std::string_view text) {
+  uint64_t digest = 0xcbf29ce484222325;
+  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return digest;
+}
+
 std::map<std::string, std::string> properties_of(const BmwgRequest& request, const BmwgSession& session) {
   std::map<std::string, std::string> properties;
   for (const auto& [group, texts] :
@@ -189,6 +199,7 @@ std::map<std::string, std::string> properties_of(const BmwgRequest& request, con
                                 static_cast<double>(port.rate.bits_per_second) / 1e9));
   properties["topology.ports"] = fmt::format("{}", fmt::join(ports, ", "));
   properties["test.configuration"] = session.suite.base.string();
+  properties["test.digest of the configuration"] = fmt::format("{:016x}", digest_of(resolved_json(session.base)));
   properties["test.settings"] = fmt::format("{}", fmt::join(session.suite.settings, " "));
   properties["test.emulated by"] = request.twin ? "the packet-level twin, in virtual time" : "rankwire, in real time";
   properties["test.scale"] =

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -36,6 +37,10 @@ void compare_with_output(const std::filesystem::path& base, const std::filesyste
 std::vector<std::filesystem::path> side_of(const std::filesystem::path& first,
                                            std::vector<std::filesystem::path> further) {
   further.insert(further.begin(), first);
+  std::set<std::filesystem::path> different;
+  for (const std::filesystem::path& folder : further)
+    if (!different.insert(std::filesystem::weakly_canonical(folder)).second)
+      fail_input("{}: stands twice on one side, and is one measurement", folder.string());
   return further;
 }
 

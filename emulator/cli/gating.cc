@@ -12,7 +12,7 @@ namespace rankwire {
 
 CLI::Option* add_gate_options(CLI::App& verb, GateRequest& request) {
   CLI::Option* gate = verb.add_option("--gate", request.files,
-                                      "FILE of lines such as 'completion_time <= 2 ms' (docs/ci.md): exit 1 where one "
+                                      "FILE of lines such as 'ratio <= 1.10' (docs/ci.md): exit 1 where one "
                                       "is broken, 3 where one cannot be told; repeatable");
   gate->allow_extra_args(false);
   verb.add_option("--junit", request.junit, "FILE for verdict, limits and gates as JUnit XML");

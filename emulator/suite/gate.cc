@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -79,6 +80,7 @@ class GateLine {
     const auto [end, error] = std::from_chars(bound.data(), bound.data() + bound.size(), number);
     const auto length = static_cast<size_t>(end - bound.data());
     const std::string_view unit = trimmed(bound.substr(error == std::errc() ? length : 0));
+    if (error == std::errc() && !std::isfinite(number)) refuse("has a bound that is no number");
     if (error == std::errc()) {
       gate_.bound = bound.substr(0, length);
       gate_.unit = unit;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -52,21 +51,31 @@ CaseResult run_case(const TestCase& test, const SuiteOptions& options, const std
   return result;
 }
 
-/// What a suite that is resumed has found before, by id.
-std::unordered_map<std::string, CaseResult> found_before(const SuiteOptions& options,
-                                                         const std::filesystem::path& file) {
-  std::unordered_map<std::string, CaseResult> found;
-  if (!options.resume || !std::filesystem::exists(file)) return found;
+/// What a suite that is resumed has found before. Throws where that is of something else.
+std::vector<CaseResult> found_before(const SuiteOptions& options, const std::filesystem::path& file) {
+  if (!options.resume || !std::filesystem::exists(file)) return {};
   SuiteResult before = read_suite(file);
   if (before.name != options.name)
     fail_input("{}: is of '{}', not of '{}'; another --out is needed", file.string(), before.name, options.name);
-  for (const auto& [key, value] : options.properties)
-    if (const auto old = before.properties.find(key); old != before.properties.end() && old->second != value)
+  std::map<std::string, std::string> all = before.properties;
+  all.insert(options.properties.begin(), options.properties.end());
+  const auto value_of = [](const std::map<std::string, std::string>& properties, const std::string& key) {
+    const auto at = properties.find(key);
+    return at == properties.end() ? std::string() : at->second;
+  };
+  for (const auto& [key, unused] : all) {
+    const std::string old = value_of(before.properties, key), now = value_of(options.properties, key);
+    if (old != now)
       fail_input("{}: {} was '{}' and is '{}' now, so its results cannot be continued; another --out is needed",
-                 file.string(), key, old->second, value);
-  for (CaseResult& result : before.cases)
-    if (result.outcome.verdict != CaseVerdict::kError) found.emplace(result.id, std::move(result));
-  return found;
+                 file.string(), key, old, now);
+  }
+  return std::move(before.cases);
+}
+
+/// Whether a result stands for the test as it is now.
+bool still_holds(const CaseResult& result, const TestCase& test) {
+  return result.outcome.verdict != CaseVerdict::kError && result.stimulus == test.stimulus &&
+         result.expectation == test.expectation;
 }
 
 }  // namespace
@@ -105,7 +114,7 @@ std::vector<TestCase> select_cases(std::vector<TestCase> catalogue, std::span<co
   if (patterns.empty()) return catalogue;
   for (const std::string& pattern : patterns)
     if (std::ranges::none_of(catalogue, [&](const TestCase& test) { return selects(pattern, test.id); }))
-      fail_input("no test is called '{}'; `list` names them, such as {}", pattern,
+      fail_input("no test is called '{}'; the list of them begins with {}", pattern,
                  catalogue.empty() ? "none" : catalogue.front().id);
   std::erase_if(catalogue, [&](const TestCase& test) {
     return std::ranges::none_of(patterns, [&](const std::string& pattern) { return selects(pattern, test.id); });
@@ -116,28 +125,36 @@ std::vector<TestCase> select_cases(std::vector<TestCase> catalogue, std::span<co
 SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& options,
                       const std::atomic<bool>& interrupted) {
   const std::filesystem::path file = options.folder / "suite.json";
-  std::unordered_map<std::string, CaseResult> found = found_before(options, file);
+  std::vector<CaseResult> found = found_before(options, file);
   SuiteResult suite{options.name, options.version, options.properties};
+  // Until the end: a process that is killed leaves a suite that is not whole.
+  suite.interrupted = true;
+  // What is not to be run now stays as it was.
+  for (const CaseResult& result : found)
+    if (std::ranges::none_of(cases, [&](const TestCase& test) { return test.id == result.id; }))
+      suite.cases.push_back(result);
+  write_suite(suite, file);
+  bool cut_short = false;
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (const auto before = found.find(cases[i].id); before != found.end()) {
-      suite.cases.push_back(std::move(before->second));
+    const auto before = std::ranges::find(found, cases[i].id, &CaseResult::id);
+    if (before != found.end() && still_holds(*before, cases[i])) {
+      suite.cases.push_back(std::move(*before));
       continue;
     }
-    if (interrupted) {
-      suite.interrupted = true;
-      continue;
-    }
+    cut_short |= interrupted;
+    if (cut_short) continue;
     if (options.begins) options.begins(cases[i], i, cases.size());
     suite.cases.push_back(run_case(cases[i], options, interrupted));
     if (interrupted) {
       // Cut short, so that it says nothing about the device.
       suite.cases.pop_back();
-      suite.interrupted = true;
+      cut_short = true;
       continue;
     }
     write_suite(suite, file);
     if (options.ends) options.ends(suite.cases.back());
   }
+  suite.interrupted = cut_short;
   write_suite(suite, file);
   return suite;
 }

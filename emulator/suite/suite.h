@@ -28,7 +28,8 @@ struct SuiteResult {
   std::string version;                            ///< of rankwire
   std::map<std::string, std::string> properties;  ///< of device, topology, options: whatever identifies what was tested
   std::vector<CaseResult> cases;                  ///< in the order of the catalogue
-  bool interrupted = false;                       ///< what had not begun then is not among the cases
+  /// What had not begun then is not among the cases. On disk also while it goes on, and after it was killed.
+  bool interrupted = false;
 
   uint64_t count(CaseVerdict verdict) const;
 };
@@ -48,7 +49,9 @@ struct SuiteOptions {
   std::string name, version;
   std::map<std::string, std::string> properties = {};
   std::filesystem::path folder;  ///< exists; gets `suite.json` and a folder a case
-  bool resume = false;           ///< what `suite.json` has, but for errors, is not run again
+  /// What `suite.json` has, but for errors and tests whose stimulus or expectation is another now, is not run again;
+  /// what is not among the cases stays as it was.
+  bool resume = false;
   /// Told before and after each case. Empty: nobody looks on.
   std::function<void(const TestCase& test, size_t index, size_t count)> begins = nullptr;
   std::function<void(const CaseResult& result)> ends = nullptr;
@@ -56,7 +59,7 @@ struct SuiteOptions {
 
 /// Runs the cases one after the other in this thread. What one throws is its verdict `error`, and the others go on.
 /// `suite.json` is whole after every case, also when the process is killed. Throws Error(kRun) when the folder cannot
-/// be written, Error(kInput) when it is to be resumed and belongs to another suite or to other properties.
+/// be written, Error(kInput) when it is to be resumed and belongs to another suite or has other properties.
 SuiteResult run_suite(const std::vector<TestCase>& cases, const SuiteOptions& options,
                       const std::atomic<bool>& interrupted);
 

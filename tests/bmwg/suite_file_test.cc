@@ -51,6 +51,7 @@ TEST(BmwgSuite, SaysWhereSomethingIsWrong) {
       {"base: b.yaml\n", "needs the key 'name'"},
       {"name: x\n", "needs the key 'base'"},
       {good + "nme: y\n", "suite.yaml:3: key 'nme' is unknown"},
+      {"name: ../x\nbase: b\n", "suite.yaml:1: name: '../x' is not the name of a folder"},
       {"name: [x]\nbase: b\n", "suite.yaml:1: name: a text is expected"},
       {"name: x\nbase: {}\n", "suite.yaml:2: base: a text is expected"},
       {good + "dut: Acme\n", "suite.yaml:3: dut: 'key: value' lines are expected"},

@@ -19,6 +19,7 @@ LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC: the RDMA device the
 # Of af_packet, each direction. The default of 1024 frames is more memory than an ordinary user may lock, 8 MiB.
 RINGS = "framesz=4352,blocksz=69632,framecnt=256"
 BOOT_DEADLINE = 90  # s; about 4 s on an idle machine
+BOOTS = 2  # an emulated machine that has not begun by then is started anew: seldom one never does
 ANSWER_DEADLINE = 45  # s; longer than the guest's own, so that the guest says what it waits for
 COMMAND_DEADLINE = 150  # s; of a command in the guest: perftest's -a took 63 s beside six busy processes
 
@@ -154,11 +155,23 @@ class Guest:
         initramfs = self.folder / "initramfs"
         self.prepare(kernel, initramfs)
         command = [qemu, *self.machine(kernel / "vmlinux", initramfs), *self.devices()]
+        for left in reversed(range(BOOTS)):
+            self.power_on(command)
+            try:
+                self.shell.answer(BOOT_DEADLINE)
+                return
+            except Silence:
+                # One whose kernel has said something has another fault.
+                if left == 0 or self.console.stat().st_size > 0:
+                    raise
+                self.close()
+                (self.folder / "control").unlink(missing_ok=True)
+
+    def power_on(self, command):
         with open(self.folder / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.control = self.connect(time.monotonic() + BOOT_DEADLINE)
         self.shell = Conversation("guest", self.control.fileno(), self.control.fileno(), self.evidence)
-        self.shell.answer(BOOT_DEADLINE)
 
     def machine(self, kernel, initramfs):
         words = [f"rankwire.{key}={value}" for key, value in self.settings().items()]

@@ -150,6 +150,29 @@ TEST(Suite, ResumesWithWhatIsMissingAndWithErrors) {
   SuiteOptions other = options;
   other.properties["dut"] = "b";
   EXPECT_THROW(run_suite(cases, other, interrupted), Error);
+  other.properties = {{"dut", "a"}, {"planted fault", "deaf"}};
+  EXPECT_THROW(run_suite(cases, other, interrupted), Error);
+
+  // A selection leaves the others alone, and a test that is another now is run again.
+  runs = 0;
+  cases[1].stimulus = "twice as many frames";
+  const SuiteResult third = run_suite({cases[0], cases[1]}, options, interrupted);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(third.cases.size(), 4u);
+}
+
+TEST(Suite, IsNotWholeOnDiskUntilItHasEnded) {
+  const TemporaryFolder folder;
+  const std::atomic<bool> interrupted = false;
+  std::vector<TestCase> cases = {ends_with("first", CaseVerdict::kPass), ends_with("second", CaseVerdict::kPass)};
+  int exit_meanwhile = 0;
+  cases[1].run = [&](const CaseContext&) {
+    exit_meanwhile = exit_status(read_suite(folder.path() / "suite.json"));
+    return CaseOutcome{};
+  };
+  run_suite(cases, {.name = "x", .folder = folder.path()}, interrupted);
+  EXPECT_EQ(exit_meanwhile, 1);
+  EXPECT_EQ(exit_status(read_suite(folder.path() / "suite.json")), 0);
 }
 
 TEST(SuiteFile, SaysWhatIsWrongWithIt) {

@@ -27,6 +27,11 @@ class Bmwg(RankwireTest):
         return process, {case["id"]: case for case in result["cases"]}
 
     @staticmethod
+    def ended_tests(out):
+        file = out / "suite.json"
+        return json.loads(file.read_text(encoding="utf-8"))["cases"] if file.exists() else []
+
+    @staticmethod
     def values(case, name):
         return {m["subject"]: m["value"] for m in case["measurements"] if m["name"] == name}
 
@@ -93,7 +98,7 @@ class Bmwg(RankwireTest):
         out = self.folder / "out"
         process = start("bmwg", "run", QUICK, "--quick", "--out", out, *only)
         end = time.monotonic() + 60
-        while time.monotonic() < end and not (out / "suite.json").exists():
+        while time.monotonic() < end and not self.ended_tests(out):
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGINT)
         process.communicate(timeout=60)

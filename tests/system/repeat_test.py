@@ -94,8 +94,10 @@ class Repeated(RankwireTest):
         self.assertFalse(same["differs"])
         single = self.call("run", self.small(1), out="single")
         # Further runs of a side count as repetitions do, and runs of other work are refused unless told otherwise.
-        several = rankwire("compare", single.folder, slow.folder, "--bases", base.folder, single.folder, "--json")
-        self.assertEqual(json.loads(several.stdout)["repetitions"]["times"], {"base": 8, "other": 6})
+        several = rankwire("compare", single.folder, slow.folder, "--bases", base.folder, "--json")
+        self.assertEqual(json.loads(several.stdout)["repetitions"]["times"], {"base": 7, "other": 6})
+        twice = rankwire("compare", single.folder, slow.folder, "--bases", single.folder)
+        self.assert_one_line_error(twice, USAGE, "stands twice")
         other = self.call("run", self.small(1), "--set", "workload.iterations=2", out="other")
         refused = rankwire("compare", single.folder, other.folder)
         self.assert_one_line_error(refused, USAGE, "ran different workloads", "is executed", "--unlike")
