@@ -30,12 +30,8 @@ LinkBytes counted_links(const Json& counters) {
 /// Traffic that every port sends to one on another leaf, with so many queue pairs of each pair.
 BmwgMeasurement spread(BmwgBench& bench, const BmwgParameters& parameters, const std::string& name,
                        uint32_t queue_pairs, std::vector<std::string> settings, LinkBytes& links) {
-  std::string from, to;
   const size_t n = bench.ports();
-  for (size_t i = 0; i < n; ++i) {
-    from += (i == 0 ? "" : ", ") + bench.port(i);
-    to += (i == 0 ? "" : ", ") + bench.port((i + n / 2) % n);
-  }
+  const std::string from = bench.port_names(0, n), to = bench.port_names(n / 2, n);
   settings.push_back(fmt::format("transport.queue_pairs={}", queue_pairs));
   const bool is_embedded = bench.is_embedded();
   const LinkBytes before = is_embedded ? LinkBytes() : counted_links(bench.counters());

@@ -94,6 +94,12 @@ double BmwgMeasurement::completion_of(const char* side) const {
                                                   : time->get<double>() * 1e-12;
 }
 
+std::string BmwgBench::port_names(size_t first, size_t count) const {
+  std::string names;
+  for (size_t i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + port((first + i) % ports());
+  return names;
+}
+
 double BmwgBench::rate() const {
   Bandwidth slowest(INT64_MAX);
   for (const PortConfig& port : base_.ports) slowest = std::min(slowest, port.rate);

@@ -73,6 +73,8 @@ class BmwgBench {
   const RunConfig& base() const { return base_; }
   size_t ports() const { return base_.ports.size(); }
   const std::string& port(size_t index) const { return base_.ports.at(index).name; }
+  /// Names of `count` ports from `first` on, beginning anew behind the last one: "p2, p3, p0".
+  std::string port_names(size_t first, size_t count) const;
   double rate() const;    ///< of the slowest port, bit/s
   uint32_t npus() const;  ///< of all hosts
   bool has_fabric() const { return base_.fabric.has_value(); }
@@ -101,7 +103,6 @@ class BmwgBench {
   void hook(const std::string& name) const;
   /// What the command `counters` prints; null without one. Throws Error(kRun) where that is no JSON object.
   nlohmann::ordered_json counters() const;
-  bool interrupted() const { return context_.interrupted; }
 
  private:
   const BmwgSuite& suite_;

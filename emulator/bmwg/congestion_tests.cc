@@ -17,13 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kNoCongestionControl = "transport.congestion_control=null";
 
-/// Ports 0 .. n - 1, as a list.
-std::string senders(const BmwgBench& bench, size_t n) {
-  std::string names;
-  for (size_t i = 0; i < n; ++i) names += (i == 0 ? "" : ", ") + bench.port(i);
-  return names;
-}
-
 std::vector<std::string> threshold_settings(const BmwgBench& bench, Bytes threshold) {
   if (!bench.is_embedded()) return {};  // the lab has configured it
   if (!bench.has_fabric()) return {fmt::format("switch.ecn_threshold={}B", threshold.count)};
@@ -51,7 +44,7 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
     const BmwgMeasurement run = bench.measure_flows(
         name,
         fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: {}B, outstanding: {}}}",
-                    senders(bench, 2), bench.port(2), packet.count, messages),
+                    bench.port_names(0, 2), bench.port(2), packet.count, messages),
         parameters.duration("duration"), std::move(settings));
     outcome.note(run, name);
     const double ratio = run.share_of_packets("ecn_ce_rx");
@@ -98,7 +91,7 @@ CaseOutcome pfc_incast(BmwgBench& bench, const BmwgParameters& parameters) {
     const BmwgMeasurement run = bench.measure_flows(
         name,
         fmt::format("{{name: load, pattern: incast, from: [{}], to: {}, size: 1MiB, outstanding: 4}}",
-                    senders(bench, ratio), bench.port(ratio)),
+                    bench.port_names(0, ratio), bench.port(ratio)),
         parameters.duration("duration"), {kNoCongestionControl, "transport.window=1024"});
     outcome.note(run, name);
     if (bench.is_embedded() && !is_lossless(run))

@@ -21,12 +21,8 @@ using Json = nlohmann::ordered_json;
 CaseOutcome kv_transfer(BmwgBench& bench, const BmwgParameters& parameters) {
   if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
   BmwgOutcome outcome;
-  std::string from, to;
   const size_t half = bench.ports() / 2;
-  for (size_t i = 0; i < half; ++i) {
-    from += (i == 0 ? "" : ", ") + bench.port(i);
-    to += (i == 0 ? "" : ", ") + bench.port(half + i);
-  }
+  const std::string from = bench.port_names(0, half), to = bench.port_names(half, half);
   MeasuredCurve curve{"KV-cache transfer", "size", "B", "throughput", "of line rate", {}};
   for (const Bytes size : parameters.sizes("sizes")) {
     const std::string subject = print_quantity(size.count, kSizeScale);
@@ -155,8 +151,7 @@ CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
       outcome.anomaly(fmt::format("{}:1 was left out: there are {} ports", ratio, bench.ports()));
       continue;
     }
-    std::string from;
-    for (uint32_t i = 0; i < ratio; ++i) from += (i == 0 ? "" : ", ") + bench.port(i);
+    const std::string from = bench.port_names(0, ratio);
     const std::string name = fmt::format("{}to1", ratio);
     const BmwgMeasurement run = bench.measure_flows(
         name,

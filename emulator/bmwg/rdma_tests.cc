@@ -27,23 +27,15 @@ std::string size_name(Bytes size) {
 
 /// Every port sends to its neighbour, and so receives as much.
 std::string permutation(const BmwgBench& bench, std::string_view name, std::string_view rest) {
-  std::string from, to;
-  for (size_t i = 0; i < bench.ports(); ++i) {
-    from += (i == 0 ? "" : ", ") + bench.port(i);
-    to += (i == 0 ? "" : ", ") + bench.port((i + 1) % bench.ports());
-  }
-  return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], {}}}", name, from, to, rest);
+  return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], {}}}", name, bench.port_names(0, bench.ports()),
+                     bench.port_names(1, bench.ports()), rest);
 }
 
 /// The first half of the ports sends to the second.
 std::string one_way(const BmwgBench& bench, std::string_view name, std::string_view rest) {
-  std::string from, to;
   const size_t half = bench.ports() / 2;
-  for (size_t i = 0; i < half; ++i) {
-    from += (i == 0 ? "" : ", ") + bench.port(i);
-    to += (i == 0 ? "" : ", ") + bench.port(i + half);
-  }
-  return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], {}}}", name, from, to, rest);
+  return fmt::format("{{name: {}, pattern: pairs, from: [{}], to: [{}], {}}}", name, bench.port_names(0, half),
+                     bench.port_names(half, half), rest);
 }
 
 Duration long_enough(const BmwgBench& bench, const BmwgParameters& parameters, Bytes size) {
@@ -175,8 +167,7 @@ CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
 /// Whether bursts of `frames` packets each, from `ratio` ports at the same time, all get through at the first attempt.
 bool takes_bursts(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, uint32_t ratio,
                   Bytes packet, uint64_t frames) {
-  std::string from;
-  for (uint32_t i = 0; i < ratio; ++i) from += (i == 0 ? "" : ", ") + bench.port(i);
+  const std::string from = bench.port_names(0, ratio);
   const double burst_bytes = static_cast<double>(packet.count) * static_cast<double>(frames);
   // As long again as the burst of all takes at the receiver, and a round trip or two, so that bursts do not meet.
   const double between = 2 * 8 * burst_bytes * ratio / bench.rate() + 1e-3;

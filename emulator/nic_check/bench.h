@@ -43,6 +43,10 @@ struct CaseFailed {
 struct CaseSkipped {
   std::string reason;
 };
+/// Ends a case that has seen too little to judge.
+struct CaseUndecided {
+  std::string reason;
+};
 
 /// What a queue pair of the NIC is connected with.
 struct EndOptions {
@@ -161,6 +165,7 @@ class NicBench {
   [[noreturn]] void fail(std::optional<size_t> frame, const std::string& reason);
   void require(bool good, std::optional<size_t> frame, const std::string& reason);
   [[noreturn]] void skip(const std::string& reason) { throw CaseSkipped{reason}; }
+  [[noreturn]] void undecided(const std::string& reason) { throw CaseUndecided{reason}; }
   size_t expect_ack(const PeerEnd& end, size_t from, uint32_t psn, std::optional<uint32_t> msn = {});
   size_t expect_nak(const PeerEnd& end, size_t from, Syndrome syndrome, uint32_t psn);
   /// No answer within `limits().quiet`.

@@ -22,6 +22,10 @@ CaseOutcome judge(const NicCase& test, NicBench& bench) {
     bench.outcome().verdict = CaseVerdict::kSkipped;
     bench.outcome().reason = skipped.reason;
     return std::move(bench.outcome());
+  } catch (const CaseUndecided& undecided) {
+    bench.outcome().verdict = CaseVerdict::kInconclusive;
+    bench.outcome().reason = undecided.reason;
+    return std::move(bench.outcome());
   }
   CaseOutcome outcome = CaseOutcome::of(std::move(bench.outcome().measurements));
   outcome.curves = std::move(bench.outcome().curves);

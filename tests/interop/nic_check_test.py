@@ -21,9 +21,9 @@ DEPARTURES = {
     "flow.pfc.storm": "likewise",
 }
 
-# How reasons begin that are times, rates, or too slow a wire: an emulated processor beside other work keeps those by chance only. The
+# How reasons begin that are times and rates: an emulated processor beside other work keeps those by chance only. The
 # emulated NIC is held to them in virtual time.
-TIMED = ("time", "rate", "nothing was sent before", "too little was sent")
+TIMED = ("time", "rate")
 
 
 class NicCheck(GuestTest):
@@ -53,7 +53,7 @@ class NicCheck(GuestTest):
     def test_soft_roce(self):
         found = self.check(self.config(verbs="rxe0"))
         self.assertGreater(len(found), 60)
-        failed = {name: case["reason"] for name, case in found.items() if case["verdict"] not in ("pass", "skipped")}
+        failed = {name: case["reason"] for name, case in found.items() if case["verdict"] in ("fail", "error")}
         unknown = {name: reason for name, reason in failed.items() if name not in DEPARTURES}
         print("missed in time:", {name: reason for name, reason in unknown.items() if reason.startswith(TIMED)})
         self.assertEqual({name: reason for name, reason in unknown.items() if not reason.startswith(TIMED)}, {})
