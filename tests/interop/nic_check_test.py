@@ -57,7 +57,9 @@ class NicCheck(GuestTest):
         unknown = {name: reason for name, reason in failed.items() if name not in DEPARTURES}
         print("missed in time:", {name: reason for name, reason in unknown.items() if reason.startswith(TIMED)})
         self.assertEqual({name: reason for name, reason in unknown.items() if not reason.startswith(TIMED)}, {})
-        self.assertEqual(DEPARTURES.keys() - failed.keys(), set(), "known departures that are gone")
+        # What a slow guest leaves undecided is not gone.
+        gone = {name for name in DEPARTURES if found[name]["verdict"] in ("pass", "skipped")}
+        self.assertEqual(gone, set(), "known departures that are gone")
 
     def test_an_agent(self):
         self.guest.do(
