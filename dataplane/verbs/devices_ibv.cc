@@ -58,10 +58,11 @@ VerbsLimits limits_of(const ibv_device_attr& attributes) {
 // Whether memory can be registered at all: the limit on locked memory stands in the way of most users first.
 std::string memory_obstacle(ibv_context* context) {
   constexpr size_t kProbe = 1 << 20;
+  constexpr int kWrites = IBV_ACCESS_LOCAL_WRITE;
   const std::unique_ptr<ibv_pd, decltype(&ibv_dealloc_pd)> domain(ibv_alloc_pd(context), ibv_dealloc_pd);
   if (!domain) return fmt::format("no protection domain: {}", std::strerror(errno));
   const auto memory = std::make_unique<uint8_t[]>(kProbe);
-  ibv_mr* region = ibv_reg_mr(domain.get(), memory.get(), kProbe, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* region = ibv_reg_mr(domain.get(), memory.get(), kProbe, kWrites);
   const int error = errno;
   if (region != nullptr) {
     ibv_dereg_mr(region);

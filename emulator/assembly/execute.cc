@@ -133,7 +133,7 @@ RunResult run_workers(const Setup& setup, const Execution& execution, WorkerEngi
   std::deque<LiveObserver> observers;
   std::vector<Worker> workers;
   for (uint32_t i = 0; i < engines.count(); ++i) {
-    Worker& worker = workers.emplace_back(&engines.of_worker(i), &execution.transport);
+    Worker& worker = workers.emplace_back(Worker{&engines.of_worker(i), &execution.transport});
     if (told != nullptr && told->several()) worker.transport = told->transports[i];
     if (told != nullptr) worker.enter = [&enter, i] { return enter(i); };
     worker.background = background.of_worker(i);

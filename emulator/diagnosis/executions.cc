@@ -104,8 +104,9 @@ void Executions::note_iteration_ends(const std::vector<JobInfo>& jobs) {
 std::span<const uint32_t> Executions::members(uint32_t meeting, uint32_t iteration) const {
   const std::span all(by_meeting_.begin() + first_of_meeting_[meeting],
                       by_meeting_.begin() + first_of_meeting_[meeting + 1]);
-  const auto [begin, end] = std::ranges::equal_range(all, iteration, {}, [&](uint32_t i) { return all_[i].iteration; });
-  return {begin, end};
+  const auto iteration_of = [&](uint32_t i) { return all_[i].iteration; };
+  return {std::ranges::lower_bound(all, iteration, {}, iteration_of),
+          std::ranges::upper_bound(all, iteration, {}, iteration_of)};
 }
 
 Executions::Release Executions::release(uint32_t index) const {

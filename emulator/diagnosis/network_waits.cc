@@ -81,10 +81,11 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   std::ranges::sort(all, {}, [&](const Sent& sent) { return std::pair(key(sent), sent.connection); });
   for (uint32_t i = 0; i < executions.count(); ++i) {
     const Executions::Execution& execution = executions.at(i);
-    for (const Sent& sent : std::ranges::equal_range(all, key(execution), {}, key)) {
-      const Way& way = ways.at(sent.connection);
-      jobs_[{way.to, way.job}].add(execution.start, execution.end, sent.on_line);
-      if (waiting.contains(sent.connection)) own_[sent.connection].add(execution.start, execution.end, sent.on_line);
+    const auto end = std::ranges::upper_bound(all, key(execution), {}, key);
+    for (auto sent = std::ranges::lower_bound(all, key(execution), {}, key); sent != end; ++sent) {
+      const Way& way = ways.at(sent->connection);
+      jobs_[{way.to, way.job}].add(execution.start, execution.end, sent->on_line);
+      if (waiting.contains(sent->connection)) own_[sent->connection].add(execution.start, execution.end, sent->on_line);
     }
   }
   for (auto& [place, times] : jobs_) times.finish();

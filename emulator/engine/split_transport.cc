@@ -25,7 +25,7 @@ std::vector<ConnectFailure> SplitTransport::connect(std::span<const EndPoint> re
   std::vector<EndPoint> sorted;
   if (!std::ranges::is_partitioned(remote, on_wire)) {
     sorted.assign(remote.begin(), remote.end());
-    std::ranges::stable_partition(sorted, on_wire);
+    std::stable_partition(sorted.begin(), sorted.end(), on_wire);
     remote = sorted;
   }
   const auto wire = static_cast<size_t>(std::ranges::partition_point(remote, on_wire) - remote.begin());

@@ -26,7 +26,7 @@ struct RunTimes {
   RunTimes(const RunReader& record, const RecordedRun& run) : stragglers(record.stragglers(run)) {
     for (const ComputeTimeRow& row : record.compute_times(run)) {
       const auto known = std::ranges::find(models, row.model, &ComputeTimeRow::model);
-      ComputeTimeRow& sum = known != models.end() ? *known : models.emplace_back(RankId(), row.model, 0, Duration());
+      ComputeTimeRow& sum = known != models.end() ? *known : models.emplace_back(ComputeTimeRow{.model = row.model});
       sum.nodes += row.nodes, sum.time += row.time;
     }
     std::ranges::stable_sort(models, std::greater<>(), &ComputeTimeRow::time);

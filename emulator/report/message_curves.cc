@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "base/sort_unique.h"
+
 namespace rankwire {
 namespace {
 
@@ -88,8 +90,7 @@ std::vector<uint64_t> curve_places(uint64_t count) {
   }
   places = {1, place_of(count, 999, 1000), place_of(count, 9999, 10000)};
   for (uint64_t part = 1; part <= kParts; ++part) places.push_back(place_of(count, part, kParts));
-  std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
+  sort_unique(places);
   return places;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/sort_unique.h"
 #include "emulator/report/activity.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/jobs.h"
@@ -28,8 +29,7 @@ struct Names {
   size_t bytes = 0;
 
   explicit Names(std::vector<std::string> names) : sorted(std::move(names)) {
-    std::ranges::sort(sorted);
-    sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+    sort_unique(sorted);
     std::string_view before;
     for (const std::string& name : sorted) {
       size_t same = 0;

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/sort_unique.h"
+
 namespace rankwire {
 namespace {
 
@@ -326,9 +328,7 @@ std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts
       }
     }
   }
-  std::ranges::sort(pairs);
-  const auto repeated = std::ranges::unique(pairs);
-  pairs.erase(repeated.begin(), repeated.end());
+  sort_unique(pairs);
   return pairs;
 }
 

@@ -5,6 +5,7 @@
 #include <queue>
 #include <utility>
 
+#include "base/sort_unique.h"
 #include "emulator/traces/tensor_text.h"
 #include "proto/attributes.h"
 
@@ -165,9 +166,7 @@ Graph dependency_graph(const RankFacts& facts) {
       const std::optional<uint32_t> parent = facts.find(id);
       if (parent && *parent != node) parents.push_back(*parent);
     }
-    std::ranges::sort(parents);
-    const auto repeated = std::ranges::unique(parents);
-    parents.erase(repeated.begin(), repeated.end());
+    sort_unique(parents);
     for (const uint32_t parent : parents) edges.push_back({parent, node});
   }
   return make_graph(static_cast<uint32_t>(facts.nodes.size()), edges);

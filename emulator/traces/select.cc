@@ -8,6 +8,7 @@
 #include <array>
 #include <set>
 
+#include "base/sort_unique.h"
 #include "emulator/traces/groups_file.h"
 #include "emulator/traces/trace_copy.h"
 
@@ -168,9 +169,7 @@ class Part {
     size_t held = 0;
     for (const uint32_t i : order) {
       std::vector<uint64_t>& own = nearest[i];
-      std::ranges::sort(own);
-      const auto repeated = std::ranges::unique(own);
-      own.erase(repeated.begin(), repeated.end());
+      sort_unique(own);
       const std::vector<uint64_t> self = {facts.nodes[i].id};
       const std::vector<uint64_t>& passed = keep_[place][i] ? self : own;
       for (const uint32_t next : graph.next_of(i)) {

@@ -107,11 +107,10 @@ TEST_F(SmallRun, WhoLooksOnIsToldOfEveryRun) {
   std::vector<uint64_t> ended;
   PreparedRun prepared(resolved(RunKind::kModels), {out()});
   prepared.run({stop_, [&](const WatchedRun& run) {
-                  const auto& [label, operations, done, share] = run;
                   const std::lock_guard lock(mutex);
-                  began.push_back(label);
-                  EXPECT_EQ(operations, 4u);  // two of each rank
-                  return std::shared_ptr<void>(nullptr, [&, done](void*) {
+                  began.push_back(run.label);
+                  EXPECT_EQ(run.operations, 4u);  // two of each rank
+                  return std::shared_ptr<void>(nullptr, [&, done = run.done](void*) {
                     const std::lock_guard at_end(mutex);
                     ended.push_back(done());
                   });

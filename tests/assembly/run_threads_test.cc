@@ -127,16 +127,15 @@ TEST_F(RunThreads, WhoLooksOnIsToldByAllThreads) {
   std::set<std::string> at_work;
   size_t most = 0;
   run(4, {"simulation.ensemble=2"}, {stop_, [&](const WatchedRun& run) {
-                                       const auto& [label, operations, done, share] = run;
-                                       EXPECT_LE(done(), operations);
+                                       EXPECT_LE(run.done(), run.operations);
                                        const std::lock_guard lock(mutex);
-                                       labels.push_back(label);
-                                       at_work.insert(label);
+                                       labels.push_back(run.label);
+                                       at_work.insert(run.label);
                                        most = std::max(most, at_work.size());
-                                       return std::shared_ptr<void>(nullptr, [&, label, done, operations](void*) {
-                                         EXPECT_EQ(done(), operations) << label;
+                                       return std::shared_ptr<void>(nullptr, [&, run](void*) {
+                                         EXPECT_EQ(run.done(), run.operations) << run.label;
                                          const std::lock_guard on_removal(mutex);
-                                         at_work.erase(label);
+                                         at_work.erase(run.label);
                                        });
                                      }});
   EXPECT_THAT(labels, UnorderedElementsAre("twin", "reference", "alpha_beta", "a alone", "b alone", "c alone",

@@ -364,7 +364,7 @@ class Lab {
   }
 
   bool all_over() const {
-    return std::ranges::all_of(fates_, [this](const auto& entry) { return entry.second.over(); });
+    return std::ranges::all_of(fates_, [](const auto& entry) { return entry.second.over(); });
   }
   std::string judge() const {
     if (std::string trouble = first_trouble(); !trouble.empty()) return trouble;

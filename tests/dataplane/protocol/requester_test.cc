@@ -195,7 +195,8 @@ TEST_F(RequesterTest, OneAckOfAWholeMessageLeavesWhatAcksOfItsPartsDo) {
     uint32_t in_flight, oldest, next, retries;
     uint8_t holds;
     Time deadline, acked;
-    bool finished, repairs_again, operator==(const End&) const = default;
+    bool finished, repairs_again;
+    bool operator==(const End&) const = default;
   };
   const auto end_after = [this](bool timed_out, bool in_parts) {
     pool_.finished = {};

@@ -22,7 +22,7 @@ class LanesTest : public ::testing::Test {
                                            {PortId(0), link_.first.get(), kQueueRate},
                                            {PortId(1), link_.second.get(), kQueueRate}};
   const TransportPlan plan_ = pair_plan(2);
-  const RoceOptions options_;
+  const RoceOptions options_{};
 };
 
 TEST_F(LanesTest, QueuesOfAPortShareIt) {
