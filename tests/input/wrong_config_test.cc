@@ -97,7 +97,7 @@ const Mistake kMistakes[] = {
      ":4: workload.generate.routing: needs 'experts' above 1"},
     {"NoRecordedTokens",
      "workload:\n  generate:\n    experts: 4\n    routing:\n      popularity: matrix\nports: {count: 4}\n",
-     ":5: workload.generate.routing.file: is required by 'popularity: matrix'"},
+     ":4: workload.generate.routing.file: is required by 'popularity: matrix'"},
     {"ModelOfAnotherKind", "workload:\n  generate:\n    kind: mlp\n    model: llama3-8b\nports: {count: 4}\n",
      ":4: workload.generate.model: is not for 'kind: mlp'"},
     {"Device", "GOODcompute: {device: h1000}",
