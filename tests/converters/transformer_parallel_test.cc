@@ -27,10 +27,11 @@ TransformerModel two_layers() {
 class TransformerParallel : public ::testing::Test {
  protected:
   std::vector<Nodes> generate(const TransformerModel& model) {
-    const GeneratedTraces traces = generate_transformer(model, prefix_);
-    expect_valid(traces, prefix_);
+    const std::string prefix = folder_ / ("set" + std::to_string(sets_++));  // another one may have more ranks
+    const GeneratedTraces traces = generate_transformer(model, prefix);
+    expect_valid(traces, prefix);
     std::vector<Nodes> ranks;
-    for (uint32_t rank = 0; rank < traces.ranks; ++rank) ranks.push_back(read_written(trace_file(prefix_, rank)));
+    for (uint32_t rank = 0; rank < traces.ranks; ++rank) ranks.push_back(read_written(trace_file(prefix, rank)));
     return ranks;
   }
   /// Of all ranks, without the optimizer, which ZeRO divides.
@@ -43,7 +44,7 @@ class TransformerParallel : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  const std::string prefix_ = folder_ / "model";
+  int sets_ = 0;
 };
 
 /// "send 512" and "receive 512" with how many there are.
