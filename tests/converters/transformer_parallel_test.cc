@@ -273,12 +273,12 @@ TEST_F(TransformerParallel, ZeroBubbleSendsGradientsBeforeWeightsHaveTheirs) {
 // Experts, sequence and context parallelism, hybrid sharding and a pipeline together are a valid set of traces.
 TEST_F(TransformerParallel, AllTogetherIsAValidWorkload) {
   TransformerModel model = two_layers();
-  model.layers = 8, model.heads = 8, model.key_value_heads = 4, model.micro_batches = 4;
+  model.layers = 4, model.heads = 8, model.key_value_heads = 4;
   model.experts = 8, model.experts_per_token = 2, model.shared_experts = 1, model.dense_layers = 1;
   model.routing = {.popularity = RoutingModel::Popularity::kZipf, .drift = 2, .capacity = 1.5};
   model.tensor_parallel = model.context_parallel = model.pipeline_parallel = 2, model.sequence_parallel = true;
   model.data_parallel = 4, model.expert_parallel = 4, model.shard_replicas = 2;
-  for (const uint32_t zero : {1u, 2u, 3u}) {
+  for (const uint32_t zero : {2u, 3u}) {
     for (const PipelineOrder order : {PipelineOrder::kZeroBubble, PipelineOrder::kInterleaved}) {
       model.zero = zero, model.pipeline = order;
       model.virtual_stages = order == PipelineOrder::kInterleaved ? 2 : 1;
