@@ -6,11 +6,16 @@
 
 namespace rankwire {
 
-enum class Pass : uint8_t { kForward, kBackward };
+/// kBackward is the whole backward pass, kInput and kWeight its halves: gradients of the input, which the stage before
+/// waits for, and of the weights, for which nobody does.
+enum class Pass : uint8_t { kForward, kBackward, kInput, kWeight };
+
+enum class PipelineOrder : uint8_t { kOneForwardOneBackward, kInterleaved, kZeroBubble };
 
 struct PipelineStep {
   Pass pass;
   uint32_t micro_batch;
+  uint32_t part = 0;  ///< of the stage, from 0; layers of part i of p stages come behind those of part i - 1 of all
   bool operator==(const PipelineStep&) const = default;
 };
 
@@ -18,5 +23,19 @@ struct PipelineStep {
 /// passes, then one forward and one backward in turn, then the backward passes that are left. Micro-batches keep their
 /// order in both passes.
 std::vector<PipelineStep> one_forward_one_backward(uint32_t stages, uint32_t stage, uint32_t micro_batches);
+
+/// 1F1B of stages with v parts each (ibid., section 2.2.2, and Megatron-LM's schedule of it): micro-batches come in
+/// groups of p, which pass all parts of a stage before the next group does. 2 (p - 1 - k) + (v - 1) p forward passes
+/// come first. micro_batches is a multiple of p.
+std::vector<PipelineStep> interleaved(uint32_t stages, uint32_t stage, uint32_t parts, uint32_t micro_batches);
+
+/// ZB-H1 (Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2.2): 1F1B whose backward passes are halved.
+/// Stage k begins with the weights' half when it has run k + 1 of the inputs', and has one of each in turn from then
+/// on, so that it keeps no more micro-batches than with 1F1B.
+std::vector<PipelineStep> zero_bubble(uint32_t stages, uint32_t stage, uint32_t micro_batches);
+
+/// That of `order`; `parts` is 1 but for kInterleaved.
+std::vector<PipelineStep> pipeline_steps(PipelineOrder order, uint32_t stages, uint32_t stage, uint32_t parts,
+                                         uint32_t micro_batches);
 
 }  // namespace rankwire

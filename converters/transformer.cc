@@ -2,293 +2,166 @@
 
 #include <fmt/format.h>
 
-#include <span>
-#include <vector>
-
 #include "base/error.h"
-#include "converters/model_sizes.h"
-#include "converters/node_writer.h"
-#include "converters/pipeline_schedule.h"
-#include "converters/transformer_cost.h"
+#include "converters/transformer_attention.h"
+#include "converters/transformer_experts.h"
+#include "converters/transformer_parameters.h"
 
 namespace rankwire {
 namespace {
 
-/// Where a rank stands in the three dimensions.
-struct Position {
-  uint32_t shard, replica, stage;
-};
-
-uint32_t rank_of(const TransformerModel& model, Position at) {
-  if (model.order == TransformerModel::Order::kDataTensor)
-    return (at.stage * model.tensor_parallel + at.shard) * model.data_parallel + at.replica;
-  return (at.stage * model.data_parallel + at.replica) * model.tensor_parallel + at.shard;
-}
-
-Position position_of(const TransformerModel& model, uint32_t rank) {
-  const uint32_t stage = rank / model.tensor_parallel / model.data_parallel;
-  if (model.order == TransformerModel::Order::kDataTensor)
-    return {rank / model.data_parallel % model.tensor_parallel, rank % model.data_parallel, stage};
-  return {rank % model.tensor_parallel, rank / model.tensor_parallel % model.data_parallel, stage};
-}
-
-std::string tensor_group(const TransformerModel& model, Position at) {
-  return fmt::format("tp_{}", at.stage * model.data_parallel + at.replica);
-}
-std::string data_group(const TransformerModel& model, Position at) {
-  return fmt::format("dp_{}", at.stage * model.tensor_parallel + at.shard);
-}
-std::string embedding_group(const TransformerModel& model, Position at) {
-  return fmt::format("embedding_{}", at.replica * model.tensor_parallel + at.shard);
-}
-
-/// Of the replicas that share the experts of a layer.
-std::string expert_group(const TransformerModel& model, Position at) {
-  const uint32_t groups = model.data_parallel / model.expert_parallel;
-  return fmt::format("ep_{}",
-                     (at.stage * groups + at.replica / model.expert_parallel) * model.tensor_parallel + at.shard);
-}
-/// Of the replicas that have the same experts.
-std::string expert_data_group(const TransformerModel& model, Position at) {
-  return fmt::format(
-      "edp_{}",
-      (at.stage * model.expert_parallel + at.replica % model.expert_parallel) * model.tensor_parallel + at.shard);
-}
-
-/// Writes one rank's step. Every node that keeps the accelerator busy, and every transfer that it must wait for,
-/// depends on the one before (`last_`); sends and gradient reductions run beside them.
+/// Writes one rank's step.
 class TrainingStep {
  public:
-  TrainingStep(const TransformerModel& model, uint32_t rank, const std::string& file)
-      : model_(model), cost_(model), at_(position_of(model, rank)), rank_(rank), nodes_(file) {}
+  TrainingStep(const TransformerModel& model, ExpertTraffic& traffic, uint32_t rank, const std::string& file)
+      : model_(model),
+        rank_(model, rank, file),
+        steps_(pipeline_steps(model.pipeline, model.pipeline_parallel, rank_.at().stage, model.virtual_stages,
+                              model.micro_batches)),
+        mlp_(rank_, traffic),
+        parameters_(rank_, steps_) {}
 
   uint64_t write() {
-    for (const PipelineStep& step :
-         one_forward_one_backward(model_.pipeline_parallel, at_.stage, model_.micro_batches)) {
+    parameters_.begin_step();
+    for (const PipelineStep& step : steps_) {
       if (step.pass == Pass::kForward) {
-        forward_pass(step.micro_batch);
+        forward_pass(step);
       } else {
-        backward_pass(step.micro_batch);
+        backward_pass(step);
       }
     }
-    update_parameters();
-    nodes_.close();
-    return nodes_.counts().nodes;
+    parameters_.update_parameters();
+    return rank_.close();
   }
 
  private:
-  using Id = NodeWriter::Id;
+  /// A part of a stage among all parts, in the order of the layers.
+  uint32_t place(const PipelineStep& step) const { return step.part * model_.pipeline_parallel + rank_.at().stage; }
+  bool first(const PipelineStep& step) const { return place(step) == 0; }
+  bool last(const PipelineStep& step) const {
+    return place(step) + 1 == model_.pipeline_parallel * model_.virtual_stages;
+  }
+  uint32_t peer(uint32_t place) const {
+    TransformerPlace at = rank_.at();
+    at.stage = place % model_.pipeline_parallel;
+    return rank_.peer(at);
+  }
+  /// Of what the part at `place` sends, or of the gradients that come back to it.
+  uint32_t tag(const PipelineStep& step, uint32_t place) const {
+    return 2 * (step.micro_batch * model_.virtual_stages + place / model_.pipeline_parallel);
+  }
+  /// "mb0", or of a further part "mb0.part1".
+  std::string name_of(const PipelineStep& step) const {
+    return step.part == 0 ? fmt::format("mb{}", step.micro_batch)
+                          : fmt::format("mb{}.part{}", step.micro_batch, step.part);
+  }
+  std::string layer_name(const PipelineStep& step, uint32_t layer) const {
+    return fmt::format("mb{}.layer{}", step.micro_batch, layer);
+  }
+  Bytes activations() const { return rank_.cost().activations(rank_.cost().resident_tokens()); }
 
-  bool first_stage() const { return at_.stage == 0; }
-  bool last_stage() const { return at_.stage + 1 == model_.pipeline_parallel; }
-  uint32_t stage_layers() const { return model_.layers / model_.pipeline_parallel; }
-  uint32_t first_layer() const { return at_.stage * stage_layers(); }
-  uint32_t peer(uint32_t stage) const { return rank_of(model_, {at_.shard, at_.replica, stage}); }
-  static uint32_t activation_tag(uint32_t micro_batch) { return 2 * micro_batch; }
-  static uint32_t gradient_tag(uint32_t micro_batch) { return 2 * micro_batch + 1; }
+  void receive(const std::string& name, uint32_t from, uint32_t tag) {
+    rank_.follow({rank_.receive(name, peer(from), tag, activations(), rank_.last())});
+  }
+  void send(const std::string& name, uint32_t to, uint32_t tag) {
+    rank_.send(name, peer(to), tag, activations(), rank_.last());
+  }
 
-  void forward_pass(uint32_t m) {
-    if (first_stage()) {
-      compute(fmt::format("mb{}.embedding.fwd", m), cost_.embedding());
-      reduce_over_tensor(fmt::format("mb{}.embedding.fwd.all_reduce", m));
+  void forward_pass(const PipelineStep& step) {
+    if (first(step)) {
+      const std::string name = name_of(step) + ".embedding.fwd";
+      rank_.compute(name, rank_.cost().embedding());
+      rank_.leave_block(name);
     } else {
-      const std::string name = fmt::format("mb{}.activation.receive", m);
-      last_ = {nodes_.receive(name, peer(at_.stage - 1), rank_, activation_tag(m), cost_.activations(), last_)};
+      receive(name_of(step) + ".activation.receive", place(step) - 1, tag(step, place(step) - 1));
     }
-    for (uint32_t i = 0; i < stage_layers(); ++i) {
-      const std::string layer = fmt::format("mb{}.layer{}", m, first_layer() + i);
-      compute(layer + ".attention.fwd", cost_.attention());
-      reduce_over_tensor(layer + ".attention.fwd.all_reduce");
-      mlp_forward(layer);
-      reduce_over_tensor(layer + ".mlp.fwd.all_reduce");
+    const LayerRange layers = layers_of(model_, rank_.at().stage, step.part);
+    for (uint32_t i = 0; i < layers.count; ++i) {
+      const std::string name = layer_name(step, layers.first + i);
+      parameters_.enter_layer();
+      attention_forward(rank_, name);
+      mlp_.forward(name, layers.first + i, step.micro_batch);
     }
-    if (last_stage()) {
-      compute(fmt::format("mb{}.logits.fwd", m), cost_.logits());
+    if (last(step)) {
+      const std::string name = name_of(step) + ".logits.fwd";
+      rank_.enter_block(name);
+      rank_.compute(name, rank_.cost().logits());
     } else {
-      const std::string name = fmt::format("mb{}.activation.send", m);
-      nodes_.send(name, rank_, peer(at_.stage + 1), activation_tag(m), cost_.activations(), last_);
+      send(name_of(step) + ".activation.send", place(step) + 1, tag(step, place(step)));
     }
   }
 
-  void backward_pass(uint32_t m) {
-    const bool gradients_final = m + 1 == model_.micro_batches;
-    if (last_stage()) {
-      compute(fmt::format("mb{}.logits.bwd", m), backward(cost_.logits()));
-      // With one stage the same weights are used by the embedding, whose gradient comes last.
-      if (gradients_final && !first_stage()) reduce_embedding();
-      reduce_over_tensor(fmt::format("mb{}.logits.bwd.all_reduce", m));
-    } else {
-      const std::string name = fmt::format("mb{}.gradient.receive", m);
-      last_ = {nodes_.receive(name, peer(at_.stage + 1), rank_, gradient_tag(m), cost_.activations(), last_)};
+  void backward_pass(const PipelineStep& step) {
+    const bool inputs = step.pass != Pass::kWeight;
+    if (last(step)) {
+      logits_backward(step);
+    } else if (inputs) {
+      receive(name_of(step) + ".gradient.receive", place(step) + 1, tag(step, place(step)) + 1);
     }
-    for (uint32_t i = stage_layers(); i-- > 0;) {
-      const std::string layer = fmt::format("mb{}.layer{}", m, first_layer() + i);
-      mlp_backward(layer);
-      if (gradients_final || model_.zero == 2) scatter_experts(m, first_layer() + i);
-      reduce_over_tensor(layer + ".mlp.bwd.all_reduce");
-      compute(layer + ".attention.bwd", backward(cost_.attention()));
-      if (gradients_final || model_.zero == 2) scatter_gradients(m, first_layer() + i);
-      reduce_over_tensor(layer + ".attention.bwd.all_reduce");
-    }
-    if (first_stage()) {
-      compute(fmt::format("mb{}.embedding.bwd", m), backward(cost_.embedding()));
-      if (gradients_final) reduce_embedding();
-    } else {
-      const std::string name = fmt::format("mb{}.gradient.send", m);
-      nodes_.send(name, rank_, peer(at_.stage - 1), gradient_tag(m), cost_.activations(), last_);
+    const LayerRange layers = layers_of(model_, rank_.at().stage, step.part);
+    for (uint32_t i = layers.count; i-- > 0;) layer_backward(step, layers.first + i);
+    if (first(step)) {
+      if (step.pass != Pass::kInput) embedding_backward(step);
+    } else if (inputs) {
+      send(name_of(step) + ".gradient.send", place(step) - 1, tag(step, place(step) - 1) + 1);
     }
   }
 
-  void mlp_forward(const std::string& layer) {
-    if (model_.experts > 1) {
-      compute(layer + ".router.fwd", cost_.router());
-      exchange_tokens(layer + ".dispatch.fwd.all_to_all");
-    }
-    compute(layer + ".mlp.fwd", cost_.mlp());
-    if (model_.experts > 1) exchange_tokens(layer + ".combine.fwd.all_to_all");
+  void layer_backward(const PipelineStep& step, uint32_t layer) {
+    const std::string name = layer_name(step, layer);
+    const bool gradients = step.pass != Pass::kInput;
+    if (step.pass != Pass::kWeight) parameters_.enter_layer();
+    mlp_.backward(name, layer, step.micro_batch, step.pass);
+    if (gradients) parameters_.expert_gradients(layer, step.micro_batch);
+    attention_backward(rank_, name, step.pass);
+    if (gradients) parameters_.layer_gradients(layer, step.micro_batch);
   }
 
-  /// The gradients go the same ways back.
-  void mlp_backward(const std::string& layer) {
-    if (model_.experts > 1) exchange_tokens(layer + ".combine.bwd.all_to_all");
-    compute(layer + ".mlp.bwd", backward(cost_.mlp()));
-    if (model_.experts == 1) return;
-    exchange_tokens(layer + ".dispatch.bwd.all_to_all");
-    compute(layer + ".router.bwd", backward(cost_.router()));
+  /// Of the logits all ranks have the gradient that they need, since the loss is summed over the shards of the
+  /// vocabulary.
+  void logits_backward(const PipelineStep& step) {
+    const std::string name = name_of(step) + ".logits" + backward_name(step.pass);
+    const RankWriter::Ids again = step.pass == Pass::kInput ? RankWriter::Ids() : rank_.input_again(name);
+    rank_.compute(name, backward_work(step.pass, rank_.cost().logits()));
+    // With one stage the same weights are used by the embedding, whose gradient comes last.
+    if (step.pass != Pass::kInput && gradients_final(step) && !shares_embedding_in_stage())
+      parameters_.embedding_gradients(model_.tied_embeddings ? "embedding" : "logits");
+    if (step.pass != Pass::kWeight) rank_.leave_block(name);
+    rank_.wait_for(again);
   }
 
-  void exchange_tokens(const std::string& name) {
-    if (model_.expert_parallel == 1) return;
-    last_ = {nodes_.collective(name, chakra::ALL_TO_ALL, expert_group(model_, at_), cost_.dispatched(), last_)};
+  void embedding_backward(const PipelineStep& step) {
+    const std::string name = name_of(step) + ".embedding.bwd";
+    rank_.enter_block(name);
+    rank_.compute(name, backward(rank_.cost().embedding()));
+    if (gradients_final(step)) parameters_.embedding_gradients("embedding");
   }
 
-  uint32_t expert_replicas() const { return model_.experts > 1 ? model_.data_parallel / model_.expert_parallel : 1; }
-
-  void update_parameters() {
-    std::vector<Id> ready = gradients_;
-    ready.insert(ready.end(), last_.begin(), last_.end());
-    const int64_t embedding = first_stage() || last_stage() ? cost_.embedding_parameters() : 0;
-    const Work work = cost_.optimizer(
-        stage_layers() * (cost_.layer_shard() + (model_.experts > 1 ? cost_.expert_shard() : 0)) + embedding);
-    const Id update = nodes_.compute("optimizer.step", cost_.duration_micros(work), work.flops, work.memory, ready);
-    if (model_.data_parallel == 1) return;
-    for (uint32_t i = 0; i < stage_layers(); ++i) {
-      nodes_.collective(fmt::format("layer{}.parameter.all_gather", first_layer() + i), chakra::ALL_GATHER,
-                        data_group(model_, at_), cost_.bytes_of(cost_.layer_shard()), {&update, 1});
-      if (expert_replicas() == 1) continue;
-      nodes_.collective(fmt::format("layer{}.experts.parameter.all_gather", first_layer() + i), chakra::ALL_GATHER,
-                        expert_data_group(model_, at_), cost_.bytes_of(cost_.expert_shard()), {&update, 1});
-    }
-  }
-
-  void compute(const std::string& name, const Work& work) {
-    last_ = {nodes_.compute(name, cost_.duration_micros(work), work.flops, work.memory, last_)};
-  }
-
-  void reduce_over_tensor(const std::string& name) {
-    if (model_.tensor_parallel == 1) return;
-    last_ = {nodes_.collective(name, chakra::ALL_REDUCE, tensor_group(model_, at_), cost_.activations(), last_)};
-  }
-
-  /// "layer3", or "mb1.layer3" where every micro-batch has gradients of its own.
-  std::string gradient_name(uint32_t m, uint32_t layer) const {
-    return model_.zero == 2 ? fmt::format("mb{}.layer{}", m, layer) : fmt::format("layer{}", layer);
-  }
-
-  void scatter_gradients(uint32_t m, uint32_t layer) {
-    if (model_.data_parallel == 1) return;
-    const Bytes padded = cost_.bytes_of(size_product({cost_.layer_shard(), model_.data_parallel}));
-    gradients_.push_back(nodes_.collective(gradient_name(m, layer) + ".gradient.reduce_scatter", chakra::REDUCE_SCATTER,
-                                           data_group(model_, at_), padded, last_));
-  }
-
-  void scatter_experts(uint32_t m, uint32_t layer) {
-    if (expert_replicas() == 1) return;
-    const Bytes padded = cost_.bytes_of(size_product({cost_.expert_shard(), expert_replicas()}));
-    gradients_.push_back(nodes_.collective(gradient_name(m, layer) + ".experts.gradient.reduce_scatter",
-                                           chakra::REDUCE_SCATTER, expert_data_group(model_, at_), padded, last_));
-  }
-
-  void reduce_embedding() {
-    std::vector<Id> ready = last_;
-    const Bytes size = cost_.bytes_of(cost_.embedding_parameters());
-    if (model_.data_parallel > 1) {
-      ready = {
-          nodes_.collective("embedding.gradient.all_reduce", chakra::ALL_REDUCE, data_group(model_, at_), size, ready)};
-    }
-    if (model_.pipeline_parallel > 1) {
-      ready = {nodes_.collective("embedding.tied_gradient.all_reduce", chakra::ALL_REDUCE, embedding_group(model_, at_),
-                                 size, ready)};
-    }
-    if (ready != last_) gradients_.push_back(ready.front());
-  }
+  bool gradients_final(const PipelineStep& step) const { return step.micro_batch + 1 == model_.micro_batches; }
+  bool shares_embedding_in_stage() const { return model_.tied_embeddings && model_.pipeline_parallel == 1; }
 
   const TransformerModel& model_;
-  const TransformerCost cost_;
-  const Position at_;
-  const uint32_t rank_;
-  NodeWriter nodes_;
-  std::vector<Id> last_;       ///< at most one
-  std::vector<Id> gradients_;  ///< reductions that the optimizer waits for
+  RankWriter rank_;
+  const std::vector<PipelineStep> steps_;
+  MlpWriter mlp_;
+  ParameterExchange parameters_;
 };
-
-void write_groups(const TransformerModel& model, uint32_t ranks, const std::string& prefix) {
-  GroupMembers groups;
-  const bool embedding_is_shared = model.pipeline_parallel > 1;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    const Position at = position_of(model, rank);
-    if (model.tensor_parallel > 1) groups[tensor_group(model, at)].push_back(rank);
-    if (model.data_parallel > 1) groups[data_group(model, at)].push_back(rank);
-    if (model.expert_parallel > 1) groups[expert_group(model, at)].push_back(rank);
-    if (model.experts > 1 && model.data_parallel > model.expert_parallel)
-      groups[expert_data_group(model, at)].push_back(rank);
-    const bool has_embedding = at.stage == 0 || at.stage + 1 == model.pipeline_parallel;
-    if (embedding_is_shared && has_embedding) groups[embedding_group(model, at)].push_back(rank);
-  }
-  write_group_file(groups, prefix);
-}
-
-constexpr const char* kGenerator = "transformer";
-
-void check_experts(const TransformerModel& model) {
-  check_positive(kGenerator, {{"experts", model.experts},
-                              {"experts_per_token", model.experts_per_token},
-                              {"expert_parallel", model.expert_parallel}});
-  check_multiple(kGenerator, "experts", model.experts, "expert_parallel", model.expert_parallel);
-  check_multiple(kGenerator, "data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
-  if (model.experts_per_token > model.experts)
-    fail_input("{}: experts_per_token {} is above experts {}", kGenerator, model.experts_per_token, model.experts);
-}
 
 }  // namespace
 
 uint32_t transformer_ranks(const TransformerModel& model) {
-  check_positive(kGenerator, {{"layers", model.layers},
-                              {"hidden", model.hidden},
-                              {"sequence", model.sequence},
-                              {"vocabulary", model.vocabulary},
-                              {"micro_batches", model.micro_batches},
-                              {"micro_batch_size", model.micro_batch_size},
-                              {"element", model.element.count},
-                              {"tensor_parallel", model.tensor_parallel},
-                              {"pipeline_parallel", model.pipeline_parallel},
-                              {"data_parallel", model.data_parallel},
-                              {"peak", model.peak_flops}});
-  check_multiple(kGenerator, "hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kGenerator, "ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kGenerator, "key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
-  check_multiple(kGenerator, "layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  if (model.zero != 1 && model.zero != 2) fail_input("{}: zero is {}, stages are 1 and 2", kGenerator, model.zero);
-  check_experts(model);
-  return checked_ranks(kGenerator, {model.tensor_parallel, model.pipeline_parallel, model.data_parallel});
+  if (const auto wrong = wrong_transformer(model)) fail_input("transformer: {} {}", wrong->key, wrong->text);
+  return checked_ranks("transformer",
+                       {model.tensor_parallel, model.pipeline_parallel, model.data_parallel, model.context_parallel});
 }
 
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {
   GeneratedTraces traces{transformer_ranks(model), 0};
+  ExpertTraffic traffic(model);
   for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
-    traces.nodes += TrainingStep(model, rank, trace_file(prefix, rank)).write();
+    traces.nodes += TrainingStep(model, traffic, rank, trace_file(prefix, rank)).write();
   }
-  write_groups(model, traces.ranks, prefix);
+  write_group_file(transformer_groups(model), prefix);
   return traces;
 }
 

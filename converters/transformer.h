@@ -1,72 +1,114 @@
-// Traces of one training step of a GPT-style transformer under tensor, pipeline and data parallelism.
+// Traces of one training step of a GPT-style transformer, dense or with experts, divided in every way that is in use.
 //
-// Ranks stand in Megatron-LM's order: tensor-parallel position fastest, then data, then pipeline:
-// rank = (stage * data_parallel + replica) * tensor_parallel + shard (Narayanan et al., SC21, section 3); or with the
-// data position fastest, then tensor, then pipeline, as Megatron-LM's RankGenerator has it for the order "dp-tp-pp".
+// Ranks stand in Megatron-LM's order: tensor-parallel position fastest, then context, data, pipeline (Narayanan et al.,
+// SC21, section 3; the order "tp-cp-dp-pp" of its RankGenerator); or context and data fastest, then tensor, then
+// pipeline ("cp-dp-tp-pp"). Groups are named in transformer_places.h; a degree of 1 causes no communication.
 //
-// A step runs the micro-batches in the 1F1B order (ibid., section 2.2) and then updates the parameters:
+// A step runs the micro-batches in the order of a pipeline schedule (pipeline_schedule.h) and then updates the
+// parameters. What is sent, by dimension:
 //
 //   tensor    two all-reduces of the activations a layer, micro-batch and pass (Shoeybi et al. 2019, section 3), one
-//             for the embedding's output (first stage) and one for the gradient of the logits' input (last stage)
-//   pipeline  activations to the next stage, their gradients back; tag 2m for activations of micro-batch m, 2m + 1 for
-//             gradients
-//   data      the gradients of a layer are reduce-scattered once its last backward pass is done, and its parameters are
-//             all-gathered after the optimizer (ZeRO stage 1; Rajbhandari et al., SC20); with stage 2 no replica keeps
-//             gradients that are not its own, so they are reduce-scattered in every micro-batch. The gradients of the
-//             embedding, whose optimizer state is not sharded, are all-reduced, and then between first and last stage,
-//             which share it
-//   experts   with E experts (Shazeer et al. 2017; Lepikhin et al., GShard, ICLR 2021) of which each token goes to k, a
-//             router chooses, an all-to-all takes the tokens to their experts and another one the results back, in each
-//             layer, micro-batch and pass: b s k h elements of every rank, as if all experts were chosen as often. The
-//             experts of a layer are divided over `expert_parallel` neighbouring replicas; their gradients and
-//             parameters are exchanged by the replicas that have the same ones
+//             for the embedding's output (first stage) and one for the gradient of the logits' input (last stage). With
+//             sequence parallelism an all-gather before and a reduce-scatter behind each block stand for them, and the
+//             backward pass gathers a block's input once more, beside its computation (Korthikanti et al. 2022, 4.2)
+//   context   each rank has 1 / c of every sequence (transformer_attention.h)
+//   pipeline  activations to the next stage, their gradients back; tag 2 (m v + i) for activations of micro-batch m
+//   that
+//             part i of v of a stage sends, one more for their gradients
+//   data      gradients and parameters, by ZeRO's stages (transformer_parameters.h)
+//   experts   tokens to their experts and back (transformer_experts.h)
 //
-// A degree of 1 causes no communication. Groups are tp_<stage * data_parallel + replica>,
-// dp_<stage * tensor_parallel + shard>, embedding_<replica * tensor_parallel + shard>, and of p = expert_parallel
-// ep_<(stage * data_parallel / p + replica / p) * tensor_parallel + shard> and
-// edp_<(stage * p + replica mod p) * tensor_parallel + shard>. Biases and layer norms (13 h of a layer's 12 h^2 + 13 h
-// parameters), position embeddings and dropout are left out.
+// Biases and layer norms (13 h of a layer's 12 h^2 + 13 h parameters), position embeddings and dropout are left out.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
+#include "converters/expert_routing.h"
 #include "converters/generated_traces.h"
+#include "converters/model_presets.h"
+#include "converters/pipeline_schedule.h"
 
 namespace rankwire {
 
 struct TransformerModel {
   /// Which ranks are neighbours: those of a tensor-parallel group, or the replicas of a shard.
   enum class Order : uint8_t { kTensorData, kDataTensor };
+  /// How attention reaches tokens of other ranks: keys and values go round (Liu et al., Ring Attention, 2023), or heads
+  /// are exchanged for tokens (Jacobs et al., DeepSpeed-Ulysses, 2023).
+  enum class Context : uint8_t { kRing, kAllToAll };
+  /// Which scores are computed: all, as Narayanan et al. count; those of earlier tokens, where each rank has an early
+  /// and a late part of the sequence; the same, where each rank has one part.
+  enum class Causal : uint8_t { kOff, kBalanced, kContiguous };
 
-  uint32_t layers = 4;           ///< a multiple of pipeline_parallel
+  uint32_t layers = 4;           ///< a multiple of pipeline_parallel x virtual_stages
   int64_t hidden = 1024;         ///< a multiple of tensor_parallel
   int64_t sequence = 512;        ///< tokens
   int64_t vocabulary = 32000;    ///< padded up to a multiple of tensor_parallel
-  uint32_t micro_batches = 2;    ///< per replica and step
+  uint32_t micro_batches = 2;    ///< per replica and step; gradients of all are accumulated
   int64_t micro_batch_size = 1;  ///< sequences
   Bytes element = Bytes(2);      ///< of parameters, gradients and activations
   uint32_t tensor_parallel = 2;
   uint32_t pipeline_parallel = 1;
   uint32_t data_parallel = 2;
-  uint32_t zero = 1;               ///< stage of ZeRO: 1 or 2
-  int64_t ffn = 0;                 ///< width of the MLP, a multiple of tensor_parallel; 0: 4 h
-  bool gated = false;              ///< the MLP has three matrices instead of two (SwiGLU; Shazeer 2020)
-  int64_t key_value = 0;           ///< width of keys and of values, a multiple of tensor_parallel; 0: h
-  uint32_t experts = 1;            ///< of a layer, a multiple of expert_parallel; 1: no router
+  uint32_t zero = 1;      ///< stage of ZeRO, 0 .. 3
+  int64_t ffn = 0;        ///< width of the MLP, a multiple of tensor_parallel; 0: 4 h
+  bool gated = false;     ///< the MLP has three matrices instead of two (SwiGLU; Shazeer 2020)
+  int64_t key_value = 0;  ///< width of keys and of values, a multiple of tensor_parallel; 0: as the heads say, or h
+  uint32_t experts = 1;   ///< of a layer, a multiple of expert_parallel; 1: no router
   uint32_t experts_per_token = 1;  ///< k, at most `experts`
-  uint32_t expert_parallel = 1;    ///< divides data_parallel
+  uint32_t expert_parallel = 1;    ///< divides data_parallel x context_parallel
   Order order = Order::kTensorData;
   int64_t peak_flops = 100'000'000'000'000;  ///< flop/s; a compute node takes flops / peak, at least 1 us
+
+  std::string preset;            ///< the published model whose dimensions these are, or empty
+  int64_t heads = 0;             ///< of queries; 0: not known, they are as wide as h
+  int64_t key_value_heads = 0;   ///< 0: as many as `heads`
+  int64_t head_size = 0;         ///< 0: hidden / heads
+  LatentAttention latent = {};   ///< needs `heads`
+  bool tied_embeddings = true;   ///< input and output have the same weights
+  int64_t expert_ffn = 0;        ///< width of an expert; 0: as `ffn`
+  uint32_t shared_experts = 0;   ///< of a layer with experts, through which every token goes
+  uint32_t dense_layers = 0;     ///< the first ones, which have no experts
+  uint32_t expert_interval = 1;  ///< every n-th of the other layers has experts, the last of each n
+  RoutingModel routing;          ///< how tokens choose
+  bool sequence_parallel = false;
+  uint32_t context_parallel = 1;
+  Context context = Context::kRing;
+  Causal causal = Causal::kOff;
+  PipelineOrder pipeline = PipelineOrder::kOneForwardOneBackward;
+  uint32_t virtual_stages = 1;  ///< parts of a stage, v
+  uint32_t shard_replicas = 1;  ///< how often parameters, gradients and optimizer state are kept (hybrid sharding)
+  bool reshard_after_forward = true;  ///< zero 3: the backward pass gathers a layer's parameters again
+  uint32_t prefetch = 1;              ///< zero 3: of how many further layers parameters are gathered beforehand
+  bool overlap = true;                ///< gradients and parameters travel beside computations
+
+  bool operator==(const TransformerModel&) const = default;
+
+  /// Replicas of a shard's parameters: those of data parallelism, each with its ranks of context parallelism.
+  uint32_t data_ranks() const { return data_parallel * context_parallel; }
+  bool has_experts(uint32_t layer) const {
+    return experts > 1 && layer >= dense_layers && (layer - dense_layers) % expert_interval == expert_interval - 1;
+  }
 };
+
+/// What of a model contradicts the rest.
+struct WrongModel {
+  std::string key;   ///< of `workload.generate`
+  std::string text;  ///< what is wrong with its value
+};
+/// The first contradiction, or nothing.
+std::optional<WrongModel> wrong_transformer(const TransformerModel& model);
 
 /// How many ranks the model has. Throws Error(kInput) for a model that cannot be divided as asked.
 uint32_t transformer_ranks(const TransformerModel& model);
 
 /// Writes `<prefix>.<rank>.et` (Chakra 1.0.0) for every rank and `<prefix>.json`, the process groups; the folder must
 /// exist. Equal models give equal bytes. Nodes depend through data_deps on earlier nodes only. Throws Error(kInput) for
-/// a model that cannot be divided as asked or whose sizes exceed 2^63 - 1, Error(kRun) when a file cannot be written.
+/// a model that cannot be divided as asked or whose sizes exceed 2^63 - 1 and for a wrong file of recorded tokens,
+/// Error(kRun) when a file cannot be written.
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix);
 
 }  // namespace rankwire

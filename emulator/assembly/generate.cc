@@ -8,28 +8,6 @@
 namespace rankwire {
 namespace {
 
-TransformerModel transformer_model(const GenerateConfig& c) {
-  return {.layers = c.layers,
-          .hidden = c.hidden,
-          .sequence = c.sequence,
-          .vocabulary = c.vocabulary,
-          .micro_batches = c.micro_batches,
-          .micro_batch_size = c.micro_batch_size,
-          .element = c.element,
-          .tensor_parallel = c.tensor_parallel,
-          .pipeline_parallel = c.pipeline_parallel,
-          .data_parallel = c.data_parallel,
-          .zero = c.zero,
-          .ffn = c.ffn,
-          .gated = c.gated,
-          .key_value = c.key_value,
-          .experts = c.experts,
-          .experts_per_token = c.experts_per_token,
-          .expert_parallel = c.expert_parallel,
-          .order = c.data_first ? TransformerModel::Order::kDataTensor : TransformerModel::Order::kTensorData,
-          .peak_flops = c.peak_flops};
-}
-
 MlpModel mlp_model(const GenerateConfig& c) {
   return {.layers = c.mlp.layers,
           .width = c.mlp.width,
@@ -63,7 +41,7 @@ CollectiveSeries collective_series(const CollectiveSeriesConfig& c) {
 GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix) {
   switch (config.kind) {
     case GeneratedKind::kTransformer:
-      return generate_transformer(transformer_model(config), prefix);
+      return generate_transformer(config.whole_transformer(), prefix);
     case GeneratedKind::kMlp:
       return generate_mlp(mlp_model(config), prefix);
     case GeneratedKind::kDlrm:

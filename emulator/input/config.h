@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "converters/transformer.h"
 #include "emulator/collective/algorithm.h"
 #include "emulator/input/background_config.h"
 #include "emulator/input/collective_config.h"
@@ -54,32 +55,23 @@ struct DlrmConfig {
   bool operator==(const DlrmConfig&) const = default;
 };
 
-/// A training step: of a transformer by the keys at top level, see converters/transformer.h for the traffic that each
-/// degree causes, or of another kind by its own section.
+/// A training step: of a transformer by the keys at top level, or of another kind by its own section.
 struct GenerateConfig {
-  uint32_t layers = 4;
-  int64_t hidden = 1024;
-  int64_t sequence = 512;  ///< tokens
-  int64_t vocabulary = 32000;
-  uint32_t micro_batches = 2;    ///< per data-parallel replica and step
-  int64_t micro_batch_size = 1;  ///< sequences
-  Bytes element = Bytes(2);      ///< data_type: fp32 4, fp16 and bf16 2, fp8 1
-  uint32_t tensor_parallel = 2;
-  uint32_t pipeline_parallel = 1;
-  uint32_t data_parallel = 2;
-  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s from which the durations are computed
-  uint32_t zero = 1;                         ///< stage of ZeRO, 1 or 2
-  int64_t ffn = 0;                           ///< width of the MLP; 0: 4 x hidden
-  bool gated = false;
-  int64_t key_value = 0;  ///< width of keys and of values; 0: hidden
-  uint32_t experts = 1, experts_per_token = 1, expert_parallel = 1;
-  bool data_first = false;  ///< replicas are neighbours instead of tensor-parallel shards
+  TransformerModel transformer;
   GeneratedKind kind = GeneratedKind::kTransformer;
+  Bytes element = Bytes(2);                  ///< data_type: fp32 4, fp16 and bf16 2, fp8 1
+  int64_t peak_flops = 100'000'000'000'000;  ///< flop/s from which the durations are computed
   MlpConfig mlp;
   DlrmConfig dlrm;
   CollectiveSeriesConfig collective;
 
   bool operator==(const GenerateConfig&) const = default;
+  /// `transformer` with what it has in common with other kinds.
+  TransformerModel whole_transformer() const {
+    TransformerModel model = transformer;
+    model.element = element, model.peak_flops = peak_flops;
+    return model;
+  }
 };
 
 enum class DependencyChoice : uint8_t { kAuto, kData, kControl, kBoth };

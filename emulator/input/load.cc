@@ -6,6 +6,7 @@
 #include "emulator/input/job_choices.h"
 #include "emulator/input/reader.h"
 #include "emulator/input/schema.h"
+#include "emulator/input/transformer_preset.h"
 #include "emulator/input/validate.h"
 #include "emulator/input/validate_background.h"
 #include "emulator/input/validate_compute.h"
@@ -27,6 +28,18 @@ void include_description(Tree& parent, const std::string& prefix) {
   if (!std::filesystem::exists(file))
     fail_at(generate->origin, "{}workload.generate: there is no file {}", prefix, file.string());
   *generate = read_yaml_file(file);
+}
+
+void expand_presets(Tree& root) {
+  const auto expand = [](Tree& parent) {
+    Tree* workload = parent.find("workload");
+    Tree* generate = workload == nullptr ? nullptr : workload->find("generate");
+    if (generate != nullptr) expand_preset(*generate);
+  };
+  expand(root);
+  Tree* jobs = root.find("jobs");
+  if (jobs == nullptr || jobs->kind != Tree::Kind::kList) return;
+  for (Tree& job : jobs->items) expand(job);
 }
 
 void include_descriptions(Tree& root) {
@@ -112,6 +125,7 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
     apply_setting(root, setting);
   }
   include_descriptions(root);
+  expand_presets(root);
   expand_ports(root);
 
   RunConfig config;
@@ -134,7 +148,8 @@ RunConfig load_config(const std::string& file, std::span<const std::string> sett
 }
 
 GenerateConfig load_generated(const std::string& file) {
-  const Tree root = read_yaml_file(file);
+  Tree root = read_yaml_file(file);
+  expand_preset(root);
   GenerateConfig model;
   Reader keys(root, "");
   describe_generate(keys, model);

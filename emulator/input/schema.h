@@ -23,10 +23,10 @@
 #include "emulator/input/limits_schema.h"
 #include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
+#include "emulator/input/transformer_schema.h"
 
 namespace rankwire {
 
-inline constexpr int64_t kLargestDimension = 1 << 24;
 inline constexpr Bytes kLargestSize = Bytes(1LL << 50);
 inline constexpr Duration kLongestTime = seconds(1'000'000);
 
@@ -61,25 +61,9 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
                                      {"dlrm", GeneratedKind::kDlrm},
                                      {"collective", GeneratedKind::kCollective}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
-  visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
-  visit.field("hidden", model.hidden, Integer<int64_t>{1, kLargestDimension});
-  visit.field("sequence", model.sequence, Integer<int64_t>{1, kLargestDimension});
-  visit.field("vocabulary", model.vocabulary, Integer<int64_t>{1, kLargestDimension});
-  visit.field("micro_batches", model.micro_batches, Integer<uint32_t>{1, 100'000});
-  visit.field("micro_batch_size", model.micro_batch_size, Integer<int64_t>{1, 100'000});
   visit.field("data_type", model.element, data_types);
-  visit.field("tensor_parallel", model.tensor_parallel, Integer<uint32_t>{1, 1'024});
-  visit.field("pipeline_parallel", model.pipeline_parallel, Integer<uint32_t>{1, 1'024});
-  visit.field("data_parallel", model.data_parallel, Integer<uint32_t>{1, 65'536});
   visit.field("peak", model.peak_flops, Flops{});
-  visit.field("zero", model.zero, Integer<uint32_t>{1, 2});
-  visit.field("ffn", model.ffn, Integer<int64_t>{0, kLargestDimension});
-  visit.field("gated", model.gated, on_or_off());
-  visit.field("key_value", model.key_value, Integer<int64_t>{0, kLargestDimension});
-  visit.field("experts", model.experts, Integer<uint32_t>{1, 65'536});
-  visit.field("experts_per_token", model.experts_per_token, Integer<uint32_t>{1, 65'536});
-  visit.field("expert_parallel", model.expert_parallel, Integer<uint32_t>{1, 65'536});
-  visit.field("order", model.data_first, Choice<bool>{{{"tp-dp-pp", false}, {"dp-tp-pp", true}}});
+  describe_transformer(visit, model.transformer);
   visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
   visit.section("collective", [&](auto& keys) { describe_collective_series(keys, model.collective); });

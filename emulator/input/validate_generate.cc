@@ -21,15 +21,7 @@ struct Description {
 };
 
 void check_transformer(const Description& is) {
-  const GenerateConfig& model = is.model;
-  is.check_multiple("layers", model.layers, "pipeline_parallel", model.pipeline_parallel);
-  is.check_multiple("hidden", model.hidden, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("ffn", model.ffn, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("key_value", model.key_value, "tensor_parallel", model.tensor_parallel);
-  is.check_multiple("experts", model.experts, "expert_parallel", model.expert_parallel);
-  is.check_multiple("data_parallel", model.data_parallel, "expert_parallel", model.expert_parallel);
-  if (model.experts_per_token > model.experts)
-    is.fail("experts_per_token", "{} is above experts {}", model.experts_per_token, model.experts);
+  if (const auto wrong = wrong_transformer(is.model.whole_transformer())) is.fail(wrong->key, "{}", wrong->text);
 }
 
 void check_dlrm(const Description& is) {
@@ -62,9 +54,10 @@ void check_collective(const Description& is) {
 /// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
   const bool transformer = is.model.kind == GeneratedKind::kTransformer;
-  GenerateConfig others = transformer ? GenerateConfig() : is.model;
+  GenerateConfig others = is.model;
   const GenerateConfig defaults;
   others.kind = defaults.kind, others.element = defaults.element, others.peak_flops = defaults.peak_flops;
+  others.transformer = transformer ? defaults.transformer : is.model.transformer;
   others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
   others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
   others.collective = is.model.kind == GeneratedKind::kCollective ? defaults.collective : is.model.collective;
@@ -83,7 +76,8 @@ void check_keys_of_kind(const Description& is, const char* kind) {
 uint64_t generated_ranks(const GenerateConfig& model) {
   switch (model.kind) {
     case GeneratedKind::kTransformer:
-      return uint64_t{model.tensor_parallel} * model.pipeline_parallel * model.data_parallel;
+      return uint64_t{model.transformer.tensor_parallel} * model.transformer.pipeline_parallel *
+             model.transformer.data_ranks();
     case GeneratedKind::kMlp:
       return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
     case GeneratedKind::kDlrm:

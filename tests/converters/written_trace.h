@@ -23,6 +23,7 @@ struct WrittenNode {
   bool on_host = false;
   int64_t kind = -1, size = -1, source = -1, destination = -1, tag = -1, stream = -1, root = -1;
   std::string group, splits, metadata;
+  int64_t flops = -1;
 };
 
 inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) {
@@ -47,7 +48,8 @@ inline std::vector<WrittenNode> read_written(const std::filesystem::path& path) 
                      .root = integer(node, "root"),
                      .group = string_attribute(node, "pg_name").value_or(""),
                      .splits = string_attribute(node, "comm_splits").value_or(""),
-                     .metadata = std::string(node.inputs.values)});
+                     .metadata = std::string(node.inputs.values),
+                     .flops = integer(node, "num_ops")});
   }
   return nodes;
 }

@@ -53,8 +53,8 @@ TEST_F(Config, DefaultsAreThoseOfTheHeader) {
   EXPECT_EQ(config.name, "test");
   EXPECT_EQ(config.seed, 1u);
   ASSERT_TRUE(config.workload.generate);
-  EXPECT_EQ(config.workload.generate->layers, 2u);
-  EXPECT_EQ(config.workload.generate->hidden, 1024);
+  EXPECT_EQ(config.workload.generate->transformer.layers, 2u);
+  EXPECT_EQ(config.workload.generate->transformer.hidden, 1024);
   EXPECT_EQ(config.workload.element_size, Bytes(1));
   ASSERT_EQ(config.ports.size(), 4u);
   EXPECT_EQ(config.ports[3].name, "p3");
@@ -311,12 +311,12 @@ TEST_F(Config, AWorkloadDescriptionMayStandInItsOwnFile) {
   write("layers: 6\nhidden: 64\n", "model.yaml");
   const RunConfig config = load("workload: {generate: model.yaml}\nports: {count: 2}\n");
   ASSERT_TRUE(config.workload.generate);
-  EXPECT_EQ(config.workload.generate->layers, 6u);
-  EXPECT_EQ(load_generated((folder_ / "model.yaml").string()).hidden, 64);
+  EXPECT_EQ(config.workload.generate->transformer.layers, 6u);
+  EXPECT_EQ(load_generated((folder_ / "model.yaml").string()).transformer.hidden, 64);
   const RunConfig changed =
       load("workload: {generate: model.yaml}\nports: {count: 2}\n", {"workload.generate.hidden=128"});
-  EXPECT_EQ(changed.workload.generate->layers, 6u);
-  EXPECT_EQ(changed.workload.generate->hidden, 128);
+  EXPECT_EQ(changed.workload.generate->transformer.layers, 6u);
+  EXPECT_EQ(changed.workload.generate->transformer.hidden, 128);
 
   write("layers: 6\nhiden: 64\n", "wrong.yaml");
   EXPECT_THAT(
@@ -344,6 +344,7 @@ TEST_F(Config, ResolvedTextReadsTheSame) {
            {"workload.generate={kind: mlp, data_type: fp32, mlp: {width: 64, order: model_data}}"},
            {"workload.generate={kind: dlrm, peak: 5Tflops, dlrm: {tables: 12, top: [9, 1]}}"},
            {"workload.generate={zero: 2, data_parallel: 4, experts: 8, experts_per_token: 2, expert_parallel: 4}"},
+           {"workload.generate={model: deepseek-v3, layers: 8, routing: {popularity: zipf, exponent: 0.75}}"},
            {"compute={device: h100, efficiency: {points: [{at: 0.5, share: 1%}]}, stragglers: [{ranks: [0, 2-3], "
             "factor: "
             "1.25}], overrides: [{ports: p1, device: a100, jitter: {distribution: gamma, deviation: 3%}}]}"},
@@ -364,10 +365,10 @@ TEST_F(Config, GeneratedKindsHaveSectionsOfTheirOwn) {
                                                "embedding: 7, lookups: 8, dense: 9, bottom: [5, 7], top: 1}}"})
                                    .workload.generate;
   EXPECT_EQ(dlrm.dlrm, (DlrmConfig{2, 3, 6, 7, 8, 9, {5, 7}, {1}}));
-  const GenerateConfig experts =
-      *load(kMinimal, {"workload.generate={zero: 2, ffn: 96, gated: on, key_value: 32, data_parallel: 4, experts: 8, "
-                       "experts_per_token: 2, expert_parallel: 4}"})
-           .workload.generate;
+  const TransformerModel experts =
+      load(kMinimal, {"workload.generate={zero: 2, ffn: 96, gated: on, key_value: 32, data_parallel: 4, experts: 8, "
+                      "experts_per_token: 2, expert_parallel: 4}"})
+          .workload.generate->transformer;
   EXPECT_EQ(experts.zero, 2u);
   EXPECT_EQ(experts.ffn, 96);
   EXPECT_TRUE(experts.gated);
@@ -375,8 +376,66 @@ TEST_F(Config, GeneratedKindsHaveSectionsOfTheirOwn) {
   EXPECT_EQ(experts.experts, 8u);
   EXPECT_EQ(experts.experts_per_token, 2u);
   EXPECT_EQ(experts.expert_parallel, 4u);
-  EXPECT_FALSE(experts.data_first);
-  EXPECT_TRUE(load(kMinimal, {"workload.generate={order: dp-tp-pp}"}).workload.generate->data_first);
+  EXPECT_EQ(experts.order, TransformerModel::Order::kTensorData);
+  EXPECT_EQ(load(kMinimal, {"workload.generate={order: dp-tp-pp}"}).workload.generate->transformer.order,
+            TransformerModel::Order::kDataTensor);
+}
+
+TEST_F(Config, ATransformerHasEveryKey) {
+  const TransformerModel model =
+      load(kMinimal,
+           {"workload.generate={layers: 12, heads: 16, key_value_heads: 8, head_size: 64, experts: 16, "
+            "experts_per_token: 4, expert_ffn: 64, shared_experts: 1, dense_layers: 2, expert_interval: 2, "
+            "routing: {popularity: zipf, exponent: 1.5, drift: 3, seed: 9, capacity: 1.25, node_limit: 2, "
+            "node_ranks: 2}, micro_batches: 4, tensor_parallel: 2, sequence_parallel: on, context_parallel: 2, "
+            "causal: contiguous, pipeline_parallel: 2, pipeline: interleaved, virtual_stages: 3, "
+            "data_parallel: 4, expert_parallel: 4, zero: 3, shard_replicas: 2, reshard_after_forward: off, "
+            "prefetch: 2, overlap: off, tied_embeddings: off}"})
+          .workload.generate->transformer;
+  EXPECT_EQ(model.heads, 16);
+  EXPECT_EQ(model.key_value_heads, 8);
+  EXPECT_EQ(model.head_size, 64);
+  EXPECT_EQ(model.expert_ffn, 64);
+  EXPECT_EQ(model.shared_experts, 1u);
+  EXPECT_EQ(model.dense_layers, 2u);
+  EXPECT_EQ(model.expert_interval, 2u);
+  EXPECT_EQ(model.routing, (RoutingModel{.popularity = RoutingModel::Popularity::kZipf,
+                                         .exponent = 1.5,
+                                         .file = {},
+                                         .drift = 3,
+                                         .seed = 9,
+                                         .capacity = 1.25,
+                                         .node_limit = 2,
+                                         .node_ranks = 2}));
+  EXPECT_TRUE(model.sequence_parallel);
+  EXPECT_EQ(model.context_parallel, 2u);
+  EXPECT_EQ(model.causal, TransformerModel::Causal::kContiguous);
+  EXPECT_EQ(model.pipeline, PipelineOrder::kInterleaved);
+  EXPECT_EQ(model.virtual_stages, 3u);
+  EXPECT_EQ(model.shard_replicas, 2u);
+  EXPECT_FALSE(model.reshard_after_forward);
+  EXPECT_EQ(model.prefetch, 2u);
+  EXPECT_FALSE(model.overlap);
+  EXPECT_FALSE(model.tied_embeddings);
+}
+
+TEST_F(Config, APublishedModelFillsWhatIsNotSaid) {
+  const TransformerModel model = load(kMinimal, {"workload.generate.model=mixtral-8x7b", "workload.generate.layers=4",
+                                                 "workload.generate.experts=16"})
+                                     .workload.generate->transformer;
+  EXPECT_EQ(model.preset, "mixtral-8x7b");
+  EXPECT_EQ(model.layers, 4u);
+  EXPECT_EQ(model.experts, 16u);
+  EXPECT_EQ(model.experts_per_token, 2u);
+  EXPECT_EQ(model.hidden, 4'096);
+  EXPECT_EQ(model.key_value_heads, 8);
+  EXPECT_EQ(model.expert_ffn, 14'336);
+  EXPECT_TRUE(model.gated);
+  EXPECT_FALSE(model.tied_embeddings);
+  const RunConfig latent = load("workload: {generate: {model: deepseek-v3, latent: {rope: 32}}}\nports: {count: 4}\n");
+  EXPECT_EQ(latent.workload.generate->transformer.latent, (LatentAttention{1'536, 512, 32}));
+  const std::string printed = resolved_json(latent);
+  EXPECT_EQ(resolved_json(load(printed)), printed);
 }
 
 TEST_F(Config, AModelWithoutPortsNeedsNone) {

@@ -186,7 +186,7 @@ TEST_F(JobsConfig, HasWhatIsWritten) {
   ASSERT_EQ(config.jobs.size(), 2u);
   const JobConfig &a = config.jobs[0], &b = config.jobs[1];
   EXPECT_EQ(a.name, "a");
-  EXPECT_EQ(a.workload.generate->layers, 2u);
+  EXPECT_EQ(a.workload.generate->transformer.layers, 2u);
   EXPECT_EQ(a.start, milliseconds(2));
   EXPECT_EQ(a.after, "");
   EXPECT_THAT(a.hosts, ElementsAre(1));
@@ -223,7 +223,7 @@ TEST_F(JobsConfig, SettingsReachIntoJobs) {
   const RunConfig config = load("jobs:\n  - {name: a, JOB}\n  - {name: b, JOB}\n",
                                 {"jobs[1].start=3us", "jobs[0].workload.generate.layers=6"});
   EXPECT_EQ(config.jobs[1].start, microseconds(3));
-  EXPECT_EQ(config.jobs[0].workload.generate->layers, 6u);
+  EXPECT_EQ(config.jobs[0].workload.generate->transformer.layers, 6u);
 }
 
 TEST_F(JobsConfig, AnNpuMayBeSharedByJobsThatBothSaySo) {

@@ -1,8 +1,11 @@
 """Every kind of generated workload runs, in the twin and in the reference, with the operations that docs/traces.md counts."""
 
 import collections
+import itertools
+import json
 import unittest
 
+import chakra
 from rankwire import OK, USAGE, RankwireTest, rankwire
 
 
@@ -35,6 +38,64 @@ class Generated(RankwireTest):
             self.operations(model | experts),
             {"all_to_all": 24, "reduce_scatter": 12, "all_gather": 4, "all_reduce": 1},
         )
+
+    def test_uneven_experts_arrive_whole(self):
+        """What a rank sends to another one is what that one sends back, by a reader of traces of its own."""
+        model = {"layers": 2, "hidden": 64, "sequence": 256, "vocabulary": 100}
+        experts = {"experts": 8, "experts_per_token": 2, "expert_parallel": 4, "routing": {"popularity": "zipf"}}
+        experts |= {"tensor_parallel": 1, "data_parallel": 4}
+        path = self.configuration(model | experts, "spec.yaml")
+        process = rankwire("trace", "generate", path, "--out", self.folder / "moe")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        ranks = chakra.read_ranks(self.folder / "moe")
+        exchanges = collections.defaultdict(dict)
+        for rank, nodes in enumerate(ranks):
+            for node in nodes:
+                if "comm_splits" in node.attributes:
+                    exchanges[node.name][rank] = json.loads(node.attributes["comm_splits"])
+        self.assertEqual(len(exchanges), 2 * 2 * 4)  # layers, micro-batches, exchanges
+        sums = set()
+        for name, sent in exchanges.items():
+            if ".dispatch.fwd" not in name:
+                continue
+            back = exchanges[name.replace("dispatch", "combine")]
+            for here, there in itertools.product(range(4), repeat=2):
+                self.assertEqual(sent[here][there], back[there][here], name)
+            self.assertEqual({sum(parts) for parts in sent.values()}, {256 * 2 * 64 * 2})
+            sums |= {sum(parts) for parts in back.values()}
+        self.assertGreater(len(sums), 1)
+        self.assertEqual(self.operations(model | experts)["all_to_all"], 16)
+
+    def test_every_division_runs(self):
+        model = {"layers": 4, "hidden": 64, "sequence": 32, "vocabulary": 100, "heads": 8, "tensor_parallel": 1}
+        divisions = {
+            "ring": {"data_parallel": 1, "context_parallel": 4, "causal": "on"},
+            "heads": {"data_parallel": 2, "context_parallel": 2, "context": "all_to_all"},
+            "sequence": {"data_parallel": 1, "tensor_parallel": 4, "sequence_parallel": "on"},
+            "fsdp": {"data_parallel": 4, "zero": 3, "shard_replicas": 2, "prefetch": 2},
+            "interleaved": {
+                "data_parallel": 2, "pipeline_parallel": 2, "pipeline": "interleaved", "virtual_stages": 2
+            },
+            "zero bubble": {"data_parallel": 2, "pipeline_parallel": 2, "pipeline": "zb-h1", "zero": 3},
+            "experts": {
+                "data_parallel": 2, "tensor_parallel": 2, "sequence_parallel": "on", "experts": 4, "expert_parallel": 2,
+                "shared_experts": 1, "experts_per_token": 2, "dense_layers": 1, "zero": 3,
+                "routing": {"popularity": "zipf", "capacity": 1.25},
+            },
+        }
+        for name, division in divisions.items():
+            with self.subTest(name):
+                self.assertTrue(self.operations(model | division))
+
+    def test_a_misspelt_model_is_named(self):
+        path = self.configuration({"layers": 1, "model": "lama3-8b"}, "spec.yaml")
+        process = rankwire("trace", "generate", path, "--out", self.folder / "x")
+        self.assert_one_line_error(
+            process, USAGE, "spec.yaml:", "model: 'lama3-8b' is unknown; did you mean 'llama3-8b'?"
+        )
+        path = self.configuration({"model": "mixtral-8x7b", "tensor_parallel": 16}, "spec.yaml")
+        process = rankwire("trace", "generate", path, "--out", self.folder / "x")
+        self.assert_one_line_error(process, USAGE, "does not divide key_value_heads 8; it can be 8 at most")
 
     def test_a_wrong_description_is_one_line(self):
         path = self.configuration({"kind": "dlrm", "dlrm": {"tables": 9}}, "spec.yaml")

@@ -1,0 +1,52 @@
+// Where the ranks of a transformer stand, and whom they exchange with.
+//
+// The ranks of one shard and stage that have different data count as D = replica x context_parallel + context, 0 .. N
+// - 1. With p = expert_parallel, R = shard_replicas and S = N / R, groups are
+//
+//   tp_<stage N + D>                   shards of a layer
+//   cp_<(stage d + replica) t + shard>  parts of a sequence
+//   dp_<stage t + shard>               all N of a shard
+//   fsdp_<(stage R + D / S) t + shard>  of those, the S that share parameters out, where R > 1
+//   ddp_<(stage S + D mod S) t + shard>  and the R that have the same ones
+//   ep_<(stage N / p + D / p) t + shard>  the p that share experts out
+//   edp_<(stage p + D mod p) t + shard>  the N / p that have the same experts
+//   efsdp_*, eddp_*                    of those, as fsdp_ and ddp_
+//   embedding_<D t + shard>            first and last stage, which have the same embedding
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "converters/transformer.h"
+
+namespace rankwire {
+
+struct TransformerPlace {
+  uint32_t shard = 0, data = 0, stage = 0;  ///< `data` is D
+};
+
+uint32_t rank_of(const TransformerModel& model, TransformerPlace at);
+TransformerPlace place_of(const TransformerModel& model, uint32_t rank);
+
+/// A process group that a rank is in, and how many are.
+struct PlaceGroup {
+  std::string name;
+  uint32_t size = 1;
+};
+
+PlaceGroup tensor_group(const TransformerModel& model, TransformerPlace at);
+PlaceGroup context_group(const TransformerModel& model, TransformerPlace at);
+PlaceGroup data_group(const TransformerModel& model, TransformerPlace at);
+PlaceGroup embedding_group(const TransformerModel& model, TransformerPlace at);
+PlaceGroup expert_group(const TransformerModel& model, TransformerPlace at);
+
+/// Who has the same parameters: `shared` divides them, `kept` has equal parts. Of the experts with `experts`.
+struct ParameterGroups {
+  PlaceGroup shared, kept;
+};
+ParameterGroups parameter_groups(const TransformerModel& model, TransformerPlace at, bool experts);
+
+/// The process groups that a step uses.
+GroupMembers transformer_groups(const TransformerModel& model);
+
+}  // namespace rankwire

@@ -1,0 +1,349 @@
+// Sequence and context parallelism, ZeRO, hybrid sharding and pipelines of transformers.
+#include <functional>
+#include <numeric>
+
+#include "converters/model_presets.h"
+#include "converters/transformer.h"
+#include "converters/transformer_cost.h"
+#include "tests/converters/generated.h"
+
+namespace rankwire {
+namespace {
+
+using namespace rankwire::testing;  // NOLINT: the vocabulary of this file
+using Traffic = std::map<std::string, Amount>;
+using Nodes = std::vector<WrittenNode>;
+
+/// Two layers of 12 x 64^2 = 49,152 parameters, as many as the embedding has; b s h e = 32 x 64 x 2 = 4,096 B.
+TransformerModel two_layers() {
+  TransformerModel model;
+  model.layers = 2;
+  model.hidden = 64, model.sequence = 32, model.vocabulary = 768;
+  model.micro_batches = 2;
+  model.tensor_parallel = model.data_parallel = 1;
+  return model;
+}
+
+class TransformerParallel : public ::testing::Test {
+ protected:
+  std::vector<Nodes> generate(const TransformerModel& model) {
+    const std::string prefix = folder_ / ("set" + std::to_string(sets_++));  // another one may have more ranks
+    const GeneratedTraces traces = generate_transformer(model, prefix);
+    expect_valid(traces, prefix);
+    std::vector<Nodes> ranks;
+    for (uint32_t rank = 0; rank < traces.ranks; ++rank) ranks.push_back(read_written(trace_file(prefix, rank)));
+    return ranks;
+  }
+  /// Of all ranks, without the optimizer, which ZeRO divides.
+  int64_t flops(const TransformerModel& model) {
+    int64_t sum = 0;
+    for (const Nodes& nodes : generate(model)) {
+      for (const WrittenNode& node : nodes) sum += node.flops > 0 && node.name != "optimizer.step" ? node.flops : 0;
+    }
+    return sum;
+  }
+
+  TemporaryFolder folder_;
+  int sets_ = 0;
+};
+
+/// "send 512" and "receive 512" with how many there are.
+std::map<std::string, int> messages(const Nodes& nodes) {
+  std::map<std::string, int> found;
+  for (const WrittenNode& node : nodes) {
+    if (node.type == chakra::COMM_SEND_NODE) ++found["send " + std::to_string(node.size)];
+    if (node.type == chakra::COMM_RECV_NODE) ++found["receive " + std::to_string(node.size)];
+  }
+  return found;
+}
+
+// A layer: an all-gather and a reduce-scatter around each of two blocks in either pass, and two more all-gathers; the
+// embedding's output is scattered and its gradient gathered, the logits' input gathered twice and its gradient
+// scattered.
+TEST_F(TransformerParallel, SequencesAreGatheredAndScatteredAroundBlocks) {
+  TransformerModel model = two_layers();
+  model.tensor_parallel = 2, model.sequence_parallel = true, model.micro_batches = 1;
+  const auto ranks = generate(model);
+  EXPECT_EQ(collectives_of(ranks[1]),
+            (Traffic{{"tp_0 ALL_GATHER", {2 * 6 + 3, 2'048}}, {"tp_0 REDUCE_SCATTER", {2 * 4 + 2, 4'096}}}));
+  // The further gathering is beside the computation, and what follows waits for both.
+  const WrittenNode& again = node_named(ranks[0], "mb0.layer1.mlp.bwd.input.all_gather");
+  EXPECT_FALSE(depends(ranks[0], node_named(ranks[0], "mb0.layer1.mlp.bwd"), again));
+  EXPECT_TRUE(depends(ranks[0], node_named(ranks[0], "mb0.layer1.attention.bwd"), again));
+  model.pipeline_parallel = 2;
+  EXPECT_EQ(messages(generate(model)[0]), (std::map<std::string, int>{{"send 2048", 1}, {"receive 2048", 1}}));
+}
+
+// Of 8 tokens each: keys and values of 64 elements, 2 x 8 x 64 x 2 B. Three times forward, three times backward with
+// gradients four times, in two layers.
+TEST_F(TransformerParallel, KeysAndValuesGoRound) {
+  TransformerModel model = two_layers();
+  model.context_parallel = 4, model.micro_batches = 1;
+  for (const Nodes& nodes : generate(model))
+    EXPECT_EQ(messages(nodes), (std::map<std::string, int>{{"send 2048", 20}, {"receive 2048", 20}}));
+  model.heads = 8, model.key_value_heads = 2;  // of 8 elements
+  const auto ranks = generate(model);
+  EXPECT_EQ(messages(ranks[2]), (std::map<std::string, int>{{"send 512", 20}, {"receive 512", 20}}));
+  const WrittenNode& sent = node_named(ranks[3], "mb0.layer1.attention.fwd.keys1.send");
+  EXPECT_EQ(sent.destination, 0);
+  // Keys that have come go on while the rank computes with them.
+  EXPECT_TRUE(depends(ranks[3], sent, node_named(ranks[3], "mb0.layer1.attention.fwd.keys0.receive")));
+  EXPECT_FALSE(depends(ranks[3], sent, node_named(ranks[3], "mb0.layer1.attention.fwd.scores0.fwd")));
+  // All four ranks have the same parameters.
+  EXPECT_EQ(collectives_of(ranks[0]).at("dp_0 REDUCE_SCATTER").count, 2);
+}
+
+// 16 tokens, 64 elements of queries, keys and values each, and 64 of results.
+TEST_F(TransformerParallel, HeadsAreExchangedForTokens) {
+  TransformerModel model = two_layers();
+  model.context_parallel = 2, model.context = TransformerModel::Context::kAllToAll;
+  model.heads = 4, model.micro_batches = 1;
+  const auto ranks = generate(model);
+  std::multiset<int64_t> sizes;
+  for (const WrittenNode& node : ranks[1]) {
+    if (node.kind == chakra::ALL_TO_ALL) sizes.insert(node.size);
+  }
+  EXPECT_EQ(sizes, (std::multiset<int64_t>{2'048, 2'048, 2'048, 2'048, 6'144, 6'144, 6'144, 6'144}));
+  model.key_value_heads = 2;
+  EXPECT_EQ(node_named(generate(model)[0], "mb0.layer0.attention.qkv.fwd.all_to_all").size, 16 * (64 + 2 * 32) * 2);
+}
+
+// However the work is divided, all ranks together have the same; where only earlier tokens are seen, half of the
+// scores.
+TEST_F(TransformerParallel, DivisionKeepsTheWork) {
+  TransformerModel model = two_layers();
+  model.layers = 4, model.micro_batches = 4, model.heads = 8;
+  const int64_t whole = flops(model);
+  const std::function<void(TransformerModel&)> divisions[] = {
+      [](auto& m) { m.tensor_parallel = 2, m.sequence_parallel = true; },
+      [](auto& m) { m.context_parallel = 4; },
+      [](auto& m) { m.context_parallel = 2, m.context = TransformerModel::Context::kAllToAll, m.tensor_parallel = 2; },
+      [](auto& m) { m.pipeline_parallel = 2, m.pipeline = PipelineOrder::kZeroBubble; },
+      [](auto& m) { m.pipeline_parallel = 2, m.pipeline = PipelineOrder::kInterleaved, m.virtual_stages = 2; },
+      [](auto& m) {
+        m.pipeline_parallel = m.context_parallel = m.tensor_parallel = 2, m.sequence_parallel = true;
+        m.pipeline = PipelineOrder::kZeroBubble, m.zero = 3;
+      },
+  };
+  for (const auto& divide : divisions) {
+    TransformerModel divided = model;
+    divide(divided);
+    EXPECT_EQ(flops(divided), whole);
+  }
+  // 4 s^2 h flop of scores forward and twice that backward, for 4 layers and 4 micro-batches.
+  const int64_t scores = 3 * 4 * 32 * 32 * 64 * 16;
+  model.causal = TransformerModel::Causal::kBalanced;
+  EXPECT_EQ(flops(model), whole - scores / 2);
+  model.context_parallel = 4;
+  EXPECT_EQ(flops(model), whole - scores / 2);
+  model.causal = TransformerModel::Causal::kContiguous;
+  EXPECT_EQ(flops(model), whole - scores / 2);
+}
+
+// The i-th rank of a ring of parts in order has 2 i + 1 halves of a block.
+TEST_F(TransformerParallel, ContiguousPartsAreUnequal) {
+  TransformerModel model = two_layers();
+  model.context_parallel = 4, model.causal = TransformerModel::Causal::kContiguous;
+  const auto ranks = generate(model);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    int64_t scores = 0;
+    for (const WrittenNode& node : ranks[rank])
+      scores += node.name.starts_with("mb0.layer0.attention.fwd.scores") ? node.flops : 0;
+    EXPECT_EQ(scores, (2 * rank + 1) * 4 * 8 * 8 * 64 / 2) << rank;
+  }
+}
+
+/// Four replicas. A layer's part is 49,152 / 4 x 2 = 24,576 B.
+TransformerModel replicated(uint32_t zero) {
+  TransformerModel model = two_layers();
+  model.data_parallel = 4, model.zero = zero;
+  return model;
+}
+
+TEST_F(TransformerParallel, ZeroHasFourStages) {
+  const auto traffic = [&](const TransformerModel& model) { return collectives_of(generate(model)[2]); };
+  EXPECT_EQ(traffic(replicated(0)), (Traffic{{"dp_0 ALL_REDUCE", {3, 98'304}}}));
+  EXPECT_EQ(traffic(replicated(1)), (Traffic{{"dp_0 REDUCE_SCATTER", {2, 98'304}},
+                                             {"dp_0 ALL_GATHER", {2, 24'576}},
+                                             {"dp_0 ALL_REDUCE", {1, 98'304}}}));
+  EXPECT_EQ(traffic(replicated(2)).at("dp_0 REDUCE_SCATTER"), (Amount{4, 98'304}));
+  // Of two layers in two passes of two micro-batches, and of the embedding.
+  EXPECT_EQ(traffic(replicated(3)),
+            (Traffic{{"dp_0 REDUCE_SCATTER", {4 + 1, 98'304}}, {"dp_0 ALL_GATHER", {8 + 1, 24'576}}}));
+  TransformerModel model = replicated(3);
+  model.reshard_after_forward = false;
+  EXPECT_EQ(traffic(model).at("dp_0 ALL_GATHER"), (Amount{4 + 1, 24'576}));
+}
+
+// Parameters are divided by two pairs, and a part's gradients are summed between them.
+TEST_F(TransformerParallel, HybridShardingHasReplicas) {
+  TransformerModel model = replicated(3);
+  model.shard_replicas = 2;
+  const auto ranks = generate(model);
+  EXPECT_EQ(collectives_of(ranks[3]), (Traffic{{"fsdp_1 REDUCE_SCATTER", {5, 98'304}},
+                                               {"fsdp_1 ALL_GATHER", {9, 49'152}},
+                                               {"ddp_1 ALL_REDUCE", {5, 49'152}}}));
+  EXPECT_TRUE(collectives_of(ranks[1]).contains("fsdp_0 ALL_GATHER"));
+  EXPECT_TRUE(collectives_of(ranks[1]).contains("ddp_1 ALL_REDUCE"));
+  model.zero = 1;
+  EXPECT_EQ(collectives_of(generate(model)[0]).at("ddp_0 ALL_REDUCE"), (Amount{2, 49'152}));
+  // Four replicas of two that share experts: 2 x 8 h^2 / 2 parameters, in parts of one.
+  model.experts = 2, model.expert_parallel = 2;
+  EXPECT_EQ(collectives_of(generate(model)[0]).at("eddp_0 ALL_REDUCE"), (Amount{2, 8 * 64 * 64 * 2}));
+}
+
+TEST_F(TransformerParallel, ParametersComeAheadOfTheComputation) {
+  TransformerModel model = replicated(3);
+  model.layers = 4;
+  const auto waits = [&](const char* gathered, const char* computed) {
+    const Nodes nodes = generate(model)[0];
+    EXPECT_TRUE(depends(nodes, node_named(nodes, "mb0.layer3.attention.fwd"),
+                        node_named(nodes, "mb0.layer3.fwd.parameter.all_gather")));
+    return depends(nodes, node_named(nodes, gathered), node_named(nodes, computed));
+  };
+  EXPECT_FALSE(waits("mb0.layer2.fwd.parameter.all_gather", "mb0.layer1.attention.fwd"));
+  EXPECT_TRUE(waits("mb0.layer2.fwd.parameter.all_gather", "mb0.layer0.mlp.fwd"));
+  model.prefetch = 2;
+  EXPECT_FALSE(waits("mb0.layer2.fwd.parameter.all_gather", "mb0.layer0.mlp.fwd"));
+  EXPECT_FALSE(waits("mb0.layer1.bwd.parameter.all_gather", "mb0.layer3.attention.bwd"));
+  model.prefetch = 0;
+  EXPECT_TRUE(waits("mb0.layer2.fwd.parameter.all_gather", "mb0.layer1.mlp.fwd"));
+  model.overlap = false;
+  EXPECT_TRUE(waits("mb0.layer2.attention.bwd", "mb0.layer3.gradient.reduce_scatter"));
+}
+
+TEST_F(TransformerParallel, OptimizersUpdateWhatTheirRankKeeps) {
+  const auto updated = [&](const TransformerModel& model) {
+    return node_named(generate(model)[0], "optimizer.step").flops / 14;
+  };
+  EXPECT_EQ(updated(replicated(0)), 3 * 49'152);
+  EXPECT_EQ(updated(replicated(1)), 2 * 12'288 + 49'152);
+  EXPECT_EQ(updated(replicated(3)), 3 * 12'288);
+  TransformerModel model = replicated(3);
+  model.tied_embeddings = false;
+  EXPECT_EQ(updated(model), 4 * 12'288);
+}
+
+TEST_F(TransformerParallel, UntiedOutputsHaveGradientsOfTheirOwn) {
+  TransformerModel model = replicated(1);
+  model.tied_embeddings = false;
+  EXPECT_EQ(collectives_of(generate(model)[1]).at("dp_0 ALL_REDUCE"), (Amount{2, 98'304}));
+  model.pipeline_parallel = 2;
+  const auto ranks = generate(model);
+  for (const uint32_t rank : {0u, 4u}) {
+    EXPECT_EQ(collectives_of(ranks[rank]).at(rank == 0 ? "dp_0 ALL_REDUCE" : "dp_1 ALL_REDUCE"), (Amount{1, 98'304}));
+    EXPECT_FALSE(collectives_of(ranks[rank]).contains("embedding_0 ALL_REDUCE"));
+  }
+}
+
+// Two parts of each of two stages: activations pass three borders, of which one leads back to the first stage.
+TEST_F(TransformerParallel, PartsOfStagesPassActivationsOn) {
+  TransformerModel model = two_layers();
+  model.layers = 4, model.pipeline_parallel = 2, model.pipeline = PipelineOrder::kInterleaved, model.virtual_stages = 2;
+  const auto ranks = generate(model);
+  // Of two micro-batches: rank 0 sends activations of both parts and gradients of its second one.
+  EXPECT_EQ(messages(ranks[0]), (std::map<std::string, int>{{"send 4096", 6}, {"receive 4096", 6}}));
+  std::multiset<std::pair<int64_t, int64_t>> sent, received;  // tags by direction
+  for (const WrittenNode& node : ranks[0]) {
+    if (node.type == chakra::COMM_SEND_NODE) sent.insert({node.tag, node.destination});
+  }
+  for (const WrittenNode& node : ranks[1]) {
+    if (node.type == chakra::COMM_RECV_NODE) received.insert({node.tag, 1});
+  }
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(std::set(sent.begin(), sent.end()).size(), 6u);
+  EXPECT_EQ(node_named(ranks[0], "mb0.layer2.mlp.fwd").type, chakra::COMP_NODE);
+  EXPECT_EQ(node_named(ranks[1], "mb0.layer1.mlp.fwd").type, chakra::COMP_NODE);
+}
+
+// Gradients of weights, in half of the backward pass, hold nobody up.
+TEST_F(TransformerParallel, ZeroBubbleSendsGradientsBeforeWeightsHaveTheirs) {
+  TransformerModel model = two_layers();
+  model.pipeline_parallel = 2, model.pipeline = PipelineOrder::kZeroBubble, model.data_parallel = 2;
+  const auto ranks = generate(model);
+  const Nodes& last = ranks[2];
+  EXPECT_FALSE(depends(last, node_named(last, "mb0.gradient.send"), node_named(last, "mb0.layer1.mlp.bwd_weight")));
+  EXPECT_TRUE(depends(last, node_named(last, "layer1.gradient.reduce_scatter"),
+                      node_named(last, "mb1.layer1.attention.bwd_weight")));
+  // Scores have no weights: 8 s h^2 + 8 s^2 h of attention for inputs, 8 s h^2 for weights.
+  EXPECT_EQ(node_named(last, "mb0.layer1.attention.bwd_input").flops, 8 * 32 * 64 * 64 + 8 * 32 * 32 * 64);
+  EXPECT_EQ(node_named(last, "mb0.layer1.attention.bwd_weight").flops, 8 * 32 * 64 * 64);
+}
+
+// Experts, sequence and context parallelism, hybrid sharding and a pipeline together are a valid set of traces.
+TEST_F(TransformerParallel, AllTogetherIsAValidWorkload) {
+  TransformerModel model = two_layers();
+  model.layers = 4, model.heads = 8, model.key_value_heads = 4;
+  model.experts = 8, model.experts_per_token = 2, model.shared_experts = 1, model.dense_layers = 1;
+  model.routing = {.popularity = RoutingModel::Popularity::kZipf, .drift = 2, .capacity = 1.5};
+  model.tensor_parallel = model.context_parallel = model.pipeline_parallel = 2, model.sequence_parallel = true;
+  model.data_parallel = 4, model.expert_parallel = 4, model.shard_replicas = 2;
+  for (const uint32_t zero : {2u, 3u}) {
+    for (const PipelineOrder order : {PipelineOrder::kZeroBubble, PipelineOrder::kInterleaved}) {
+      model.zero = zero, model.pipeline = order;
+      model.virtual_stages = order == PipelineOrder::kInterleaved ? 2 : 1;
+      for (const auto context : {TransformerModel::Context::kRing, TransformerModel::Context::kAllToAll}) {
+        model.context = context;
+        EXPECT_EQ(generate(model).size(), 32u);
+      }
+    }
+  }
+}
+
+TEST(TransformerCost, HasTheParametersOfPublishedModels) {
+  for (const ModelPreset& preset : model_presets()) {
+    TransformerModel model;
+    model.layers = preset.layers, model.hidden = preset.hidden, model.vocabulary = preset.vocabulary;
+    model.tensor_parallel = model.data_parallel = 1;
+    model.heads = preset.heads, model.key_value_heads = preset.key_value_heads, model.head_size = preset.head_size;
+    model.ffn = preset.ffn, model.gated = preset.gated, model.latent = preset.latent;
+    model.experts = preset.experts, model.experts_per_token = preset.experts_per_token;
+    model.expert_ffn = preset.expert_ffn, model.shared_experts = preset.shared_experts;
+    model.dense_layers = preset.dense_layers;
+    EXPECT_FALSE(wrong_transformer(model).has_value()) << preset.name;
+    const TransformerCost cost(model);
+    int64_t parameters = (preset.tied_embeddings ? 1 : 2) * cost.embedding_parameters();
+    for (uint32_t layer = 0; layer < model.layers; ++layer)
+      parameters += cost.layer_parameters(layer) + (model.has_experts(layer) ? cost.expert_parameters() : 0);
+    EXPECT_EQ(parameters, model_parameters(preset)) << preset.name;
+  }
+}
+
+TEST(WrongTransformer, NamesTheKeyAndWhatWouldBeRight) {
+  const auto expect = [](const std::string& text, auto change) {
+    TransformerModel model = two_layers();
+    change(model);
+    const auto wrong = wrong_transformer(model);
+    ASSERT_TRUE(wrong.has_value()) << text;
+    EXPECT_EQ(wrong->key + ": " + wrong->text, text);
+  };
+  expect("tensor_parallel: 4 does not divide key_value_heads 2; it can be 2 at most",
+         [](auto& m) { m.heads = 8, m.key_value_heads = 2, m.tensor_parallel = 4; });
+  expect("heads: 8 is not a multiple of key_value_heads 3", [](auto& m) { m.heads = 8, m.key_value_heads = 3; });
+  expect("key_value: 8 is not key_value_heads 2 x head_size 8, 16",
+         [](auto& m) { m.heads = 8, m.key_value_heads = 2, m.key_value = 8; });
+  expect("key_value_heads: needs 'heads'", [](auto& m) { m.key_value_heads = 2; });
+  expect("sequence: 32 is not a multiple of context_parallel 3", [](auto& m) { m.context_parallel = 3; });
+  expect("context: all_to_all exchanges heads; needs 'heads'",
+         [](auto& m) { m.context_parallel = 2, m.context = TransformerModel::Context::kAllToAll; });
+  expect("key_value_heads: 2 is not a multiple of tensor_parallel x context_parallel 4", [](auto& m) {
+    m.heads = 8, m.key_value_heads = 2, m.context_parallel = 4, m.context = TransformerModel::Context::kAllToAll;
+  });
+  expect("virtual_stages: 2 is for 'pipeline: interleaved'", [](auto& m) { m.virtual_stages = 2; });
+  expect("virtual_stages: is 1; 'pipeline: interleaved' has 2 or more",
+         [](auto& m) { m.pipeline = PipelineOrder::kInterleaved; });
+  expect("micro_batches: 3 is not a multiple of pipeline_parallel 2", [](auto& m) {
+    m.layers = 4, m.pipeline_parallel = 2, m.pipeline = PipelineOrder::kInterleaved, m.virtual_stages = 2;
+    m.micro_batches = 3;
+  });
+  expect("layers: 2 is not a multiple of pipeline_parallel x virtual_stages 4",
+         [](auto& m) { m.pipeline_parallel = 2, m.pipeline = PipelineOrder::kInterleaved, m.virtual_stages = 2; });
+  expect("data_parallel: 4 is not a multiple of shard_replicas 3",
+         [](auto& m) { m.data_parallel = 4, m.shard_replicas = 3; });
+  expect("shard_replicas: 2 is for zero 1 to 3",
+         [](auto& m) { m.data_parallel = 4, m.shard_replicas = 2, m.zero = 0; });
+  expect("prefetch: is for zero 3", [](auto& m) { m.prefetch = 2; });
+}
+
+}  // namespace
+}  // namespace rankwire
