@@ -105,7 +105,9 @@ class Settings {
     if (value) typed_.push_back({key, list_.back(), fmt::format("{} {}", option, *value)});
   }
   void size(const char* key, const std::optional<std::string>& text, const char* option) {
-    if (text) add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
+    if (!text) return;
+    add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
+    typed_.push_back({fmt::format("{}{}", kSeries, key), list_.back(), fmt::format("{} {}", option, *text)});
   }
   std::vector<std::string>& list() { return list_; }
   /// An error of load_config, by what was typed.
