@@ -71,7 +71,7 @@ TEST(CollectiveSpec, HostsHoldTheRanksOfThreads) {
   EXPECT_EQ(config.hosts.npus, 4u);
   EXPECT_EQ(config.mapping.policy, MappingPolicy::kBlock);
   // By default each port is that of a host: two of 8.
-  EXPECT_EQ(collective_config({.operation = "all_reduce", .npus = 8, .ports = {"a=ring,b=ring"}})
+  EXPECT_EQ(collective_config({.operation = "all_reduce", .ports = {"a=ring,b=ring"}, .npus = 8})
                 .workload.generate->collective.ranks,
             16u);
   EXPECT_THAT(refusal({.operation = "all_reduce", .ranks = 6, .npus = 4}), HasSubstr("--ranks: 6 are no two hosts"));
