@@ -116,8 +116,10 @@ std::vector<MeasuredSize> measured_sizes(const MeasuredSeries& series) {
   for (Bytes wanted = series.smallest; wanted <= series.largest;) {
     const MeasuredSize size = size_of(series, wanted);
     if (size.size > Bytes(0) && (sizes.empty() || sizes.back().size < size.size)) sizes.push_back(size);
-    if (wanted.count > series.largest.count / series.factor) break;
-    wanted = Bytes(wanted.count * series.factor);
+    const bool is_last = series.step > Bytes(0) ? wanted > series.largest - series.step
+                                                : wanted.count > series.largest.count / series.factor;
+    if (is_last) break;
+    wanted = series.step > Bytes(0) ? wanted + series.step : Bytes(wanted.count * series.factor);
   }
   return sizes;
 }

@@ -67,6 +67,7 @@ struct MeasuredSeries {
   uint32_t ranks = 2;
   Bytes smallest = Bytes(8), largest = Bytes(4 << 20);
   uint32_t factor = 2;  ///< from one size to the next
+  Bytes step{};         ///< what the next size is more, in place of `factor`; 0: none
   Bytes element = Bytes(4);
   uint32_t spread = 1'000'000;  ///< kAllToAllV: 0: equal parts, 1,000,000: parts grow with the distance of ranks
 };

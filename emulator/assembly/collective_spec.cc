@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kSeries = "workload.generate.collective.";
 constexpr uint32_t kMostOwnPorts = 16;  // DPDK has 32 devices, and a ring port is two
+constexpr uint64_t kMostNpus = 1024;    // as `hosts.npus`
 
 MeasuredCollective measured_operation(const CollectiveSpec& spec) {
   if (const auto found = find_measured(spec.operation)) return *found;
@@ -63,13 +64,13 @@ std::vector<NamedDevice> named_devices(const CollectiveSpec& spec) {
   return devices;
 }
 
-/// `ports` of a configuration, as flow YAML.
-std::string ports_setting(const CollectiveSpec& spec, std::span<const NamedDevice> devices, uint32_t ranks) {
+/// `ports` of a configuration, as flow YAML; without devices one of the embedded switch for each of `users`.
+std::string ports_setting(const CollectiveSpec& spec, std::span<const NamedDevice> devices, uint32_t users) {
   nlohmann::ordered_json ports;
   const std::string rate = spec.rate.value_or("1Gbps");
   if (devices.empty())
     return "ports=" +
-           nlohmann::ordered_json{{"count", std::min(ranks, kMostOwnPorts)}, {"device", "ring"}, {"rate", rate}}.dump();
+           nlohmann::ordered_json{{"count", std::min(users, kMostOwnPorts)}, {"device", "ring"}, {"rate", rate}}.dump();
   for (const NamedDevice& port : devices) {
     if (!spec.rate && !port.is_embedded())
       fail_input("--rate: say what the line rate of port {} ({}) is, such as --rate 100Gbps", port.name, port.device);
@@ -104,7 +105,9 @@ class Settings {
     if (value) typed_.push_back({key, list_.back(), fmt::format("{} {}", option, *value)});
   }
   void size(const char* key, const std::optional<std::string>& text, const char* option) {
-    if (text) add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
+    if (!text) return;
+    add(fmt::format("{}{}={}B", kSeries, key, parse_collective_size(*text, option).count));
+    typed_.push_back({fmt::format("{}{}", kSeries, key), list_.back(), fmt::format("{} {}", option, *text)});
   }
   std::vector<std::string>& list() { return list_; }
   /// An error of load_config, by what was typed.
@@ -140,7 +143,10 @@ void add_series(Settings& settings, const CollectiveSpec& spec, MeasuredCollecti
   settings.add(series + "operation=" + traits_of(operation).name);
   settings.size("min", spec.smallest, "--min");
   settings.size("max", largest_of(spec), "--max");
+  if (spec.factor) settings.add(series + "step=none");
   settings.add(series + "factor", spec.factor, "--factor");
+  if (spec.step) settings.add(fmt::format("{}factor={}", series, CollectiveSeriesConfig().factor));
+  settings.size("step", spec.step, "--stepbytes");
   settings.add(series + "warmup", spec.warmup, "--warmup");
   settings.add(series + "iterations", spec.iterations, "--iterations");
   settings.add(series + "datatype", spec.datatype, "--datatype");
@@ -158,7 +164,7 @@ void add_carrying(Settings& settings, const CollectiveSpec& spec, MeasuredCollec
   settings.add("collectives.profile", spec.profile);
   settings.add(is_nccl ? "collectives.nccl.channels" : "collectives.channels", spec.channels, "--channels");
   settings.add("collectives.chunk", spec.chunk, "--chunk");
-  if (spec.check) settings.add("transport.checking=on");
+  if (spec.check > 0) settings.add("transport.checking=on");
 }
 
 void require_rate(const std::string& rate) {
@@ -180,6 +186,8 @@ void check_spec(const CollectiveSpec& spec, MeasuredCollective operation) {
   if (largest && smallest > *largest && (spec.smallest || spec.config.empty()))
     fail_input("--min: {} B is above --max, {} B", smallest.count, largest->count);
   if (spec.factor && *spec.factor < 2) fail_input("--factor: {} is not 2 or more", *spec.factor);
+  if (spec.factor && spec.step) fail_input("--stepbytes: adds, and --factor multiplies; only one of them is meant");
+  if (size(spec.step, "--stepbytes") == Bytes(0)) fail_input("--stepbytes: 0 is not 1 or more");
   if (spec.ranks && *spec.ranks < 2) fail_input("--ranks: {} is not 2 or more", *spec.ranks);
   if (spec.iterations && *spec.iterations < 1) fail_input("--iterations: {} is not 1 or more", *spec.iterations);
   if (spec.average && *spec.average >= measured_averages().size())
@@ -195,6 +203,28 @@ void check_spec(const CollectiveSpec& spec, MeasuredCollective operation) {
   }
   if (!spec.config.empty() && (!spec.ports.empty() || !spec.port.empty() || spec.rate))
     fail_input("--config: has the ports and their rates; --ports, --port and --rate are for a run without it");
+}
+
+/// Ranks of a host where the spec says so, as nccl-tests has them in a process; else 0.
+uint64_t ranks_of_host(const CollectiveSpec& spec) {
+  if (!spec.threads && !spec.npus) return 0;
+  const uint64_t threads = spec.threads.value_or(1), npus = spec.npus.value_or(1);
+  if (threads < 1 || npus < 1 || threads * npus > kMostNpus)
+    fail_input("--nthreads, --ngpus: {} x {} ranks of a host are not 1 to {}", threads, npus, kMostNpus);
+  if (!spec.config.empty()) fail_input("--nthreads, --ngpus: the hosts and their NPUs are those of --config");
+  return threads * npus;
+}
+
+/// The ranks of a spec without a file, and of which hosts they are where `of_host` is not 0.
+uint64_t place_ranks(Settings& settings, const CollectiveSpec& spec, uint64_t ports, uint64_t of_host) {
+  const uint64_t places = ports == 0 ? CollectiveSeriesConfig().ranks : ports;
+  if (of_host == 0) return spec.ranks.value_or(places);
+  const uint64_t ranks = spec.ranks.value_or(places * of_host);
+  if (ranks % of_host != 0 || ranks == of_host)
+    fail_input("--ranks: {} are no two hosts or more of {} ranks, which --nthreads and --ngpus say", ranks, of_host);
+  settings.add(fmt::format("hosts={{count: {}, npus: {}}}", ranks / of_host, of_host));
+  settings.add("mapping.policy=block");
+  return ranks;
 }
 
 /// How many ranks the hosts of the file hold.
@@ -245,15 +275,16 @@ Bytes parse_collective_size(std::string_view text, std::string_view option) {
 RunConfig collective_config(const CollectiveSpec& spec) {
   const MeasuredCollective operation = measured_operation(spec);
   check_spec(spec, operation);
+  const uint64_t of_host = ranks_of_host(spec);
   const bool keeps_series = !spec.config.empty() && has_series(spec.config);
   uint64_t ranks = spec.ranks.value_or(0);  // 0: those of the series that the file has
   Settings settings;
   if (spec.config.empty()) {
     const std::vector<NamedDevice> devices = named_devices(spec);
     if (devices.size() == 1) fail_input("--ports: has one port; a collective that meets a device needs two or more");
-    if (ranks == 0) ranks = devices.empty() ? CollectiveSeriesConfig().ranks : devices.size();
+    ranks = place_ranks(settings, spec, devices.size(), of_host);
     settings.add(fmt::format("name={}", traits_of(operation).name));
-    settings.add(ports_setting(spec, devices, static_cast<uint32_t>(ranks)));
+    settings.add(ports_setting(spec, devices, static_cast<uint32_t>(ranks / std::max<uint64_t>(of_host, 1))));
   } else if (!keeps_series) {
     settings.add("workload=null");
     settings.add("jobs=null");

@@ -22,10 +22,13 @@ struct CollectiveSpec {
   std::vector<std::string> port;    ///< "NAME=DEVICE", one each. DEVICE: as `ports[].device`, or verbs:NAME
   std::optional<std::string> rate;  ///< line rate of the ports; default: 1Gbps of ports of the embedded switch
   std::optional<std::string> smallest, largest;  ///< "8", "128M" of 1024^2, "128MiB"
+  std::optional<std::string> step;               ///< as those, in place of `factor`
   std::optional<uint32_t> factor, warmup, iterations, root, channels;
-  std::optional<uint32_t> average;  ///< place in measured_averages()
+  std::optional<uint32_t> threads, npus;  ///< of a host, and ranks of each: consecutive ranks; default: as mapped
+  std::optional<uint32_t> average;        ///< place in measured_averages()
   std::optional<std::string> datatype, redop, algorithm, chunk, profile, spread;
-  bool check = false, barrier = false;
+  uint32_t check = 0;  ///< above 0: payload is compared
+  bool barrier = false;
   std::vector<std::string> settings;  ///< key=value, of everything else
 };
 
@@ -34,7 +37,8 @@ struct CollectiveSpec {
 Bytes parse_collective_size(std::string_view text, std::string_view option);
 
 /// Throws Error(kInput) for what is wrong with the spec, which names the option, and as `load_config` does. Without
-/// ports the ranks, at most 16, have each a port of the embedded switch, and more share these.
+/// ports the ranks, or the hosts that `threads` and `npus` make of them, have each a port of the embedded switch, at
+/// most 16 that more share.
 RunConfig collective_config(const CollectiveSpec& spec);
 
 /// What a measurement costs, before it is planned.

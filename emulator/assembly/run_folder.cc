@@ -57,6 +57,7 @@ fs::path numbered(const fs::path& folder, uint32_t number) {
 RunFolder::RunFolder(const FolderChoice& choice) {
   if (!choice.out.empty()) {
     path_ = choice.out;
+    is_named_ = true;
     if (!make())
       fail_input("{}: another rankwire is writing into this run folder; choose another one with --out", path_.string());
     if (const std::string found = choice.overwrite ? "" : found_in(path_); !found.empty()) {
@@ -84,10 +85,8 @@ bool RunFolder::make() {
     if (part.has_filename()) made_.push_back(part);
   }
   fs::create_directories(path_, error);
-  if (error) {
-    forget();
-    fail_run("{}: the run folder cannot be made: {}", path_.string(), error.message());
-  }
+  if (error) fail("cannot be made", error);
+  if (access(path_.c_str(), W_OK | X_OK) != 0) fail("cannot be written into", {errno, std::generic_category()});
   had_traces_ = fs::exists(path_ / "traces", error);
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) return true;  // a folder that may be written but not read
@@ -95,6 +94,13 @@ bool RunFolder::make() {
   made_.clear();  // another's
   forget();
   return false;
+}
+
+/// Whoever named the folder is to name another.
+void RunFolder::fail(const char* what, const std::error_code& why) {
+  forget();
+  if (is_named_) fail_input("--out {}: this folder {}: {}", path_.string(), what, why.message());
+  fail_run("{}: the run folder {}: {}; --out names another", path_.string(), what, why.message());
 }
 
 /// Takes back what `make` did, where there is nothing in it.
@@ -115,7 +121,9 @@ void RunFolder::clear() {
         "losses.csv",      "critical_path.csv", "slack.csv", "traffic.csv", "stalls.json",      "hardware.csv",
         "impairments.csv", "queues.csv",        "jobs.csv",  "shared.csv",  "shared_ports.csv", "background.csv",
         "timeline.json",   "report.html",       "report.md"}) {
-    fs::remove(path_ / file);
+    std::error_code error;
+    fs::remove(path_ / file, error);
+    if (error) fail_run("{}: is of an earlier run and cannot be removed: {}", (path_ / file).string(), error.message());
   }
   std::error_code ignored;
   remove_captures(path_, ignored);

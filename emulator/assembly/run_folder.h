@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace rankwire {
@@ -20,15 +21,15 @@ struct FolderChoice {
 /// there before, no record, no generated traces. What it did not clear stays.
 class RunFolder {
  public:
-  /// Throws Error(kRun) when the folder cannot be made, Error(kInput) when the named one holds a run, a sweep or a
-  /// study, or another process writes into it. Warns when it takes a numbered one.
+  /// Throws Error(kInput) when the named folder cannot be made or written into, holds a run, a sweep or a study, or
+  /// another process writes into it; Error(kRun) when no standard one can be had. Warns when it takes a numbered one.
   explicit RunFolder(const FolderChoice& choice);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Removes what an earlier run left, which would not be this run's.
+  /// Removes what an earlier run left, which would not be this run's. Throws Error(kRun) where that cannot be removed.
   void clear();
   /// The run has begun: what is in the folder stays.
   void keep() { kept_ = true; }
@@ -36,10 +37,11 @@ class RunFolder {
  private:
   bool make();
   void forget();
+  [[noreturn]] void fail(const char* what, const std::error_code& why);
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> made_;  ///< folders that were not there, innermost first
-  bool had_traces_ = false, cleared_ = false, kept_ = false;
+  bool is_named_ = false, had_traces_ = false, cleared_ = false, kept_ = false;
   int descriptor_ = -1;
 };
 

@@ -21,6 +21,9 @@ using Json = nlohmann::ordered_json;
 /// Beyond what a measurement takes by itself: start, connections, models and report.
 constexpr std::chrono::milliseconds kOverhead{60'000};
 
+/// Calls of a collective that do not count.
+constexpr uint32_t kWarmUp = 5;
+
 std::chrono::milliseconds patience_for(Duration length) {
   return std::chrono::milliseconds(length.ps / 1'000'000'000 * 10) + kOverhead;
 }
@@ -143,6 +146,11 @@ BmwgMeasurement BmwgBench::measure_flows(const std::string& name, const std::str
   return measure(name, std::move(settings), length);
 }
 
+double BmwgBench::seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const {
+  const double of_port = std::ceil(static_cast<double>(ranks) / static_cast<double>(ports()));
+  return 2.0 * static_cast<double>(size.count) * (iterations + std::min(kWarmUp, iterations)) * 8 * of_port / rate();
+}
+
 BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::string_view operation, uint32_t ranks,
                                               Bytes size, uint32_t iterations, std::vector<std::string> settings) {
   const std::string series = "workload.generate.collective.";
@@ -152,12 +160,11 @@ BmwgMeasurement BmwgBench::measure_collective(const std::string& name, std::stri
                                   fmt::format("{}ranks={}", series, ranks),
                                   fmt::format("{}min={}B", series, size.count),
                                   fmt::format("{}max={}B", series, size.count),
-                                  fmt::format("{}warmup={}", series, std::min(5U, iterations)),
+                                  fmt::format("{}warmup={}", series, std::min(kWarmUp, iterations)),
                                   fmt::format("{}iterations={}", series, iterations)};
   std::ranges::move(settings, std::back_inserter(all));
-  const double moved = 2.0 * static_cast<double>(size.count) * (iterations + 5) * 8 *
-                       std::ceil(static_cast<double>(ranks) / static_cast<double>(ports()));
-  return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(moved / rate() * 1e12, 8e17))));
+  const double length = seconds_of_calls(ranks, size, iterations);
+  return measure(name, std::move(all), Duration(static_cast<int64_t>(std::min(length * 1e12, 8e17))));
 }
 
 LinkBytes BmwgBench::uplinks(const BmwgMeasurement& run) const {
@@ -179,13 +186,13 @@ LinkBytes BmwgBench::uplinks(const BmwgMeasurement& run) const {
 }
 
 void BmwgBench::hook(const std::string& name) const {
-  run_hook(name, suite_.hooks.at(name), suite_.hook_patience);
+  run_hook(name, suite_.hooks.at(name), suite_.hook_patience, context_.interrupted);
 }
 
 Json BmwgBench::counters() const {
   const auto command = suite_.hooks.find("counters");
   if (command == suite_.hooks.end()) return nullptr;
-  const std::string text = run_hook("counters", command->second, suite_.hook_patience);
+  const std::string text = run_hook("counters", command->second, suite_.hook_patience, context_.interrupted);
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object())
     fail_run("counters: '{}' printed no JSON object, but: {}", command->second, text.substr(0, 200));

@@ -88,6 +88,8 @@ class BmwgBench {
   /// The same of background flows alone: `entries` are items of `background` as flow YAML, for `length`.
   BmwgMeasurement measure_flows(const std::string& name, const std::string& entries, Duration length,
                                 std::vector<std::string> settings = {});
+  /// Seconds that such calls of a collective take at the rate of the ports, those that warm up included, about.
+  double seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const;
   /// The same of a collective as `rankwire collective` measures it.
   BmwgMeasurement measure_collective(const std::string& name, std::string_view operation, uint32_t ranks, Bytes size,
                                      uint32_t iterations, std::vector<std::string> settings = {});

@@ -12,6 +12,7 @@
 
 namespace rankwire {
 
+/// `lacks`, `seconds` and `run` are given the same bench; only `run` measures.
 struct BmwgTest {
   const char* id;  ///< category of the training draft, -03, or "I" for the inference draft: "T1.throughput"
   const char* title;
@@ -20,8 +21,10 @@ struct BmwgTest {
   const char* source;
   const char* needs;  ///< of the device or its surroundings, beyond ports; empty: nothing
   std::vector<ParameterDefault> parameters;
-  /// Seconds that the measurements take at these parameters, without set-up.
-  double (*seconds)(const BmwgParameters& parameters);
+  /// Why it can only be skipped here; empty: it can be run.
+  std::string (*lacks)(const BmwgBench& bench, const BmwgParameters& parameters);
+  /// Seconds that the measurements take at these parameters and at the rate of the ports, without set-up.
+  double (*seconds)(const BmwgBench& bench, const BmwgParameters& parameters);
   CaseOutcome (*run)(BmwgBench& bench, const BmwgParameters& parameters);
 };
 
@@ -30,6 +33,7 @@ std::span<const BmwgTest> bmwg_catalogue();
 
 /// Those of each category, a file each.
 std::vector<BmwgTest> bmwg_rdma_tests();
+std::vector<BmwgTest> bmwg_ultra_ethernet_tests();
 std::vector<BmwgTest> bmwg_congestion_tests();
 std::vector<BmwgTest> bmwg_balancing_tests();
 std::vector<BmwgTest> bmwg_collective_tests();

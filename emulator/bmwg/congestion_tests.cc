@@ -7,6 +7,7 @@
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
 
@@ -61,7 +62,6 @@ void mark_at(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& ou
 }
 
 CaseOutcome ecn(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 3) return CaseOutcome::skipped("two senders and a receiver take three ports");
   BmwgOutcome outcome;
   std::vector<Bytes> thresholds = parameters.sizes("thresholds");
   if (!bench.is_embedded() && thresholds.size() > 1) {
@@ -70,12 +70,6 @@ CaseOutcome ecn(BmwgBench& bench, const BmwgParameters& parameters) {
   }
   for (const Bytes threshold : thresholds) mark_at(bench, parameters, outcome, threshold);
   return std::move(outcome).finish();
-}
-
-bool is_lossless(const BmwgMeasurement& run) {
-  const Json& config = run.summary().at("config");
-  return config.contains("fabric") && config["fabric"].is_object() && config["fabric"].contains("lossless") &&
-         !config["fabric"]["lossless"].empty();
 }
 
 CaseOutcome pfc_incast(BmwgBench& bench, const BmwgParameters& parameters) {
@@ -94,8 +88,6 @@ CaseOutcome pfc_incast(BmwgBench& bench, const BmwgParameters& parameters) {
                     bench.port_names(0, ratio), bench.port(ratio)),
         parameters.duration("duration"), {kNoCongestionControl, "transport.window=1024"});
     outcome.note(run, name);
-    if (bench.is_embedded() && !is_lossless(run))
-      return CaseOutcome::skipped("the embedded switches have no lossless priority (fabric.lossless)");
     double paused = 0;
     for (const auto& row : run.rows("ports"))
       for (int priority = 0; priority < 8; ++priority) {
@@ -123,7 +115,6 @@ CaseOutcome pfc_incast(BmwgBench& bench, const BmwgParameters& parameters) {
     pauses.points.push_back({static_cast<double>(ratio), static_cast<double>(run.counter("pause_rx")) / seconds});
     throughput.points.push_back({static_cast<double>(ratio), goodput});
   }
-  if (pauses.points.empty()) return CaseOutcome::skipped("each of its incasts takes more ports than there are");
   outcome.add(std::move(pauses));
   outcome.add(std::move(throughput));
   return std::move(outcome).finish();
@@ -190,9 +181,6 @@ void converge(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& o
 }
 
 CaseOutcome convergence(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
-  if (bench.base().transport.congestion.algorithm == AlgorithmName::kNone)
-    return CaseOutcome::skipped("no congestion control is configured (transport.congestion_control.algorithm)");
   BmwgOutcome outcome;
   for (const uint32_t flows : parameters.counts("flows")) converge(bench, parameters, outcome, flows);
   return std::move(outcome).finish();
@@ -200,7 +188,6 @@ CaseOutcome convergence(BmwgBench& bench, const BmwgParameters& parameters) {
 
 /// A receiver pauses the network for good and then lets go: others must go on meanwhile, and all of them afterwards.
 CaseOutcome storm(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 4) return CaseOutcome::skipped("a storm, its sender and a pair beside it take four ports");
   BmwgOutcome outcome;
   const Duration length = parameters.duration("duration");
   const auto entry = [](const char* name, const std::string& from, const std::string& to) {
@@ -212,8 +199,6 @@ CaseOutcome storm(BmwgBench& bench, const BmwgParameters& parameters) {
       entry("paused", bench.port(0), bench.port(1)) + ", " + entry("beside", bench.port(2), bench.port(3));
   const BmwgMeasurement calm = bench.measure_flows("calm", load, length);
   outcome.note(calm, "calm");
-  if (bench.is_embedded() && !is_lossless(calm))
-    return CaseOutcome::skipped("the embedded switches have no lossless priority (fabric.lossless)");
   const Json& lossless =
       calm.summary().at("config").contains("fabric") ? calm.summary()["config"]["fabric"]["lossless"] : Json();
   const std::string priorities = lossless.is_array() && !lossless.empty() ? lossless.dump() : "[3]";
@@ -240,6 +225,26 @@ CaseOutcome storm(BmwgBench& bench, const BmwgParameters& parameters) {
   return std::move(outcome).finish();
 }
 
+std::string lacks_senders(const BmwgBench& bench, const BmwgParameters&) {
+  return bench.ports() < 3 ? "two senders and a receiver take three ports" : "";
+}
+
+std::string lacks_lossless_incasts(const BmwgBench& bench, const BmwgParameters& parameters) {
+  const std::string why = lacks_incasts(bench, parameters);
+  return why.empty() ? lacks_lossless_priority(bench) : why;
+}
+
+std::string lacks_congestion_control(const BmwgBench& bench, const BmwgParameters& parameters) {
+  const bool is_there = bench.base().transport.congestion.algorithm != AlgorithmName::kNone;
+  return is_there ? lacks_two_ports(bench, parameters)
+                  : "no congestion control is configured (transport.congestion_control.algorithm)";
+}
+
+std::string lacks_lossless_pairs(const BmwgBench& bench, const BmwgParameters&) {
+  if (bench.ports() < 4) return "a storm, its sender and a pair beside it take four ports";
+  return lacks_lossless_priority(bench);
+}
+
 double whole(const BmwgParameters& p) {
   return static_cast<double>(p.duration("duration").ps) * 1e-12;
 }
@@ -255,7 +260,10 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, ECN Marking Accuracy and Threshold",
        "a device that marks at the first of `thresholds`",
        {{"thresholds", "100KB,1MB,5MB", "100KB"}, {"duration", "10s", "50ms"}},
-       [](const BmwgParameters& p) { return 7 * whole(p) * static_cast<double>(p.sizes("thresholds").size()); },
+       lacks_senders,
+       [](const BmwgBench&, const BmwgParameters& p) {
+         return 7 * whole(p) * static_cast<double>(p.sizes("thresholds").size());
+       },
        ecn},
       {"T3.pfc_incast",
        "PFC behavior under incast",
@@ -264,7 +272,10 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, PFC Behavior Under Incast",
        "a lossless priority, in which the data are sent",
        {{"ratios", "2,4,8,16,32,64", "2,4"}, {"duration", "60s", "50ms"}},
-       [](const BmwgParameters& p) { return whole(p) * static_cast<double>(p.counts("ratios").size()); },
+       lacks_lossless_incasts,
+       [](const BmwgBench&, const BmwgParameters& p) {
+         return whole(p) * static_cast<double>(p.counts("ratios").size());
+       },
        pfc_incast},
       {"T3.dcqcn",
        "congestion control convergence time",
@@ -273,7 +284,10 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, DCQCN Convergence Time",
        "a device that marks, and congestion control in the configuration",
        {{"flows", "4,16,64,256", "4"}, {"duration", "100ms", "10ms"}},
-       [](const BmwgParameters& p) { return 7 * 5 * whole(p) * static_cast<double>(p.counts("flows").size()); },
+       lacks_congestion_control,
+       [](const BmwgBench&, const BmwgParameters& p) {
+         return 7 * 5 * whole(p) * static_cast<double>(p.counts("flows").size());
+       },
        convergence},
       {"T3.storm",
        "PFC storm resilience",
@@ -282,7 +296,8 @@ std::vector<BmwgTest> bmwg_congestion_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, PFC Storm and Deadlock Resilience",
        "a lossless priority, in which the data are sent",
        {{"duration", "300s", "400ms"}},
-       [](const BmwgParameters& p) { return 2 * whole(p); },
+       lacks_lossless_pairs,
+       [](const BmwgBench&, const BmwgParameters& p) { return 2 * whole(p); },
        storm},
   };
 }

@@ -8,6 +8,7 @@
 #include "converters/node_writer.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
 #include "emulator/report/output_file.h"
@@ -17,17 +18,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// At least twenty transfers.
+Duration transfer_length(const BmwgBench& bench, const BmwgParameters& parameters, Bytes size) {
+  const double one = 8e12 * static_cast<double>(size.count) / bench.rate();
+  return std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(20 * one)));
+}
+
+double seconds_of_transfers(const BmwgBench& bench, const BmwgParameters& parameters) {
+  double sum = 0;
+  for (const Bytes size : parameters.sizes("sizes"))
+    sum += static_cast<double>(transfer_length(bench, parameters, size).ps) * 1e-12;
+  return sum;
+}
+
 /// Of each prefill port to a decode port of its own, one transfer at a time.
 CaseOutcome kv_transfer(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
   BmwgOutcome outcome;
   const size_t half = bench.ports() / 2;
   const std::string from = bench.port_names(0, half), to = bench.port_names(half, half);
   MeasuredCurve curve{"KV-cache transfer", "size", "B", "throughput", "of line rate", {}};
   for (const Bytes size : parameters.sizes("sizes")) {
     const std::string subject = print_quantity(size.count, kSizeScale);
-    const double one = 8e12 * static_cast<double>(size.count) / bench.rate();
-    const Duration length = std::max(parameters.duration("duration"), Duration(static_cast<int64_t>(20 * one)));
+    const Duration length = transfer_length(bench, parameters, size);
     const BmwgMeasurement run =
         bench.measure_flows(subject,
                             fmt::format("{{name: kv, pattern: pairs, from: [{}], to: [{}], size: {}B, outstanding: 1}}",
@@ -75,9 +87,31 @@ void write_requests(const std::string& prefix, uint32_t ranks, Duration prefill,
   write_file(prefix + ".json", Json{{"decode", members}}.dump());
 }
 
+/// How long the requests take, about.
+Duration length_of_requests(const BmwgBench& bench, const BmwgParameters& parameters, Bytes cache) {
+  const std::vector<Duration> compute = parameters.durations("compute");
+  const double length = static_cast<double>(compute.front().ps + compute.back().ps * parameters.count("iterations")) +
+                        2 * 8e12 * static_cast<double>(cache.count) / bench.rate();
+  return Duration(static_cast<int64_t>(length));
+}
+
+double seconds_of_requests(const BmwgBench& bench, const BmwgParameters& parameters) {
+  double sum = 0;
+  for (const Bytes size : parameters.sizes("sizes"))
+    sum += static_cast<double>(length_of_requests(bench, parameters, size).ps) * 1e-12;
+  return sum;
+}
+
+uint32_t disaggregated_ranks(const BmwgBench& bench, const BmwgParameters& parameters) {
+  return std::min(bench.npus(), parameters.count("accelerators")) / 2 * 2;
+}
+
+std::string lacks_pairs(const BmwgBench& bench, const BmwgParameters& parameters) {
+  return disaggregated_ranks(bench, parameters) < 4 ? "two ranks that prefill and two that decode take four NPUs" : "";
+}
+
 CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
-  const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators")) / 2 * 2;
-  if (ranks < 4) return CaseOutcome::skipped("two ranks that prefill and two that decode take four NPUs");
+  const uint32_t ranks = disaggregated_ranks(bench, parameters);
   const uint32_t tokens = parameters.count("iterations");
   const std::vector<Duration> compute = parameters.durations("compute");
   const Duration prefill = compute.front(), decode = compute.back();
@@ -88,11 +122,9 @@ CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
     const std::string prefix =
         std::filesystem::absolute(bench.trace_prefix(fmt::format("trace-{}", size.count))).string();
     write_requests(prefix, ranks, prefill, decode, size, tokens);
-    const double length = static_cast<double>(prefill.ps + decode.ps * tokens) +
-                          2 * 8e12 * static_cast<double>(size.count) / bench.rate();
     const BmwgMeasurement run =
         bench.measure(print_quantity(size.count, kSizeScale), {"workload=null", "workload.traces=" + prefix},
-                      Duration(static_cast<int64_t>(length)));
+                      length_of_requests(bench, parameters, size));
     outcome.note(run, subject);
     std::vector<double> first, between;
     std::map<std::string, std::map<uint32_t, double>> ends;  // by rank and token
@@ -121,7 +153,6 @@ CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
 
 CaseOutcome moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters) {
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
-  if (ranks < 2) return CaseOutcome::skipped("the hosts hold one NPU");
   BmwgOutcome outcome;
   for (const Bytes size : parameters.sizes("sizes")) {
     for (const char* spread : {"0%", "100%"}) {
@@ -144,7 +175,6 @@ CaseOutcome moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters) {
 
 /// Bursts of KV transfers into one port, switched on and off, beside a steady flow that goes elsewhere.
 CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 4) return CaseOutcome::skipped("two senders, a receiver and a pair beside them take four ports");
   BmwgOutcome outcome;
   for (const uint32_t ratio : parameters.counts("ratios")) {
     if (ratio + 1 > bench.ports()) {
@@ -172,8 +202,23 @@ CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
   return std::move(outcome).finish();
 }
 
-double seconds_of_durations(const BmwgParameters& p) {
-  return static_cast<double>(p.duration("duration").ps) * 1e-12;
+std::string lacks_burst_ports(const BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.ports() < 4) return "two senders, a receiver and a pair beside them take four ports";
+  return lacks_incasts(bench, parameters);
+}
+
+double seconds_of_durations(const BmwgBench& bench, const BmwgParameters& p) {
+  const auto fits = [&](uint32_t ratio) { return ratio + 1 <= bench.ports(); };
+  return static_cast<double>(p.duration("duration").ps) * 1e-12 *
+         static_cast<double>(std::ranges::count_if(p.counts("ratios"), fits));
+}
+
+/// Of equal and of uneven parts.
+double seconds_of_dispatches(const BmwgBench& bench, const BmwgParameters& p) {
+  const uint32_t ranks = std::min(bench.npus(), p.count("accelerators"));
+  double sum = 0;
+  for (const Bytes size : p.sizes("sizes")) sum += 2 * bench.seconds_of_calls(ranks, size, p.count("iterations"));
+  return sum;
 }
 
 constexpr const char* kInference = "draft-calabria-bmwg-ai-fabric-inference-bench";
@@ -189,7 +234,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
        kInference,
        "",
        {{"sizes", "1MiB,16MiB,64MiB,256MiB,1GiB", "64KiB,256KiB"}, {"duration", "60s", "20ms"}},
-       [](const BmwgParameters& p) { return seconds_of_durations(p) * static_cast<double>(p.sizes("sizes").size()); },
+       lacks_two_ports,
+       seconds_of_transfers,
        kv_transfer},
       {"I.disaggregated",
        "prefill and decode disaggregation",
@@ -205,7 +251,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
         {"iterations", "128", "4"},
         {"accelerators", "64", "8"},
         {"tolerance", "", ""}},
-       [](const BmwgParameters& p) { return static_cast<double>(p.sizes("sizes").size()); },
+       lacks_pairs,
+       seconds_of_requests,
        disaggregated},
       {"I.moe_dispatch",
        "MoE dispatch",
@@ -217,7 +264,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
         {"iterations", "100", "5"},
         {"accelerators", "64", "8"},
         {"tolerance", "", ""}},
-       [](const BmwgParameters& p) { return static_cast<double>(p.sizes("sizes").size()); },
+       lacks_two_ranks,
+       seconds_of_dispatches,
        moe_dispatch},
       {"I.bursts",
        "bursty KV transfers",
@@ -226,7 +274,8 @@ std::vector<BmwgTest> bmwg_inference_tests() {
        kInference,
        "",
        {{"ratios", "2,4,8,16", "2,4"}, {"size", "1MiB", "16KiB"}, {"duration", "60s", "50ms"}},
-       [](const BmwgParameters& p) { return seconds_of_durations(p) * static_cast<double>(p.counts("ratios").size()); },
+       lacks_burst_ports,
+       seconds_of_durations,
        bursty},
   };
 }

@@ -8,6 +8,7 @@
 #include "converters/node_writer.h"
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
 
@@ -31,16 +32,19 @@ double nccl_factor(uint32_t ranks) {
   return 2.0 * (ranks - 1) / ranks;
 }
 
+/// Seconds of a job at the line rate of an accelerator, whose port others may share.
+double roofline_of(const BmwgBench& bench, uint32_t iterations, Duration compute, Bytes size, uint32_t ranks) {
+  const double share = std::ceil(static_cast<double>(ranks) / static_cast<double>(bench.ports()));
+  return roofline_seconds(iterations, static_cast<double>(compute.ps) * 1e-12, static_cast<double>(size.count),
+                          nccl_factor(ranks), bench.rate() / share);
+}
+
 void measure_job(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, Duration compute, Bytes size,
                  uint32_t ranks) {
   const uint32_t iterations = parameters.count("iterations");
   const std::string subject = fmt::format("C {}, S {}, N {}", print_quantity(compute.ps, kDurationScale),
                                           print_quantity(size.count, kSizeScale), ranks);
-  // The line rate of an accelerator, whose port others may share.
-  const double share = std::ceil(static_cast<double>(ranks) / static_cast<double>(bench.ports()));
-  const double line = bench.rate() / share;
-  const double roofline = roofline_seconds(iterations, static_cast<double>(compute.ps) * 1e-12,
-                                           static_cast<double>(size.count), nccl_factor(ranks), line);
+  const double roofline = roofline_of(bench, iterations, compute, size, ranks);
   const std::string prefix = bench.trace_prefix(fmt::format("trace-{}-{}-{}", compute.ps, size.count, ranks));
   write_iteration(prefix, ranks, compute, size);
   std::vector<double> times;
@@ -66,17 +70,14 @@ void measure_job(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome
 
 CaseOutcome synthetic(BmwgBench& bench, const BmwgParameters& parameters) {
   BmwgOutcome outcome;
-  bool any = false;
   for (const uint32_t ranks : parameters.counts("accelerators")) {
     if (ranks < 2 || ranks > bench.npus()) {
       outcome.anomaly(fmt::format("{} accelerators were left out: the hosts hold {}", ranks, bench.npus()));
       continue;
     }
-    any = true;
     for (const Duration compute : parameters.durations("compute"))
       for (const Bytes size : parameters.sizes("sizes")) measure_job(bench, parameters, outcome, compute, size, ranks);
   }
-  if (!any) return CaseOutcome::skipped(fmt::format("the hosts hold {} NPUs", bench.npus()));
   return std::move(outcome).finish();
 }
 
@@ -99,13 +100,25 @@ Placement overlapping(uint32_t hosts, double overlap) {
   return placement;
 }
 
+uint32_t hosts_of(const BmwgBench& bench) {
+  return bench.base().hosts.count.value_or(static_cast<uint32_t>(bench.ports()));
+}
+
+std::string lacks_leaves(const BmwgBench& bench, const BmwgParameters&) {
+  if (hosts_of(bench) >= 8) return {};
+  return fmt::format("two jobs of two hosts each on leaves of two take 8 hosts, and there are {}", hosts_of(bench));
+}
+
+/// How long two jobs of `each` ranks take that share everything, about. Seconds.
+double seconds_of_two_jobs(const BmwgBench& bench, const BmwgParameters& parameters, uint32_t each) {
+  const double compute = static_cast<double>(parameters.durations("compute").front().ps) * 1e-12;
+  return 2 * roofline_seconds(parameters.count("iterations"), compute,
+                              2 * static_cast<double>(parameters.size("size").count), nccl_factor(each), bench.rate());
+}
+
 /// JCT of both jobs together, and each alone.
 CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
-  const auto hosts = static_cast<uint32_t>(bench.base().hosts.count.value_or(static_cast<uint32_t>(bench.ports())));
-  if (hosts < 8)
-    return CaseOutcome::skipped(
-        fmt::format("two jobs of two hosts each on leaves of two take 8 hosts, and there are {}", hosts));
-  const uint32_t each = hosts / 4;
+  const uint32_t hosts = hosts_of(bench), each = hosts / 4;
   const Duration compute = parameters.durations("compute").front();
   const Bytes size = parameters.size("size");
   const std::string prefix = std::filesystem::absolute(bench.trace_prefix("trace")).string();
@@ -114,10 +127,7 @@ CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
     return fmt::format("{{name: {}, workload: {{traces: '{}', iterations: {}}}, hosts: [{}]}}", name, prefix,
                        parameters.count("iterations"), where);
   };
-  const double line = bench.rate();
-  const auto length = Duration(static_cast<int64_t>(
-      2e12 * roofline_seconds(parameters.count("iterations"), static_cast<double>(compute.ps) * 1e-12,
-                              2 * static_cast<double>(size.count), nccl_factor(each), line)));
+  const auto length = Duration(static_cast<int64_t>(1e12 * seconds_of_two_jobs(bench, parameters, each)));
   BmwgOutcome outcome;
   double alone = 0;
   MeasuredCurve curve{"JCT interference factor", "overlap", "%", "factor", "", {}};
@@ -150,10 +160,14 @@ CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
   return std::move(outcome).finish();
 }
 
-double seconds_of_jobs(const BmwgParameters& p) {
+double seconds_of_jobs(const BmwgBench& bench, const BmwgParameters& p) {
   double sum = 0;
-  for (const Duration compute : p.durations("compute")) sum += static_cast<double>(compute.ps) * 1e-12;
-  return sum * p.count("iterations");
+  for (const uint32_t ranks : p.counts("accelerators")) {
+    if (ranks < 2 || ranks > bench.npus()) continue;
+    for (const Duration compute : p.durations("compute"))
+      for (const Bytes size : p.sizes("sizes")) sum += roofline_of(bench, p.count("iterations"), compute, size, ranks);
+  }
+  return sum * p.count("repetitions");
 }
 
 }  // namespace
@@ -173,10 +187,8 @@ std::vector<BmwgTest> bmwg_job_tests() {
         {"iterations", "1000", "5"},
         {"repetitions", "3", "2"},
         {"tolerance", "", ""}},
-       [](const BmwgParameters& p) {
-         return seconds_of_jobs(p) * p.count("repetitions") * 2 *
-                static_cast<double>(p.sizes("sizes").size() * p.counts("accelerators").size());
-       },
+       lacks_accelerators,
+       seconds_of_jobs,
        synthetic},
       {"T6.interference",
        "multi-tenant JCT interference",
@@ -188,8 +200,10 @@ std::vector<BmwgTest> bmwg_job_tests() {
         {"size", "256MB", "256KiB"},
         {"iterations", "100", "5"},
         {"overlaps", "0%,25%,50%,75%", "0%,50%"}},
-       [](const BmwgParameters& p) {
-         return seconds_of_jobs(p) * 2 * static_cast<double>(1 + p.shares("overlaps").size());
+       lacks_leaves,
+       [](const BmwgBench& bench, const BmwgParameters& p) {
+         return seconds_of_two_jobs(bench, p, hosts_of(bench) / 4) *
+                static_cast<double>(1 + p.shares("overlaps").size());
        },
        interference},
   };

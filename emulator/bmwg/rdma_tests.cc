@@ -7,6 +7,7 @@
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/bmwg/search.h"
 #include "emulator/input/units.h"
@@ -81,7 +82,6 @@ Throughput find_throughput(BmwgBench& bench, const BmwgParameters& parameters, B
 }
 
 CaseOutcome throughput(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
   BmwgOutcome outcome;
   for (const bool both_ways : {false, true}) {
     const double senders = static_cast<double>(both_ways ? bench.ports() : bench.ports() / 2);
@@ -139,7 +139,6 @@ QuantileTimes probe(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutc
 }
 
 CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
-  if (bench.ports() < 2) return CaseOutcome::skipped("it takes two ports or more");
   BmwgOutcome outcome;
   for (const Bytes size : parameters.sizes("sizes")) {
     double unloaded_median = 0;
@@ -164,13 +163,18 @@ CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
   return std::move(outcome).finish();
 }
 
+/// From one burst of each sender to the next: as long again as the burst of all takes at the receiver, and a round trip
+/// or two, so that bursts do not meet. Seconds.
+double between_bursts(const BmwgBench& bench, double burst_bytes, uint32_t ratio) {
+  return 2 * 8 * burst_bytes * ratio / bench.rate() + 1e-3;
+}
+
 /// Whether bursts of `frames` packets each, from `ratio` ports at the same time, all get through at the first attempt.
 bool takes_bursts(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, uint32_t ratio,
                   Bytes packet, uint64_t frames) {
   const std::string from = bench.port_names(0, ratio);
   const double burst_bytes = static_cast<double>(packet.count) * static_cast<double>(frames);
-  // As long again as the burst of all takes at the receiver, and a round trip or two, so that bursts do not meet.
-  const double between = 2 * 8 * burst_bytes * ratio / bench.rate() + 1e-3;
+  const double between = between_bursts(bench, burst_bytes, ratio);
   const auto length = static_cast<int64_t>(between * 1e12 * parameters.count("repetitions"));
   const std::string entry = fmt::format(
       "{{name: load, pattern: incast, from: [{}], to: {}, size: {}B, rate: {}bps, backlog: 1}}", from,
@@ -207,9 +211,19 @@ CaseOutcome bursts(BmwgBench& bench, const BmwgParameters& parameters) {
                          "kB of all senders", {}, {}, subject));
     curve.points.push_back({static_cast<double>(ratio), static_cast<double>(frames)});
   }
-  if (curve.points.empty()) return CaseOutcome::skipped("each of its incasts takes more ports than there are");
   outcome.add(std::move(curve));
   return std::move(outcome).finish();
+}
+
+/// The search doubles up to the longest bursts where nothing is lost of them.
+double seconds_of_bursts(const BmwgBench& bench, const BmwgParameters& parameters) {
+  double sum = 0;
+  for (const uint32_t ratio : parameters.counts("ratios")) {
+    if (ratio + 1 > bench.ports()) continue;
+    for (auto bytes = static_cast<double>(parameters.size("size").count); bytes >= 4096; bytes /= 2)
+      sum += between_bursts(bench, bytes, ratio) * parameters.count("repetitions");
+  }
+  return sum;
 }
 
 double steps_of_search(const BmwgParameters& parameters) {
@@ -231,7 +245,8 @@ std::vector<BmwgTest> bmwg_rdma_tests() {
         {"queue_pairs", "1,4,16,32", "1,4"},
         {"duration", "60s", "50ms"},
         {"resolution", "0.1%", "2%"}},
-       [](const BmwgParameters& p) {
+       lacks_two_ports,
+       [](const BmwgBench&, const BmwgParameters& p) {
          return 2 * static_cast<double>(p.sizes("sizes").size() * p.counts("queue_pairs").size()) * steps_of_search(p) *
                 static_cast<double>(p.duration("duration").ps) * 1e-12;
        },
@@ -247,7 +262,8 @@ std::vector<BmwgTest> bmwg_rdma_tests() {
         {"duration", "120s", "50ms"},
         {"repetitions", "20", "3"},
         {"load", "90%", "70%"}},
-       [](const BmwgParameters& p) {
+       lacks_two_ports,
+       [](const BmwgBench&, const BmwgParameters& p) {
          return 2 * static_cast<double>(p.sizes("sizes").size()) * p.count("repetitions") *
                 static_cast<double>(p.duration("duration").ps) * 1e-12;
        },
@@ -259,9 +275,8 @@ std::vector<BmwgTest> bmwg_rdma_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, Back-to-Back Burst Absorption; RFC 9004",
        "",
        {{"ratios", "2,4,8,16,32", "2,3"}, {"repetitions", "50", "3"}, {"size", "64MiB", "4MiB"}},
-       [](const BmwgParameters& p) {
-         return static_cast<double>(p.counts("ratios").size()) * 30 * 1e-3 * p.count("repetitions");
-       },
+       lacks_incasts,
+       seconds_of_bursts,
        bursts},
   };
 }

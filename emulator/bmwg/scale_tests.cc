@@ -10,6 +10,7 @@
 
 #include "emulator/bmwg/catalogue.h"
 #include "emulator/bmwg/formulas.h"
+#include "emulator/bmwg/needs.h"
 #include "emulator/bmwg/outcome.h"
 #include "emulator/input/units.h"
 
@@ -45,7 +46,6 @@ CaseOutcome scale_limit(BmwgBench& bench, const BmwgParameters& parameters) {
     outcome.add(measured("PFC pause count", static_cast<double>(run.counter("pause_rx")), "frames", {}, {}, subject));
     curve.points.push_back({static_cast<double>(ranks), bus / reference});
   }
-  if (curve.points.empty()) return CaseOutcome::skipped(fmt::format("the hosts hold {} NPUs", bench.npus()));
   outcome.add(std::move(curve));
   return std::move(outcome).finish();
 }
@@ -98,10 +98,6 @@ std::vector<double> call_times(const BmwgMeasurement& run, Duration from = {}) {
 
 CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
   const bool is_embedded = bench.is_embedded();
-  if (is_embedded && !bench.has_fabric())
-    return CaseOutcome::skipped("one switch has no cables between switches (fabric)");
-  if (!is_embedded && !bench.has_hook("link_down"))
-    return CaseOutcome::skipped("a cable is pulled by the hook `link_down`, which there is none of");
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
   const Bytes size = parameters.size("size");
   const uint32_t iterations = parameters.count("iterations");
@@ -149,12 +145,11 @@ CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
 
 CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
-  if (ranks < 2) return CaseOutcome::skipped("the hosts hold one NPU");
   BmwgOutcome outcome;
   const double all = static_cast<double>(parameters.duration("duration").ps);
   const double interval = static_cast<double>(parameters.duration("interval").ps);
   const auto samples = static_cast<uint32_t>(std::max(1.0, std::floor(all / interval)));
-  std::map<std::string, MeasuredCurve> curves;
+  std::map<std::string, MeasuredCurve> curves, counters;
   std::map<std::string, std::vector<double>> ratios;
   for (uint32_t i = 0; i < samples; ++i) {
     const char* const operation = i % 2 == 0 ? "all_reduce" : "all_to_all";
@@ -171,11 +166,17 @@ CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
     curve.points.push_back({i * interval * 1e-12, ratio});
     const std::string subject = fmt::format("{}, sample {}", operation, i + 1);
     outcome.add(measured("BusBW", row.at("emulated").at("busbw_GBps").get<double>() * 8, "Gbit/s", {}, {}, subject));
-    if (const Json counters = bench.counters(); counters.is_object())
-      for (const auto& [key, value] : counters.items())
-        if (value.is_number()) outcome.add(measured(key, value.get<double>(), "", {}, {}, subject));
+    const Json counted = bench.counters();
+    for (const auto& [key, value] : counted.items()) {
+      if (!value.is_number()) continue;
+      outcome.add(measured(key, value.get<double>(), "", {}, {}, subject));
+      MeasuredCurve& of_device = counters[key];
+      if (of_device.points.empty()) of_device = {key, "time", "s", key, "", {}};
+      of_device.points.push_back({i * interval * 1e-12, value.get<double>()});
+    }
   }
   for (auto& [operation, curve] : curves) outcome.add(std::move(curve));
+  for (auto& [name, curve] : counters) outcome.add(std::move(curve));
   for (const auto& [operation, values] : ratios) {
     outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
     outcome.repeated("JCT ratio, mean", values, "of the reference", operation);
@@ -183,8 +184,24 @@ CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
   return std::move(outcome).finish();
 }
 
-double a_second(const BmwgParameters&) {
-  return 1;
+std::string lacks_cables(const BmwgBench& bench, const BmwgParameters& parameters) {
+  if (bench.is_embedded() && !bench.has_fabric()) return "one switch has no cables between switches (fabric)";
+  if (!bench.is_embedded() && !bench.has_hook("link_down"))
+    return "a cable is pulled by the hook `link_down`, which there is none of";
+  return lacks_two_ranks(bench, parameters);
+}
+
+double seconds_of_scales(const BmwgBench& bench, const BmwgParameters& p) {
+  double sum = 0;
+  for (const uint32_t ranks : p.counts("accelerators"))
+    if (ranks >= 2 && ranks <= bench.npus())
+      sum += bench.seconds_of_calls(ranks, p.size("size"), p.count("iterations"));
+  return sum;
+}
+
+double seconds_of_failure(const BmwgBench& bench, const BmwgParameters& p) {
+  const uint32_t ranks = std::min(bench.npus(), p.count("accelerators"));
+  return 2 * bench.seconds_of_calls(ranks, p.size("size"), p.count("iterations"));
 }
 
 }  // namespace
@@ -201,7 +218,8 @@ std::vector<BmwgTest> bmwg_scale_tests() {
         {"size", "1GB", "64KiB"},
         {"iterations", "100", "3"},
         {"tolerance", "", ""}},
-       a_second,
+       lacks_accelerators,
+       seconds_of_scales,
        scale_limit},
       {"T7.link_failure",
        "link failure convergence",
@@ -211,7 +229,8 @@ std::vector<BmwgTest> bmwg_scale_tests() {
        "draft-calabria-bmwg-ai-fabric-training-bench-03, Link Failure Convergence, Zero-Impact Failover Measurement",
        "of a device that is not embedded: the hook `link_down`, and `link_up` to mend it",
        {{"accelerators", "128", "8"}, {"size", "1GB", "64KiB"}, {"iterations", "100", "10"}},
-       a_second,
+       lacks_cables,
+       seconds_of_failure,
        link_failure},
       {"T8.soak",
        "sustained load",
@@ -223,7 +242,8 @@ std::vector<BmwgTest> bmwg_scale_tests() {
         {"interval", "60s", "50ms"},
         {"size", "64MB", "64KiB"},
         {"accelerators", "1024", "8"}},
-       [](const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
+       lacks_two_ranks,
+       [](const BmwgBench&, const BmwgParameters& p) { return static_cast<double>(p.duration("duration").ps) * 1e-12; },
        soak},
   };
 }

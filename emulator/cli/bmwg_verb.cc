@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -102,24 +103,39 @@ struct BmwgSession {
   BmwgRunner runner;
 };
 
+/// A test of the catalogue as the suite has it.
+TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
+  const BmwgParameters parameters = parameters_of(test, session.suite, quick);
+  const std::vector<std::string> settings = settings_of(test, session.suite);
+  const auto base = std::make_shared<const RunConfig>(load_base(session.suite, settings));
+  const auto bench_for = [&session, base, settings](const CaseContext& context) {
+    return BmwgBench(session.suite, *base, session.runner, context, settings);
+  };
+  TestCase made;
+  made.id = test.id;
+  made.title = test.title;
+  made.stimulus = parameters.text().empty() ? test.stimulus
+                                            : fmt::format("{} ({}{})", test.stimulus,
+                                                          quick ? "scaled down by --quick: " : "", parameters.text());
+  made.expectation = test.expectation;
+  made.source = test.source;
+  static const std::atomic<bool> kGoesOn = false;
+  const CaseContext nowhere{{}, kGoesOn};
+  const BmwgBench bench = bench_for(nowhere);
+  made.lacks = test.lacks(bench, parameters);
+  if (made.lacks.empty())
+    made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
+  made.run = [bench_for, &test, parameters, lacks = made.lacks](const CaseContext& context) {
+    if (!lacks.empty()) return CaseOutcome::skipped(lacks);
+    BmwgBench used = bench_for(context);
+    return test.run(used, parameters);
+  };
+  return made;
+}
+
 std::vector<TestCase> cases_of(const BmwgSession& session, const BmwgRequest& request) {
   std::vector<TestCase> cases;
-  for (const BmwgTest& test : bmwg_catalogue()) {
-    const BmwgParameters parameters = parameters_of(test, session.suite, request.quick);
-    TestCase made;
-    made.id = test.id;
-    made.title = test.title;
-    made.stimulus =
-        fmt::format("{} ({}{})", test.stimulus, request.quick ? "scaled down by --quick: " : "", parameters.text());
-    made.expectation = test.expectation;
-    made.source = test.source;
-    made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(parameters) * 1000));
-    made.run = [&session, &test, parameters](const CaseContext& context) {
-      BmwgBench bench(session.suite, session.base, session.runner, context, settings_of(test, session.suite));
-      return test.run(bench, parameters);
-    };
-    cases.push_back(std::move(made));
-  }
+  for (const BmwgTest& test : bmwg_catalogue()) cases.push_back(case_of(test, session, request.quick));
   return select_cases(std::move(cases), request.run.only);
 }
 
@@ -149,20 +165,28 @@ int plan_tests(const BmwgRequest& request) {
   const BmwgSession session(request, read_bmwg_suite(request.suite));
   const std::vector<TestCase> cases = cases_of(session, request);
   std::chrono::milliseconds all{0};
+  size_t skipped = 0;
   Json list = Json::array();
   for (const TestCase& test : cases) {
     all += test.duration;
+    skipped += test.lacks.empty() ? 0 : 1;
     list.push_back({{"id", test.id},
                     {"title", test.title},
                     {"stimulus", test.stimulus},
-                    {"seconds", static_cast<double>(test.duration.count()) / 1000}});
-    if (!request.run.json) fmt::print("{:<18} {:>9}  {}\n", test.id, lasting(test.duration), test.stimulus);
+                    {"seconds", static_cast<double>(test.duration.count()) / 1000},
+                    {"skipped", test.lacks.empty() ? Json(nullptr) : Json(test.lacks)}});
+    if (request.run.json) continue;
+    if (test.lacks.empty()) {
+      fmt::print("{:<18} {:>9}  {}\n", test.id, lasting(test.duration), test.stimulus);
+    } else {
+      fmt::print("{:<18} {:>9}  {}\n", test.id, "skipped", test.lacks);
+    }
   }
   if (request.run.json) {
     fmt::print("{}\n", Json{{"tests", std::move(list)}, {"seconds", static_cast<double>(all.count()) / 1000}}.dump(2));
   } else {
-    fmt::print("{} tests, about {} of traffic over ports {}{}; nothing was sent\n", cases.size(), lasting(all),
-               session.base.ports.front().name,
+    fmt::print("{} tests, {} of them skipped, about {} of traffic at the rate of ports {}{}; nothing was sent\n",
+               cases.size(), skipped, lasting(all), session.base.ports.front().name,
                session.base.ports.size() > 1 ? " to " + session.base.ports.back().name : "");
   }
   return 0;

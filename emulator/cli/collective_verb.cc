@@ -64,6 +64,8 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
       ->required();
   verb.add_option("--ranks", spec.ranks,
                   "emulated ranks; default: one a port, or as many as the hosts of --config hold");
+  verb.add_option("-g,--ngpus", spec.npus, "ranks of a thread, that stand on one host; default: 1");
+  verb.add_option("-t,--nthreads", spec.threads, "threads of a host, each with the ranks of --ngpus; default: 1");
   verb.add_option("--ports", spec.ports,
                   "NAME=DEVICE,NAME=DEVICE: ring (the embedded switch), a PCI address or verbs:NAME; default: a ring "
                   "port for each of at most 16 ranks")
@@ -75,12 +77,16 @@ void add_collective_verb(CLI::App& app, CollectiveRequest& request, bool& quiet,
   verb.add_option("-b,--min,--minbytes", spec.smallest, "smallest size, such as 8 or 64K; default: 8");
   verb.add_option("-e,--max,--maxbytes", spec.largest, "largest size, such as 128M; default: 4M");
   verb.add_option("-f,--factor,--stepfactor", spec.factor, "from one size to the next; default: 2");
+  verb.add_option("-i,--stepbytes", spec.step, "what each size is more than the one before it, in place of --factor");
   verb.add_option("-w,--warmup,--warmup_iters", spec.warmup, "calls of each size that do not count; default: 5");
   verb.add_option("-n,--iterations,--iters", spec.iterations, "calls of each size that count; default: 20");
   verb.add_option("-d,--datatype", spec.datatype, "int8, half, float, double, bfloat16, ...; default: float");
   verb.add_option("-o,--redop,--op", spec.redop, "sum, prod, max, min or avg, which the table names; default: sum");
   verb.add_option("-r,--root", spec.root, "of broadcast, reduce, gather and scatter; default: 0");
-  verb.add_flag("-c,--check", spec.check, "compare payload at its receiver");
+  verb.add_flag(
+      "-c,--check{1}", spec.check,
+      "compare payload at its receiver: that every byte arrives as it was sent, not what a reduction makes of "
+      "it; -c 0 does not, as without it");
   verb.add_flag("--barrier", spec.barrier, "a barrier before each call, whose time does not count");
   verb.add_option("-a,--average", spec.average,
                   "whose times are printed: 0 rank 0, 1 the mean over the ranks, 2 the fastest, 3 the slowest; "

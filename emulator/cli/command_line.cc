@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -37,6 +38,15 @@ namespace {
 
 constexpr int kUsage = 2;
 const uint32_t kCores = std::max(1u, std::thread::hardware_concurrency());
+
+/// Neither what is no number nor what nothing can be above.
+const CLI::Validator kPositiveRatio(
+    [](std::string& text) {
+      double number = 0;
+      const bool is_one = CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number > 0;
+      return is_one ? std::string() : fmt::format("'{}' is no number above 0, such as 1.05", text);
+    },
+    "NUMBER > 0");
 
 /// One verb of the command line. CLI11 keeps references to the fields until the verb has run.
 struct CommandLine {
@@ -193,7 +203,7 @@ struct CommandLine {
     verb.add_option("--others", comparison.others, "further run folders of OTHER's side");
     verb.add_option("--most", comparison.most,
                     "exit 1 unless OTHER took at most so many times as long as BASE, 3 when that cannot be told")
-        ->check(CLI::PositiveNumber);
+        ->check(kPositiveRatio);
     add_gate_options(verb, comparison.gating);
     verb.add_flag("--unlike", comparison.unlike, "compare also runs of different workloads");
     verb.add_flag_callback(

@@ -6,8 +6,8 @@
 
 namespace rankwire {
 
-/// The arguments of a program, with "--live" and the address behind it as one: what stands behind it may be the
-/// configuration as well.
+/// The arguments of a program, with "--live" and the address behind it as one, and "-c", "--check" and the number: what
+/// stands behind them may be the configuration or the operation as well.
 class JoinedArguments {
  public:
   JoinedArguments(int argc, const char* const* argv);

@@ -92,6 +92,7 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
 
 int check_nic(const NicCheckRequest& request) {
   if (request.list) {
+    if (!request.mutant.empty()) fail_input("--mutant: plants a fault in what is tested, and --list tests nothing");
     list_cases(select_cases(nic_catalogue(nullptr), request.run.only), request.run.json);
     return 0;
   }

@@ -74,12 +74,6 @@ std::string measured_text(const RunReader& reader, const CollectiveTable& table,
   return text + fmt::format("# Report               : {}\n", (reader.folder() / "report.html").string());
 }
 
-/// Of a run that came so far that there is something to compare.
-std::optional<ClusterComparison> beside_cluster(const RunRequest& request, const RecordFigures& figures) {
-  if (!request.cluster || !figures.collective || figures.collective->rows.empty()) return std::nullopt;
-  return compare_with_cluster(*figures.collective, *request.cluster);
-}
-
 /// The run's name in its configuration.
 std::string run_name(const nlohmann::ordered_json& summary) {
   const auto config = summary.find("config");
@@ -88,20 +82,19 @@ std::string run_name(const nlohmann::ordered_json& summary) {
 
 /// Draws the record, prints the summary, and turns the verdict into an exit status.
 int finish(const std::filesystem::path& folder, const RunRequest& request, RunPage& page, Gating& gating) {
-  const RecordFigures figures = write_report(folder);
+  const RecordFigures figures = write_report(folder, standard_formats(), request.cluster);
   const RunReader reader(folder);
   nlohmann::ordered_json summary = rankwire::summary(reader, figures);
-  const std::optional<ClusterComparison> cluster = beside_cluster(request, figures);
-  if (cluster) summary["cluster"] = cluster_json(*cluster);
+  if (figures.cluster) summary["cluster"] = cluster_json(*figures.cluster);
   if (gating.is_asked()) gating.judge(run_name(summary), gate_figures(reader, summary, gating.gates()));
   gating.add_to(summary);
   if (request.form == OutputForm::kJson) {
     fmt::print("{}\n", summary.dump(2));
   } else if (log_verbosity() == Verbosity::kNormal) {
-    fmt::print(
-        "{}{}",
-        figures.collective ? measured_text(reader, *figures.collective, cluster) : summary_table(reader, figures),
-        gating.table());
+    fmt::print("{}{}",
+               figures.collective ? measured_text(reader, *figures.collective, figures.cluster)
+                                  : summary_table(reader, figures),
+               gating.table());
   }
   std::fflush(stdout);
   const RecordVerdict verdict = verdict_of(reader);

@@ -109,6 +109,9 @@ void read_losses(const RunReader& record, const RecordedRun& run, const Losses& 
   if (const auto port = impaired_port(record, run)) {
     facts.loss_place = *port, facts.counted_there = true;
     if (losses.lost == 0) facts.answers_lost = losses.impaired;
+  } else if (losses.lost == 0) {
+    // Not at one place, and then of all alike.
+    facts.answers_lost = std::max(facts.answers_lost, losses.impaired);
   }
 }
 

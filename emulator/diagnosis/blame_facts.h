@@ -49,9 +49,9 @@ struct BlameFacts {
   uint64_t packets = 0, lost = 0, missed = 0, buffer_drops = 0, storm_drops = 0;
   /// Frames that queues of the embedded switch had no room for, absent unless queues were sampled.
   std::optional<uint64_t> queue_drops;
-  uint64_t answers_lost = 0;   ///< frames dropped at `loss_place`, where no data packet was lost
-  uint64_t impaired = 0;       ///< of those lost: dropped or corrupted on purpose (`impairments`)
-  Culprit loss_place;          ///< the cable, the port of the impairments, or kNobody
+  uint64_t answers_lost = 0;  ///< frames dropped at `loss_place`, or on purpose anywhere, where no data packet was lost
+  uint64_t impaired = 0;      ///< of those lost: dropped or corrupted on purpose (`impairments`)
+  Culprit loss_place;         ///< the cable, the port of the impairments, or kNobody
   bool counted_there = false;  ///< by the switch at its end, or the port; otherwise it is what the losers share
 
   // Pauses.

@@ -1,6 +1,7 @@
 #include "emulator/diagnosis/network_waits.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 namespace rankwire {
@@ -36,8 +37,32 @@ std::map<PortId, Duration> latencies_of_model(const RunReader& record, std::span
 NetworkWaits::NetworkWaits(const RunReader& record, const RecordedRun& run, const Executions& executions,
                            const std::set<ConnectionId>& waiting)
     : nics_(record.rank_nics(run)) {
+  find_leaves(record, run);
   read_lines(record, run, executions, waiting);
   read_round_trips(record, run);
+}
+
+void NetworkWaits::find_leaves(const RunReader& record, const RecordedRun& run) {
+  // A port of the generator and that of the switch behind it have one number: "p0", "leaf0.p0".
+  std::map<PortId, std::string> names;
+  std::map<std::string, uint32_t> numbers;
+  const std::vector<PortCounters> ports = record.ports(run);
+  for (const PortCounters& port : ports) names.emplace(port.port, port.name);
+  for (const PortCounters& port : ports) {
+    const std::string behind = "." + names.at(port.port);
+    if (!port.name.ends_with(behind)) continue;
+    const std::string leaf = port.name.substr(0, port.name.size() - behind.size());
+    leaves_[port.port] = numbers.try_emplace(leaf, static_cast<uint32_t>(numbers.size())).first->second;
+  }
+}
+
+std::vector<NetworkWaits::Place> NetworkWaits::places_between(PortId from, PortId to) const {
+  std::vector<Place> places = {{PlaceKind::kToPort, to.value}};
+  const auto leaf = leaves_.find(from), other = leaves_.find(to);
+  if (leaf == leaves_.end() || other == leaves_.end() || leaf->second == other->second) return places;
+  places.emplace_back(PlaceKind::kOutOfLeaf, leaf->second);
+  places.emplace_back(PlaceKind::kIntoLeaf, other->second);
+  return places;
 }
 
 void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, const Executions& executions,
@@ -59,12 +84,20 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
     ways.emplace(connection.id, way);
     // No execution says when.
     if (const auto entry = background.find(connection.job); entry != background.end())
-      jobs_[{way.to, way.job}].add(entry->second->start, std::min(end, entry->second->stop.value_or(end)), on_line);
+      for (const Place& place : places_between(way.from, way.to))
+        jobs_[{place, way.job}].add(entry->second->start, std::min(end, entry->second->stop.value_or(end)), on_line);
   });
   if (packets > 0) frame_time_ = Duration(transmitting.ps / static_cast<int64_t>(packets));
-  std::set<PortId> ports;
-  for (const ConnectionId id : waiting)
-    if (const auto way = ways.find(id); way != ways.end()) ports.insert({way->second.from, way->second.to});
+  std::set<Place> asked;
+  for (const ConnectionId id : waiting) {
+    const auto way = ways.find(id);
+    if (way == ways.end()) continue;
+    for (const auto& [from, to] : {std::pair(way->second.from, way->second.to), {way->second.to, way->second.from}})
+      for (const Place& place : places_between(from, to)) asked.insert(place);
+  }
+  const auto meets = [&](const Way& way) {
+    return std::ranges::any_of(places_between(way.from, way.to), [&](const Place& at) { return asked.contains(at); });
+  };
   struct Sent {
     RankId rank;
     uint32_t node, iteration;
@@ -74,7 +107,7 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   std::vector<Sent> all;
   record.for_each_cause(run, [&](const CauseRecord& row) {
     const auto way = ways.find(row.connection);
-    if (way != ways.end() && ports.contains(way->second.to))
+    if (way != ways.end() && meets(way->second))
       all.push_back({row.rank, row.node, row.iteration, row.connection, row.causes[Cause::kTransmitting]});
   });
   const auto key = [](const auto& of) { return std::tuple(of.rank, of.node, of.iteration); };
@@ -84,7 +117,8 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
     const auto end = std::ranges::upper_bound(all, key(execution), {}, key);
     for (auto sent = std::ranges::lower_bound(all, key(execution), {}, key); sent != end; ++sent) {
       const Way& way = ways.at(sent->connection);
-      jobs_[{way.to, way.job}].add(execution.start, execution.end, sent->on_line);
+      for (const Place& place : places_between(way.from, way.to))
+        if (asked.contains(place)) jobs_[{place, way.job}].add(execution.start, execution.end, sent->on_line);
       if (waiting.contains(sent->connection)) own_[sent->connection].add(execution.start, execution.end, sent->on_line);
     }
   }
@@ -120,6 +154,37 @@ const NetworkWaits::Parts& NetworkWaits::parts_of(const Connection& connection) 
   return parts == parts_.end() ? kNone : parts->second;
 }
 
+NetworkWaits::Traffic NetworkWaits::traffic_at(const Place& place, const Connection& connection, bool passes, Time from,
+                                               Time to) const {
+  Traffic traffic;
+  for (auto at = jobs_.lower_bound({place, JobId(0)}); at != jobs_.end() && at->first.first == place; ++at)
+    (at->first.second == connection.job ? traffic.own : traffic.others) += at->second.between(from, to);
+  if (const auto self = own_.find(connection.id); passes && self != own_.end())
+    traffic.own = std::max(0.0, traffic.own - self->second.between(from, to));
+  return traffic;
+}
+
+/// Data wait on their way, and acknowledgements on theirs back, at the port and between switches: mostly behind the
+/// same traffic, which counts where there is more of it.
+NetworkWaits::Traffic NetworkWaits::beside(const Connection& connection, PortId source, PortId destination, Time from,
+                                           Time to) const {
+  Traffic at_ports, between;
+  for (const bool is_back : {false, true}) {
+    if (is_back && source == destination) break;
+    Traffic most;
+    for (const Place& place : is_back ? places_between(destination, source) : places_between(source, destination)) {
+      const Traffic there = traffic_at(place, connection, !is_back, from, to);
+      if (place.first == PlaceKind::kToPort) {
+        at_ports.own += there.own, at_ports.others += there.others;
+      } else if (there.together() > most.together()) {
+        most = there;
+      }
+    }
+    between.own += most.own, between.others += most.others;
+  }
+  return between.together() > at_ports.together() ? between : at_ports;
+}
+
 NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Time to, Duration waited) const {
   Share share;
   Duration all;
@@ -132,19 +197,9 @@ NetworkWaits::Share NetworkWaits::of(std::span<const Wait> waits, Time from, Tim
     all += wait.time;
     path_latency += parts.path_latency * static_cast<double>(wait.time.ps);
     queueing += parts.queueing * static_cast<double>(wait.time.ps);
-    // Acknowledgements come back to the source's port, and wait there behind what others send to it.
-    const PortId back = connection.source.value < nics_.size() ? nics_[connection.source.value].port : port;
-    for (const auto& [place, times] : jobs_) {
-      if (place.first != port && place.first != back) continue;
-      const double sent = times.between(from, to);
-      if (place.second != connection.job) {
-        others += sent;
-      } else if (const auto self = own_.find(connection.id); place.first == port && self != own_.end()) {
-        own += std::max(0.0, sent - self->second.between(from, to));
-      } else {
-        own += sent;
-      }
-    }
+    const PortId source = connection.source.value < nics_.size() ? nics_[connection.source.value].port : port;
+    const Traffic traffic = beside(connection, source, port, from, to);
+    own += traffic.own, others += traffic.others;
   }
   if (all <= Duration() || waited <= Duration()) return share;
   const auto whole = static_cast<double>(all.ps);

@@ -2,6 +2,7 @@
 // there.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <span>
@@ -36,8 +37,10 @@ class NetworkWaits {
                const std::set<ConnectionId>& waiting);
 
   /// Of `waited`, which passed on these connections between both times. The parts are no more than that together, and
-  /// waiting in the network is no more than what others sent to either port takes on its line; theirs are in
-  /// proportion to it. All 0 where round trips were not measured.
+  /// waiting in the network is no more than what others sent to either port takes on its line or, of a way between two
+  /// switches of the embedded fabric, what they sent out of the first and into the second one, whichever is more;
+  /// theirs are in proportion to it. Which of several parallel cables a frame took is not known, nor that a cable is
+  /// slower than the ports. All 0 where round trips were not measured.
   Share of(std::span<const Wait> waits, Time from, Time to, Duration waited) const;
 
  private:
@@ -49,16 +52,31 @@ class NetworkWaits {
     PortId from, to;
     JobId job;
   };
+  /// Where frames meet others: on the line to a port, and on cables of a switch with ports to and from other switches.
+  enum class PlaceKind : uint8_t { kToPort, kOutOfLeaf, kIntoLeaf };
+  using Place = std::pair<PlaceKind, uint32_t>;  ///< of which port, or leaf
+  /// Line time, picoseconds.
+  struct Traffic {
+    double own = 0, others = 0;
+    double together() const { return own + others; }
+  };
 
   void read_lines(const RunReader& record, const RecordedRun& run, const Executions& executions,
                   const std::set<ConnectionId>& waiting);
+  void find_leaves(const RunReader& record, const RecordedRun& run);
+  /// Of data from one port to the other. Nothing but the line of the latter where both are at one switch.
+  std::vector<Place> places_between(PortId from, PortId to) const;
+  /// What all but `connection` sent there between both times, by whether it was of its job. `passes`: it sent there.
+  Traffic traffic_at(const Place& place, const Connection& connection, bool passes, Time from, Time to) const;
+  Traffic beside(const Connection& connection, PortId source, PortId destination, Time from, Time to) const;
   void read_round_trips(const RunReader& record, const RecordedRun& run);
   const Parts& parts_of(const Connection& connection) const;
 
   std::vector<RankNic> nics_;
-  Duration frame_time_;                                   // of the mean frame on its line
-  std::map<PortId, Parts> parts_;                         // by the source's port; invalid: all
-  std::map<std::pair<PortId, JobId>, TrafficRamp> jobs_;  // by the destination's port
+  Duration frame_time_;                // of the mean frame on its line
+  std::map<PortId, Parts> parts_;      // by the source's port; invalid: all
+  std::map<PortId, uint32_t> leaves_;  // switches of the embedded fabric that ports stand at
+  std::map<std::pair<Place, JobId>, TrafficRamp> jobs_;
   std::map<ConnectionId, TrafficRamp> own_;
 };
 

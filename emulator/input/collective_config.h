@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/measured_collective.h"
@@ -14,6 +15,7 @@ struct CollectiveSeriesConfig {
   uint32_t ranks = 4;
   Bytes smallest = Bytes(8), largest = Bytes(4 << 20);  ///< keys `min`, `max`
   uint32_t factor = 2;
+  std::optional<Bytes> step;  ///< in place of `factor`
   uint32_t warmup = 5, iterations = 20;
   std::string datatype = "float", redop = "sum";
   uint32_t root = 0;
@@ -23,7 +25,9 @@ struct CollectiveSeriesConfig {
 
   bool operator==(const CollectiveSeriesConfig&) const = default;
 
-  MeasuredSeries series() const { return {operation, ranks, smallest, largest, factor, element_of(datatype), spread}; }
+  MeasuredSeries series() const {
+    return {operation, ranks, smallest, largest, factor, step.value_or(Bytes(0)), element_of(datatype), spread};
+  }
 };
 
 }  // namespace rankwire

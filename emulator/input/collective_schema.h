@@ -40,6 +40,7 @@ void describe_collective_series(Visitor& visit, CollectiveSeriesConfig& series) 
   visit.field("min", series.smallest, size);
   visit.field("max", series.largest, size);
   visit.field("factor", series.factor, Integer<uint32_t>{2, 1'000'000});
+  visit.field("step", series.step, Or{"none", size});
   visit.field("warmup", series.warmup, Integer<uint32_t>{0, 100'000});
   visit.field("iterations", series.iterations, Integer<uint32_t>{1, 100'000});
   visit.field("datatype", series.datatype, measured_type_names());

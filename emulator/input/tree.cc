@@ -33,46 +33,68 @@ class Locator {
   std::optional<Origin> fixed_;
 };
 
-Tree to_tree(const YAML::Node& node, const Locator& locate, int depth);
+/// Makes a tree of what YAML has as a graph: whatever an alias stands for is there once more, and within it that of its
+/// own aliases, which without a bound would take all memory for a few lines.
+class TreeMaker {
+ public:
+  /// `text_size`: of the document, bytes, which has at most so many values of its own.
+  TreeMaker(const Locator& locate, size_t text_size) : locate_(locate), left_(text_size + kMostAliased) {}
 
-void add_entries(const YAML::Node& node, const Locator& locate, int depth, Tree& tree) {
-  for (const auto& pair : node) {
-    const YAML::Node& key = pair.first;
-    const Origin origin = locate(key.Mark());
-    if (!key.IsScalar()) fail_at(origin, "a key must be a single word");
-    if (tree.find(key.Scalar()) != nullptr) fail_at(origin, "key '{}' is written twice", key.Scalar());
-    Tree value = to_tree(pair.second, locate, depth + 1);
-    // The mark of a list is its first item, that of nothing the token that follows: the key says more.
-    if (value.kind != Tree::Kind::kScalar) value.origin = origin;
-    tree.entries.push_back({key.Scalar(), origin, std::move(value)});
+  Tree make(const YAML::Node& node, int depth = 0) {
+    // An alias inside its own anchor is legal YAML and never ends.
+    constexpr int kMaxDepth = 16;
+    Tree tree;
+    tree.origin = locate_(node.Mark());
+    if (depth > kMaxDepth) fail_at(tree.origin, "is nested more than {} levels deep", kMaxDepth);
+    take(node, tree.origin);
+    switch (node.Type()) {
+      case YAML::NodeType::Scalar:
+        tree.kind = Tree::Kind::kScalar;
+        tree.text = node.Scalar();
+        break;
+      case YAML::NodeType::Sequence:
+        tree.kind = Tree::Kind::kList;
+        for (const auto& item : node) tree.items.push_back(make(item, depth + 1));
+        break;
+      case YAML::NodeType::Map:
+        tree.kind = Tree::Kind::kMap;
+        add_entries(node, depth, tree);
+        break;
+      case YAML::NodeType::Null:
+      case YAML::NodeType::Undefined:
+        break;
+    }
+    return tree;
   }
-}
 
-Tree to_tree(const YAML::Node& node, const Locator& locate, int depth) {
-  // An alias inside its own anchor is legal YAML and never ends.
-  constexpr int kMaxDepth = 16;
-  Tree tree;
-  tree.origin = locate(node.Mark());
-  if (depth > kMaxDepth) fail_at(tree.origin, "is nested more than {} levels deep", kMaxDepth);
-  switch (node.Type()) {
-    case YAML::NodeType::Scalar:
-      tree.kind = Tree::Kind::kScalar;
-      tree.text = node.Scalar();
-      break;
-    case YAML::NodeType::Sequence:
-      tree.kind = Tree::Kind::kList;
-      for (const auto& item : node) tree.items.push_back(to_tree(item, locate, depth + 1));
-      break;
-    case YAML::NodeType::Map:
-      tree.kind = Tree::Kind::kMap;
-      add_entries(node, locate, depth, tree);
-      break;
-    case YAML::NodeType::Null:
-    case YAML::NodeType::Undefined:
-      break;
+ private:
+  static constexpr size_t kMostAliased = 200'000;
+
+  /// A value costs one, and long texts as much as the values that they take the memory of.
+  void take(const YAML::Node& node, const Origin& origin) {
+    const size_t cost = 1 + (node.IsScalar() ? node.Scalar().size() / 64 : 0);
+    if (cost > left_)
+      fail_at(origin, "the aliases of this document stand for more than {} values; write out what is meant",
+              kMostAliased);
+    left_ -= cost;
   }
-  return tree;
-}
+
+  void add_entries(const YAML::Node& node, int depth, Tree& tree) {
+    for (const auto& pair : node) {
+      const YAML::Node& key = pair.first;
+      const Origin origin = locate_(key.Mark());
+      if (!key.IsScalar()) fail_at(origin, "a key must be a single word");
+      if (tree.find(key.Scalar()) != nullptr) fail_at(origin, "key '{}' is written twice", key.Scalar());
+      Tree value = make(pair.second, depth + 1);
+      // The mark of a list is its first item, that of nothing the token that follows: the key says more.
+      if (value.kind != Tree::Kind::kScalar) value.origin = origin;
+      tree.entries.push_back({key.Scalar(), origin, std::move(value)});
+    }
+  }
+
+  const Locator& locate_;
+  size_t left_;
+};
 
 /// One step of a path: a key, or an index when `key` is empty.
 struct Step {
@@ -190,7 +212,7 @@ Tree read_yaml_file(const std::filesystem::path& file) {
     if (const auto second = second_document(text)) fail_at(locate(*second), "is a second document; a file holds one");
     const YAML::Node document = YAML::Load(text);
     if (document.IsNull()) fail_input("{}: is empty", file.string());
-    Tree tree = to_tree(document, locate, 0);
+    Tree tree = TreeMaker(locate, text.size()).make(document);
     if (tree.kind != Tree::Kind::kMap) fail_at(tree.origin, "must be a map of keys");
     return tree;
   } catch (const YAML::Exception& error) {
@@ -202,7 +224,8 @@ Tree read_yaml_file(const std::filesystem::path& file) {
 
 Tree read_yaml_text(const std::string& text, const Origin& origin) {
   try {
-    return to_tree(YAML::Load(text), Locator(origin), 0);
+    const Locator locate(origin);
+    return TreeMaker(locate, text.size()).make(YAML::Load(text));
   } catch (const YAML::Exception& error) {
     fail_at(origin, "the value is not YAML: {}", error.msg);
   }

@@ -44,7 +44,7 @@ template <class... Args>
 }
 
 /// Reads a file of one YAML document, which must be a map. Throws Error(kInput) for an unreadable file, wrong YAML, a
-/// key written twice and nesting deeper than any configuration has.
+/// key written twice, nesting deeper than any configuration has and aliases that stand for more than memory is for.
 Tree read_yaml_file(const std::filesystem::path& file);
 /// Reads a YAML value; every node gets `origin`.
 Tree read_yaml_text(const std::string& text, const Origin& origin);

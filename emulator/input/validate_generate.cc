@@ -46,6 +46,15 @@ void check_collective(const Description& is) {
     is.fail("collective.root", "{} is no rank; there are 0 to {}", model.root, model.ranks - 1);
   if (model.operation == MeasuredCollective::kHypercube && !std::has_single_bit(model.ranks))
     is.fail("collective.ranks", "{} is not a power of two, as a hypercube needs", model.ranks);
+  if (const int64_t step = series.step.count; step > 0) {
+    constexpr int64_t kMostSizes = 65536;
+    const int64_t sizes = (model.largest.count - model.smallest.count) / step + 1;
+    if (sizes > kMostSizes)
+      is.fail("collective.step", "{} B from {} B to {} B are {} sizes; a series has at most {}", step,
+              model.smallest.count, model.largest.count, sizes, kMostSizes);
+    if (model.factor != CollectiveSeriesConfig().factor)
+      is.fail("collective.factor", "contradicts 'collective.step', which goes from one size to the next in its place");
+  }
   if (measured_sizes(series).empty())
     is.fail("collective.max", "{} B leaves none of {} ranks 16 B; it must be at least {} B", model.largest.count,
             model.ranks, 16 * int64_t{model.ranks});

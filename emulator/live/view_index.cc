@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -11,6 +12,7 @@
 #include "base/units.h"
 #include "emulator/live/view_server.h"
 #include "emulator/report/format.h"
+#include "emulator/report/json_problem.h"
 #include "emulator/report/page_files.h"
 
 namespace rankwire {
@@ -96,8 +98,9 @@ ViewedRun viewed_run(const fs::path& folder) {
   if (!file)
     fail_input("{}: this folder holds no run that has ended; `rankwire report` writes what there is of one",
                folder.string());
-  run.summary = Summary::parse(file, nullptr, false);
-  if (!run.summary.is_object()) fail_input("{}: this is no summary of a run", (folder / "summary.json").string());
+  const std::string summary = (folder / "summary.json").string();
+  run.summary = parse_json(std::string(std::istreambuf_iterator<char>(file), {}), summary, "is no summary of a run");
+  if (!run.summary.is_object()) fail_input("{}: is no summary of a run, but {}", summary, run.summary.type_name());
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "emulator/report/format.h"
+#include "emulator/report/html_table.h"
 
 namespace rankwire {
 namespace {
@@ -126,6 +128,38 @@ std::string cluster_text(const ClusterComparison& of) {
   return text + notes_text(of) +
          fmt::format("# Sizes that deviate (*) by more than {:.0f} % : {} of {}\n", kClusterDeviation * 100,
                      of.deviating(), of.rows.size());
+}
+
+std::string html_cluster(const ClusterComparison& of) {
+  using enum HtmlColumn;
+  HtmlTable html("cluster", {{"Size B"},
+                             {"Emulated us"},
+                             {"Reference us"},
+                             {"Cluster us"},
+                             {"Emulated busbw GB/s"},
+                             {"Reference busbw GB/s"},
+                             {"Cluster busbw GB/s"},
+                             {"Emulated / cluster"},
+                             {"Reference / cluster"},
+                             {"Off by more than 10 %", kText}});
+  for (const ClusterComparisonRow& row : of.rows) {
+    const bool emulated = deviates(row.emulated_ratio()), reference = deviates(row.reference_ratio());
+    html.add({fmt::to_string(row.run.size.count), side_time(row.run.emulated), side_time(row.run.reference),
+              four_digits(static_cast<double>(row.cluster.ps) / 1e6), side_bus(row.run.emulated),
+              side_bus(row.run.reference), four_digits(row.bandwidth.bus), marked_ratio(row.emulated_ratio()),
+              marked_ratio(row.reference_ratio()),
+              emulated && reference ? "emulated, reference"
+              : emulated            ? "emulated"
+              : reference           ? "reference"
+                                    : "-"});
+  }
+  std::string notes;
+  std::istringstream lines(notes_text(of));
+  for (std::string line; std::getline(lines, line);) notes += fmt::format("<br>{}", html_escaped(line.substr(2)));
+  return fmt::format(
+      "<h3>Beside the cluster</h3>\n<p class=\"note\">{}; a ratio more than {:.0f} % off 1 has a *: {} of {} "
+      "sizes.{}</p>\n{}",
+      html_escaped(of.file), kClusterDeviation * 100, of.deviating(), of.rows.size(), notes, std::move(html).finish());
 }
 
 nlohmann::ordered_json cluster_json(const ClusterComparison& of) {

@@ -44,6 +44,8 @@ void require_common_sizes(const ClusterComparison& comparison);
 
 /// Both as tables: times in microseconds, bus bandwidths in GB/s, ratios of times; a '*' behind a ratio marks it.
 std::string cluster_text(const ClusterComparison& comparison);
+/// The same for the page, what deviates in words as well.
+std::string html_cluster(const ClusterComparison& comparison);
 nlohmann::ordered_json cluster_json(const ClusterComparison& comparison);
 
 }  // namespace rankwire

@@ -93,8 +93,8 @@ constexpr Curve kCurves[] = {
     {"emulated", mean_emulated}, {"reference", mean_reference}, {"band, 5 %", band_low}, {"band, 95 %", band_high}};
 
 /// Over the sizes, of every curve that has points.
-std::string size_chart(const CollectiveTable& table, const char* title, bool logarithmic,
-                       const std::function<double(Bytes, Duration)>& value) {
+std::string size_chart(const CollectiveTable& table, const std::optional<ClusterComparison>& cluster, const char* title,
+                       bool logarithmic, const std::function<double(Bytes, Duration)>& value) {
   LineChart chart{.title = title, .lines = {}, .logarithmic = logarithmic};
   for (const Curve& curve : kCurves) {
     LineChart::Line line{curve.label, {}};
@@ -104,15 +104,22 @@ std::string size_chart(const CollectiveTable& table, const char* title, bool log
     }
     if (!line.points.empty()) chart.lines.push_back(std::move(line));
   }
+  if (cluster) {
+    LineChart::Line line{"cluster", {}};
+    for (const ClusterComparisonRow& row : cluster->rows)
+      line.points.push_back({short_size(row.run.size), value(row.run.size, row.cluster)});
+    chart.lines.push_back(std::move(line));
+  }
   return fmt::format("<h3>{}</h3>\n{}", title, line_chart_svg(chart));
 }
 
-std::string size_charts(const CollectiveTable& table) {
+std::string size_charts(const CollectiveTable& table, const std::optional<ClusterComparison>& cluster) {
   const auto bus = [&](Bytes size, Duration time) {
     return measured_bandwidth(table.collective, table.ranks, size, time).bus;
   };
-  return size_chart(table, "Bus bandwidth over size, GB/s", false, bus) +
-         size_chart(table, "Time over size, us", true, [](Bytes, Duration time) { return microseconds_of(time); });
+  return size_chart(table, cluster, "Bus bandwidth over size, GB/s", false, bus) +
+         size_chart(table, cluster, "Time over size, us", true,
+                    [](Bytes, Duration time) { return microseconds_of(time); });
 }
 
 }  // namespace
@@ -203,7 +210,8 @@ std::string collective_csv(const CollectiveTable& table) {
   return csv;
 }
 
-std::string html_collective(const std::optional<CollectiveTable>& table) {
+std::string html_collective(const std::optional<CollectiveTable>& table,
+                            const std::optional<ClusterComparison>& cluster) {
   if (!table || table->rows.empty()) return {};
   using enum HtmlColumn;
   HtmlTable html("collective", {{"Size B"},
@@ -236,7 +244,7 @@ std::string html_collective(const std::optional<CollectiveTable>& table) {
              traits_of(table->collective).name, table->ranks, table->iterations, table->warmup, averaged_text(*table),
              table->is_emulated ? "" : ", in the reference, since nothing was emulated", bus ? four_digits(*bus) : "-",
              cut_short(*table) == 0 ? "" : " Not all calls of sizes with * have ended.") +
-         size_charts(*table) + std::move(html).finish();
+         size_charts(*table, cluster) + std::move(html).finish() + (cluster ? html_cluster(*cluster) : "");
 }
 
 }  // namespace rankwire

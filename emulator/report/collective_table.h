@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "emulator/report/cluster.h"
 #include "emulator/report/collective.h"
 
 namespace rankwire {
@@ -16,7 +17,8 @@ std::string collective_text(const CollectiveTable& table);
 nlohmann::ordered_json collective_json(const std::optional<CollectiveTable>& table);
 /// `collective.csv`: a row for each size.
 std::string collective_csv(const CollectiveTable& table);
-/// Curves over sizes, and the table; empty where there is none.
-std::string html_collective(const std::optional<CollectiveTable>& table);
+/// Curves over sizes, and the table, each with the cluster's where there is one; empty where there is no table.
+std::string html_collective(const std::optional<CollectiveTable>& table,
+                            const std::optional<ClusterComparison>& cluster);
 
 }  // namespace rankwire

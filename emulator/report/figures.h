@@ -6,6 +6,7 @@
 
 #include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
+#include "emulator/report/cluster.h"
 #include "emulator/report/collective.h"
 #include "emulator/report/operation_statistics.h"
 
@@ -15,6 +16,7 @@ struct RecordFigures {
   OperationStatistics operations;
   Diagnosis diagnosis;
   std::optional<CollectiveTable> collective = {};  ///< where a collective was measured over sizes
+  std::optional<ClusterComparison> cluster = {};   ///< where that was asked to stand beside a cluster's measurement
 };
 
 /// Reads a record for a summary that names `listed` operations.

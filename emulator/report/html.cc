@@ -301,7 +301,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Repetitions", html_repetitions(record));
   html += section("Who is to blame", html_blame(record, figures.diagnosis));
   html += section("What was found", list(findings(record, figures.diagnosis)));
-  html += section("The collective by size", html_collective(figures.collective));
+  html += section("The collective by size", html_collective(figures.collective, figures.cluster));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));
   html += section("Where the time went along the critical path", html_critical_path(record, figures.diagnosis));

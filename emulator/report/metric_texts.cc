@@ -115,6 +115,17 @@ constexpr MetricText kTexts[] = {
     {"collective", "P95 us", "95 of 100 calls take so long or less, microseconds"},
     {"collective", "P99 us", "99 of 100 calls take so long or less, microseconds"},
 
+    {"cluster", "Size B", "bytes of a call, which both measured"},
+    {"cluster", "Emulated us", "emulated mean time of a call, microseconds"},
+    {"cluster", "Reference us", "mean time of a call in the reference model, microseconds"},
+    {"cluster", "Cluster us", "mean time of a call that nccl-tests printed, microseconds"},
+    {"cluster", "Emulated busbw GB/s", "bus bandwidth of the emulated mean time"},
+    {"cluster", "Reference busbw GB/s", "bus bandwidth of the reference's mean time"},
+    {"cluster", "Cluster busbw GB/s", "bus bandwidth of the cluster's mean time"},
+    {"cluster", "Emulated / cluster", "emulated / cluster mean time; *: more than 10 % off 1"},
+    {"cluster", "Reference / cluster", "reference / cluster mean time; *: more than 10 % off 1"},
+    {"cluster", "Off by more than 10 %", "the sides of which the ratio has a *"},
+
     {"jobs", "Job", "name of the job"},
     {"jobs", "Ranks", "ranks of the job"},
     {"jobs", "Iterations", "iterations of the job"},

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "emulator/report/json_problem.h"
 
 namespace rankwire {
 namespace {
@@ -163,7 +164,7 @@ class TableReader {
   double picoseconds_ = 1e6;  ///< of a unit of time
 };
 
-std::optional<Duration> json_time(const nlohmann::json& row, const char* side) {
+std::optional<Duration> json_time(const nlohmann::ordered_json& row, const char* side) {
   const auto times = row.find(side);
   if (times == row.end() || !times->is_object()) return std::nullopt;
   for (const char* key : {"time", "cpu_time"}) {
@@ -173,16 +174,8 @@ std::optional<Duration> json_time(const nlohmann::json& row, const char* side) {
 }
 
 void read_json(ClusterMeasurement& measurement, const std::string& text) {
-  using nlohmann::json;
-  json root;
-  try {
-    root = json::parse(text);
-  } catch (const json::parse_error& error) {
-    const auto line =
-        1 +
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size())), '\n');
-    fail_input("{}:{}: is not JSON of nccl-tests, or not all of it: {}", measurement.file, line, error.what());
-  }
+  using json = nlohmann::ordered_json;
+  const json root = parse_json(text, measurement.file, "is not JSON of nccl-tests, or not all of it");
   const auto results = root.find("results");
   if (results == root.end() || !results->is_array() || results->empty())
     fail_input("{}: has no 'results', which nccl-tests -J writes", measurement.file);

@@ -107,14 +107,18 @@ ReportFormats parse_formats(std::string_view list) {
   }
 }
 
-RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats) {
-  return write_report(RunReader(run_folder), formats);
+RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats,
+                           const std::optional<ClusterMeasurement>& cluster) {
+  return write_report(RunReader(run_folder), formats, cluster);
 }
 
-RecordFigures write_report(const RunReader& record, const ReportFormats& formats) {
+RecordFigures write_report(const RunReader& record, const ReportFormats& formats,
+                           const std::optional<ClusterMeasurement>& cluster) {
   const std::filesystem::path& run_folder = record.folder();
   PageOperations page_operations;
-  const RecordFigures figures = read_operations(record, formats, page_operations);
+  RecordFigures figures = read_operations(record, formats, page_operations);
+  if (cluster && figures.collective && !figures.collective->rows.empty())
+    figures.cluster = compare_with_cluster(*figures.collective, *cluster);
   write_file(run_folder / "summary.json",
              summary(record, figures).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (const nlohmann::ordered_json stall = stalls_json(record); !stall.is_null())

@@ -25,9 +25,12 @@ ReportFormats parse_formats(std::string_view list);
 
 /// Writes `summary.json` and the files of `formats` into the folder, each whole or not at all. Throws Error(kInput)
 /// when the folder has no record and Error(kRun) when a file cannot be written. Memory does not grow with the number of
-/// operations. Returns what it learned, which saves `summary_table` from reading it again.
-RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats = standard_formats());
+/// operations. Returns what it learned, which saves `summary_table` from reading it again. A measured collective that
+/// came so far that there is something to compare stands beside `cluster` on the page, where that is given.
+RecordFigures write_report(const std::filesystem::path& run_folder, const ReportFormats& formats = standard_formats(),
+                           const std::optional<ClusterMeasurement>& cluster = {});
 /// The same of a record that is open, with the repetition that it shows.
-RecordFigures write_report(const RunReader& record, const ReportFormats& formats = standard_formats());
+RecordFigures write_report(const RunReader& record, const ReportFormats& formats = standard_formats(),
+                           const std::optional<ClusterMeasurement>& cluster = {});
 
 }  // namespace rankwire

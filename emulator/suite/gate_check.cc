@@ -87,7 +87,7 @@ class GateCheck {
   }
 
   GateResult judged(const std::vector<MetricValue>& found) const {
-    if (gate_.function == "count") return of_number(static_cast<double>(found.size()), whole(), 1);
+    if (gate_.function == "count") return of_count(found);
     std::vector<std::pair<double, std::string>> numbers;
     double unit = 1;
     for (const MetricValue& value : found) {
@@ -105,6 +105,16 @@ class GateCheck {
     if (gate_.function == "mean") return of_number(sum(numbers) / static_cast<double>(numbers.size()), whole(), unit);
     const auto& [value, path] = worst(numbers, unit);
     return of_number(value, path, unit);
+  }
+
+  /// A list counts as its elements: `ports` are as many as `ports[*]`.
+  GateResult of_count(const std::vector<MetricValue>& found) const {
+    size_t count = 0;
+    for (const MetricValue& value : found) {
+      if (value.json->is_null()) return absent();
+      count += value.json->is_array() ? value.json->size() : 1;
+    }
+    return of_number(static_cast<double>(count), whole(), 1);
   }
 
   /// What stands for all that the path selects.

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -59,30 +58,24 @@ class Hook {
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  /// Reads until both ends are closed. False where `end` came before, or it printed too much.
-  bool read_until(Clock::time_point end) {
-    while (output_.is_open() || errors_.is_open()) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-      if (left <= 0) return false;
-      // poll() passes over descriptors that are negative.
-      std::array<pollfd, 2> descriptors{{{output_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
-      if (poll(descriptors.data(), descriptors.size(), static_cast<int>(std::min<int64_t>(left, 1000))) < 0) continue;
-      if (descriptors[0].revents != 0) take(output_, said);
-      if (descriptors[1].revents != 0) take(errors_, complained);
-      if (said.size() > kMostOutput || complained.size() > kMostOutput) return false;
+  /// Reads what it prints until it ends: its exit status, 128 + n if signal n ended it. Absent where `end` or
+  /// `interrupted` came before, or it printed too much.
+  std::optional<int> run_until(Clock::time_point end, const std::atomic<bool>& interrupted) {
+    constexpr std::chrono::milliseconds kSlice{10};
+    while (Clock::now() < end && !interrupted) {
+      int status = 0;
+      const bool has_ended = waitpid(pid_, &status, WNOHANG) != 0;
+      if (has_ended) pid_ = 0;
+      // What it has written before it ended is there by now, and nothing else is waited for.
+      bool is_more = take_what_is_there(has_ended ? std::chrono::milliseconds(0) : kSlice);
+      while (has_ended && is_more && !prints_too_much()) is_more = take_what_is_there(std::chrono::milliseconds(0));
+      if (prints_too_much()) return std::nullopt;
+      if (has_ended) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    return true;
+    return std::nullopt;
   }
-  /// Its exit status, 128 + n if signal n ended it; absent where it does not end before `end`.
-  std::optional<int> wait_until(Clock::time_point end) {
-    int status = 0;
-    while (waitpid(pid_, &status, WNOHANG) == 0) {
-      if (Clock::now() >= end) return std::nullopt;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    pid_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
+
+  bool prints_too_much() const { return said.size() > kMostOutput || complained.size() > kMostOutput; }
 
   std::string said, complained;
 
@@ -109,6 +102,16 @@ class Hook {
     if (error == 0) return;
     pid_ = 0;
     fail_run("{}: '{}' cannot be started: {}", what, words[0], std::strerror(error));
+  }
+
+  /// False where nothing came within `patience`.
+  bool take_what_is_there(std::chrono::milliseconds patience) {
+    // poll() passes over descriptors that are negative.
+    std::array<pollfd, 2> descriptors{{{output_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
+    if (poll(descriptors.data(), descriptors.size(), static_cast<int>(patience.count())) <= 0) return false;
+    if (descriptors[0].revents != 0) take(output_, said);
+    if (descriptors[1].revents != 0) take(errors_, complained);
+    return true;
   }
 
   static void take(Descriptor& from, std::string& text) {
@@ -158,18 +161,17 @@ std::vector<std::string> split_command(std::string_view text) {
   return words;
 }
 
-std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience) {
-  const Clock::time_point end = Clock::now() + patience;
+std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience,
+                     const std::atomic<bool>& interrupted) {
   Hook hook(what, split_command(command));
-  const bool is_whole = hook.read_until(end);
-  if (hook.said.size() > kMostOutput || hook.complained.size() > kMostOutput)
-    fail_run("{}: '{}' printed more than 1 MiB", what, command);
-  const std::optional<int> status = is_whole ? hook.wait_until(end) : std::nullopt;
+  const std::optional<int> status = hook.run_until(Clock::now() + patience, interrupted);
+  const std::string words = quoted_end(hook.complained + hook.said);
+  if (hook.prints_too_much()) fail_run("{}: '{}' printed more than 1 MiB", what, command);
+  if (!status && interrupted) fail_run("{}: '{}' was ended by an interrupt; {}", what, command, words);
   if (!status)
     fail_run("{}: '{}' did not end within {:.3g} s; {}", what, command, static_cast<double>(patience.count()) / 1000,
-             quoted_end(hook.complained + hook.said));
-  if (*status != 0)
-    fail_run("{}: '{}' ended with status {}; {}", what, command, *status, quoted_end(hook.complained + hook.said));
+             words);
+  if (*status != 0) fail_run("{}: '{}' ended with status {}; {}", what, command, *status, words);
   return std::move(hook.said);
 }
 

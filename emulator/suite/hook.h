@@ -1,6 +1,7 @@
 // Commands that a lab names: what pulls a cable or reads a device's counters.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -13,10 +14,12 @@ namespace rankwire {
 /// command.
 std::vector<std::string> split_command(std::string_view text);
 
-/// Runs it without a shell, with an empty standard input, and returns what it printed, at most 1 MiB. What it writes to
-/// standard error is part of the message of errors. Throws Error(kRun) naming `what` when it cannot be started, ends
-/// with another status than 0, prints more, or takes longer than `patience`; it is killed then, with its children that
-/// are still in its process group.
-std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience);
+/// Runs it without a shell, with an empty standard input, and returns what it had printed when it ended, at most 1 MiB.
+/// A child that it leaves behind is not waited for, though it may hold its output. What it writes to standard error is
+/// part of the message of errors. Throws Error(kRun) naming `what` when it cannot be started, ends with another status
+/// than 0, prints more, takes longer than `patience`, or `interrupted` becomes true; it is killed then, with its
+/// children that are still in its process group.
+std::string run_hook(std::string_view what, const std::string& command, std::chrono::milliseconds patience,
+                     const std::atomic<bool>& interrupted);
 
 }  // namespace rankwire

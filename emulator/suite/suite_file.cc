@@ -1,10 +1,13 @@
 // `suite.json`, written and read.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
+#include "emulator/report/json_problem.h"
 #include "emulator/report/output_file.h"
 #include "emulator/suite/suite.h"
 
@@ -111,17 +114,22 @@ SuiteResult read_suite(const std::filesystem::path& file) {
   if (!stream) fail_input("{}: cannot be read", file.string());
   std::ostringstream text;
   text << stream.rdbuf();
+  const Json json = parse_json(text.str(), file.string(), "is not the result of a suite");
+  std::string place;
   try {
-    const Json json = Json::parse(text.str());
     SuiteResult suite{json.at("suite"), json.at("rankwire").at("version"),
                       json.at("properties").get<std::map<std::string, std::string>>()};
     suite.interrupted = json.at("interrupted");
-    for (const Json& result : json.at("cases")) suite.cases.push_back(result_of(result));
+    const Json& cases = json.at("cases");
+    for (size_t i = 0; i < cases.size(); ++i) {
+      place = fmt::format("cases[{}]: ", i);
+      suite.cases.push_back(result_of(cases.at(i)));
+    }
     return suite;
   } catch (const Json::exception& error) {
-    fail_input("{}: is not the result of a suite: {}", file.string(), error.what());
+    fail_input("{}: is not the result of a suite: {}{}", file.string(), place, json_problem(error));
   } catch (const Error& error) {
-    fail_input("{}: {}", file.string(), error.what());
+    fail_input("{}: {}{}", file.string(), place, error.what());
   }
 }
 

@@ -90,6 +90,7 @@ struct TestCase {
   std::string expectation;  ///< what it is to do, with the tolerance
   std::string source;       ///< who says so: document and section
   std::chrono::milliseconds duration{0};  ///< that it is estimated to take
+  std::string lacks;                      ///< why it will be skipped; empty where that is not known beforehand
   /// Throws Error or any std::exception where it cannot be carried out, which is `kError`, not a failed test.
   std::function<CaseOutcome(const CaseContext& context)> run;
 };

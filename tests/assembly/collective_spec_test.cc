@@ -51,6 +51,35 @@ TEST(CollectiveSpec, ALargeSmallestSizeIsTheOnlyOne) {
   EXPECT_EQ(config.workload.generate->collective.largest, Bytes(8 << 20));
 }
 
+TEST(CollectiveSpec, SizesMayGrowByASteadyStep) {
+  const CollectiveSeriesConfig series =
+      collective_config({.operation = "all_reduce", .smallest = "1M", .largest = "4M", .step = "1M"})
+          .workload.generate->collective;
+  EXPECT_EQ(series.step, Bytes(1 << 20));
+  EXPECT_EQ(measured_sizes(series.series()).size(), 4u);
+  EXPECT_THAT(refusal({.operation = "all_reduce", .step = "0"}), HasSubstr("--stepbytes: 0 is not 1 or more"));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .step = "1M", .factor = 2}), HasSubstr("only one of them"));
+  // (16 MiB - 8 B) / 1 B + 1.
+  EXPECT_THAT(refusal({.operation = "all_reduce", .largest = "16M", .step = "1"}), HasSubstr("are 16777209 sizes"));
+}
+
+// As `mpirun -np 3 ... -t 2 -g 2`: the ranks of a process are consecutive.
+TEST(CollectiveSpec, HostsHoldTheRanksOfThreads) {
+  const RunConfig config = collective_config({.operation = "all_reduce", .ranks = 12, .threads = 2, .npus = 2});
+  EXPECT_EQ(config.ports.size(), 3u);
+  EXPECT_EQ(config.hosts.count, 3u);
+  EXPECT_EQ(config.hosts.npus, 4u);
+  EXPECT_EQ(config.mapping.policy, MappingPolicy::kBlock);
+  // By default each port is that of a host: two of 8.
+  EXPECT_EQ(collective_config({.operation = "all_reduce", .ports = {"a=ring,b=ring"}, .npus = 8})
+                .workload.generate->collective.ranks,
+            16u);
+  EXPECT_THAT(refusal({.operation = "all_reduce", .ranks = 6, .npus = 4}), HasSubstr("--ranks: 6 are no two hosts"));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .ranks = 4, .npus = 4}), HasSubstr("--ranks: 4 are no two hosts"));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .npus = 0}), HasSubstr("1 to 1024"));
+  EXPECT_THAT(refusal({.operation = "all_reduce", .config = "lab.yaml", .npus = 4}), HasSubstr("those of --config"));
+}
+
 TEST(CollectiveSpec, PortsMayBeGiven) {
   const RunConfig config = collective_config({.operation = "alltoall",
                                               .ports = {"a=0000:81:00.0,b=verbs:mlx5_1"},

@@ -35,7 +35,18 @@ TEST(MeasuredCollective, SizesGrowByTheFactor) {
   EXPECT_THAT(sizes_of({.smallest = Bytes(8), .largest = Bytes(8)}), ElementsAre(8));
 }
 
+// 8 + k x 100 up to 300 B: 8, 108, 208. Of 3 ranks each is rounded down to parts of 16 B: 0, 96, 192.
+TEST(MeasuredCollective, SizesGrowByTheStep) {
+  MeasuredSeries series{.smallest = Bytes(8), .largest = Bytes(300), .step = Bytes(100)};
+  EXPECT_THAT(sizes_of(series), ElementsAre(8, 108, 208));
+  series.collective = MeasuredCollective::kAllGather;
+  series.ranks = 3;
+  EXPECT_THAT(sizes_of(series), ElementsAre(96, 192));
+}
+
 TEST(MeasuredCollective, SizesEndBeforeTheyOverflow) {
+  EXPECT_EQ(sizes_of({.smallest = Bytes(1), .largest = Bytes(8), .step = Bytes(INT64_MAX), .element = Bytes(1)}).size(),
+            1u);
   EXPECT_EQ(sizes_of({.smallest = Bytes(1LL << 62), .largest = Bytes(INT64_MAX), .element = Bytes(1)}).size(), 1u);
 }
 

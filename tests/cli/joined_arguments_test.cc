@@ -28,6 +28,13 @@ TEST(JoinedArguments, TakeAnAddressBehindLive) {
   EXPECT_EQ(joined({"run", "--live", "lab-pc:80", "x"}), "run --live=lab-pc:80 x") << "and that";
 }
 
+TEST(JoinedArguments, TakeANumberBehindCheck) {
+  EXPECT_EQ(joined({"collective", "all_reduce", "-c", "1"}), "collective all_reduce --check=1");
+  EXPECT_EQ(joined({"collective", "--check", "0", "all_reduce"}), "collective --check=0 all_reduce");
+  EXPECT_EQ(joined({"collective", "-c", "all_reduce"}), "collective -c all_reduce");
+  EXPECT_EQ(joined({"collective", "all_reduce", "-c", "-n", "3"}), "collective all_reduce -c -n 3");
+}
+
 TEST(JoinedArguments, LeaveTheConfigurationAlone) {
   for (const char* text : {"run --live x.yaml", "run --live configs/1", "run --live abc", "run --live --json x",
                            "run x --live", "run --live a1.2", "run --live=1.2.3.4:5 6", "run --out 127.0.0.1:80"}) {

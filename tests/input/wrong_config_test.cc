@@ -262,6 +262,14 @@ const Mistake kMistakes[] = {
     {"TwoDocuments", "a: 1\n---\nb: 1\n", ":2: is a second document; a file holds one"},
     {"WhatCannotBeginADocument", ", a\nb: 1\n", ":1: is a second document; a file holds one"},
     {"Endless", "a: &a [*a]\n", "is nested more than 16 levels deep"},
+    // Ten lists of ten times the one before: 10^10 values of a few bytes each.
+    {"AliasBomb",
+     "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
+     "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
+     "e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n"
+     "g: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f, *f]\nh: &h [*g, *g, *g, *g, *g, *g, *g, *g, *g, *g]\n"
+     "i: &i [*h, *h, *h, *h, *h, *h, *h, *h, *h, *h]\nj: &j [*i, *i, *i, *i, *i, *i, *i, *i, *i, *i]\n",
+     "the aliases of this document stand for more than 200000 values"},
     {"NoWorkload", "name: x\nports: {count: 2}\n", ":1: workload: is required, or 'jobs'"},
     {"EmptyWorkload", "workload: {iterations: 2}\nports: {count: 2}\n", ":1: workload: needs 'traces' or 'generate'"},
     {"TwoWorkloads", "workload:\n  traces: t\n  generate: {layers: 2}\nports: {count: 2}\n",

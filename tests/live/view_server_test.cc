@@ -95,7 +95,9 @@ TEST_F(ViewServerTest, TakesFinishedRunsAlone) {
   write("three/report.html", "");
   write("four/summary.json", "[");
   EXPECT_THROW(ViewServer("127.0.0.1:0", {folder_ / "three"}), Error);
-  EXPECT_THROW(ViewServer("127.0.0.1:0", {folder_ / "four"}), Error);
+  EXPECT_THAT([&] { ViewServer("127.0.0.1:0", {folder_ / "four"}); },
+              ::testing::ThrowsMessage<Error>(
+                  ::testing::HasSubstr("four/summary.json:1: is no summary of a run: it ends too early")));
   EXPECT_THROW(ViewServer("127.0.0.1:0", {folder_ / "none"}), Error);
 }
 

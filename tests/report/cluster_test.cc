@@ -1,9 +1,11 @@
 #include "emulator/report/cluster.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "emulator/report/collective_table.h"
 
 namespace rankwire {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 CollectiveSide side_of_run(Duration mean, Bytes size) {
   return {.calls = 8,
@@ -64,6 +67,25 @@ TEST(Cluster, MarksWhatDeviatesByMoreThanATenth) {
   EXPECT_EQ(json["sizes"][1]["deviates"], true);
   EXPECT_EQ(json["sizes"][0]["deviates"], false);
   EXPECT_EQ(json["deviating"], 1);
+}
+
+TEST(Cluster, StandsOnThePageBesideTheRun) {
+  const CollectiveTable table = measured_table();
+  const ClusterComparison comparison =
+      compare_with_cluster(table, cluster_of({cluster_row(1, milliseconds(1)), cluster_row(2, milliseconds(2)),
+                                              cluster_row(4, milliseconds(8)), cluster_row(8, milliseconds(9))}));
+  const std::string page = html_collective(table, comparison);
+  // A curve of its own in both charts, and none without a cluster.
+  EXPECT_THAT(page, ContainsRegex(">cluster [0-9.]+</text>(.|\n)*>cluster [0-9.]+</text>"));
+  EXPECT_THAT(html_collective(table, {}), Not(HasSubstr("cluster")));
+  EXPECT_THAT(page, HasSubstr("cluster.txt; a ratio more than 10 % off 1 has a *: 2 of 3 sizes."));
+  EXPECT_THAT(page, HasSubstr("<br>Sizes of the cluster alone : 8000000"));
+  const auto of = [](const char* ratios, const char* sides) {
+    return fmt::format("{}</td><td>{}</td></tr>", ratios, sides);
+  };
+  EXPECT_THAT(page, HasSubstr(of("1.050 </td><td class=\"n\">1.000 ", "-")));
+  EXPECT_THAT(page, HasSubstr(of("1.500*</td><td class=\"n\">1.000 ", "emulated")));
+  EXPECT_THAT(page, HasSubstr(of("0.500*</td><td class=\"n\">0.500*", "emulated, reference")));
 }
 
 // The two of floats count, not that of halves; what is left of another size are all.

@@ -247,7 +247,7 @@ TEST(CollectiveReport, OfAnInterruptedRunMarksSizes) {
   EXPECT_THAT(text, HasSubstr("# Sizes (*) of which not all calls ended : 2 of 3\n"));
   const std::string csv = collective_csv(interrupted_table());
   EXPECT_THAT(csv, HasSubstr(",4000000,1000000,float,sum,-1,emulated,0,,,,,10000000,,,,,,,mean\n"));
-  EXPECT_THAT(html_collective(interrupted_table()), HasSubstr("Not all calls of sizes with * have ended."));
+  EXPECT_THAT(html_collective(interrupted_table(), {}), HasSubstr("Not all calls of sizes with * have ended."));
 }
 
 TEST(CollectiveReport, OfAWholeRunMarksNothing) {

@@ -93,6 +93,14 @@ TEST(Gate, ReachesIntoArrays) {
   EXPECT_EQ(only_result("sum(storms[*].dropped) == 0").verdict, CaseVerdict::kPass);
 }
 
+TEST(Gate, CountsTheElementsOfAList) {
+  EXPECT_EQ(only_result("count(ports) == 2").text, "count(ports): 2, equal to 2");
+  EXPECT_EQ(only_result("count(ports[*]) == 2").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(only_result("count(storms) == 0").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(only_result("count(losses) == 1").verdict, CaseVerdict::kPass);
+  EXPECT_EQ(only_result("count(collective) == 1").text, "collective: the run has no such figure");
+}
+
 TEST(Gate, ComparesWords) {
   EXPECT_EQ(only_result("fidelity == ok").verdict, CaseVerdict::kPass);
   EXPECT_EQ(only_result("fidelity != ok").text, "fidelity: ok is ok");

@@ -2,12 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/error.h"
+#include "tests/temporary_folder.h"
 
 namespace rankwire {
 namespace {
 
+using rankwire::testing::TemporaryFolder;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -23,15 +31,20 @@ TEST(SplitCommand, KnowsQuotationMarksAndNothingElseOfAShell) {
     EXPECT_THROW(split_command(wrong), Error) << wrong;
 }
 
+const std::atomic<bool> kGoesOn = false;
+
+std::string output_of(const std::string& command, milliseconds patience = kPatience) {
+  return run_hook("link_down", command, patience, kGoesOn);
+}
+
 TEST(Hook, ReturnsWhatIsPrintedAndHasAnEmptyInput) {
-  EXPECT_EQ(run_hook("counters", "echo '{\"a\": 1}'", kPatience), "{\"a\": 1}\n");
-  EXPECT_EQ(run_hook("counters", "cat", kPatience), "");
+  EXPECT_EQ(output_of("echo '{\"a\": 1}'"), "{\"a\": 1}\n");
+  EXPECT_EQ(output_of("cat"), "");
+  EXPECT_EQ(output_of("head -c 1000000 /dev/zero").size(), 1'000'000u);
 }
 
 TEST(Hook, TellsWhatWentWrong) {
-  const auto run = [](const char* command, milliseconds patience = kPatience) {
-    return [=] { run_hook("link_down", command, patience); };
-  };
+  const auto run = [](const char* command) { return [=] { output_of(command); }; };
   EXPECT_THAT(run("/no/such/program x"), ThrowsMessage<Error>(HasSubstr("link_down: '/no/such/program' cannot be")));
   EXPECT_THAT(run("sh -c 'echo no route >&2; exit 3'"),
               ThrowsMessage<Error>(HasSubstr("ended with status 3; it wrote: no route")));
@@ -40,12 +53,42 @@ TEST(Hook, TellsWhatWentWrong) {
   EXPECT_THAT(run("sh -c 'kill -9 $$'"), ThrowsMessage<Error>(HasSubstr("status 137")));
 }
 
-// Each would take a minute: the first says nothing, the second has closed its output, the third leaves a child with it.
+// Each would take a minute: the first says nothing, the second has closed its output, the third never stops to print.
 TEST(Hook, IsKilledWhenItHangs) {
-  for (const char* command : {"sleep 60", "sh -c 'exec >&- 2>&-; sleep 60'", "sh -c 'echo on it; sleep 60 & exit 0'"})
-    EXPECT_THAT([&] { run_hook("link_down", command, milliseconds(200)); },
+  for (const char* command :
+       {"sleep 60", "sh -c 'exec >&- 2>&-; sleep 60'", "sh -c 'while sleep 0.001; do echo; done'"})
+    EXPECT_THAT([&] { output_of(command, milliseconds(200)); },
                 ThrowsMessage<Error>(HasSubstr("did not end within 0.2 s")))
         << command;
+}
+
+// The child would hold the output for a minute, which is more than the hook may take.
+TEST(Hook, EndsWithItsProcessThoughAChildHoldsItsOutput) {
+  EXPECT_EQ(output_of("sh -c 'echo on it; sleep 60 & exit 0'"), "on it\n");
+  EXPECT_THAT([] { output_of("sh -c 'sleep 60 & exit 4'"); }, ThrowsMessage<Error>(HasSubstr("status 4")));
+}
+
+TEST(Hook, IsKilledWithItsGroupByAnInterrupt) {
+  const TemporaryFolder folder;
+  const std::filesystem::path fifo = folder.path() / "fifo";
+  std::atomic<bool> interrupted = false;
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  // The child of the hook says that it runs, and its end of the pipe is closed when it has been killed.
+  std::thread onlooker([&] {
+    std::ifstream pipe(fifo);
+    std::string word;
+    pipe >> word;
+    interrupted = true;
+    while (pipe >> word) {
+    }
+  });
+  EXPECT_THAT(
+      [&] {
+        run_hook("link_down", "sh -c '(echo here; sleep 60) >" + fifo.string() + "; true'", milliseconds(60'000),
+                 interrupted);
+      },
+      ThrowsMessage<Error>(HasSubstr("was ended by an interrupt")));
+  onlooker.join();
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 #include "emulator/suite/suite.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
+#include <initializer_list>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "tests/temporary_folder.h"
@@ -175,16 +179,33 @@ TEST(Suite, IsNotWholeOnDiskUntilItHasEnded) {
   EXPECT_EQ(exit_status(read_suite(folder.path() / "suite.json")), 0);
 }
 
+std::string suite_error(const std::filesystem::path& file) {
+  try {
+    read_suite(file);
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::kInput ? error.what() : "another kind";
+  }
+  return "none";
+}
+
 TEST(SuiteFile, SaysWhatIsWrongWithIt) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "suite.json";
-  for (const char* text :
-       {"", "{}", "[1]",
-        R"({"rankwire":{"version":"1"},"suite":"x","properties":{},"interrupted":false,"cases":[{"id":7}]})"}) {
+  const std::string whole = R"({"rankwire":{"version":"1"},"suite":"x","properties":{},"interrupted":false,"cases":)";
+  for (const auto& [text, words] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"", "suite.json:1: is not the result of a suite: it ends too early, being empty"},
+           {"{}", "suite.json: is not the result of a suite: key 'suite' not found"},
+           {"[1]", "suite.json: is not the result of a suite: cannot use at() with array"},
+           {"{\"suite\":\n7,}", "suite.json:2: is not the result of a suite: syntax error"},
+           {"{\"suite\":\n", "suite.json:2: is not the result of a suite: it ends too early"},
+           {whole + "[{\"id\":7}]}", "suite.json: is not the result of a suite: cases[0]: type must be string"},
+           {whole + "[{\"id\":\"a\"}]}",
+            "suite.json: is not the result of a suite: cases[0]: key 'title' not found"}}) {
     std::ofstream(file) << text;
-    EXPECT_THROW(read_suite(file), Error) << text;
+    EXPECT_THAT(suite_error(file), ::testing::HasSubstr(words)) << text;
+    EXPECT_THAT(suite_error(file), ::testing::Not(::testing::HasSubstr("exception"))) << text;
   }
-  EXPECT_THROW(read_suite(folder.path() / "absent"), Error);
+  EXPECT_THAT(suite_error(folder.path() / "absent"), ::testing::HasSubstr("cannot be read"));
 }
 
 }  // namespace

@@ -319,6 +319,16 @@ class Blame(RankwireTest):
             self.assertEqual(first["confidence"], "high", first)
             self.assertIn("on purpose", first["evidence"])
 
+    def test_acknowledgements_that_are_lost_everywhere_are_named(self):
+        config = job(random.Random(1), STAR)
+        config["impairments"] = [{"action": "drop", "class": "ack", "transmissions": "all", "probability": "2%"}]
+        run = self.call("simulate", config, "--twin")
+        self.assertEqual(run.summary["diagnosis"]["losses"]["lost"], 0)
+        blame = run.summary["blame"][0]
+        self.assertEqual((blame["kind"], blame["culprit"]), ("lossy_cable", None))
+        self.assertGreater(blame["share"], 0.5)
+        self.assertRegex(blame["evidence"], r"^\d+ acknowledgements or other answers and no data packets were lost")
+
     def test_a_starved_loop_is_not_the_device(self):
         """Eight ports of 100 Gb/s in real time are more than a loop can serve."""
         for seed in range(2):

@@ -40,7 +40,10 @@ class Bmwg(RankwireTest):
         self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
         listed = json.loads(rankwire("bmwg", "list", "--json").stdout)
         self.assertEqual(list(cases), [test["id"] for test in listed])
-        self.assertEqual({case["verdict"] for case in cases.values()}, {"pass"})
+        skipped = {name: case["reason"] for name, case in cases.items() if case["verdict"] == "skipped"}
+        self.assertEqual(list(skipped), ["T2.ultra_ethernet"])
+        self.assertIn("RoCEv2", skipped["T2.ultra_ethernet"])
+        self.assertEqual({case["verdict"] for name, case in cases.items() if name not in skipped}, {"pass"})
         junit = xml.etree.ElementTree.parse(self.folder / "out" / "junit.xml").getroot()
         self.assertEqual(len(list(junit.iter("testcase"))), len(cases))
         for report in ("suite.html", "suite.md"):
@@ -92,6 +95,57 @@ class Bmwg(RankwireTest):
             self.assertEqual(cases["T8.soak"]["verdict"], "error", name)
             self.assertIn(command.split()[0], cases["T8.soak"]["reason"])
             self.assertEqual(cases["T7.scale"]["verdict"], "pass")
+
+    def test_a_plan_says_what_is_skipped_and_counts_at_the_rate_of_the_ports(self):
+        def plan(rate):
+            base = self.folder / "base.yaml"
+            base.write_text(f"name: x\nports: {{count: 4, device: memory, rate: {rate}}}\n", encoding="utf-8")
+            (self.folder / "suite.yaml").write_text("name: x\nbase: base.yaml\n", encoding="utf-8")
+            process = rankwire("bmwg", "plan", self.folder / "suite.yaml", "--quick", "--json")
+            return {test["id"]: test for test in json.loads(process.stdout)["tests"]}
+
+        tests = plan("1Gbps")
+        # One switch with four ports, and no configured congestion control, lossless priority, cable or second leaf.
+        for name, reason in (("T2.ultra_ethernet", "RoCEv2"), ("T3.dcqcn", "congestion_control"),
+                             ("T3.storm", "fabric.lossless"), ("T4.ecmp", "no parallel paths"),
+                             ("T6.interference", "take 8 hosts, and there are 4"),
+                             ("T7.link_failure", "no cables between switches")):  # fmt: skip
+            self.assertIn(reason, tests[name]["skipped"], name)
+            self.assertEqual(tests[name]["seconds"], 0)
+        # 2 x (64 KiB + 256 KiB) x (5 + 5 calls) x 8 bit at 1 Gbit/s by 4 accelerators; 8 are more than there are.
+        self.assertIsNone(tests["T5.all_reduce"]["skipped"])
+        self.assertAlmostEqual(tests["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e9, delta=0.001)
+        self.assertAlmostEqual(plan("100Mbps")["T5.all_reduce"]["seconds"], 2 * 320 * 1024 * 10 * 8 / 1e8, delta=0.001)
+        process = rankwire("bmwg", "plan", self.folder / "suite.yaml", "--quick", "--only", "T4.*")
+        self.assertIn("T4.spray             skipped  one switch has no parallel paths (fabric)", process.stdout)
+        self.assertIn("3 tests, 3 of them skipped, about 0 s", process.stdout)
+
+    def test_counters_of_a_soak_are_curves(self):
+        counters = self.folder / "counters"
+        counters.write_text(f"#!/bin/sh\necho x >> {self.folder}/calls\n"
+                            f"echo \"{{\\\"memory\\\": $(wc -l < {self.folder}/calls)}}\"\n", encoding="utf-8")  # fmt: skip
+        counters.chmod(0o755)
+        suite = self.suite(f"hooks: {{counters: {counters}}}\n"
+                           "tests:\n  - {select: T8.soak, duration: 60ms, interval: 20ms}\n")  # fmt: skip
+        process, cases = self.run_suite(suite, "--twin", "--only", "T8.soak")
+        self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
+        (curve,) = (curve for curve in cases["T8.soak"]["curves"] if curve["name"] == "memory")
+        self.assertEqual(curve["points"], [[0, 1], [0.02, 2], [0.04, 3]])
+        self.assertIn("memory", (self.folder / "out" / "suite.html").read_text(encoding="utf-8"))
+
+    def test_an_interrupt_ends_a_hook_at_once(self):
+        suite = self.suite("hooks: {counters: 'sleep 600'}\nhook_patience: 600s\n"
+                           "tests:\n  - {select: T8.soak, duration: 20ms, interval: 20ms}\n")  # fmt: skip
+        out = self.folder / "out"
+        with start("bmwg", "run", suite, "--quick", "--out", out, "--twin", "--only", "T8.soak", "--only",
+                   "T7.scale") as process:  # fmt: skip
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (out / "cases/T8.soak/sample-1/summary.json").exists():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        self.assertEqual(process.returncode, FAILED)
+        self.assertEqual([(case["id"], case["verdict"]) for case in self.ended_tests(out)], [("T7.scale", "pass")])
 
     def test_an_interrupt_is_resumed(self):
         only = ("--twin", "--only", "T5.*", "--only", "T6.jct")

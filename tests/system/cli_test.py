@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import unittest
 
 import chakra
@@ -47,6 +48,13 @@ class Usage(RankwireTest):
                 self.assertEqual(process.returncode, USAGE)
                 self.assertTrue(process.stderr.strip())
                 self.assertEqual(process.stdout, "")
+
+    def test_a_ratio_is_a_number_above_0(self):
+        for text in ("nan", "inf", "-inf", "0", "-1", "one", "1x"):
+            with self.subTest(text=text):
+                process = rankwire("compare", "a", "b", f"--most={text}")
+                self.assertEqual(process.returncode, USAGE)
+                self.assertIn(f"--most: '{text}' is no number above 0, such as 1.05", process.stderr)
 
     def test_unknown_words_are_named_with_the_nearest(self):
         for arguments, *texts in (
@@ -298,6 +306,31 @@ class Folders(RankwireTest):
                 (self.folder / "there" / "notes").touch()
                 rankwire("run", config, "--out", self.folder / "there")
                 self.assertEqual([path.name for path in (self.folder / "there").iterdir()], ["notes"])
+
+    def test_a_folder_that_cannot_be_used_is_named(self):
+        config = self.configuration(self.CONFIG)
+        (self.folder / "file").write_text("mine", encoding="utf-8")
+        for out in ("file", "file/below"):
+            for verb in (["simulate", config], ["simulate", config, "--sweep", "seed=1,2"], ["collective", "all_reduce"],
+                         ["nic-check", "--emulated"]):  # fmt: skip
+                with self.subTest(out=out, verb=verb):
+                    process = rankwire(*verb, "--out", self.folder / out)
+                    self.assert_one_line_error(process, USAGE, f"--out {self.folder / out}: this folder cannot be made: ")
+        self.assertEqual((self.folder / "file").read_text(encoding="utf-8"), "mine")
+        (self.folder / "run/report.html/mine").mkdir(parents=True)
+        process = rankwire("simulate", config, "--out", self.folder / "run")
+        self.assert_one_line_error(process, FAILED, "run/report.html: is of an earlier run and cannot be removed: ")
+
+    def test_a_report_that_cannot_be_written_fails(self):
+        run = self.call("simulate", self.CONFIG)
+        for name in ("summary.json", "report.html", "operations.csv", "flows.csv", "traffic.csv", "timeline.json"):
+            with self.subTest(name=name):
+                (run.folder / name).unlink()
+                (run.folder / name / "mine").mkdir(parents=True)
+                process = rankwire("report", run.folder)
+                self.assertEqual(process.returncode, FAILED)
+                self.assertIn(f"error: {run.folder / name}: ", process.stderr)
+                shutil.rmtree(run.folder / name)
 
     def test_an_earlier_run_survives_a_wrong_configuration(self):
         run = self.call("simulate", self.CONFIG)

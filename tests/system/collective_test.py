@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from rankwire import BINARY, FAILED, OK, USAGE, RankwireTest, Run, rankwire, start, wait_for_operations
+from schemas import schema_errors
 
 RANKS = 4
 # busbw / algbw of nccl-tests (doc/PERFORMANCE.md, src/*.cu) for n ranks.
@@ -85,6 +86,25 @@ class Collective(RankwireTest):
         self.assertRegex(process.stdout, r"# Avg bus bandwidth    : 0\.\d*[1-9]")
         self.assertEqual(page.count("<title>Bus bandwidth over size, GB/s</title>"), 1)
         self.assertEqual(page.count("<title>Time over size, us</title>"), 1)
+
+    def test_sizes_grow_by_a_steady_step(self):
+        arguments = ("-b", "1K", "-e", "13K", "-i", "3K", "-n", "2", "-w", "1", "--twin")
+        process, run = self.measure("all_reduce", *arguments, "-c", "1")
+        sizes = [1024, 4096, 7168, 10240, 13312]
+        self.assertEqual([(int(row["size"]), row["wrong"]) for row in run.rows("collective")], [(s, "0") for s in sizes])
+        self.assertIn("5 sizes of 1 + 2 calls", process.stdout)
+        _, run = self.measure("all_reduce", *arguments, "-c", "0", out="unchecked")
+        self.assertEqual({row["wrong"] for row in run.rows("collective")}, {""})
+
+    def test_ranks_of_a_host_meet_within_it(self):
+        # Two hosts of two ranks, as two processes of `-g 2`: of the ring's four hops two cross the wire, each with 2 x 3/4 of
+        # the size and call; and all four without.
+        wires = []
+        for number, more in enumerate((("-g", "2"), ())):
+            _, run = self.measure("all_reduce", "--ranks", RANKS, *SMALL, "--twin", *more, out=f"run{number}")
+            wires.append((run.summary["bytes_wire"], run.summary["bytes_local"]))
+        self.assertEqual(wires[0], (wires[1][0] // 2, wires[1][0] // 2))
+        self.assertEqual(wires[1][1], 0)
 
     def test_times_of_one_rank_or_of_all(self):
         # The same run in virtual time: only which ranks the times are of is another.
@@ -201,7 +221,12 @@ class Collective(RankwireTest):
         path = self.folder / "cluster.json"
         path.write_text(json.dumps({"version": 3, "args": ["all_gather_perf"], "results": results}), encoding="utf-8")
         process, _ = self.measure("all_gather", *arguments, "--against", path, "--json", out="against")
-        cluster = json.loads(process.stdout)["cluster"]
+        page = (self.folder / "against" / "report.html").read_text(encoding="utf-8")
+        self.assertEqual(len(re.findall(r">cluster [\d.]+</text>", page)), 2, "a curve in each chart")
+        self.assertRegex(page, r"0\.500\*</td>")
+        summary = json.loads(process.stdout)
+        self.assertEqual(schema_errors("summary", summary), [])
+        cluster = summary["cluster"]
         self.assertEqual([row["deviates"] for row in cluster["sizes"]], [False, True])
         self.assertAlmostEqual(cluster["sizes"][1]["emulated_ratio"], 0.5, delta=1e-3)
         self.assertEqual(cluster["deviating"], 1)
@@ -239,6 +264,9 @@ class Collective(RankwireTest):
             (["all_reduce", "-b", "1X"], ["--min", "write for example"]),
             (["all_reduce", "--algorithm", "pat"], ["--algorithm pat: 'pat' is not one of"]),
             (["sendrecv", "--algorithm", "ring"], ["--algorithm"]),
+            (["all_reduce", "-f", "2", "-i", "1M"], ["only one of them is meant"]),
+            (["all_reduce", "-i", "1", "-e", "1M"], ["--stepbytes 1: ", "a series has at most 65536"]),
+            (["all_reduce", "--ranks", "6", "-g", "4"], ["--ranks: 6 are no two hosts or more of 4 ranks"]),
             (["all_reduce", "-b", "4G", "-e", "4G"], ["need --force", "600 GiB"]),
             (["all_reduce", "--prots", "a=ring"], ["did you mean '--ports'?"]),
         ):

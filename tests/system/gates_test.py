@@ -7,18 +7,10 @@ import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-import jsonschema
 import yaml
 
 from rankwire import BINARY, FAILED, INCONCLUSIVE, OK, SOURCE, USAGE, RankwireTest, rankwire, transformer
-
-SCHEMAS = SOURCE / "docs/schemas"
-
-
-def schema(name):
-    text = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(text)
-    return jsonschema.Draft202012Validator(text)
+from schemas import schema, schema_errors
 
 
 class PipelineTest(RankwireTest):
@@ -31,14 +23,13 @@ class PipelineTest(RankwireTest):
 
     def junit(self, path):
         """The test suite of a valid file."""
-        done = subprocess.run(["xmllint", "--noout", "--schema", SCHEMAS / "junit.xsd", path], capture_output=True,
+        done = subprocess.run(["xmllint", "--noout", "--schema", SOURCE / "docs/schemas/junit.xsd", path], capture_output=True,
                               text=True, check=False)  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         return ElementTree.parse(path).getroot().find("testsuite")
 
     def assert_valid(self, name, document):
-        errors = [f"{list(error.path)}: {error.message[:200]}" for error in schema(name).iter_errors(document)]
-        self.assertEqual(errors, [])
+        self.assertEqual(schema_errors(name, document), [])
 
 
 class Gates(PipelineTest):
@@ -126,16 +117,37 @@ class Schemas(PipelineTest):
             ("simulate", self.CONFIG | {"run": {"deadline": "1us"}}, ("--twin",), FAILED),
             ("simulate", SOURCE / "configs/jobs.yaml", (), OK),
             ("simulate", SOURCE / "configs/impairments.yaml", (), OK),
+            ("simulate", SOURCE / "configs/background.yaml", ("--twin",), OK),
+            ("simulate", self.CONFIG | {"record": {"causes": True, "fabric_interval": "100us"}}, ("--twin",), OK),
             ("run", repeated, (), OK),
         ):
             with self.subTest(config=str(config)[:60], arguments=arguments):
                 self.assert_valid("summary", self.call(verb, config, *arguments, status=status).summary)
 
-    def test_a_summary_that_is_not_whole_is_invalid(self):
-        summary = self.call("simulate", self.CONFIG).summary
-        del summary["transport"]
-        self.assertFalse(schema("summary").is_valid(summary))
+    def test_summaries_of_collectives_and_of_sweeps_are_valid(self):
+        process = rankwire("collective", "all_reduce", "--ranks", 4, "-b", "1K", "-e", "4K", "-n", "2", "--twin", "--check",
+                           "--json", "--out", self.folder / "collective")  # fmt: skip
+        self.assert_valid("summary", json.loads(process.stdout))
+        process = rankwire("simulate", self.configuration(self.CONFIG), "--twin", "--sweep", "transport.window=16,64",
+                           "--quiet", "--out", self.folder / "sweep")  # fmt: skip
+        self.assertEqual(process.returncode, OK, process.stderr)
+        points = sorted((self.folder / "sweep").glob("point-*/summary.json"))
+        self.assertEqual(len(points), 2)
+        for point in points:
+            self.assert_valid("summary", json.loads(point.read_text(encoding="utf-8")))
+
+    def test_a_summary_that_is_not_whole_or_has_more_is_invalid(self):
+        summary = self.call("simulate", self.CONFIG, "--twin").summary
+        self.assert_valid("summary", summary)
         self.assertFalse(schema("summary").is_valid(summary | {"verdict": "good"}))
+        for part in ("emulated", "reference", "diagnosis", "critical_path", "slack", "waterfall", "transport", "generator",
+                     "latency", "message_completion_time", "compute", "record"):  # fmt: skip
+            with self.subTest(part=part):
+                self.assertFalse(schema("summary").is_valid(summary | {part: summary[part] | {"unheard_of": 1}}))
+                (first, *_) = summary[part]
+                without = {key: value for key, value in summary[part].items() if key != first}
+                self.assertFalse(schema("summary").is_valid(summary | {part: without}))
+                self.assertFalse(schema("summary").is_valid({key: summary[key] for key in summary if key != part}))
 
 
 def found(identifier, verdict, **more):

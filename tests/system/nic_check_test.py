@@ -29,6 +29,7 @@ class NicCheck(RankwireTest):
         process = self.check("--emulated", "--out", out, "--json", status=OK)
         suite = json.loads((out / "suite.json").read_text(encoding="utf-8"))
         self.assertEqual(json.loads(process.stdout), suite)
+        self.assert_one_line_error(rankwire("nic-check", "--list", "--mutant", "deaf_to_naks"), USAGE, "--mutant")
         listed = json.loads(self.check("--list", "--json", status=OK).stdout)
         self.assertEqual([case["id"] for case in listed], [case["id"] for case in suite["cases"]])
         for report in ("junit.xml", "suite.md", "suite.html"):

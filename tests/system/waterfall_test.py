@@ -6,6 +6,7 @@ Eight ranks compute and all-reduce through a star, so that the reference is as f
 import csv
 import unittest
 
+import chakra
 from rankwire import RankwireTest, transformer
 
 SEEDS = (1, 2, 3)
@@ -42,7 +43,7 @@ class Waterfall(RankwireTest):
             "record": {"causes": "on"},
         }
         for key, value in changes.items():
-            config[key] = config.get(key, {}) | value if isinstance(value, dict) else value
+            config[key] = config.get(key, {}) | value if isinstance(value, dict) and key != "workload" else value
         return self.call("simulate", config, "--twin", out=out)
 
     def assert_adds_up(self, run):
@@ -65,6 +66,33 @@ class Waterfall(RankwireTest):
         self.assertEqual(at, completion)
         self.assertEqual(of_steps, waterfall)
         return gap, waterfall
+
+    def send(self, pairs, fabric, out):
+        """Each rank of `pairs` sends 16 MiB to the other, all at once and as one job, of which the reference's formulas know
+        nothing: each send takes as long as alone. The run, and the part of its gap that is waiting behind the own job."""
+        ranks = [[chakra.Node(1, "idle", chakra.COMPUTE, [], 1)] for _ in range(8)]
+        for source, destination in pairs.items():
+            for number in range(4):
+                message = {"comm_src": source, "comm_dst": destination, "comm_tag": number, "comm_size": 4 << 20}
+                after = [100 * source + number + 9] if number else []
+                ranks[source].append(chakra.Node(100 * source + number + 10, f"send {number}", chakra.SEND, after, 0, message))
+                ranks[destination].append(chakra.Node(100 * source + number + 10, f"receive {number} of {source}",
+                                                      chakra.RECEIVE, after, 0, message))  # fmt: skip
+        chakra.write_ranks(self.folder / f"{out}-traces", ranks)
+        traces = {"traces": str(self.folder / f"{out}-traces")}
+        run = self.run_with({"workload": traces, "simulation": {"fidelity": "alpha_beta"}, "fabric": fabric}, out)
+        gap, waterfall = self.assert_adds_up(run)
+        self.assertEqual(waterfall["queueing_others_ps"], 0)
+        return waterfall["queueing_own_job_ps"] / gap
+
+    def test_queueing_behind_the_own_job(self):
+        # Seven ranks send to one port, so that each gets a seventh of it.
+        self.assertGreater(self.send({rank: 7 for rank in range(7)}, {"topology": "star"}, "incast"), 0.5)
+        # Four send over one cable between two leaves, each to a rank that nobody else sends to.
+        tree = {"topology": "leaf_spine", "leaves": 2, "spines": 1}
+        self.assertGreater(self.send({rank: rank + 4 for rank in range(4)}, tree, "cable"), 0.5)
+        # The same pairs at one switch do not meet.
+        self.assertLess(self.send({rank: rank + 4 for rank in range(4)}, {"topology": "star"}, "apart"), 0.01)
 
     def test_undisturbed(self):
         gap, _ = self.assert_adds_up(self.run_with({}, "free"))

@@ -1,0 +1,23 @@
+// What a test needs that a suite may not have: said before anything is sent.
+#pragma once
+
+#include <string>
+
+#include "emulator/bmwg/bench.h"
+#include "emulator/bmwg/parameters.h"
+
+namespace rankwire {
+
+// Each says why a test can only be skipped; empty: it can be run.
+
+std::string lacks_two_ports(const BmwgBench& bench, const BmwgParameters& parameters);
+/// One of `ratios` to one takes a port more than that.
+std::string lacks_incasts(const BmwgBench& bench, const BmwgParameters& parameters);
+/// None of `accelerators` is 2 to what the hosts hold.
+std::string lacks_accelerators(const BmwgBench& bench, const BmwgParameters& parameters);
+/// Two ranks, of as many as there are up to `accelerators`.
+std::string lacks_two_ranks(const BmwgBench& bench, const BmwgParameters& parameters);
+/// Of embedded switches, which pause in `fabric.lossless` alone; what a device does the lab has configured.
+std::string lacks_lossless_priority(const BmwgBench& bench);
+
+}  // namespace rankwire
