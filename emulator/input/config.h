@@ -20,6 +20,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/inference_config.h"
 #include "emulator/input/key_places.h"
 #include "emulator/input/limits_config.h"
 #include "emulator/input/marking_config.h"
@@ -27,7 +28,7 @@
 
 namespace rankwire {
 
-enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective };
+enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective, kInference };
 
 /// See converters/mlp.h.
 struct MlpConfig {
@@ -55,7 +56,8 @@ struct DlrmConfig {
 };
 
 /// A training step: of a transformer by the keys at top level, see converters/transformer.h for the traffic that each
-/// degree causes, or of another kind by its own section.
+/// degree causes, or of another kind by its own section. Of an inference service the keys at top level that describe
+/// the model hold, too.
 struct GenerateConfig {
   uint32_t layers = 4;
   int64_t hidden = 1024;
@@ -78,6 +80,7 @@ struct GenerateConfig {
   MlpConfig mlp;
   DlrmConfig dlrm;
   CollectiveSeriesConfig collective;
+  InferenceConfig inference;
 
   bool operator==(const GenerateConfig&) const = default;
 };

@@ -20,6 +20,7 @@
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
+#include "emulator/input/inference_schema.h"
 #include "emulator/input/limits_schema.h"
 #include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
@@ -59,7 +60,8 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
               Choice<GeneratedKind>{{{"transformer", GeneratedKind::kTransformer},
                                      {"mlp", GeneratedKind::kMlp},
                                      {"dlrm", GeneratedKind::kDlrm},
-                                     {"collective", GeneratedKind::kCollective}}});
+                                     {"collective", GeneratedKind::kCollective},
+                                     {"inference", GeneratedKind::kInference}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
   visit.field("layers", model.layers, Integer<uint32_t>{1, 10'000});
   visit.field("hidden", model.hidden, Integer<int64_t>{1, kLargestDimension});
@@ -83,6 +85,7 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
   visit.section("collective", [&](auto& keys) { describe_collective_series(keys, model.collective); });
+  visit.section("inference", [&](auto& keys) { describe_inference(keys, model.inference); });
 }
 
 inline Choice<std::string> selectable_kinds() {
