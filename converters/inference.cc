@@ -13,10 +13,10 @@
 namespace rankwire {
 namespace {
 
-constexpr const char* kModel = "inference";
+constexpr const char* kService = "inference";
 
 void check_pool(const ServingModel& model, const char* name, const ServingPool& pool) {
-  const std::string where = fmt::format("{} {}", kModel, name);
+  const std::string where = fmt::format("{} {}", kService, name);
   check_positive(where.c_str(), {{"instances", pool.instances},
                                  {"tensor_parallel", pool.tensor_parallel},
                                  {"expert_parallel", pool.expert_parallel},
@@ -33,33 +33,33 @@ void check_pool(const ServingModel& model, const char* name, const ServingPool& 
 
 void check_pools(const ServingModel& model) {
   if (model.mixed && (model.prefill || model.decode))
-    fail_input("{}: has a mixed pool beside prefill or decode; give one of both", kModel);
+    fail_input("{}: has a mixed pool beside prefill or decode; give one of both", kService);
   if (model.mixed) return check_pool(model, "mixed", *model.mixed);
-  if (!model.prefill) fail_input("{}: has no prefill pool, nor a mixed one that does without", kModel);
-  if (!model.decode) fail_input("{}: has no decode pool, nor a mixed one that does without", kModel);
+  if (!model.prefill) fail_input("{}: has no prefill pool, nor a mixed one that does without", kService);
+  if (!model.decode) fail_input("{}: has no decode pool, nor a mixed one that does without", kService);
   check_pool(model, "prefill", *model.prefill);
   check_pool(model, "decode", *model.decode);
 }
 
 void check_service(const ServingModel& model) {
-  check_positive(kModel, {{"layers", model.layers},
-                          {"hidden", model.hidden},
-                          {"vocabulary", model.vocabulary},
-                          {"experts", model.experts},
-                          {"experts_per_token", model.experts_per_token},
-                          {"element", model.element.count},
-                          {"heads", model.attention.heads},
-                          {"kv_heads", model.attention.kv_heads},
-                          {"head_dim", model.attention.head_dim},
-                          {"peak", model.peak_flops},
-                          {"memory_bandwidth", model.memory_bandwidth.bits_per_second},
-                          {"network", model.network.bits_per_second}});
+  check_positive(kService, {{"layers", model.layers},
+                            {"hidden", model.hidden},
+                            {"vocabulary", model.vocabulary},
+                            {"experts", model.experts},
+                            {"experts_per_token", model.experts_per_token},
+                            {"element", model.element.count},
+                            {"heads", model.attention.heads},
+                            {"kv_heads", model.attention.kv_heads},
+                            {"head_dim", model.attention.head_dim},
+                            {"peak", model.peak_flops},
+                            {"memory_bandwidth", model.memory_bandwidth.bits_per_second},
+                            {"network", model.network.bits_per_second}});
   if (model.attention.latent == 0)
-    check_multiple(kModel, "heads", model.attention.heads, "kv_heads", model.attention.kv_heads);
+    check_multiple(kService, "heads", model.attention.heads, "kv_heads", model.attention.kv_heads);
   if (model.experts_per_token > model.experts)
-    fail_input("{}: experts_per_token {} is above experts {}", kModel, model.experts_per_token, model.experts);
+    fail_input("{}: experts_per_token {} is above experts {}", kService, model.experts_per_token, model.experts);
   if (model.requests.hit_ppm > 0 && model.cache_ranks == 0)
-    fail_input("{}: requests hit a cache that has no ranks; it must have 1 or more", kModel);
+    fail_input("{}: requests hit a cache that has no ranks; it must have 1 or more", kService);
   check_pools(model);
 }
 
@@ -113,7 +113,7 @@ void check_size(const ServedTraffic& traffic) {
   add(traffic.prompts, traffic.plan.prefill);
   add(traffic.decodes, traffic.plan.decode);
   if (nodes > kMostServedNodes)
-    fail_input("{}: {} nodes, the most is {}: take fewer requests, output tokens, layers or ranks", kModel, nodes,
+    fail_input("{}: {} nodes, the most is {}: take fewer requests, output tokens, layers or ranks", kService, nodes,
                kMostServedNodes);
 }
 
@@ -140,7 +140,7 @@ uint32_t inference_ranks(const ServingModel& model) {
   check_service(model);
   const uint64_t ranks =
       pool_ranks(model.prefill) + pool_ranks(model.decode) + pool_ranks(model.mixed) + model.cache_ranks;
-  if (ranks > MessageId::kMaxRanks) fail_input("{}: more than {} ranks", kModel, MessageId::kMaxRanks);
+  if (ranks > MessageId::kMaxRanks) fail_input("{}: more than {} ranks", kService, MessageId::kMaxRanks);
   return static_cast<uint32_t>(ranks);
 }
 

@@ -373,6 +373,7 @@ struct RunConfig {
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
+  std::optional<SloConfig> slo;
   std::optional<LimitsConfig> limits;
 };
 

@@ -420,6 +420,7 @@ void describe_config(Visitor& visit, RunConfig& config) {
               [](auto& keys, ImpairmentConfig& rule) { describe_impairment(keys, rule); });
   visit.section("simulation", [&](auto& keys) { describe_simulation(keys, config.simulation); });
   describe_run(visit, config);
+  visit.optional_section("slo", config.slo, [](auto& keys, SloConfig& slo) { describe_slo(keys, slo); });
   visit.optional_section("limits", config.limits,
                          [](auto& keys, LimitsConfig& limits) { describe_limits(keys, limits); });
 }

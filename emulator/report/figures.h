@@ -8,6 +8,7 @@
 #include "emulator/record/reader.h"
 #include "emulator/report/collective.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/requests.h"
 
 namespace rankwire {
 
@@ -15,6 +16,7 @@ struct RecordFigures {
   OperationStatistics operations;
   Diagnosis diagnosis;
   std::optional<CollectiveTable> collective = {};  ///< where a collective was measured over sizes
+  RequestTable requests = {};                      ///< where nodes say what becomes of requests
 };
 
 /// Reads a record for a summary that names `listed` operations.

@@ -58,6 +58,8 @@ MessageCurve curve_of(const RecordedRun& run, const MessageLatency& latency) {
   return curve;
 }
 
+}  // namespace
+
 std::vector<const RecordedRun*> compared_runs(const RunReader& record) {
   std::vector<const RecordedRun*> runs;
   for (const RecordedRun* run : {record.emulated(), record.reference()})
@@ -70,8 +72,6 @@ std::vector<const RecordedRun*> compared_runs(const RunReader& record) {
   }
   return runs;
 }
-
-}  // namespace
 
 Duration MessageCurve::quantile(double part) const {
   // What rounding adds to a place over a count is no place more.
