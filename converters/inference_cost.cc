@@ -9,7 +9,10 @@ namespace rankwire {
 namespace {
 
 /// What is longer is beyond all that is planned.
-constexpr Duration kLongestBatch = seconds(2'000'000);
+Duration bounded_time(__int128 picoseconds) {
+  constexpr Duration kLongest = seconds(2'000'000);
+  return picoseconds > kLongest.ps ? kLongest : Duration(static_cast<int64_t>(picoseconds));
+}
 
 }  // namespace
 
@@ -119,7 +122,7 @@ Duration InferenceCost::time_of(const Work& work) const {
   const __int128 arithmetic = static_cast<__int128>(work.flops) * 1'000'000'000'000 / model_.peak_flops;
   const __int128 memory =
       static_cast<__int128>(work.memory.count) * 8 * 1'000'000'000'000 / model_.memory_bandwidth.bits_per_second;
-  return Duration(checked_size(std::max(arithmetic, memory)));
+  return bounded_time(std::max(arithmetic, memory));
 }
 
 Duration InferenceCost::estimate(const Batch& batch) const {
@@ -134,7 +137,7 @@ Duration InferenceCost::estimate(const Batch& batch) const {
   Duration once = time_of(embedding(batch)) + all_reduce;
   if (batch.given() > 0) once += time_of(logits(batch)) + sent(logits_shard(batch), t - 1, 1);
   const __int128 whole = once.ps + static_cast<__int128>(layer.ps) * model_.layers;
-  return Duration(std::min(checked_size(whole), kLongestBatch.ps));
+  return bounded_time(whole);
 }
 
 }  // namespace rankwire

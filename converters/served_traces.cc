@@ -21,7 +21,7 @@ NodeWriter::Id write_arrival(NodeWriter& nodes, const ServedTraffic& traffic, ui
 
 /// A rank that has nothing to do still has a trace. Returns the number of nodes.
 uint64_t close_trace(NodeWriter& nodes) {
-  if (nodes.counts().nodes == 0) nodes.on_host().compute("idle", 0, 0, Bytes(), {});
+  if (nodes.counts().nodes == 0) nodes.on_host().compute("idle", 1, 0, Bytes(), {});
   nodes.close();
   return nodes.counts().nodes;
 }
