@@ -51,7 +51,7 @@ class PoolPlanner {
 Duration transfer_time(const ServingModel& model, uint32_t shards, int64_t tokens) {
   const Bytes size(size_product(
       {kv_elements_of_shard(model.attention, shards), tokens, int64_t{model.layers}, model.element.count}));
-  return serialization_time(size, model.network);
+  return network_time(model, size);
 }
 
 std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingPool& pool,

@@ -16,6 +16,10 @@ Duration bounded_time(__int128 picoseconds) {
 
 }  // namespace
 
+Duration network_time(const ServingModel& model, Bytes size) {
+  return bounded_time(static_cast<__int128>(size.count) * 8 * 1'000'000'000'000 / model.network.bits_per_second);
+}
+
 InferenceCost::InferenceCost(const ServingModel& model, const ServingPool& pool)
     : model_(model),
       pool_(pool),
@@ -127,8 +131,7 @@ Duration InferenceCost::time_of(const Work& work) const {
 
 Duration InferenceCost::estimate(const Batch& batch) const {
   const auto sent = [&](Bytes input, int64_t numerator, int64_t denominator) {
-    return serialization_time(Bytes(checked_size(static_cast<__int128>(input.count) * numerator / denominator)),
-                              model_.network);
+    return network_time(model_, Bytes(checked_size(static_cast<__int128>(input.count) * numerator / denominator)));
   };
   const int64_t t = pool_.tensor_parallel, p = pool_.expert_parallel;
   const Duration all_reduce = sent(activations(batch), 2 * (t - 1), t);
@@ -136,8 +139,7 @@ Duration InferenceCost::estimate(const Batch& batch) const {
   if (model_.experts > 1) layer += time_of(router(batch)) + sent(dispatched(batch), p - 1, p) * 2;
   Duration once = time_of(embedding(batch)) + all_reduce;
   if (batch.given() > 0) once += time_of(logits(batch)) + sent(logits_shard(batch), t - 1, 1);
-  const __int128 whole = once.ps + static_cast<__int128>(layer.ps) * model_.layers;
-  return bounded_time(whole);
+  return bounded_time(once.ps + static_cast<__int128>(layer.ps) * model_.layers);
 }
 
 }  // namespace rankwire

@@ -10,6 +10,10 @@
 
 namespace rankwire {
 
+/// How long the bytes take at the rate of a rank's network. Here and below what takes longer than 2 10^6 s, which is
+/// more than any plan has, counts as that.
+Duration network_time(const ServingModel& model, Bytes size);
+
 /// With T tokens in the batch, p = expert_parallel replicas, t = tensor_parallel shards and hidden size h, a rank has
 /// n = ceil(T / p) tokens. A product of n tokens with a matrix of m parameters takes 2 n m flops; attention takes, for
 /// each token and each token at or before it (a pair), 4 head_dim flops a head, with a latent 2 (2 head_dim + rope) of
