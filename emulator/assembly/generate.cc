@@ -2,6 +2,7 @@
 
 #include "converters/collective_series.h"
 #include "converters/dlrm.h"
+#include "converters/inference.h"
 #include "converters/mlp.h"
 #include "converters/transformer.h"
 
@@ -36,6 +37,87 @@ CollectiveSeries collective_series(const CollectiveSeriesConfig& c) {
   return {.series = c.series(), .warmup = c.warmup, .iterations = c.iterations, .root = c.root, .barrier = c.barrier};
 }
 
+std::optional<ServingPool> serving_pool(const std::optional<ServingPoolConfig>& c) {
+  if (!c) return std::nullopt;
+  return ServingPool{.instances = c->instances,
+                     .tensor_parallel = c->tensor_parallel,
+                     .expert_parallel = c->expert_parallel,
+                     .max_tokens = c->max_tokens,
+                     .max_requests = c->max_requests,
+                     .chunked = c->chunked};
+}
+
+TokenCounts::Shape token_shape(TokenSpread spread) {
+  switch (spread) {
+    case TokenSpread::kFixed:
+      return TokenCounts::Shape::kFixed;
+    case TokenSpread::kUniform:
+      return TokenCounts::Shape::kUniform;
+    case TokenSpread::kExponential:
+      return TokenCounts::Shape::kExponential;
+    case TokenSpread::kLognormal:
+      return TokenCounts::Shape::kLognormal;
+  }
+  return TokenCounts::Shape::kFixed;
+}
+
+TokenCounts token_counts(const TokensConfig& c) {
+  return {.shape = token_shape(c.distribution), .mean = c.mean, .least = c.least, .most = c.most, .cv = c.cv};
+}
+
+ArrivalProcess arrival_process(ArrivalName name) {
+  switch (name) {
+    case ArrivalName::kPoisson:
+      return ArrivalProcess::kPoisson;
+    case ArrivalName::kGamma:
+      return ArrivalProcess::kGamma;
+    case ArrivalName::kCsv:
+      return ArrivalProcess::kFile;
+  }
+  return ArrivalProcess::kPoisson;
+}
+
+RequestModel request_model(const InferenceConfig& c) {
+  return {.process = arrival_process(c.arrivals.process),
+          .rate = c.arrivals.rate,
+          .cv = c.arrivals.cv,
+          .file = c.arrivals.file,
+          .requests = c.arrivals.requests,
+          .duration = c.arrivals.duration,
+          .seed = c.arrivals.seed,
+          .input = token_counts(c.input),
+          .output = token_counts(c.output),
+          .hit_ppm = c.cache.hit_ppm,
+          .prefix_ppm = c.cache.prefix_ppm};
+}
+
+ServingModel serving_model(const GenerateConfig& c) {
+  const AttentionConfig& attention = c.inference.attention;
+  return {.layers = c.layers,
+          .hidden = c.hidden,
+          .vocabulary = c.vocabulary,
+          .ffn = c.ffn,
+          .gated = c.gated,
+          .experts = c.experts,
+          .experts_per_token = c.experts_per_token,
+          .element = c.element,
+          .attention = {.heads = attention.heads,
+                        .kv_heads = attention.kv_heads,
+                        .head_dim = attention.head_dim,
+                        .latent = attention.latent,
+                        .rope = attention.rope,
+                        .query_latent = attention.query_latent},
+          .prefill = serving_pool(c.inference.prefill),
+          .decode = serving_pool(c.inference.decode),
+          .mixed = serving_pool(c.inference.mixed),
+          .kv_transfer = c.inference.layerwise ? KvTransfer::kLayers : KvTransfer::kWhole,
+          .requests = request_model(c.inference),
+          .cache_ranks = c.inference.cache.ranks,
+          .peak_flops = c.peak_flops,
+          .memory_bandwidth = c.inference.memory_bandwidth,
+          .network = c.inference.network};
+}
+
 }  // namespace
 
 GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix) {
@@ -48,6 +130,8 @@ GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix
       return generate_dlrm(dlrm_model(config), prefix);
     case GeneratedKind::kCollective:
       return generate_collective_series(collective_series(config.collective), prefix);
+    case GeneratedKind::kInference:
+      return generate_inference(serving_model(config), prefix);
   }
   return {};
 }

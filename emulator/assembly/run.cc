@@ -123,6 +123,7 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   if (!setup_.background.empty())
     recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
   record_nodes();
+  record_requests();
   take_warnings(0);
 }
 
@@ -159,6 +160,21 @@ void PreparedRun::record_nodes() {
     rows.clear();
   });
   recorder_->nodes(rows);
+}
+
+void PreparedRun::record_requests() {
+  const Workload& workload = setup_.workload;
+  std::vector<RequestMarkInfo> rows;
+  for (const RequestMark& mark : workload.marks) {
+    rows.push_back({.rank = mark.rank,
+                    .node = mark.place,
+                    .request = mark.request,
+                    .arrives = mark.arrives,
+                    .job = workload.ranks[mark.rank.value].job,
+                    .input_tokens = mark.input_tokens > 0 ? std::optional(mark.input_tokens) : std::nullopt});
+  }
+  if (!rows.empty()) recorder_->request_marks(rows);
+  if (const auto& slo = setup_.config.slo) recorder_->objectives({slo->ttft, slo->tpot, slo->latency});
 }
 
 void PreparedRun::record_jobs() {

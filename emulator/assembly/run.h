@@ -96,6 +96,7 @@ class PreparedRun {
   void record_failure(const std::exception& error);
   void take_warnings(size_t first);
   void record_nodes();
+  void record_requests();
   void record_jobs();
   void run_models(uint32_t threads, const RunControl& control, std::vector<CompletedRun>& runs);
   void run_further(std::span<const CompletedRun> runs, uint32_t threads, const RunControl& control);

@@ -322,8 +322,8 @@ struct CommandLine {
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);
     trace.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
-    CLI::App& generate =
-        *trace.add_subcommand("generate", "write the Chakra traces of a training step: transformer, MLP or DLRM");
+    CLI::App& generate = *trace.add_subcommand(
+        "generate", "write the Chakra traces of a training step (transformer, MLP, DLRM), or of an inference service");
     generate.add_option("SPEC", specification, "model and parallelism (docs/configuration.md, workload.generate)")
         ->required();
     generate.add_option("--out", prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json")->required();

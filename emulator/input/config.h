@@ -21,6 +21,7 @@
 #include "emulator/input/congestion_config.h"
 #include "emulator/input/fabric_config.h"
 #include "emulator/input/impairment_config.h"
+#include "emulator/input/inference_config.h"
 #include "emulator/input/key_places.h"
 #include "emulator/input/limits_config.h"
 #include "emulator/input/marking_config.h"
@@ -28,7 +29,7 @@
 
 namespace rankwire {
 
-enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective };
+enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective, kInference };
 
 /// See converters/mlp.h.
 struct MlpConfig {
@@ -55,7 +56,8 @@ struct DlrmConfig {
   bool operator==(const DlrmConfig&) const = default;
 };
 
-/// A training step: of a transformer by the keys at top level, or of another kind by its own section.
+/// A training step: of a transformer by the keys at top level, or of another kind by its own section. Of an inference
+/// service the keys at top level that describe the model hold, too.
 struct GenerateConfig {
   TransformerModel transformer;
   GeneratedKind kind = GeneratedKind::kTransformer;
@@ -64,6 +66,7 @@ struct GenerateConfig {
   MlpConfig mlp;
   DlrmConfig dlrm;
   CollectiveSeriesConfig collective;
+  InferenceConfig inference;
 
   bool operator==(const GenerateConfig&) const = default;
   /// `transformer` with what it has in common with other kinds.
@@ -362,6 +365,7 @@ struct RunConfig {
   std::optional<Bytes> capture;                            ///< key `record.capture`; absent: none
   DpdkConfig dpdk;
   std::map<std::string, std::string> dut;
+  std::optional<SloConfig> slo;
   std::optional<LimitsConfig> limits;
 };
 

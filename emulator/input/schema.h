@@ -20,6 +20,7 @@
 #include "emulator/input/congestion_schema.h"
 #include "emulator/input/fabric_schema.h"
 #include "emulator/input/impairment_schema.h"
+#include "emulator/input/inference_schema.h"
 #include "emulator/input/limits_schema.h"
 #include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
@@ -59,7 +60,8 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
               Choice<GeneratedKind>{{{"transformer", GeneratedKind::kTransformer},
                                      {"mlp", GeneratedKind::kMlp},
                                      {"dlrm", GeneratedKind::kDlrm},
-                                     {"collective", GeneratedKind::kCollective}}});
+                                     {"collective", GeneratedKind::kCollective},
+                                     {"inference", GeneratedKind::kInference}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
   visit.field("data_type", model.element, data_types);
   visit.field("peak", model.peak_flops, Flops{});
@@ -67,6 +69,7 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.section("mlp", [&](auto& keys) { describe_mlp(keys, model.mlp); });
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
   visit.section("collective", [&](auto& keys) { describe_collective_series(keys, model.collective); });
+  visit.section("inference", [&](auto& keys) { describe_inference(keys, model.inference); });
 }
 
 inline Choice<std::string> selectable_kinds() {
@@ -401,6 +404,7 @@ void describe_config(Visitor& visit, RunConfig& config) {
               [](auto& keys, ImpairmentConfig& rule) { describe_impairment(keys, rule); });
   visit.section("simulation", [&](auto& keys) { describe_simulation(keys, config.simulation); });
   describe_run(visit, config);
+  visit.optional_section("slo", config.slo, [](auto& keys, SloConfig& slo) { describe_slo(keys, slo); });
   visit.optional_section("limits", config.limits,
                          [](auto& keys, LimitsConfig& limits) { describe_limits(keys, limits); });
 }

@@ -1,6 +1,11 @@
 #include "emulator/input/validate_generate.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <string_view>
+
+#include "emulator/input/validate_inference.h"
 
 namespace rankwire {
 namespace {
@@ -60,6 +65,10 @@ void check_collective(const Description& is) {
             model.ranks, 16 * int64_t{model.ranks});
 }
 
+/// Keys of the transformer that describe what is served as well.
+constexpr std::array<std::string_view, 7> kServedKeys = {"layers", "hidden",  "vocabulary",       "ffn",
+                                                         "gated",  "experts", "experts_per_token"};
+
 /// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
   const bool transformer = is.model.kind == GeneratedKind::kTransformer;
@@ -70,12 +79,21 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   others.mlp = is.model.kind == GeneratedKind::kMlp ? defaults.mlp : is.model.mlp;
   others.dlrm = is.model.kind == GeneratedKind::kDlrm ? defaults.dlrm : is.model.dlrm;
   others.collective = is.model.kind == GeneratedKind::kCollective ? defaults.collective : is.model.collective;
+  const bool inference = is.model.kind == GeneratedKind::kInference;
+  others.inference = inference ? defaults.inference : is.model.inference;
+  if (inference) {
+    others.layers = defaults.layers, others.hidden = defaults.hidden, others.vocabulary = defaults.vocabulary;
+    others.ffn = defaults.ffn, others.gated = defaults.gated;
+    others.experts = defaults.experts, others.experts_per_token = defaults.experts_per_token;
+  }
   if (others == defaults) return;
   const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
   for (const Tree::Entry& entry : keys.entries) {
     const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
-    const bool of_others = entry.key == "mlp" || entry.key == "dlrm" || entry.key == "collective";
-    if (common || entry.key == kind || (transformer && !of_others)) continue;
+    const bool of_others =
+        entry.key == "mlp" || entry.key == "dlrm" || entry.key == "collective" || entry.key == "inference";
+    const bool served = inference && std::ranges::find(kServedKeys, entry.key) != kServedKeys.end();
+    if (common || served || entry.key == kind || (transformer && !of_others)) continue;
     fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
   }
 }
@@ -93,6 +111,8 @@ uint64_t generated_ranks(const GenerateConfig& model) {
       return model.dlrm.ranks;
     case GeneratedKind::kCollective:
       return model.collective.ranks;
+    case GeneratedKind::kInference:
+      return served_ranks(model.inference);
   }
   return 0;
 }
@@ -112,6 +132,9 @@ void validate_generate(const GenerateConfig& model, const Tree& root, const std:
     case GeneratedKind::kCollective:
       check_keys_of_kind(is, "collective");
       return check_collective(is);
+    case GeneratedKind::kInference:
+      check_keys_of_kind(is, "inference");
+      return validate_inference(model, root, prefix);
   }
 }
 

@@ -101,6 +101,13 @@ class RunReader {
   /// Empty where the configuration has none, or in a record of a version of rankwire without them.
   std::vector<LimitInfo> limits() const;
 
+  /// None where the configuration has none, or in a record of a version of rankwire without them.
+  ServiceObjectives objectives() const;
+  /// Those that nodes say something about, by job and number. Empty likewise.
+  std::vector<RequestInfo> requests() const;
+  /// When in the run each such node was carried out, in no particular order.
+  void for_each_request_event(const RecordedRun& run, const std::function<void(const RequestEvent&)>& visit) const;
+
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;

@@ -85,6 +85,14 @@ void RunRecorder::nodes(std::span<const NodeInfo> nodes) {
   writer_->store([&](RunStore& store) { store.nodes(nodes); });
 }
 
+void RunRecorder::request_marks(std::span<const RequestMarkInfo> marks) {
+  writer_->store([&](RunStore& store) { store.request_marks(marks); });
+}
+
+void RunRecorder::objectives(const ServiceObjectives& objectives) {
+  writer_->store([&](RunStore& store) { store.objectives(objectives); });
+}
+
 void RunRecorder::warning(const std::string& text) {
   writer_->store([&](RunStore& store) { store.warning(RunStore::kNoRun, text); });
 }

@@ -96,6 +96,10 @@ class RunRecorder {
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   /// May be called several times, for different nodes.
   void nodes(std::span<const NodeInfo> nodes);
+  /// Once, where nodes say what becomes of requests.
+  void request_marks(std::span<const RequestMarkInfo> marks);
+  /// Once, where the configuration has any.
+  void objectives(const ServiceObjectives& objectives);
   /// Of no run in particular; such warnings stand before those of runs.
   void warning(const std::string& text);
 

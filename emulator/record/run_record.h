@@ -56,6 +56,38 @@ struct JobInfo {
   std::string color;  ///< "#rrggbb"; empty: the report's choice
 };
 
+/// What a node's end means for a request to an inference service. `node` as in NodeInfo.
+struct RequestMarkInfo {
+  RankId rank;
+  uint32_t node = 0;
+  int64_t request = 0;
+  bool arrives = false;  ///< else one more output token is known
+  JobId job;
+  std::optional<int64_t> input_tokens;
+};
+
+/// What all marks together say of a request, whether or not it was carried out.
+struct RequestInfo {
+  JobId job;
+  int64_t request = 0;
+  uint64_t output_tokens = 0;
+  std::optional<int64_t> input_tokens;
+};
+
+/// When a node was carried out that has such a mark.
+struct RequestEvent {
+  RequestMarkInfo mark;
+  uint32_t iteration = 0;
+  Time at;
+};
+
+/// How long each request may take to be served well; absent: as long as it likes.
+struct ServiceObjectives {
+  std::optional<Duration> ttft, tpot, latency;
+
+  bool any() const { return ttft || tpot || latency; }
+};
+
 /// What the configuration asks of the emulated side, to be called good.
 struct LimitInfo {
   std::string name;  ///< key of the configuration: "ratio", "busbw.all_reduce"

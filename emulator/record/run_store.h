@@ -37,6 +37,8 @@ class RunStore {
   void what_if(std::span<const WhatIfRow> rows);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
   void nodes(std::span<const NodeInfo> nodes);
+  void request_marks(std::span<const RequestMarkInfo> marks);
+  void objectives(const ServiceObjectives& objectives);
   /// Of a run, or of none: kNoRun. Read in the order of the runs' numbers.
   void warning(uint32_t run, const std::string& text);
   static constexpr uint32_t kNoRun = 0;

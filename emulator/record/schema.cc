@@ -11,6 +11,10 @@ CREATE TABLE nodes(
   rank INTEGER NOT NULL, node INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
   "group" TEXT NOT NULL, group_size INTEGER NOT NULL, bytes INTEGER NOT NULL, recorded_ps INTEGER,
   job INTEGER NOT NULL, timed_by TEXT, sequence INTEGER, peer INTEGER, tag INTEGER, PRIMARY KEY(rank, node)) WITHOUT ROWID;
+CREATE TABLE request_marks(
+  rank INTEGER NOT NULL, node INTEGER NOT NULL, request INTEGER NOT NULL, arrives INTEGER NOT NULL,
+  job INTEGER NOT NULL, input_tokens INTEGER, PRIMARY KEY(rank, node, request, arrives)) WITHOUT ROWID;
+CREATE TABLE objectives(name TEXT PRIMARY KEY, limit_ps INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE certification(name TEXT NOT NULL, value REAL, text TEXT);
 CREATE TABLE limits(name TEXT NOT NULL, value REAL NOT NULL);
 CREATE TABLE jobs(

@@ -210,6 +210,26 @@ void add_sides(std::string& text, const Comparison& comparison) {
       "other", [](const auto& both) -> const auto& { return both.other; });
 }
 
+/// How long requests took on either side, where both have any.
+void add_requests(std::string& text, const BaseAndOther<std::optional<RequestFigures>>& requests) {
+  if (!requests.base || !requests.other) return;
+  for (const RequestQuantity& quantity : request_quantities()) {
+    const auto &base = (*requests.base).*quantity.quantiles, &other = (*requests.other).*quantity.quantiles;
+    if (!base || !other) continue;
+    text += fmt::format("{} of requests:", quantity.title);
+    const auto add = [&](const char* name, Duration RequestQuantiles::*at) {
+      text += fmt::format(" {} {} -> {}", name, rankwire::readable((*base).*at), rankwire::readable((*other).*at));
+    };
+    add("P50", &RequestQuantiles::p50);
+    add("P95", &RequestQuantiles::p95);
+    add("P99", &RequestQuantiles::p99);
+    text += '\n';
+  }
+  const auto rate = [](const RequestFigures& of) { return of.rate(of.within); };
+  if (const auto base = rate(*requests.base), other = rate(*requests.other); base && other)
+    text += fmt::format("goodput: {} -> {} requests/s\n", four_digits(*base), four_digits(*other));
+}
+
 void add_operations(std::string& text, const Comparison& comparison) {
   const auto same = std::ranges::find(comparison.operations, Duration(), &Comparison::Operation::extra);
   const std::span changed(comparison.operations.begin(), same);
@@ -267,6 +287,7 @@ Comparison compare(const RunRecords& bases, const RunRecords& others) {
   comparison.reasons = {reasons_of(base), reasons_of(other)};
   comparison.repeated = compare_times(completion_times(bases), completion_times(others));
   comparison.messages = {runs.base->latency, runs.other->latency};
+  comparison.requests = {request_figures(base, *runs.base), request_figures(other, *runs.other)};
   comparison.jobs = compared_jobs(base, other, runs);
   comparison.settings = different_settings(base, other);
   comparison.operations = changed_operations(base, other);
@@ -292,6 +313,8 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   json["repetitions"] = repeated_comparison_json(comparison.repeated);
   json["message_completion_time"] = {{"base", json_of(comparison.messages.base)},
                                      {"other", json_of(comparison.messages.other)}};
+  json["requests"] = {{"base", request_figures_json(comparison.requests.base)},
+                      {"other", request_figures_json(comparison.requests.other)}};
   json["jobs"] = Json::array();
   for (const Comparison::Job& job : comparison.jobs) {
     json["jobs"].push_back(
@@ -333,6 +356,7 @@ std::string comparison_table(const Comparison& comparison) {
     text += "repetitions: not two or more of both, so that nothing tells a difference from chance (run.repeat)\n";
   }
   add_reasons(text, comparison.reasons);
+  add_requests(text, comparison.requests);
   for (const Comparison::Job& job : comparison.jobs) {
     text += fmt::format("job {}: {} -> {}, ratio {}\n", job.name, readable(job.completion.base),
                         readable(job.completion.other), readable_ratio(job.ratio()));

@@ -14,6 +14,7 @@
 #include "emulator/report/critical_path.h"
 #include "emulator/report/operation_statistics.h"
 #include "emulator/report/repeated_comparison.h"
+#include "emulator/report/requests.h"
 #include "emulator/report/settings.h"
 
 namespace rankwire {
@@ -63,6 +64,7 @@ struct Comparison {
   BaseAndOther<std::string> folder, verdict;
   BaseAndOther<std::optional<Duration>> completion;  ///< absent unless the verdict is "ok"
   BaseAndOther<std::optional<MessageLatency>> messages;
+  BaseAndOther<std::optional<RequestFigures>> requests;
   BaseAndOther<Reasons> reasons;
   std::optional<RepeatedComparison> repeated;
   std::vector<Job> jobs;                   ///< of either record, in the order of the base's

@@ -12,6 +12,7 @@ RecordFigures read_figures(const RunReader& record, size_t listed) {
     collective.add(row);
   });
   figures.collective = std::move(collective).finish();
+  figures.requests = read_requests(record);
   return figures;
 }
 

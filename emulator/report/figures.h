@@ -9,6 +9,7 @@
 #include "emulator/report/cluster.h"
 #include "emulator/report/collective.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/requests.h"
 
 namespace rankwire {
 
@@ -17,6 +18,7 @@ struct RecordFigures {
   Diagnosis diagnosis;
   std::optional<CollectiveTable> collective = {};  ///< where a collective was measured over sizes
   std::optional<ClusterComparison> cluster = {};   ///< where that was asked to stand beside a cluster's measurement
+  RequestTable requests = {};                      ///< where nodes say what becomes of requests
 };
 
 /// Reads a record for a summary that names `listed` operations.

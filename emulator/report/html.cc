@@ -38,6 +38,7 @@
 #include "emulator/report/queues.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
+#include "emulator/report/requests.h"
 #include "emulator/report/slack.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
@@ -301,6 +302,7 @@ std::string report_html(const RunReader& record, const RecordFigures& figures, s
   html += section("Repetitions", html_repetitions(record));
   html += section("Who is to blame", html_blame(record, figures.diagnosis));
   html += section("What was found", list(findings(record, figures.diagnosis)));
+  html += section("Requests", html_requests(figures.requests));
   html += section("The collective by size", html_collective(figures.collective, figures.cluster));
   html += section("Limits", html_limits(record));
   html += section("Warnings", list(all_warnings(record)));

@@ -150,7 +150,7 @@ std::string times_table(const std::vector<MessageCurves>& kinds) {
 
 }  // namespace
 
-std::string message_curves_figure(const MessageCurves& curves) {
+std::string message_curves_figure(const MessageCurves& curves, const char* what) {
   Duration first, last;
   for (const MessageCurve& curve : curves.runs) {
     if (&curve == &curves.runs.front()) first = curve.points.front().time;
@@ -173,11 +173,10 @@ std::string message_curves_figure(const MessageCurves& curves) {
   return fmt::format(
       "<figure class=\"times\" data-kind=\"{0}\" data-curves=\"{1}\">\n<figcaption class=\"note\">{0}: "
       "{2}</figcaption>\n"
-      "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {3} {4}\">\n<title>Part of the messages that took so long "
-      "at "
+      "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {3} {4}\">\n<title>Part of the {7} that took so long at "
       "most: {0}</title>\n{5}{6}</svg></div>\n</figure>\n",
       name, json_in_attribute(data), keys, kCurvesLeft + kCurvesWidth + kCurvesRight, kCurvesTop + kCurvesHeight + 20,
-      curve_axes(axis), paths);
+      curve_axes(axis), paths, what);
 }
 
 std::string html_message_times(const RunReader& record) {

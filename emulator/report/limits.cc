@@ -11,11 +11,16 @@
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
 #include "emulator/report/operation_statistics.h"
+#include "emulator/report/requests.h"
 
 namespace rankwire {
 namespace {
 
 constexpr std::string_view kBandwidth = "busbw.";
+
+bool is_request_time(std::string_view name) {
+  return name == "ttft_p99" || name == "tpot_p99" || name == "request_p99";
+}
 
 /// Of all executions of a kind of operation, in bits a second.
 std::optional<double> mean_bus_bandwidth(const RunReader& record, std::string_view kind) {
@@ -35,6 +40,18 @@ std::optional<double> loss_ppm(const RunReader& record, const RecordedRun& run) 
   return 1e6 * static_cast<double>(packets.lost) / static_cast<double>(packets.packets);
 }
 
+/// Of a limit of requests.
+std::optional<double> request_value(const RequestFigures& figures, std::string_view name) {
+  if (name == "attainment") return figures.attainment();
+  if (name == "goodput") return figures.rate(figures.within);
+  const auto& quantiles = name == "ttft_p99" ? figures.ttft : name == "tpot_p99" ? figures.tpot : figures.latency;
+  return quantiles ? std::optional(static_cast<double>(quantiles->p99.ps)) : std::nullopt;
+}
+
+bool is_of_requests(std::string_view name) {
+  return is_request_time(name) || name == "attainment" || name == "goodput";
+}
+
 std::optional<double> value_of(const RunReader& record, const RecordedRun& run, std::string_view name) {
   if (name == "ratio") return predicted_ratio(record);
   if (name == "retransmissions") return static_cast<double>(run.end.counters.retransmitted);
@@ -42,12 +59,16 @@ std::optional<double> value_of(const RunReader& record, const RecordedRun& run, 
   if (name == "loss_ppm") return loss_ppm(record, run);
   if (name == "message_p99")
     return run.latency ? std::optional(static_cast<double>(run.latency->p99.ps)) : std::nullopt;
+  if (is_of_requests(name)) {
+    const std::optional<RequestFigures> figures = request_figures(record, run);
+    return figures ? request_value(*figures, name) : std::nullopt;
+  }
   if (name.starts_with(kBandwidth)) return mean_bus_bandwidth(record, name.substr(kBandwidth.size()));
   return std::nullopt;
 }
 
 std::string quantity(std::string_view name, double value) {
-  if (name == "message_p99") return readable(Duration(static_cast<int64_t>(value)));
+  if (name == "message_p99" || is_request_time(name)) return readable(Duration(static_cast<int64_t>(value)));
   if (name.starts_with(kBandwidth)) return readable_gbps(value / 1e9) + " Gbit/s";
   return fmt::format("{:.7g}", value);
 }
@@ -66,7 +87,7 @@ std::vector<LimitResult> limit_results(const RunReader& record) {
   for (LimitInfo& limit : record.limits()) {
     LimitResult result{.limit = std::move(limit), .value = {}, .is_kept = false, .text = {}};
     const std::string& name = result.limit.name;
-    const bool is_floor = name.starts_with(kBandwidth);
+    const bool is_floor = name.starts_with(kBandwidth) || name == "attainment" || name == "goodput";
     result.value = value_of(record, *run, name);
     if (result.value) {
       result.is_kept = is_floor ? *result.value >= result.limit.value : *result.value <= result.limit.value;

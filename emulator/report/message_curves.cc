@@ -60,6 +60,8 @@ MessageCurve curve_of(const RecordedRun& run, const MessageLatency& latency) {
   return curve;
 }
 
+}  // namespace
+
 std::vector<const RecordedRun*> compared_runs(const RunReader& record) {
   std::vector<const RecordedRun*> runs;
   for (const RecordedRun* run : {record.emulated(), record.reference()})
@@ -72,8 +74,6 @@ std::vector<const RecordedRun*> compared_runs(const RunReader& record) {
   }
   return runs;
 }
-
-}  // namespace
 
 Duration MessageCurve::quantile(double part) const {
   // What rounding adds to a place over a count is no place more.

@@ -42,7 +42,10 @@ struct MessageCurves {
 /// the first and the last. Rising.
 std::vector<uint64_t> curve_places(uint64_t count);
 
-/// Of the emulated side, the reference, and the twin where it is neither, as far as they have messages: first of all
+/// The emulated side, the reference, and the twin where it is neither, as far as the record has them.
+std::vector<const RecordedRun*> compared_runs(const RunReader& record);
+
+/// Of the compared runs, as far as they have messages: first of all
 /// messages, then by kind where some run has every message in the record.
 std::vector<MessageCurves> message_curves(const RunReader& record);
 

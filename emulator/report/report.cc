@@ -23,6 +23,7 @@
 #include "emulator/report/page_timeline.h"
 #include "emulator/report/picture.h"
 #include "emulator/report/queues.h"
+#include "emulator/report/requests.h"
 #include "emulator/report/shared_links.h"
 #include "emulator/report/shared_ports.h"
 #include "emulator/report/slack.h"
@@ -71,6 +72,7 @@ RecordFigures read_operations(const RunReader& record, const ReportFormats& form
   });
   if (csv) csv->commit();
   figures.collective = std::move(collective).finish();
+  figures.requests = read_requests(record);
   return figures;
 }
 
@@ -133,6 +135,7 @@ RecordFigures write_report(const RunReader& record, const ReportFormats& formats
       write_file(run_folder / "shared_ports.csv", shared_ports_csv(record));
     }
     if (!record.background().empty()) write_file(run_folder / "background.csv", background_csv(record));
+    if (!figures.requests.rows.empty()) write_file(run_folder / "requests.csv", requests_csv(figures.requests));
     if (figures.collective) write_file(run_folder / "collective.csv", collective_csv(*figures.collective));
     write_file(run_folder / "critical_path.csv", critical_path_csv(figures.diagnosis));
     write_file(run_folder / "slack.csv", slack_csv(figures.diagnosis));

@@ -206,6 +206,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["jobs"] = jobs_json(record, figures.diagnosis.shares);
   json["background"] = background_json(record);
   json["collective"] = collective_json(figures.collective);
+  json["requests"] = requests_json(figures.requests);
   json["transport"] = transport_json(record.emulated());
   json["transport_details"] = details_json(record.emulated());
   json["generator"] = generator_json(record.emulated());
@@ -247,6 +248,7 @@ nlohmann::ordered_json summary_shape() {
                             "jobs",
                             "background",
                             "collective",
+                            "requests",
                             "transport_details",
                             "latency",
                             "time_by_cause",

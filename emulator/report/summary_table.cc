@@ -19,6 +19,7 @@
 #include "emulator/report/models.h"
 #include "emulator/report/rank_names.h"
 #include "emulator/report/repetitions.h"
+#include "emulator/report/requests.h"
 #include "emulator/report/slow_operations.h"
 #include "emulator/report/stall.h"
 #include "emulator/report/storms.h"
@@ -192,6 +193,7 @@ std::string summary_table(const RunReader& record, const RecordFigures& figures)
     text += fmt::format("{:<14}{}\n", "models", models);
   text += jobs_text(record, figures.diagnosis.shares);
   text += background_text(record);
+  text += requests_text(figures.requests);
   text += compute_text(record);
   if (const RecordedRun* run = principal_run(record)) add_bytes(text, run->end);
   if (record.emulated() != nullptr && record.emulated()->ended) add_transport(text, record.emulated()->end);

@@ -47,6 +47,10 @@ void append_job(Workload& all, JobPart part) {
     streaming.first_rank += shift.ranks;
     all.streaming.push_back(std::move(streaming));
   }
+  for (RequestMark mark : own.marks) {
+    mark.rank = shift.rank(mark.rank);
+    all.marks.push_back(mark);
+  }
   all.names.adopt(std::move(own.names));
   all.blocks.append(own.blocks, shift.groups);
   all.jobs.push_back(std::move(part.job));

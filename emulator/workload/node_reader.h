@@ -39,6 +39,7 @@ class NodeReader {
   /// `options` outlives the reader.
   NodeReader(RankId self, uint32_t ranks, const WorkloadOptions& options);
 
+  RankId self() const { return self_; }
   /// Overwrites `out`, whose name is a view of that of `in`.
   void read(const TraceNode& in, Node& out) const;
   /// Of a collective, the sizes in its attribute `comm_splits`, scaled one by one; empty where it has none.

@@ -30,11 +30,12 @@ void reserve(RankFile& file, uint64_t offset, uint64_t most) {
 
 }  // namespace
 
-void FileBuilder::note(const TraceNode& in, const Node& node) {
+void FileBuilder::note(const TraceNode& in, const Node& node, uint32_t place) {
   if (node.kind == NodeKind::kNone && is_communication(in.type)) tolerated_.cpu_duplicates.add(file_.path, node);
   if (!chakra::NodeType_IsValid(static_cast<int>(in.type)) && !is_storage(in.type))
     tolerated_.unknown_types.add(file_.path, node);
   if (in.type == chakra::METADATA_NODE && in.inputs.values.find("pg_name") != std::string_view::npos) add_groups(in);
+  read_request_marks(in, reader_.self(), place, file_.marks);
 }
 
 void FileBuilder::complete_last(const TraceNode& in) {

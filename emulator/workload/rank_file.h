@@ -12,6 +12,7 @@
 #include "emulator/workload/names.h"
 #include "emulator/workload/node_reader.h"
 #include "emulator/workload/process_groups.h"
+#include "emulator/workload/request_marks.h"
 #include "emulator/workload/tolerated.h"
 #include "emulator/workload/workload.h"
 #include "proto/trace_node.h"
@@ -35,6 +36,7 @@ struct RankFile {
   std::vector<std::string> group_names;
   IdLists data, control;
   std::vector<GroupDefinition> groups;  ///< of METADATA nodes
+  std::vector<RequestMark> marks;       ///< in file order
 };
 
 /// Adds nodes to a RankFile and remembers the names of groups already met.
@@ -44,8 +46,9 @@ class FileBuilder {
   FileBuilder(RankFile& file, const NodeReader& reader, NameKeeper& names, Tolerated& tolerated)
       : file_(file), reader_(reader), names_(names), tolerated_(tolerated) {}
 
-  /// Takes note of what matters of any node: oddities, and the groups of METADATA. Throws Error(kInput).
-  void note(const TraceNode& in, const Node& node);
+  /// Takes note of what matters of any node: oddities, the groups of METADATA, and what is said of requests. `place`
+  /// counts the nodes of the file from 0. Throws Error(kInput).
+  void note(const TraceNode& in, const Node& node, uint32_t place);
   /// Adds a node, but not what it refers to. Throws Error(kInput).
   void keep(const TraceNode& in, const Node& node) {
     file_.nodes.push_back(node);
@@ -55,7 +58,7 @@ class FileBuilder {
   void add(const TraceNode& in) {
     Node& node = file_.nodes.emplace_back();
     reader_.read(in, node);
-    note(in, node);
+    note(in, node, static_cast<uint32_t>(file_.nodes.size() - 1));
     complete_last(in);
   }
 

@@ -91,7 +91,7 @@ class Scanner {
       if (scan_.trace.nodes == UINT32_MAX) fail_input("{}: more than {} nodes", path_, UINT32_MAX - 1);
       try {
         reader_.read(in_, node_);
-        builder_.note(in_, node_);
+        builder_.note(in_, node_, scan_.trace.nodes);
         add_node();
       } catch (const Error& error) {
         fail_input("{}: {}", path_, error.what());

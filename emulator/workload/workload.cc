@@ -99,12 +99,19 @@ std::vector<Group> resolve_groups(std::vector<RankFile>& files, const std::strin
   return table.take_groups();
 }
 
+void take_marks(Workload& workload, const RankFile& file) {
+  workload.marks.insert(workload.marks.end(), file.marks.begin(), file.marks.end());
+}
+
 void link_files(Workload& workload, std::vector<RankFile> files, const WorkloadOptions& options, SplitSizes& splits,
                 Tolerated& tolerated) {
   workload.groups = resolve_groups(files, options.groups_file, splits);
   const bool has_data = std::ranges::any_of(files, [](const RankFile& file) { return !file.data.empty(); });
   const DependencyUse use = choose_dependencies(has_data, options.dependencies);
-  for (RankFile& file : files) workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
+  for (RankFile& file : files) {
+    take_marks(workload, file);
+    workload.ranks.push_back(link_dependencies(std::move(file), use, tolerated));
+  }
 }
 
 void scan_files(Workload& workload, const std::vector<std::string>& paths, const WorkloadOptions& options,
@@ -120,6 +127,7 @@ void scan_files(Workload& workload, const std::vector<std::string>& paths, const
     RankScan scan = scan_rank_file(paths[rank], RankId(rank), ranks, options, use, selector, keeper, tolerated);
     workload.ranks.push_back({.file = paths[rank], .streamed = std::move(scan.trace), .in_order = scan.in_order});
     files.push_back(std::move(scan.kept));
+    take_marks(workload, files.back());
   }
   workload.groups = resolve_groups(files, options.groups_file, splits);
   for (uint32_t rank = 0; rank < ranks; ++rank) {

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "emulator/workload/names.h"
 #include "emulator/workload/references.h"
+#include "emulator/workload/request_marks.h"
 #include "emulator/workload/uneven_blocks.h"
 
 namespace rankwire {
@@ -236,6 +237,7 @@ struct Workload {
   Bytes element = Bytes(1);          ///< where there are no `jobs`: every communication size is a multiple of it
   UnevenBlocks blocks;               ///< of collectives whose nodes have the attribute `comm_splits`
   std::vector<Streaming> streaming;  ///< of traces that stay in their files
+  std::vector<RequestMark> marks;    ///< rank by rank, in file order
   /// By JobId. Empty: all ranks are one job, JobId(0), without a name, which begins with the run.
   std::vector<Job> jobs;
 

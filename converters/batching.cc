@@ -1,0 +1,119 @@
+#include "converters/batching.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "converters/inference_cost.h"
+#include "converters/kv_cache.h"
+#include "converters/model_sizes.h"
+#include "converters/serving_instance.h"
+
+namespace rankwire {
+namespace {
+
+/// Instances of one pool.
+class PoolPlanner {
+ public:
+  PoolPlanner(const ServingModel& model, const ServingPool& pool)
+      : cost_(model, pool), instances_(pool.instances, ServingInstance(pool, cost_)) {}
+  PoolPlanner(const PoolPlanner&) = delete;
+  PoolPlanner& operator=(const PoolPlanner&) = delete;
+
+  /// Gives the request to the instance of which `load` is the least at `now`, which is not before that of the call
+  /// before, and returns which.
+  template <class Load>
+  uint32_t add(const WaitingRequest& request, Duration now, Load load) {
+    for (ServingInstance& instance : instances_) instance.advance(now);
+    const auto least = std::ranges::min_element(instances_, {}, load);
+    least->add(request);
+    return static_cast<uint32_t>(least - instances_.begin());
+  }
+  std::vector<InstancePlan> finish() {
+    std::vector<InstancePlan> plans;
+    for (ServingInstance& instance : instances_) {
+      instance.advance(Duration::max());
+      for (const FirstToken& token : instance.take_first_tokens()) first_tokens_.push_back(token);
+      plans.push_back(instance.take_plan());
+    }
+    return plans;
+  }
+  const std::vector<FirstToken>& first_tokens() const { return first_tokens_; }
+
+ private:
+  const InferenceCost cost_;
+  std::deque<ServingInstance> instances_;
+  std::vector<FirstToken> first_tokens_;
+};
+
+/// What the busiest shard sends, or takes, of one token.
+Duration transfer_time(const ServingModel& model, uint32_t shards, int64_t tokens) {
+  const Bytes size(size_product(
+      {kv_elements_of_shard(model.attention, shards), tokens, int64_t{model.layers}, model.element.count}));
+  return network_time(model, size);
+}
+
+std::vector<InstancePlan> plan_prompts(const ServingModel& model, const ServingPool& pool,
+                                       const std::vector<ServedRequest>& requests, ServingPlan& plan,
+                                       std::vector<FirstToken>& first_tokens) {
+  PoolPlanner planner(model, pool);
+  for (uint32_t r = 0; r < requests.size(); ++r) {
+    const ServedRequest& request = requests[r];
+    const WaitingRequest waiting{.request = r,
+                                 .ready = request.arrival + transfer_time(model, pool.tensor_parallel, request.cached),
+                                 .context = request.cached,
+                                 .prompt_left = request.input - request.cached,
+                                 .decodes_left = model.mixed ? request.output - 1 : 0};
+    plan.prefill_of.push_back(planner.add(waiting, request.arrival, &ServingInstance::prompt_tokens));
+  }
+  std::vector<InstancePlan> plans = planner.finish();
+  first_tokens = planner.first_tokens();
+  return plans;
+}
+
+std::vector<InstancePlan> plan_decodes(const ServingModel& model, const std::vector<ServedRequest>& requests,
+                                       std::vector<FirstToken> first_tokens, std::vector<uint32_t>& decode_of) {
+  const ServingPool& pool = *model.decode;
+  PoolPlanner planner(model, pool);
+  // From here on, `at` is when keys and values have come. Layer by layer most have come before.
+  for (FirstToken& token : first_tokens) {
+    if (model.kv_transfer == KvTransfer::kWhole)
+      token.at += transfer_time(model, pool.tensor_parallel, requests[token.request].input);
+  }
+  std::ranges::sort(first_tokens, {}, [](const FirstToken& token) { return std::pair(token.at, token.request); });
+  decode_of.assign(requests.size(), 0);
+  for (const FirstToken& token : first_tokens) {
+    const ServedRequest& request = requests[token.request];
+    if (request.output == 1) continue;
+    const WaitingRequest waiting{.request = token.request,
+                                 .ready = token.at,
+                                 .context = request.input,
+                                 .prompt_left = 0,
+                                 .decodes_left = request.output - 1};
+    decode_of[token.request] = planner.add(waiting, token.at, &ServingInstance::requests);
+  }
+  return planner.finish();
+}
+
+}  // namespace
+
+int64_t Batch::tokens() const {
+  int64_t sum = 0;
+  for (const BatchPiece& piece : pieces) sum += piece.tokens;
+  return sum;
+}
+
+int64_t Batch::given() const {
+  return std::ranges::count_if(pieces, &BatchPiece::gives_token);
+}
+
+ServingPlan plan_batches(const ServingModel& model, const std::vector<ServedRequest>& requests) {
+  ServingPlan plan;
+  std::vector<FirstToken> first_tokens;
+  plan.prefill = plan_prompts(model, model.mixed ? *model.mixed : *model.prefill, requests, plan, first_tokens);
+  if (!model.mixed) plan.decode = plan_decodes(model, requests, std::move(first_tokens), plan.decode_of);
+  return plan;
+}
+
+}  // namespace rankwire

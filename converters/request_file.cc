@@ -1,0 +1,126 @@
+#include "converters/request_file.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rankwire {
+namespace {
+
+constexpr int64_t kMicros = 1'000'000;
+/// Of a time within the file: 10^6 s.
+constexpr int64_t kLatestMicros = kMicros * kMicros;
+
+/// A whole number without a sign that takes up all of `text`.
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.front() == '-') return std::nullopt;
+  return value;
+}
+
+/// "12" or "12.345" in microseconds; further digits are cut off.
+std::optional<int64_t> micros_of(std::string_view text) {
+  const size_t point = text.find('.');
+  const auto whole = whole_number(text.substr(0, point));
+  if (text.empty() || !whole || *whole > INT64_MAX / kMicros - 1) return std::nullopt;
+  if (point == std::string_view::npos) return *whole * kMicros;
+  std::string digits(text.substr(point + 1));
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  digits.resize(6, '0');
+  return *whole * kMicros + *whole_number(digits);
+}
+
+/// "+00:00" in minutes; nothing where it is no offset.
+std::optional<int64_t> offset_minutes(std::string_view text) {
+  if (text.empty() || text == "Z") return 0;
+  if (text.size() != 6 || text[3] != ':' || (text[0] != '+' && text[0] != '-')) return std::nullopt;
+  const auto hours = whole_number(text.substr(1, 2)), minutes = whole_number(text.substr(4, 2));
+  if (!hours || !minutes || *hours > 23 || *minutes > 59) return std::nullopt;
+  return (*hours * 60 + *minutes) * (text[0] == '-' ? -1 : 1);
+}
+
+/// "2023-11-16 18:17:03.97996", also with 'T' in between and an offset behind, in microseconds.
+std::optional<int64_t> micros_of_date(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' ||
+      text[16] != ':')
+    return std::nullopt;
+  const auto year = whole_number(text.substr(0, 4)), month = whole_number(text.substr(5, 2)),
+             day = whole_number(text.substr(8, 2)), hour = whole_number(text.substr(11, 2)),
+             minute = whole_number(text.substr(14, 2));
+  const size_t end = std::min(text.find_first_not_of("0123456789.", 17), text.size());
+  const auto second = micros_of(text.substr(17, end - 17));
+  const auto offset = offset_minutes(text.substr(end));
+  if (!year || !month || !day || !hour || !minute || !second || !offset) return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(*year)),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day)));
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60 * kMicros) return std::nullopt;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + *hour) * 60 + *minute - *offset) * 60 * kMicros + *second;
+}
+
+std::optional<std::array<std::string_view, 3>> fields_of(std::string_view line) {
+  std::array<std::string_view, 3> fields;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const size_t comma = line.find(',');
+    if ((comma == std::string_view::npos) != (i + 1 == fields.size())) return std::nullopt;
+    fields[i] = line.substr(0, comma);
+    if (fields[i].empty()) return std::nullopt;
+    line.remove_prefix(std::min(comma, line.size() - 1) + 1);
+  }
+  return fields;
+}
+
+int64_t tokens_of(const std::string& place, const char* what, std::string_view text) {
+  constexpr int64_t kMost = 1 << 24;
+  const auto tokens = whole_number(text);
+  if (!tokens || *tokens < 1 || *tokens > kMost)
+    fail_input("{}: {} tokens are '{}', must be a whole number of 1 to {}", place, what, text, kMost);
+  return *tokens;
+}
+
+}  // namespace
+
+std::vector<ServedRequest> read_requests(const std::string& file, size_t most) {
+  if (std::filesystem::is_directory(file)) fail_input("{}: is a directory, not a CSV file of requests", file);
+  std::ifstream in(file);
+  if (!in) fail_input("{}: the file of requests cannot be read", file);
+  std::vector<ServedRequest> requests;
+  std::optional<int64_t> begin;
+  size_t number = 0;
+  for (std::string line; requests.size() < most && std::getline(in, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    const std::string place = fmt::format("{}:{}", file, number);
+    const auto fields = fields_of(line);
+    if (!fields)
+      fail_input("{}: '{}' is not the time of arrival, input tokens and output tokens, as in 12.5,1024,128", place,
+                 line.substr(0, 80));
+    auto micros = micros_of((*fields)[0]);
+    if (!micros) micros = micros_of_date((*fields)[0]);
+    if (number == 1 && !micros) continue;  // headings
+    if (!micros)
+      fail_input("{}: '{}' is neither seconds, such as 12.5, nor a time, such as 2023-11-16 18:17:03.97", place,
+                 (*fields)[0]);
+    if (!begin) begin = *micros;
+    const Duration before = requests.empty() ? Duration() : requests.back().arrival;
+    if (*micros - *begin > kLatestMicros) fail_input("{}: arrives later than 10^6 s after the first request", place);
+    const Duration arrival = microseconds(*micros - *begin);
+    if (arrival < before) fail_input("{}: arrives before the request of the line before it; sort the file", place);
+    requests.push_back({.arrival = arrival,
+                        .input = tokens_of(place, "input", (*fields)[1]),
+                        .output = tokens_of(place, "output", (*fields)[2])});
+  }
+  if (requests.empty()) fail_input("{}: has no requests", file);
+  return requests;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,104 @@
+#include "emulator/input/validate_inference.h"
+
+#include <filesystem>
+#include <utility>
+
+namespace rankwire {
+namespace {
+
+/// A service with the places of its keys.
+struct ServiceDescription {
+  const GenerateConfig& model;
+  const Tree& root;
+  const std::string& prefix;
+
+  const InferenceConfig& service() const { return model.inference; }
+  template <class... Args>
+  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
+    fail_key(root, prefix + "inference." + key, format, std::forward<Args>(args)...);
+  }
+};
+
+uint64_t ranks_of(const std::optional<ServingPoolConfig>& pool) {
+  return pool ? uint64_t{pool->instances} * pool->tensor_parallel * pool->expert_parallel : 0;
+}
+
+void check_pool(const ServiceDescription& is, const std::string& name, const ServingPoolConfig& pool) {
+  const AttentionConfig& attention = is.service().attention;
+  const uint32_t shards = pool.tensor_parallel;
+  const std::string key = name + ".tensor_parallel";
+  if (attention.heads % shards != 0)
+    is.fail(key, "attention.heads {} is not a multiple of {}", attention.heads, shards);
+  if (attention.latent == 0 && attention.kv_heads % shards != 0 && shards % attention.kv_heads != 0) {
+    is.fail(key, "{} and attention.kv_heads {}: one must be a multiple of the other, so that shards have whole heads",
+            shards, attention.kv_heads);
+  }
+  const int64_t ffn = is.model.ffn == 0 ? 4 * is.model.hidden : is.model.ffn;
+  if (ffn % shards != 0) is.fail(key, "ffn {} is not a multiple of {}", ffn, shards);
+  if (is.model.experts % pool.expert_parallel != 0)
+    is.fail(name + ".expert_parallel", "experts {} is not a multiple of {}", is.model.experts, pool.expert_parallel);
+  if (pool.max_tokens < pool.max_requests) {
+    is.fail(name + ".max_tokens", "{} is below max_requests {}, each of which has a token in a batch", pool.max_tokens,
+            pool.max_requests);
+  }
+}
+
+void check_pools(const ServiceDescription& is) {
+  const InferenceConfig& service = is.service();
+  if (service.mixed) {
+    if (service.prefill || service.decode)
+      is.fail("mixed", "contradicts inference.{}; give prefill and decode, or mixed alone",
+              service.prefill ? "prefill" : "decode");
+    return check_pool(is, "mixed", *service.mixed);
+  }
+  for (const auto& [name, pool] : {std::pair("prefill", &service.prefill), std::pair("decode", &service.decode)}) {
+    if (!*pool) is.fail(name, "there is no such pool; give prefill and decode, or mixed for one that does both");
+    check_pool(is, name, **pool);
+  }
+}
+
+void check_tokens(const ServiceDescription& is, const std::string& name, const TokensConfig& tokens) {
+  if (tokens.least > tokens.most) is.fail(name + ".min", "{} is above max {}", tokens.least, tokens.most);
+  const bool has_mean = tokens.distribution != TokenSpread::kUniform;
+  if (has_mean && (tokens.mean < tokens.least || tokens.mean > tokens.most))
+    is.fail(name + ".mean", "{} is outside min {} .. max {}", tokens.mean, tokens.least, tokens.most);
+}
+
+void check_arrivals(const ServiceDescription& is) {
+  const ArrivalsConfig& arrivals = is.service().arrivals;
+  if (arrivals.process != ArrivalName::kCsv) {
+    if (!arrivals.file.empty()) is.fail("arrivals.file", "is for 'process: csv' alone");
+    check_tokens(is, "input", is.service().input);
+    return check_tokens(is, "output", is.service().output);
+  }
+  if (arrivals.file.empty()) is.fail("arrivals.file", "is required for 'process: csv'");
+  if (!std::filesystem::exists(arrivals.file)) is.fail("arrivals.file", "there is no file {}", arrivals.file);
+  const InferenceConfig defaults;
+  if (is.service().input != defaults.input) is.fail("input", "is not for 'process: csv', whose file has the tokens");
+  if (is.service().output != defaults.output) is.fail("output", "is not for 'process: csv', whose file has the tokens");
+}
+
+}  // namespace
+
+uint64_t served_ranks(const InferenceConfig& service) {
+  return ranks_of(service.prefill) + ranks_of(service.decode) + ranks_of(service.mixed) + service.cache.ranks;
+}
+
+void validate_inference(const GenerateConfig& model, const Tree& root, const std::string& prefix) {
+  const ServiceDescription is{model, root, prefix};
+  const InferenceConfig& service = model.inference;
+  const AttentionConfig& attention = service.attention;
+  if (attention.latent == 0 && attention.heads % attention.kv_heads != 0)
+    is.fail("attention.kv_heads", "heads {} is not a multiple of {}", attention.heads, attention.kv_heads);
+  if (attention.latent == 0 && attention.query_latent > 0)
+    is.fail("attention.query_latent", "is for attention with a latent alone; give attention.latent, too");
+  if (model.experts_per_token > model.experts)
+    fail_key(root, prefix + "experts_per_token", "{} is above experts {}", model.experts_per_token, model.experts);
+  check_pools(is);
+  check_arrivals(is);
+  if (service.cache.hit_ppm > 0 && service.cache.ranks == 0)
+    is.fail("cache.ranks", "requests hit a cache without ranks; it must be 1 or more");
+  if (served_ranks(service) > 1 << 17) is.fail("prefill", "{} ranks, the most is 131072", served_ranks(service));
+}
+
+}  // namespace rankwire

@@ -1,0 +1,42 @@
+#include "emulator/workload/request_marks.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "proto/attributes.h"
+#include "proto/trace_node.h"
+
+namespace rankwire {
+namespace {
+
+constexpr std::string_view kRequests = "request_";
+constexpr const char* kArrival = "request_arrival";
+constexpr const char* kInputTokens = "request_input_tokens";
+constexpr const char* kToken = "request_token";
+
+}  // namespace
+
+void read_request_marks(const TraceNode& in, RankId rank, uint32_t place, std::vector<RequestMark>& marks) {
+  // Few nodes have any, and all are looked at.
+  const auto is_about_requests = [](const TraceAttribute& attribute) { return attribute.name.starts_with(kRequests); };
+  if (std::ranges::none_of(in.attributes, is_about_requests)) return;
+  const std::vector<int64_t> arrivals = count_list_attribute(in, kArrival).value_or(std::vector<int64_t>());
+  const auto tokens = count_list_attribute(in, kInputTokens);
+  if (tokens && tokens->size() != arrivals.size()) {
+    fail_input("node {} \"{}\": {} has {} numbers and {} {}; each request that arrives must have one", in.id, in.name,
+               kInputTokens, tokens->size(), kArrival, arrivals.size());
+  }
+  for (size_t i = 0; i < arrivals.size(); ++i) {
+    marks.push_back({.rank = rank,
+                     .place = place,
+                     .request = arrivals[i],
+                     .arrives = true,
+                     .input_tokens = tokens ? (*tokens)[i] : 0});
+  }
+  for (const int64_t request : count_list_attribute(in, kToken).value_or(std::vector<int64_t>()))
+    marks.push_back({.rank = rank, .place = place, .request = request});
+}
+
+}  // namespace rankwire
