@@ -70,7 +70,7 @@ struct TraceShrinkRequest {
   std::string bundle;  ///< archive, or ""
   int status = 0;
   uint64_t tries = 500;
-  std::string time = "1h", patience = "60s";
+  std::string time = "3600s", patience = "60s";
 };
 
 struct TraceSynthesizeRequest {

@@ -220,13 +220,18 @@ class Synthesis {
 }  // namespace
 
 std::optional<uint32_t> widest_role(const ModelFamily& family) {
+  std::vector<size_t> program_of(family.ranks, 0);
+  for (size_t program = 0; program < family.programs.size(); ++program) {
+    for (const uint32_t rank : family.programs[program].ranks) program_of[rank] = program;
+  }
   std::optional<uint32_t> widest;
   uint32_t width = 0;
   for (uint32_t role = 0; role < family.roles.size(); ++role) {
     const ModelRole& of = family.roles[role];
     if (!of.named || of.members.empty() || of.members.front().size() < 2) continue;
     const std::vector<uint32_t>& members = of.members.front();
-    if (members.size() == family.ranks && widest) continue;
+    const auto differs = [&](uint32_t rank) { return program_of[rank] != program_of[members.front()]; };
+    if (std::ranges::any_of(members, differs)) continue;
     const auto [least, most] = std::ranges::minmax(members);
     const uint32_t step = (most - least) / static_cast<uint32_t>(members.size() - 1);
     if (step > width) widest = role;

@@ -23,8 +23,8 @@ struct SynthesizedSet {
   std::optional<uint32_t> role;  ///< that grew or shrank
 };
 
-/// Of the named roles that have not all ranks in one group, the one whose members are furthest apart: usually that of
-/// data-parallel replicas. Absent where there is none with two members.
+/// Of the named roles whose members run one program, the one whose members are furthest apart: usually that of
+/// data-parallel replicas. Stages of a pipeline run different ones. Absent where there is none with two members.
 std::optional<uint32_t> widest_role(const ModelFamily& family);
 
 /// Writes PREFIX.<rank>.et and, unless no group has a name, PREFIX.json; one rank after the other.

@@ -1,4 +1,4 @@
-"""`rankwire trace obfuscate`, `shrink` and `synthesize` from outside: copies that run, parts that still show something."""
+"""`rankwire trace obfuscate`, `shrink`, `synthesize` from outside: copies that run, parts that still show something."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ class TraceSharing(RankwireTest):
         """The prefix of a generated training step's traces."""
         prefix = self.folder / name
         spec = self.folder / f"{name}.spec"
-        spec.write_text(json.dumps({"kind": "transformer", "transformer": transformer(**changes)}), encoding="utf-8")
+        spec.write_text(json.dumps({"kind": "transformer"} | transformer(**changes)), encoding="utf-8")
         process = rankwire("trace", "generate", spec, "--out", prefix)
         self.assertEqual(process.returncode, OK, process.stderr)
         return prefix
@@ -30,7 +30,7 @@ class TraceSharing(RankwireTest):
             "name": name,
             "workload": {"traces": str(prefix)} | workload,
             "hosts": {"count": 2, "npus": ranks // 2},
-            "ports": {"count": 4, "device": "ring", "rate": "100Gbps"},
+            "ports": {"count": 2, "device": "ring", "rate": "100Gbps"},
         }
         return self.call("simulate", config, out=name).summary["reference"]["completion_time_ps"]
 
@@ -151,7 +151,7 @@ class Synthesis(TraceSharing):
         self.assertLess(abs(made / held - 1), 0.05)
 
     def test_same_size(self):
-        original, made, model = self.generated(), self.folder / "made/w", self.folder / "model.json"
+        original, made, model = self.generated(layers=12), self.folder / "made/w", self.folder / "model.json"
         report = self.trace("synthesize", original, "--model", model, "--out", made)
         self.assertEqual(report["notes"], [])
         self.assert_like(report["likeness"][0])

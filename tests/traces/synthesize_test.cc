@@ -149,6 +149,15 @@ TEST(Synthesize, MakesMoreAndFewerRanks) {
   }
 }
 
+TEST(Synthesize, GrowsReplicasAndNotThePipeline) {
+  ModelFamily family{.ranks = 4};
+  family.roles = {{.members = {{0, 2}, {1, 3}}}, {.members = {{0, 1}, {2, 3}}}};
+  family.programs = {{.ranks = {0, 1}}, {.ranks = {2, 3}}};
+  EXPECT_EQ(widest_role(family), 1U);
+  family.programs = {{.ranks = {0, 1, 2, 3}}};
+  EXPECT_EQ(widest_role(family), 0U);
+}
+
 TEST(Synthesize, RefusesOtherNumbersOfRanks) {
   const TrainingSet set(2);
   const TraceModel model = learned({&set});
