@@ -162,8 +162,7 @@ int64_t ParameterExchange::updated_parameters() const {
 void ParameterExchange::update_parameters() {
   RankWriter::Ids ready = gradients_;
   ready.insert(ready.end(), rank_.last().begin(), rank_.last().end());
-  std::ranges::sort(ready);
-  ready.erase(std::ranges::unique(ready).begin(), ready.end());
+  sort_unique(ready);
   rank_.follow(ready);
   rank_.compute("optimizer.step", rank_.cost().optimizer(updated_parameters()));
   if (rank_.model().zero != 1 && rank_.model().zero != 2) return;

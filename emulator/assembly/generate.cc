@@ -93,13 +93,13 @@ RequestModel request_model(const InferenceConfig& c) {
 
 ServingModel serving_model(const GenerateConfig& c) {
   const AttentionConfig& attention = c.inference.attention;
-  return {.layers = c.layers,
-          .hidden = c.hidden,
-          .vocabulary = c.vocabulary,
-          .ffn = c.ffn,
-          .gated = c.gated,
-          .experts = c.experts,
-          .experts_per_token = c.experts_per_token,
+  return {.layers = c.transformer.layers,
+          .hidden = c.transformer.hidden,
+          .vocabulary = c.transformer.vocabulary,
+          .ffn = c.transformer.ffn,
+          .gated = c.transformer.gated,
+          .experts = c.transformer.experts,
+          .experts_per_token = c.transformer.experts_per_token,
           .element = c.element,
           .attention = {.heads = attention.heads,
                         .kv_heads = attention.kv_heads,

@@ -48,7 +48,8 @@ int status_of(int status) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& output) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::filesystem::path& output)
+    : leads_group_(!output.empty()) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -59,11 +60,11 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::f
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), status_(std::exchange(other.status_, 0)) {}
+    : pid_(std::exchange(other.pid_, 0)), leads_group_(other.leads_group_), status_(std::exchange(other.status_, 0)) {}
 
 ChildProcess::~ChildProcess() {
   if (status()) return;
-  kill(pid_, SIGKILL);
+  kill(leads_group_ ? -pid_ : pid_, SIGKILL);
   int unused;
   waitpid(pid_, &unused, 0);
 }

@@ -11,7 +11,8 @@
 
 namespace rankwire {
 
-/// A program of which this process is the parent. Its end is waited for by the destructor, which kills it first.
+/// A program of which this process is the parent. Its end is waited for by the destructor, which kills it first, and
+/// what it has started, where it has a process group of its own.
 class ChildProcess {
  public:
   /// Starts the program `command[0]`, which is looked for in PATH unless it has a slash. With `output` its standard
@@ -29,6 +30,7 @@ class ChildProcess {
 
  private:
   pid_t pid_;
+  bool leads_group_;
   std::optional<int> status_;
 };
 

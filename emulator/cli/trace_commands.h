@@ -54,6 +54,36 @@ struct TraceSelectRequest {
   std::string out;     ///< prefix
 };
 
+struct TraceObfuscateRequest {
+  TraceInputs inputs;
+  std::string key, sizes = "keep", times = "keep";
+  std::vector<std::string> allowed;  ///< attributes
+  std::string out;                   ///< prefix
+  std::string mapping;               ///< file, or ""
+};
+
+struct TraceShrinkRequest {
+  TraceInputs inputs;
+  std::string keep;    ///< command
+  std::string config;  ///< file, or ""
+  std::string out;     ///< prefix
+  std::string bundle;  ///< archive, or ""
+  int status = 0;
+  uint64_t tries = 500;
+  std::string time = "3600s", patience = "60s";
+};
+
+struct TraceSynthesizeRequest {
+  TraceInputs inputs;  ///< none: from a model alone
+  TraceTimes times;
+  std::string model;                 ///< file, or ""
+  std::vector<std::string> against;  ///< sets to be compared with; none: the inputs
+  std::optional<uint32_t> ranks, role;
+  uint32_t family = 0;
+  uint64_t seed = 1;
+  std::string out;  ///< prefix, or "": only the model is written
+};
+
 struct TraceDrawRequest {
   TraceInputs inputs;
   TraceTimes times;
@@ -69,6 +99,10 @@ int check_traces(const TraceCheckRequest& request);
 int inspect_traces(const TraceInspectRequest& request);
 int scale_traces(const TraceScaleRequest& request);
 int select_traces(const TraceSelectRequest& request);
+int obfuscate_traces(const TraceObfuscateRequest& request);
+/// 1 when the whole set does not show it.
+int shrink_traces(const TraceShrinkRequest& request);
+int synthesize_traces(const TraceSynthesizeRequest& request);
 /// 1 when a format was asked for and Graphviz's program `dot` is not there or fails.
 int draw_traces(const TraceDrawRequest& request);
 

@@ -19,6 +19,10 @@ int64_t quantity(const char* option, const std::string& text, const UnitScale& s
   }
 }
 
+[[noreturn]] void fail_several(const TraceFileSet& first, const TraceFileSet& second) {
+  fail_input("{} and {} are two sets of traces, name one", first.name, second.name);
+}
+
 /// Calls `read(files, done)` for each set that the inputs name.
 template <class Read>
 void for_each_set(const TraceInputs& inputs, const Read& read) {
@@ -68,13 +72,17 @@ std::vector<ReadSet> read_sets(const TraceInputs& inputs) {
 
 ReadSet read_one_set(const TraceInputs& inputs) {
   std::vector<ReadSet> sets = read_sets(inputs);
-  if (sets.size() > 1) {
-    fail_input("{} and {} are two sets of traces, name one", sets[0].set.files.name, sets[1].set.files.name);
-  }
+  if (sets.size() > 1) fail_several(sets[0].set.files, sets[1].set.files);
   for (const RankFacts& facts : sets.front().set.ranks) {
     if (!facts.unreadable.empty()) fail_input("{}", facts.unreadable);
   }
   return std::move(sets.front());
+}
+
+TraceFileSet find_one_set(const TraceInputs& inputs) {
+  std::vector<TraceFileSet> found = find_trace_sets(inputs.paths, inputs.groups);
+  if (found.size() > 1) fail_several(found[0], found[1]);
+  return std::move(found.front());
 }
 
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs) {

@@ -21,6 +21,8 @@ struct ReadSet {
 std::vector<ReadSet> read_sets(const TraceInputs& inputs);
 /// The only one. Throws Error(kInput) when there are several, or a file cannot be read to its end.
 ReadSet read_one_set(const TraceInputs& inputs);
+/// The files of the only set, unread. Throws Error(kInput) when there is none, or there are several.
+TraceFileSet find_one_set(const TraceInputs& inputs);
 /// All sets, checked, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<CheckedSet> read_and_check(const TraceInputs& inputs);
 /// A duration of option `option`, such as "1.5ms". Throws Error(kInput).

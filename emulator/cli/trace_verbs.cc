@@ -9,16 +9,23 @@ void TraceVerbs::add(CLI::App& trace, int& status) {
   add_inspect(trace, status);
   add_scale(trace, status);
   add_select(trace, status);
+  add_obfuscate(trace, status);
+  add_shrink(trace, status);
+  add_synthesize(trace, status);
   add_draw(trace, status);
 }
 
 void TraceVerbs::add_inputs(CLI::App& verb, TraceInputs& inputs) {
   verb.add_option("TRACE", inputs.paths, "files, folders, or prefixes P of P.<rank>.et")->required();
+  add_reading(verb, inputs);
+  verb.add_option("--ranks", inputs.ranks, "how many ranks the run had, where the traces do not say it")
+      ->check(CLI::PositiveNumber);
+}
+
+void TraceVerbs::add_reading(CLI::App& verb, TraceInputs& inputs) {
   verb.add_option("--groups", inputs.groups, "process-group JSON; default: PREFIX.json where it is one");
   verb.add_option("--element-size", inputs.element_size, "what sizes count, as workload.element_size")
       ->capture_default_str();
-  verb.add_option("--ranks", inputs.ranks, "how many ranks the run had, where the traces do not say it")
-      ->check(CLI::PositiveNumber);
   verb.add_flag_callback(
       "--json", [&inputs] { inputs.form = OutputForm::kJson; }, "print JSON");
 }
@@ -62,6 +69,74 @@ void TraceVerbs::add_select(CLI::App& trace, int& status) {
   verb.add_option("--out", select_.out, "prefix of the copies: PREFIX.<rank>.et and PREFIX.json")->required();
   verb.footer("Example: rankwire trace select traces/gpt --only-ranks 0-3 --window 0ms-10ms --out traces/part");
   verb.callback([this, &status] { status = select_traces(select_); });
+}
+
+void TraceVerbs::add_obfuscate(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("obfuscate", "copy traces without names, and say what they still tell");
+  add_inputs(verb, obfuscate_.inputs);
+  verb.add_option("--key", obfuscate_.key,
+                  "of pseudonyms and the secret factor; with the same key a copy is the same again; default: a random "
+                  "one, which is not kept");
+  verb.add_option("--sizes", obfuscate_.sizes,
+                  "of messages and tensors, and num_ops: keep, rounded to two digits, bucketed to four values, or "
+                  "shifted by a secret factor")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"keep", "rounded", "bucketed", "shifted"}));
+  verb.add_option("--times", obfuscate_.times,
+                  "keep, or durations alone, rounded to two digits or bucketed to powers of four")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"keep", "rounded", "bucketed"}));
+  verb.add_option("--allow", obfuscate_.allowed, "attribute that comes along as it is; repeatable")
+      ->allow_extra_args(false);
+  verb.add_option("--mapping", obfuscate_.mapping, "file for what stands for what, readable by its owner alone");
+  verb.add_option("--out", obfuscate_.out, "prefix of the copies: PREFIX.<rank>.et and PREFIX.json")->required();
+  verb.footer("Example: rankwire trace obfuscate traces/gpt --sizes rounded --out share/job");
+  verb.callback([this, &status] { status = obfuscate_traces(obfuscate_); });
+}
+
+void TraceVerbs::add_shrink(CLI::App& trace, int& status) {
+  CLI::App& verb = *trace.add_subcommand("shrink", "the smallest part of traces that still shows a failure or a gap");
+  add_inputs(verb, shrink_.inputs);
+  verb.add_option("--keep", shrink_.keep,
+                  "command that ends with --status while it is shown, run without a shell; {} becomes the candidate's "
+                  "configuration, without --config the prefix of its traces, {folder} a folder for what it leaves")
+      ->required();
+  verb.add_option("--config", shrink_.config, "configuration whose traces these are, to be shrunk, too");
+  verb.add_option("--status", shrink_.status, "exit status of the command that shows it")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 255));
+  verb.add_option("--tries", shrink_.tries, "how often the command is run at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  verb.add_option("--time", shrink_.time, "after which the best so far is the result")->capture_default_str();
+  verb.add_option("--patience", shrink_.patience, "after which a command is killed and shows nothing")
+      ->capture_default_str();
+  verb.add_option("--bundle", shrink_.bundle, "archive FILE.tar.zst of the result, for whoever is to look at it");
+  verb.add_option("--out", shrink_.out,
+                  "prefix of the result: PREFIX.<rank>.et, PREFIX.json, PREFIX.yaml, PREFIX.tries.csv")
+      ->required();
+  verb.footer(
+      "Example: rankwire trace shrink traces/gpt --keep 'rankwire trace check {}' --status 1 --out traces/small");
+  verb.callback([this, &status] { status = shrink_traces(shrink_); });
+}
+
+void TraceVerbs::add_synthesize(CLI::App& trace, int& status) {
+  CLI::App& verb =
+      *trace.add_subcommand("synthesize", "learn a model of traces, and make traces of as many or other ranks");
+  verb.add_option("TRACE", synthesize_.inputs.paths, "sets to learn from; without any, --model is read");
+  add_reading(verb, synthesize_.inputs);
+  add_times(verb, synthesize_.times);
+  verb.add_option("--model", synthesize_.model, "file of the model, JSON: written with TRACE, else read");
+  verb.add_option("--out", synthesize_.out, "prefix of the traces: PREFIX.<rank>.et and PREFIX.json");
+  verb.add_option("--ranks", synthesize_.ranks, "how many; a multiple or a whole part of the model's; default: as many")
+      ->check(CLI::Range(1, 1 << 20));
+  verb.add_option("--role", synthesize_.role, "number of the role whose groups grow or shrink; default: the widest");
+  verb.add_option("--family", synthesize_.family, "structure, where sets have several")->capture_default_str();
+  verb.add_option("--seed", synthesize_.seed, "of durations")->capture_default_str();
+  verb.add_option("--against", synthesize_.against, "sets to compare the result with; repeatable; default: TRACE")
+      ->allow_extra_args(false);
+  verb.footer("Example: rankwire trace synthesize traces/gpt --model gpt.json --ranks 64 --out traces/gpt64");
+  verb.callback([this, &status] { status = synthesize_traces(synthesize_); });
 }
 
 void TraceVerbs::add_draw(CLI::App& trace, int& status) {

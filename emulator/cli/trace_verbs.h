@@ -17,17 +17,24 @@ class TraceVerbs {
 
  private:
   void add_inputs(CLI::App& verb, TraceInputs& inputs);
+  void add_reading(CLI::App& verb, TraceInputs& inputs);
   void add_times(CLI::App& verb, TraceTimes& times);
   void add_check(CLI::App& trace, int& status);
   void add_inspect(CLI::App& trace, int& status);
   void add_scale(CLI::App& trace, int& status);
   void add_select(CLI::App& trace, int& status);
+  void add_obfuscate(CLI::App& trace, int& status);
+  void add_shrink(CLI::App& trace, int& status);
+  void add_synthesize(CLI::App& trace, int& status);
   void add_draw(CLI::App& trace, int& status);
 
   TraceCheckRequest check_;
   TraceInspectRequest inspect_;
   TraceScaleRequest scale_;
   TraceSelectRequest select_;
+  TraceObfuscateRequest obfuscate_;
+  TraceShrinkRequest shrink_;
+  TraceSynthesizeRequest synthesize_;
   TraceDrawRequest draw_;
 };
 

@@ -68,7 +68,7 @@ class Part {
       for (uint32_t i = 0; i < keep_[place].size(); ++i) {
         const NodeKind kind = set_.ranks[place].nodes[i].kind;
         const bool message = kind == NodeKind::kSend || kind == NodeKind::kReceive;
-        if (message && !has_peer[place][i]) leave_out({place, i});
+        if (message && !has_peer[place][i] && !stays_alone(set_.ranks[place].nodes[i])) leave_out({place, i});
       }
     }
   }
@@ -96,6 +96,7 @@ class Part {
   bool is_chosen(const NodeFacts& node, NodeRef at) const {
     if (node.type == chakra::METADATA_NODE) return true;
     if (!is_within(options_.ids, node.id) || !has_kind(node) || !has_name(node)) return false;
+    if (options_.chosen && !options_.chosen(at)) return false;
     if (!options_.window) return true;
     const Span span = timing_.span(at);
     return span.start < options_.window->end && span.end > options_.window->start;
@@ -122,6 +123,15 @@ class Part {
     });
     if (complete) return;
     for (const NodeRef at : members) leave_out(at);
+  }
+
+  /// Whether a message without counterpart stays.
+  bool stays_alone(const NodeFacts& message) const {
+    if (!options_.keep_unmatched) return false;
+    const std::optional<int64_t>& peer = message.kind == NodeKind::kSend ? message.destination : message.source;
+    if (!peer || *peer < 0 || *peer >= static_cast<int64_t>(set_.place_of.size())) return true;
+    const uint32_t place = set_.place_of[static_cast<size_t>(*peer)];
+    return place == RankSet::kNone || new_rank_[place] != RankSet::kNone;
   }
 
   void leave_out(NodeRef at) {
@@ -196,6 +206,7 @@ class Part {
       list.Add(dependencies[index].begin(), dependencies[index].end());
       if (facts.carrier == Carrier::kData) drop_missing(place, *node.mutable_ctrl_deps());
       renumber({place, index}, node);
+      if (options_.edit) options_.edit(facts.nodes[index], node);
       return true;
     };
     copy_trace(copy);

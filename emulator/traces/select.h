@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +20,11 @@ struct PartOptions {
   std::vector<std::string> names;                    ///< shell patterns (fnmatch)
   std::vector<std::pair<uint64_t, uint64_t>> ids;    ///< first and last
   std::optional<Span> window;                        ///< nodes that are at work in it, by `timing`
-  std::string prefix;                                ///< of the copies
+  std::function<bool(NodeRef)> chosen;               ///< whether it is one of them; empty: all are
+  /// SEND and RECV stay that have no counterpart, though their peer has a trace and stays.
+  bool keep_unmatched = false;
+  std::function<void(const NodeFacts&, chakra::Node&)> edit;  ///< of what stays, at last; may be empty
+  std::string prefix;                                         ///< of the copies
 };
 
 struct PartOfSet {

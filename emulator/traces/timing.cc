@@ -246,7 +246,7 @@ Duration covered(std::vector<Span> spans) {
 Timing time_operations(const RankSet& set, const Matches& matches, const TimingOptions& options) {
   Timing timing;
   for (const RankFacts& facts : set.ranks) timing.spans.emplace_back(facts.nodes.size());
-  timing.recorded = has_all_starts(set);
+  timing.recorded = !options.scheduled && has_all_starts(set);
   if (timing.recorded) {
     write_recorded(set, timing);
     return timing;

@@ -15,6 +15,7 @@ struct TimingOptions {
   Bandwidth rate = Bandwidth(100'000'000'000);  ///< of communication without a recorded duration
   int64_t peak_flops = 100'000'000'000'000;     ///< of compute without a recorded duration, flop/s, > 0
   Bytes element_size = Bytes(1);                ///< what sizes count
+  bool scheduled = false;                       ///< the ideal schedule even where start times are recorded
 };
 
 struct Span {

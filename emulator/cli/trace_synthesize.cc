@@ -1,0 +1,105 @@
+// `trace synthesize`.
+#include <fmt/format.h>
+
+#include "emulator/cli/trace_inputs.h"
+#include "emulator/traces/likeness.h"
+#include "emulator/traces/synthesize.h"
+#include "emulator/traces/trace_learning.h"
+
+namespace rankwire {
+namespace {
+
+TraceModel learn(const TraceInputs& inputs) {
+  TraceLearner learner;
+  for (const ReadSet& read : read_sets(inputs)) learner.add(read.set, read.matches);
+  return learner.model();
+}
+
+/// What the model does not have in it.
+std::vector<std::string> reservations(const TraceModel& model, const ModelFamily& family) {
+  std::vector<std::string> notes;
+  if (model.families.size() > 1) {
+    notes.push_back(fmt::format("the sets have {} structures, this one is that of {}; --family takes another",
+                                model.families.size(), family.sets));
+  }
+  for (const ModelProgram& program : family.programs) {
+    const uint64_t nodes = step_nodes(program.steps), written = written_steps(program.steps);
+    if (2 * written > nodes) {
+      notes.push_back(fmt::format("rank {} and {} others have no repeating step: {} nodes are {} entries",
+                                  program.ranks.front(), program.ranks.size() - 1, nodes, written));
+    }
+  }
+  const auto is_timed = [](const ModelOperation& operation) {
+    return operation.type != chakra::COMP_NODE || !operation.micros.empty() || operation.operations;
+  };
+  const auto untimed = std::ranges::count_if(family.operations, std::not_fn(is_timed));
+  if (untimed > 0) notes.push_back(fmt::format("{} operations compute, but nothing says how long", untimed));
+  return notes;
+}
+
+/// Of the set at `prefix` to each of the others that has as many ranks.
+std::vector<Likeness> likenesses(const TraceSynthesizeRequest& request, uint32_t ranks) {
+  std::vector<std::string> held = request.against.empty() ? request.inputs.paths : request.against;
+  if (held.empty()) return {};
+  TraceInputs inputs = request.inputs;
+  TimingOptions options = timing_options(inputs, request.times);
+  options.scheduled = true;  // what is made has no start times
+  inputs.paths = {request.out};
+  inputs.groups = "";
+  const ReadSet made = read_one_set(inputs);
+  const Inspection of_made = inspect(made.set, made.matches, options);
+  inputs.paths = held;
+  inputs.groups = request.inputs.groups;
+  std::vector<Likeness> list;
+  for (const ReadSet& other : read_sets(inputs)) {
+    if (other.set.ranks.size() != ranks) continue;
+    list.push_back(likeness(made.set, of_made, other.set, inspect(other.set, other.matches, options)));
+  }
+  return list;
+}
+
+}  // namespace
+
+int synthesize_traces(const TraceSynthesizeRequest& request) {
+  const bool learns = !request.inputs.paths.empty();
+  if (!learns && request.model.empty()) fail_input("name traces to learn from, or a model with --model");
+  if (request.out.empty() && !(learns && !request.model.empty()))
+    fail_input("--out names the traces to be made; with TRACES and --model alone the model is written");
+  const TraceModel model = learns ? learn(request.inputs) : read_model(request.model);
+  if (learns && !request.model.empty()) write_model(model, request.model);
+  if (request.family >= model.families.size())
+    fail_input("--family {}: the model has {} families, counted from 0", request.family, model.families.size());
+  const ModelFamily& family = model.families[request.family];
+  const std::vector<std::string> notes = reservations(model, family);
+  nlohmann::ordered_json json = {{"families", model.families.size()},      {"sets", family.sets},
+                                 {"operations", family.operations.size()}, {"programs", family.programs.size()},
+                                 {"roles", family.roles.size()},           {"notes", notes}};
+  std::string text = fmt::format("learned: {} operations in {} programs of {} ranks\n", family.operations.size(),
+                                 family.programs.size(), family.ranks);
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  if (!request.out.empty()) {
+    const SynthesizedSet made =
+        synthesize(family, {.ranks = request.ranks, .role = request.role, .seed = request.seed, .prefix = request.out});
+    json.update({{"ranks", made.ranks}, {"nodes", made.nodes}, {"groups", made.groups}, {"prefix", request.out}});
+    text += made_text(made.ranks, made.nodes, request.out, made.groups > 0);
+    if (made.role) {
+      json["role"] = *made.role;
+      text += fmt::format("groups of role {} have grown or shrunk\n", *made.role);
+    }
+    json["likeness"] = nlohmann::ordered_json::array();
+    const std::vector<Likeness> list = likenesses(request, made.ranks);
+    if (!list.empty()) text += "\n" + likeness_header();
+    for (const Likeness& likeness : list) {
+      json["likeness"].push_back(to_json(likeness));
+      text += to_text(likeness);
+    }
+  }
+  if (request.inputs.form == OutputForm::kJson) {
+    print_json(json);
+  } else {
+    fmt::print("{}", text);
+  }
+  return 0;
+}
+
+}  // namespace rankwire

@@ -1,0 +1,228 @@
+#include "emulator/traces/trace_model.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "emulator/report/output_file.h"
+#include "proto/chakra.pb.h"
+
+namespace rankwire {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kModelVersion = 1;
+constexpr uint64_t kMostModelRanks = 1u << 20, kMostModelNodes = 1'000'000'000;
+constexpr int kMostNesting = 32;
+
+Json steps_json(const std::vector<ModelStep>& steps) {
+  Json list = Json::array();
+  for (const ModelStep& step : steps) {
+    if (step.parts.empty() && step.repeat == 1) {
+      list.push_back(step.operation);
+    } else {
+      list.push_back({{"repeat", step.repeat},
+                      {"of", step.parts.empty() ? Json::array({step.operation}) : steps_json(step.parts)}});
+    }
+  }
+  return list;
+}
+
+template <class Value>
+void put(Json& json, const char* key, const std::optional<Value>& value) {
+  if (value) json[key] = *value;
+}
+
+Json operation_json(const ModelOperation& operation) {
+  Json json = {{"type", chakra::NodeType_Name(static_cast<chakra::NodeType>(operation.type))}};
+  if (operation.on_cpu) json["on_cpu"] = true;
+  put(json, "collective", operation.collective);
+  put(json, "role", operation.role);
+  put(json, "size", operation.size);
+  put(json, "root", operation.root);
+  put(json, "peer", operation.peer);
+  if (operation.ahead != 0) json["ahead"] = operation.ahead;
+  put(json, "tensor", operation.tensor);
+  put(json, "operations", operation.operations);
+  put(json, "stream", operation.stream);
+  json["after"] = operation.after;
+  json["micros"] = operation.micros;
+  return json;
+}
+
+/// Reads the values of one object, whose place in the file errors name.
+class ModelReader {
+ public:
+  ModelReader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
+    if (!json.is_object()) fail("is no object");
+  }
+  template <class Value>
+  Value get(const char* key) const {
+    if (!json_.contains(key)) fail(fmt::format("has no \"{}\"", key));
+    return convert<Value>(key);
+  }
+  template <class Value>
+  std::optional<Value> find(const char* key) const {
+    if (!json_.contains(key)) return std::nullopt;
+    return convert<Value>(key);
+  }
+  const Json& list(const char* key) const {
+    if (!json_.contains(key) || !json_[key].is_array()) fail(fmt::format("has no list \"{}\"", key));
+    return json_[key];
+  }
+  std::string place(const char* key, size_t index) const { return fmt::format("{}{}[{}]", place_, key, index); }
+  [[noreturn]] void fail(const std::string& text) const {
+    fail_input("{}: {}", place_.empty() ? "the model" : place_, text);
+  }
+
+ private:
+  template <class Value>
+  Value convert(const char* key) const {
+    try {
+      return json_[key].get<Value>();
+    } catch (const Json::exception&) {
+      fail(fmt::format("\"{}\" is not what it must be", key));
+    }
+  }
+
+  const Json& json_;
+  const std::string place_;
+};
+
+std::vector<ModelStep> read_steps(const Json& list, const std::string& place, size_t operations, int depth) {
+  if (depth > kMostNesting) fail_input("{}: more than {} repetitions in each other", place, kMostNesting);
+  std::vector<ModelStep> steps;
+  for (size_t i = 0; i < list.size(); ++i) {
+    ModelStep step;
+    if (list[i].is_object()) {
+      const ModelReader reader(list[i], fmt::format("{}[{}]", place, i));
+      step.repeat = reader.get<uint32_t>("repeat");
+      step.parts = read_steps(reader.list("of"), reader.place(".of", 0), operations, depth + 1);
+      if (step.repeat == 0 || step.parts.empty()) reader.fail("is nothing, repeated or not");
+    } else if (list[i].is_number_unsigned() && list[i].get<uint64_t>() < operations) {
+      step.operation = list[i].get<uint32_t>();
+    } else {
+      fail_input("{}[{}]: is none of the {} operations", place, i, operations);
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+ModelOperation read_operation(const ModelReader& reader, const ModelFamily& family) {
+  ModelOperation operation;
+  const auto name = reader.find<std::string>("type");
+  chakra::NodeType type;
+  if (!chakra::NodeType_Parse(name.value_or(""), &type)) reader.fail("\"type\" is no type of Chakra's nodes");
+  operation.type = type;
+  operation.on_cpu = reader.find<bool>("on_cpu").value_or(false);
+  operation.collective = reader.find<int64_t>("collective");
+  operation.role = reader.find<uint32_t>("role");
+  operation.size = reader.find<int64_t>("size");
+  operation.root = reader.find<int64_t>("root");
+  operation.peer = reader.find<int64_t>("peer");
+  operation.ahead = reader.find<int64_t>("ahead").value_or(0);
+  operation.tensor = reader.find<int64_t>("tensor");
+  operation.operations = reader.find<int64_t>("operations");
+  operation.stream = reader.find<int64_t>("stream");
+  operation.after = reader.get<std::vector<int64_t>>("after");
+  operation.micros = reader.get<std::vector<double>>("micros");
+  if (operation.role && *operation.role >= family.roles.size()) reader.fail("\"role\" is none of the roles");
+  if (type == chakra::COMM_COLL_NODE && operation.size && !operation.role) reader.fail("a collective needs a \"role\"");
+  const auto is_time = [](double micros) { return micros >= 0 && micros < 1e12; };
+  if (!std::ranges::all_of(operation.micros, is_time)) reader.fail("\"micros\" are durations below 10^12");
+  return operation;
+}
+
+ModelFamily read_family(const ModelReader& reader) {
+  ModelFamily family{.ranks = reader.get<uint32_t>("ranks"), .sets = reader.get<uint32_t>("sets")};
+  if (family.ranks == 0 || family.ranks > kMostModelRanks) reader.fail("\"ranks\" are 1 to 1048576");
+  const auto check_rank = [&](uint32_t rank, const ModelReader& at) {
+    if (rank >= family.ranks) at.fail(fmt::format("rank {} is none of the {} ranks", rank, family.ranks));
+  };
+  const Json& roles = reader.list("roles");
+  for (size_t i = 0; i < roles.size(); ++i) {
+    const ModelReader at(roles[i], reader.place(".roles", i));
+    ModelRole role{.named = at.get<bool>("named"), .members = at.get<std::vector<std::vector<uint32_t>>>("members")};
+    for (const auto& members : role.members) {
+      for (const uint32_t rank : members) check_rank(rank, at);
+    }
+    family.roles.push_back(std::move(role));
+  }
+  const Json& operations = reader.list("operations");
+  for (size_t i = 0; i < operations.size(); ++i)
+    family.operations.push_back(read_operation({operations[i], reader.place(".operations", i)}, family));
+  const Json& programs = reader.list("programs");
+  std::vector<bool> has_program(family.ranks, false);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const ModelReader at(programs[i], reader.place(".programs", i));
+    ModelProgram program{.ranks = at.get<std::vector<uint32_t>>("ranks")};
+    for (const uint32_t rank : program.ranks) {
+      check_rank(rank, at);
+      if (has_program[rank]) at.fail(fmt::format("rank {} has two programs", rank));
+      has_program[rank] = true;
+    }
+    program.steps = read_steps(at.list("steps"), at.place(".steps", 0), family.operations.size(), 0);
+    if (step_nodes(program.steps) > kMostModelNodes) at.fail("has more than 10^9 nodes");
+    family.programs.push_back(std::move(program));
+  }
+  for (uint32_t rank = 0; rank < family.ranks; ++rank) {
+    if (!has_program[rank]) reader.fail(fmt::format("rank {} has no program", rank));
+  }
+  return family;
+}
+
+}  // namespace
+
+void write_model(const TraceModel& model, const std::string& file) {
+  Json families = Json::array();
+  for (const ModelFamily& family : model.families) {
+    Json roles = Json::array(), operations = Json::array(), programs = Json::array();
+    for (const ModelRole& role : family.roles) roles.push_back({{"named", role.named}, {"members", role.members}});
+    for (const ModelOperation& operation : family.operations) operations.push_back(operation_json(operation));
+    for (const ModelProgram& program : family.programs)
+      programs.push_back({{"ranks", program.ranks}, {"steps", steps_json(program.steps)}});
+    families.push_back({{"ranks", family.ranks},
+                        {"sets", family.sets},
+                        {"roles", roles},
+                        {"operations", operations},
+                        {"programs", programs}});
+  }
+  // A line an operation, a role and a program: what people change.
+  std::string text = fmt::format("{{\"rankwire_trace_model\": {}, \"families\": [\n", kModelVersion);
+  for (size_t f = 0; f < families.size(); ++f) {
+    text += fmt::format("{}{{\"ranks\": {}, \"sets\": {}", f == 0 ? "" : ",\n", families[f]["ranks"].dump(),
+                        families[f]["sets"].dump());
+    for (const char* key : {"roles", "operations", "programs"}) {
+      text += fmt::format(",\n \"{}\": [", key);
+      const Json& list = families[f][key];
+      for (size_t i = 0; i < list.size(); ++i) text += fmt::format("{}\n  {}", i == 0 ? "" : ",", list[i].dump());
+      text += "]";
+    }
+    text += "}";
+  }
+  write_file(file, text + "\n]}\n");
+}
+
+TraceModel read_model(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) fail_input("{}: cannot open the model", file);
+  try {
+    const Json json = Json::parse(stream);
+    const ModelReader reader(json, "");
+    if (reader.get<int>("rankwire_trace_model") != kModelVersion)
+      reader.fail(fmt::format("\"rankwire_trace_model\" is not {}", kModelVersion));
+    const Json& families = reader.list("families");
+    TraceModel model;
+    for (size_t i = 0; i < families.size(); ++i)
+      model.families.push_back(read_family({families[i], reader.place("families", i)}));
+    if (model.families.empty()) reader.fail("has no families");
+    return model;
+  } catch (const std::exception& error) {
+    fail_input("{}: {}", file, error.what());
+  }
+}
+
+}  // namespace rankwire

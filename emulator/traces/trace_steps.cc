@@ -1,0 +1,101 @@
+// Programs of a trace model: repetition found, and written out.
+#include <algorithm>
+#include <map>
+
+#include "emulator/traces/trace_model.h"
+
+namespace rankwire {
+namespace {
+
+/// What is being folded: of equal symbols, the steps are equal, too.
+struct Folding {
+  std::vector<uint32_t> symbols;
+  std::vector<ModelStep> steps;  ///< by position
+};
+
+/// How often the block of `length` symbols at `at` is repeated, itself counted.
+size_t repeats_at(const std::vector<uint32_t>& symbols, size_t at, size_t length) {
+  size_t end = at + length;
+  while (end < symbols.size() && symbols[end] == symbols[end - length]) ++end;
+  return (end - at) / length;
+}
+
+bool has_repeated_block(const std::vector<uint32_t>& symbols, size_t length) {
+  size_t equal = 0;
+  for (size_t at = length; at < symbols.size() && equal < length; ++at)
+    equal = symbols[at] == symbols[at - length] ? equal + 1 : 0;
+  return equal == length;
+}
+
+/// Replaces repeated blocks of this length by one step each, whose symbol is new, or that of an equal one.
+void fold_blocks(Folding& folding, size_t length, uint32_t& next_symbol) {
+  Folding made;
+  std::map<std::vector<uint32_t>, uint32_t> known;  // block and number of repetitions: its symbol
+  for (size_t at = 0; at < folding.symbols.size();) {
+    const size_t repeats =
+        at + 2 * length <= folding.symbols.size() ? repeats_at(folding.symbols, at, length) : size_t{1};
+    if (repeats < 2) {
+      made.symbols.push_back(folding.symbols[at]);
+      made.steps.push_back(std::move(folding.steps[at++]));
+      continue;
+    }
+    const auto begin = folding.symbols.begin() + static_cast<ptrdiff_t>(at);
+    std::vector<uint32_t> block(begin, begin + static_cast<ptrdiff_t>(length));
+    block.push_back(static_cast<uint32_t>(repeats));
+    const auto [found, is_new] = known.try_emplace(std::move(block), next_symbol);
+    next_symbol += is_new ? 1 : 0;
+    ModelStep step{.repeat = static_cast<uint32_t>(repeats)};
+    for (size_t i = at; i < at + length; ++i) step.parts.push_back(std::move(folding.steps[i]));
+    made.symbols.push_back(found->second);
+    made.steps.push_back(std::move(step));
+    at += repeats * length;
+  }
+  folding = std::move(made);
+}
+
+}  // namespace
+
+std::vector<ModelStep> folded(const std::vector<uint32_t>& operations) {
+  constexpr size_t kLongest = 8192;  // a training step's part of a rank
+  Folding folding{.symbols = operations};
+  uint32_t next_symbol = 0;
+  for (const uint32_t operation : operations) {
+    folding.steps.push_back({.operation = operation});
+    next_symbol = std::max(next_symbol, operation + 1);
+  }
+  for (size_t length = 1; length <= std::min(kLongest, folding.symbols.size() / 2);) {
+    if (!has_repeated_block(folding.symbols, length)) {
+      ++length;
+      continue;
+    }
+    fold_blocks(folding, length, next_symbol);
+    length = 1;  // what was folded may make shorter blocks equal
+  }
+  return std::move(folding.steps);
+}
+
+std::vector<uint32_t> unfolded(const std::vector<ModelStep>& steps) {
+  std::vector<uint32_t> operations;
+  for (const ModelStep& step : steps) {
+    const std::vector<uint32_t> once =
+        step.parts.empty() ? std::vector<uint32_t>{step.operation} : unfolded(step.parts);
+    for (uint32_t i = 0; i < step.repeat; ++i) operations.insert(operations.end(), once.begin(), once.end());
+  }
+  return operations;
+}
+
+uint64_t step_nodes(const std::vector<ModelStep>& steps) {
+  constexpr uint64_t kMost = uint64_t{1} << 31;  // times a repetition it still fits
+  uint64_t nodes = 0;
+  for (const ModelStep& step : steps)
+    nodes = std::min(kMost, nodes + (step.parts.empty() ? 1 : step_nodes(step.parts)) * step.repeat);
+  return nodes;
+}
+
+uint64_t written_steps(const std::vector<ModelStep>& steps) {
+  uint64_t written = 0;
+  for (const ModelStep& step : steps) written += 1 + written_steps(step.parts);
+  return written;
+}
+
+}  // namespace rankwire
