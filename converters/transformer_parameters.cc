@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/sort_unique.h"
 #include "converters/model_sizes.h"
 
 namespace rankwire {

@@ -114,8 +114,8 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   std::ranges::sort(all, {}, [&](const Sent& sent) { return std::pair(key(sent), sent.connection); });
   for (uint32_t i = 0; i < executions.count(); ++i) {
     const Executions::Execution& execution = executions.at(i);
-    const auto end = std::ranges::upper_bound(all, key(execution), {}, key);
-    for (auto sent = std::ranges::lower_bound(all, key(execution), {}, key); sent != end; ++sent) {
+    const auto behind = std::ranges::upper_bound(all, key(execution), {}, key);
+    for (auto sent = std::ranges::lower_bound(all, key(execution), {}, key); sent != behind; ++sent) {
       const Way& way = ways.at(sent->connection);
       for (const Place& place : places_between(way.from, way.to))
         if (asked.contains(place)) jobs_[{place, way.job}].add(execution.start, execution.end, sent->on_line);

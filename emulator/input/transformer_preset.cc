@@ -37,6 +37,30 @@ class PresetKeys {
   const Origin origin_;
 };
 
+/// What a service takes of a model: all its layers are alike, and every token passes its experts alone.
+void expand_service(Tree& generate, const ModelPreset& model, const Origin& origin) {
+  PresetKeys keys(generate, origin);
+  keys.number("layers", model.layers);
+  keys.number("hidden", model.hidden);
+  keys.number("vocabulary", model.vocabulary);
+  keys.number("ffn", model.experts > 1 ? model.expert_ffn : model.ffn);
+  keys.flag("gated", model.gated);
+  keys.number("experts", model.experts);
+  keys.number("experts_per_token", model.experts_per_token);
+  Tree& service = keys.section("inference");
+  if (service.kind != Tree::Kind::kMap) return;
+  Tree& section = PresetKeys(service, origin).section("attention");
+  if (section.kind != Tree::Kind::kMap) return;
+  PresetKeys attention(section, origin);
+  attention.number("heads", model.heads);
+  attention.number("kv_heads", model.key_value_heads);
+  attention.number("head_dim", model.head_size);
+  if (!model.latent.used()) return;
+  attention.number("latent", model.latent.key_value);
+  attention.number("rope", model.latent.rope);
+  attention.number("query_latent", model.latent.query);
+}
+
 }  // namespace
 
 std::string PublishedName::parse(const Tree& scalar) const {
@@ -57,6 +81,9 @@ void expand_preset(Tree& generate) {
   const Tree* name = generate.kind == Tree::Kind::kMap ? generate.find("model") : nullptr;
   const ModelPreset* model = name != nullptr && name->kind == Tree::Kind::kScalar ? find_model(name->text) : nullptr;
   if (model == nullptr) return;
+  const Tree* kind = generate.find("kind");
+  if (kind != nullptr && kind->kind == Tree::Kind::kScalar && kind->text == "inference")
+    return expand_service(generate, *model, Origin(name->origin));
   PresetKeys keys(generate, Origin(name->origin));
   keys.number("layers", model->layers);
   keys.number("hidden", model->hidden);

@@ -66,8 +66,8 @@ void check_collective(const Description& is) {
 }
 
 /// Keys of the transformer that describe what is served as well.
-constexpr std::array<std::string_view, 7> kServedKeys = {"layers", "hidden",  "vocabulary",       "ffn",
-                                                         "gated",  "experts", "experts_per_token"};
+constexpr std::array<std::string_view, 8> kServedKeys = {"model", "layers", "hidden",  "vocabulary",
+                                                         "ffn",   "gated",  "experts", "experts_per_token"};
 
 /// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
@@ -82,9 +82,12 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   const bool inference = is.model.kind == GeneratedKind::kInference;
   others.inference = inference ? defaults.inference : is.model.inference;
   if (inference) {
-    others.layers = defaults.layers, others.hidden = defaults.hidden, others.vocabulary = defaults.vocabulary;
-    others.ffn = defaults.ffn, others.gated = defaults.gated;
-    others.experts = defaults.experts, others.experts_per_token = defaults.experts_per_token;
+    TransformerModel& other = others.transformer;
+    const TransformerModel& fallback = defaults.transformer;
+    other.preset = fallback.preset;
+    other.layers = fallback.layers, other.hidden = fallback.hidden, other.vocabulary = fallback.vocabulary;
+    other.ffn = fallback.ffn, other.gated = fallback.gated;
+    other.experts = fallback.experts, other.experts_per_token = fallback.experts_per_token;
   }
   if (others == defaults) return;
   const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));

@@ -33,10 +33,11 @@ void check_pool(const ServiceDescription& is, const std::string& name, const Ser
     is.fail(key, "{} and attention.kv_heads {}: one must be a multiple of the other, so that shards have whole heads",
             shards, attention.kv_heads);
   }
-  const int64_t ffn = is.model.ffn == 0 ? 4 * is.model.hidden : is.model.ffn;
+  const int64_t ffn = is.model.transformer.ffn == 0 ? 4 * is.model.transformer.hidden : is.model.transformer.ffn;
   if (ffn % shards != 0) is.fail(key, "ffn {} is not a multiple of {}", ffn, shards);
-  if (is.model.experts % pool.expert_parallel != 0)
-    is.fail(name + ".expert_parallel", "experts {} is not a multiple of {}", is.model.experts, pool.expert_parallel);
+  if (is.model.transformer.experts % pool.expert_parallel != 0)
+    is.fail(name + ".expert_parallel", "experts {} is not a multiple of {}", is.model.transformer.experts,
+            pool.expert_parallel);
   if (pool.max_tokens < pool.max_requests) {
     is.fail(name + ".max_tokens", "{} is below max_requests {}, each of which has a token in a batch", pool.max_tokens,
             pool.max_requests);
@@ -92,8 +93,9 @@ void validate_inference(const GenerateConfig& model, const Tree& root, const std
     is.fail("attention.kv_heads", "heads {} is not a multiple of {}", attention.heads, attention.kv_heads);
   if (attention.latent == 0 && attention.query_latent > 0)
     is.fail("attention.query_latent", "is for attention with a latent alone; give attention.latent, too");
-  if (model.experts_per_token > model.experts)
-    fail_key(root, prefix + "experts_per_token", "{} is above experts {}", model.experts_per_token, model.experts);
+  if (model.transformer.experts_per_token > model.transformer.experts)
+    fail_key(root, prefix + "experts_per_token", "{} is above experts {}", model.transformer.experts_per_token,
+             model.transformer.experts);
   check_pools(is);
   check_arrivals(is);
   if (service.cache.hit_ppm > 0 && service.cache.ranks == 0)

@@ -419,6 +419,29 @@ TEST_F(Config, ATransformerHasEveryKey) {
   EXPECT_FALSE(model.tied_embeddings);
 }
 
+// Of a service: the width of its experts, and attention by the service's own keys.
+TEST_F(Config, APublishedModelIsServed) {
+  const GenerateConfig grouped =
+      *load(kMinimal, {"workload.generate.kind=inference", "workload.generate.model=mixtral-8x7b",
+                       "workload.generate.inference.mixed.tensor_parallel=4",
+                       "workload.generate.inference.attention.head_dim=64"})
+           .workload.generate;
+  EXPECT_EQ(grouped.transformer.layers, 32u);
+  EXPECT_EQ(grouped.transformer.ffn, 14'336);
+  EXPECT_EQ(grouped.transformer.experts, 8u);
+  EXPECT_EQ(grouped.inference.attention.heads, 32);
+  EXPECT_EQ(grouped.inference.attention.kv_heads, 8);
+  EXPECT_EQ(grouped.inference.attention.head_dim, 64);
+  EXPECT_EQ(grouped.inference.attention.latent, 0);
+  const RunConfig latent =
+      load("workload: {generate: {kind: inference, model: deepseek-v3, inference: {mixed: {}}}}\nports: {count: 4}\n");
+  EXPECT_EQ(latent.workload.generate->transformer.ffn, 2'048);
+  EXPECT_EQ(latent.workload.generate->inference.attention.latent, 512);
+  EXPECT_EQ(latent.workload.generate->inference.attention.query_latent, 1'536);
+  const std::string printed = resolved_json(latent);
+  EXPECT_EQ(resolved_json(load(printed)), printed);
+}
+
 TEST_F(Config, APublishedModelFillsWhatIsNotSaid) {
   const TransformerModel model = load(kMinimal, {"workload.generate.model=mixtral-8x7b", "workload.generate.layers=4",
                                                  "workload.generate.experts=16"})
