@@ -11,8 +11,12 @@ namespace {
 /// Two ranks on two ports that all-reduce the embedding: 1000 x 256 parameters of 2 bytes.
 RunConfig two_port_run(const std::string& device, Bandwidth rate) {
   RunConfig config;
-  config.workload.generate = {
-      .layers = 1, .hidden = 256, .vocabulary = 1000, .tensor_parallel = 1, .pipeline_parallel = 1, .data_parallel = 2};
+  config.workload.generate = {.transformer = {.layers = 1,
+                                              .hidden = 256,
+                                              .vocabulary = 1000,
+                                              .tensor_parallel = 1,
+                                              .pipeline_parallel = 1,
+                                              .data_parallel = 2}};
   for (int p = 0; p < 2; ++p) config.ports.push_back({.name = "p" + std::to_string(p), .device = device, .rate = rate});
   return config;
 }

@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 class FullBuffer : public ::testing::Test {
  protected:
   FullBuffer() {
-    config_.workload.generate = {.layers = 2,
-                                 .hidden = 1024,
-                                 .sequence = 1024,
-                                 .vocabulary = 1024,
-                                 .micro_batches = 1,
-                                 .tensor_parallel = 4,
-                                 .pipeline_parallel = 1,
-                                 .data_parallel = 1};
+    config_.workload.generate = {.transformer = {.layers = 2,
+                                                 .hidden = 1024,
+                                                 .sequence = 1024,
+                                                 .vocabulary = 1024,
+                                                 .micro_batches = 1,
+                                                 .tensor_parallel = 4,
+                                                 .pipeline_parallel = 1,
+                                                 .data_parallel = 1}};
     config_.ports = memory_ports(4);
     config_.transport.window = 64;
     config_.transport.mtu = 4096;

@@ -15,14 +15,14 @@ namespace {
 /// Eight ranks' data parallel step on as many ports; the ring's neighbours stand behind different leaves.
 RunConfig fabric_run() {
   RunConfig config;
-  config.workload.generate = {.layers = 2,
-                              .hidden = 256,
-                              .sequence = 128,
-                              .vocabulary = 1024,
-                              .micro_batches = 1,
-                              .tensor_parallel = 1,
-                              .pipeline_parallel = 1,
-                              .data_parallel = 8};
+  config.workload.generate = {.transformer = {.layers = 2,
+                                              .hidden = 256,
+                                              .sequence = 128,
+                                              .vocabulary = 1024,
+                                              .micro_batches = 1,
+                                              .tensor_parallel = 1,
+                                              .pipeline_parallel = 1,
+                                              .data_parallel = 8}};
   config.hosts = {.count = 8, .npus = 1, .nics = 1};
   config.mapping.policy = MappingPolicy::kExplicit;
   config.ports = memory_ports(8);

@@ -18,14 +18,14 @@ inline std::vector<PortConfig> memory_ports(uint32_t count) {
 /// Two layers, hidden size 64, one micro-batch of 64 tokens; each rank behind a memory port of its own.
 inline RunConfig tiny_run(uint32_t tensor_parallel, uint32_t data_parallel) {
   RunConfig config;
-  config.workload.generate = {.layers = 2,
-                              .hidden = 64,
-                              .sequence = 64,
-                              .vocabulary = 100,
-                              .micro_batches = 1,
-                              .tensor_parallel = tensor_parallel,
-                              .pipeline_parallel = 1,
-                              .data_parallel = data_parallel};
+  config.workload.generate = {.transformer = {.layers = 2,
+                                              .hidden = 64,
+                                              .sequence = 64,
+                                              .vocabulary = 100,
+                                              .micro_batches = 1,
+                                              .tensor_parallel = tensor_parallel,
+                                              .pipeline_parallel = 1,
+                                              .data_parallel = data_parallel}};
   config.ports = memory_ports(tensor_parallel * data_parallel);
   return config;
 }

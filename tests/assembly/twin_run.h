@@ -84,13 +84,13 @@ class TwinRun {
 /// A small transformer on four memory ports.
 inline RunConfig small_run() {
   RunConfig config;
-  config.workload.generate = {.layers = 4,
-                              .hidden = 256,
-                              .sequence = 128,
-                              .micro_batches = 4,
-                              .tensor_parallel = 2,
-                              .pipeline_parallel = 2,
-                              .data_parallel = 2};
+  config.workload.generate = {.transformer = {.layers = 4,
+                                              .hidden = 256,
+                                              .sequence = 128,
+                                              .micro_batches = 4,
+                                              .tensor_parallel = 2,
+                                              .pipeline_parallel = 2,
+                                              .data_parallel = 2}};
   config.workload.iterations = 3;
   config.hosts = {.count = 2, .npus = 4, .nics = 2};
   config.ports = memory_ports(4);

@@ -48,8 +48,12 @@ PortConfig rdma_port(const char* name, std::optional<uint32_t> chosen = {}) {
 RunConfig four_ranks(std::vector<PortConfig> ports) {
   RunConfig config;
   config.file = "lab.yaml";
-  config.workload.generate = {
-      .layers = 1, .hidden = 256, .vocabulary = 1000, .tensor_parallel = 1, .pipeline_parallel = 1, .data_parallel = 4};
+  config.workload.generate = {.transformer = {.layers = 1,
+                                              .hidden = 256,
+                                              .vocabulary = 1000,
+                                              .tensor_parallel = 1,
+                                              .pipeline_parallel = 1,
+                                              .data_parallel = 4}};
   config.hosts = {.count = 4, .npus = 1};
   config.addresses.ip = {.first = ip("10.5.0.9"), .prefix_length = 24};
   config.ports = std::move(ports);

@@ -128,13 +128,13 @@ void print_publication(uint32_t ports) {
 /// A training step on 8 ranks and 4 ports, all of whose groups cross the switch.
 RunConfig step() {
   RunConfig config;
-  config.workload.generate = {.layers = 4,
-                              .hidden = 512,
-                              .sequence = 256,
-                              .micro_batches = 4,
-                              .tensor_parallel = 2,
-                              .pipeline_parallel = 1,
-                              .data_parallel = 4};
+  config.workload.generate = {.transformer = {.layers = 4,
+                                              .hidden = 512,
+                                              .sequence = 256,
+                                              .micro_batches = 4,
+                                              .tensor_parallel = 2,
+                                              .pipeline_parallel = 1,
+                                              .data_parallel = 4}};
   config.hosts = {.count = 4, .npus = 2, .nics = 1};
   config.ports = memory_ports(4);
   return config;
