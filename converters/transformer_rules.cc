@@ -168,6 +168,7 @@ class TransformerRules {
     const TransformerModel& m = model_;
     if (m.pipeline == PipelineOrder::kInterleaved) {
       refuse_if(m.virtual_stages < 2, "virtual_stages", "is 1; 'pipeline: interleaved' has 2 or more");
+      refuse_if(m.pipeline_parallel < 2, "pipeline_parallel", "is 1; 'pipeline: interleaved' has 2 or more");
       multiple("micro_batches", m.micro_batches, "pipeline_parallel", m.pipeline_parallel);
     } else {
       refuse_if(m.virtual_stages > 1, "virtual_stages", "{} is for 'pipeline: interleaved'", m.virtual_stages);

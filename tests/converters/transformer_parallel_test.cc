@@ -270,6 +270,26 @@ TEST_F(TransformerParallel, ZeroBubbleSendsGradientsBeforeWeightsHaveTheirs) {
   EXPECT_EQ(node_named(last, "mb0.layer1.attention.bwd_weight").flops, 8 * 32 * 64 * 64);
 }
 
+// The first stage gives its gradient of the tied embedding behind the last backward pass of all: a stage that waited
+// for it before it went on would wait for ever.
+TEST_F(TransformerParallel, NoStageWaitsForTheTiedGradient) {
+  TransformerModel model = two_layers();
+  model.layers = 4, model.pipeline_parallel = 2, model.overlap = false;
+  for (const auto& [order, parts] : {std::pair{PipelineOrder::kOneForwardOneBackward, 1u},
+                                     {PipelineOrder::kInterleaved, 2u},
+                                     {PipelineOrder::kZeroBubble, 1u}}) {
+    model.pipeline = order, model.virtual_stages = parts;
+    const std::vector<Nodes> ranks = generate(model);
+    for (const Nodes& nodes : ranks) {
+      const uint64_t tied = node_named(nodes, "embedding.tied_gradient.all_reduce").id;
+      for (const WrittenNode& node : nodes) {
+        const bool waits = std::ranges::find(node.after, tied) != node.after.end();
+        EXPECT_EQ(waits, node.name == "optimizer.step") << node.name;
+      }
+    }
+  }
+}
+
 // Experts, sequence and context parallelism, hybrid sharding and a pipeline together are a valid set of traces.
 TEST_F(TransformerParallel, AllTogetherIsAValidWorkload) {
   TransformerModel model = two_layers();
@@ -332,6 +352,8 @@ TEST(WrongTransformer, NamesTheKeyAndWhatWouldBeRight) {
   expect("virtual_stages: 2 is for 'pipeline: interleaved'", [](auto& m) { m.virtual_stages = 2; });
   expect("virtual_stages: is 1; 'pipeline: interleaved' has 2 or more",
          [](auto& m) { m.pipeline = PipelineOrder::kInterleaved; });
+  expect("pipeline_parallel: is 1; 'pipeline: interleaved' has 2 or more",
+         [](auto& m) { m.pipeline = PipelineOrder::kInterleaved, m.virtual_stages = 2; });
   expect("micro_batches: 3 is not a multiple of pipeline_parallel 2", [](auto& m) {
     m.layers = 4, m.pipeline_parallel = 2, m.pipeline = PipelineOrder::kInterleaved, m.virtual_stages = 2;
     m.micro_batches = 3;
