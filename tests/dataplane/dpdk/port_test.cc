@@ -332,7 +332,7 @@ TEST_F(Dpdk, ErrorsNameTheDeviceAndWhatIsWrong) {
 }
 
 TEST_F(Dpdk, AThreadOfItsOwnMaySwitchFrames) {
-#ifdef RANKWIRE_THREAD_SANITIZER
+#ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "DPDK's rings are not instrumented, so their ordering is invisible to ThreadSanitizer";
 #endif
   auto link_0 = make_ring_link(environment(), "thread0", small_link());
