@@ -75,6 +75,11 @@ class Obfuscation(TraceSharing):
         self.assertEqual(mapping.stat().st_mode & 0o777, 0o600)
         again = rankwire("trace", "obfuscate", original, "--out", self.folder / "mapped/job")
         self.assert_one_line_error(again, USAGE, "exists already")
+        again = rankwire("trace", "obfuscate", original, "--mapping", mapping, "--out", self.folder / "late/job")
+        self.assert_one_line_error(again, USAGE, "map.json exists already")
+        self.assertEqual(self.files(self.folder / "late/job"), [])
+        keyless = rankwire("trace", "obfuscate", original, "--key", "", "--out", self.folder / "late/job")
+        self.assert_one_line_error(keyless, USAGE, "--key", "leave the option out")
         text = rankwire("trace", "obfuscate", original, "--out", self.folder / "text/job").stdout
         self.assertIn("distinct message sizes", text)
 
