@@ -1,5 +1,6 @@
 #include "converters/request_file.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -13,9 +14,17 @@
 namespace rankwire {
 namespace {
 
+/// What Windows' programs put before a text in UTF-8.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr int64_t kMicros = 1'000'000;
 /// Of a time within the file: 10^6 s.
 constexpr int64_t kLatestMicros = kMicros * kMicros;
+
+std::string_view trimmed_cell(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
 
 /// A whole number without a sign that takes up all of `text`.
 std::optional<int64_t> whole_number(std::string_view text) {
@@ -71,11 +80,18 @@ std::optional<std::array<std::string_view, 3>> fields_of(std::string_view line) 
   for (size_t i = 0; i < fields.size(); ++i) {
     const size_t comma = line.find(',');
     if ((comma == std::string_view::npos) != (i + 1 == fields.size())) return std::nullopt;
-    fields[i] = line.substr(0, comma);
+    fields[i] = trimmed_cell(line.substr(0, comma));
     if (fields[i].empty()) return std::nullopt;
     line.remove_prefix(std::min(comma, line.size() - 1) + 1);
   }
   return fields;
+}
+
+/// Of whatever sign and form.
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
 int64_t tokens_of(const std::string& place, const char* what, std::string_view text) {
@@ -97,16 +113,17 @@ std::vector<ServedRequest> read_requests(const std::string& file, size_t most) {
   size_t number = 0;
   for (std::string line; requests.size() < most && std::getline(in, line);) {
     ++number;
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    if (trimmed_cell(line).empty()) continue;
     const std::string place = fmt::format("{}:{}", file, number);
     const auto fields = fields_of(line);
     if (!fields)
       fail_input("{}: '{}' is not the time of arrival, input tokens and output tokens, as in 12.5,1024,128", place,
-                 line.substr(0, 80));
+                 trimmed_cell(line).substr(0, 80));
     auto micros = micros_of((*fields)[0]);
     if (!micros) micros = micros_of_date((*fields)[0]);
-    if (number == 1 && !micros) continue;  // headings
+    const bool is_heading = number == 1 && !micros && std::ranges::none_of(*fields, is_number);
+    if (is_heading) continue;
     if (!micros)
       fail_input("{}: '{}' is neither seconds, such as 12.5, nor a time, such as 2023-11-16 18:17:03.97", place,
                  (*fields)[0]);

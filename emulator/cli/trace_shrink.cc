@@ -57,6 +57,21 @@ void check_is_absent(const char* option, const fs::path& file) {
   if (fs::exists(file)) fail_input("{}: {} exists already and is not overwritten", option, file.string());
 }
 
+/// What comes of an hour's search must have a place. Throws Error(kRun) when it has none.
+void check_can_be_written(const TraceShrinkRequest& request) {
+  std::error_code ignored;
+  fs::create_directories(fs::path(request.out).parent_path(), ignored);
+  const OutputFile tries(request.out + ".tries.csv");
+  if (!request.bundle.empty()) const OutputFile bundle(request.bundle);
+}
+
+/// For people: whether there may be less that shows it.
+const char* end_text(bool is_minimal) {
+  if (is_minimal) return "nothing more can be left out alone\n";
+  if (interrupt_flag()) return "interrupted, more may go\n";
+  return "a limit ended the search, more may go: see --tries and --time\n";
+}
+
 std::string outcome_of(const Trial& trial) {
   if (!trial.problem.empty()) return trial.problem;
   return trial.status ? fmt::format("ended with status {}", *trial.status) : "did not end in time";
@@ -73,6 +88,7 @@ int shrink_traces(const TraceShrinkRequest& request) {
   const auto deadline = std::chrono::steady_clock::now() + milliseconds_option("--time", request.time);
   const ShrinkConfig config(request.config);
   const ReadSet read = read_one_set(request.inputs);
+  check_can_be_written(request);
   ShrinkTrials trials(read.set, read.matches, config, options);
 
   std::atomic<uint64_t> tries = 0;
@@ -92,6 +108,7 @@ int shrink_traces(const TraceShrinkRequest& request) {
         "shrinking traces", request.tries, [&tries] { return tries.load(); }, "tries");
     return shrink(read.set, read.matches, questions, best);
   }();
+  if (!shown && interrupt_flag()) fail_run("interrupted before it was known whether the whole set shows it");
   if (!shown) {
     fail_run("the whole set does not show it: the command {}, not with {}: {}", outcome_of(trials.list().back()),
              request.status, trials.last_words());
@@ -113,14 +130,14 @@ int shrink_traces(const TraceShrinkRequest& request) {
                 {"of_nodes", first.nodes},
                 {"of_keys", first.keys},
                 {"tries", trials.list().size()},
-                {"minimal", is_minimal}});
+                {"minimal", is_minimal},
+                {"interrupted", interrupt_flag().load()}});
     return 0;
   }
   fmt::print("{} of {} ranks, {} of {} nodes, {} of {} keys still show it, after {} tries: {}.<rank>.et\n",
              best.kept_ranks(), first.ranks, best.kept_nodes(), first.nodes, best.kept_keys(), first.keys,
              trials.list().size(), request.out);
-  fmt::print("{}", is_minimal ? "nothing more can be left out alone\n"
-                              : "a limit ended the search, more may go: see --tries and --time\n");
+  fmt::print("{}", end_text(is_minimal));
   return 0;
 }
 

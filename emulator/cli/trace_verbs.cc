@@ -76,7 +76,10 @@ void TraceVerbs::add_obfuscate(CLI::App& trace, int& status) {
   add_inputs(verb, obfuscate_.inputs);
   verb.add_option("--key", obfuscate_.key,
                   "of pseudonyms and the secret factor; with the same key a copy is the same again; default: a random "
-                  "one, which is not kept");
+                  "one, which is not kept")
+      ->check([](const std::string& key) {
+        return key.empty() ? std::string("is empty: give a key, or leave the option out for a random one") : "";
+      });
   verb.add_option("--sizes", obfuscate_.sizes,
                   "of messages and tensors, and num_ops: keep, rounded to two digits, bucketed to four values, or "
                   "shifted by a secret factor")

@@ -20,10 +20,10 @@ void check_file(const RankFacts& facts, const CheckOptions& options, Findings& f
 /// cycle.
 std::vector<std::vector<uint32_t>> kernel_streams(const RankFacts& facts, const Graph& graph);
 /// Whether the kernels have lost the order of their streams: more than half of them, and more than one a stream, are
-/// what no other node depends on.
+/// what no other node depends on. SENDs do not count, since nothing on their rank need wait for them.
 bool lost_stream_order(const RankFacts& facts, const Graph& graph);
-/// Kernels that communicate although nothing that they depend on, directly or not, is a kernel that computes, while
-/// such were launched before them; with the last of those.
+/// Collectives and SENDs that run as kernels although nothing that they depend on, directly or not, is a kernel that
+/// computes, while such were launched before them; with the last of those. A RECV has no inputs of its rank.
 std::vector<std::pair<uint32_t, uint32_t>> collectives_before_inputs(const RankFacts& facts, const Graph& graph);
 /// Host operations with a size whose kernel has the same: (host operation, kernel).
 std::vector<std::pair<uint32_t, uint32_t>> double_counted(const RankFacts& facts);

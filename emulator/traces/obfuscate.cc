@@ -104,6 +104,40 @@ struct FileNumbers {
   size_t settled_ = 0;
 };
 
+/// The file of what stands for what. It is made before the copies, which are of no use to who asked for it without it,
+/// and removed unless it is written.
+class MappingFile {
+ public:
+  /// Readable by its owner alone: who has it can undo the copy. Throws Error(kInput) when it exists, and Error(kRun)
+  /// when it cannot be made.
+  explicit MappingFile(const std::string& path) : path_(path) {
+    std::error_code ignored;
+    fs::create_directories(fs::path(path).parent_path(), ignored);
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0 && errno == EEXIST) fail_input("--mapping: {} exists already and is not overwritten", path);
+    if (file < 0) fail_run("{}: cannot be made: {}", path, system_error(errno));
+    ::close(file);
+  }
+  ~MappingFile() {
+    std::error_code ignored;
+    if (!is_written_) fs::remove(path_, ignored);
+  }
+  MappingFile(const MappingFile&) = delete;
+  MappingFile& operator=(const MappingFile&) = delete;
+
+  void write(const std::string& text) {
+    std::ofstream stream(path_);
+    stream << text << "\n";
+    stream.close();
+    if (!stream) fail_run("{}: cannot be written", path_);
+    is_written_ = true;
+  }
+
+ private:
+  const std::string path_;
+  bool is_written_ = false;
+};
+
 class Obfuscation {
  public:
   Obfuscation(const TraceFileSet& files, const ObfuscateOptions& options, std::atomic<uint64_t>& done)
@@ -115,13 +149,15 @@ class Obfuscation {
         amounts_(options.sizes, std::exp2(2 * pseudonyms_.fraction("sizes") - 1)) {}
 
   ObfuscatedSet write() {
+    std::optional<MappingFile> mapping;
+    if (!options_.mapping.empty()) mapping.emplace(options_.mapping);
     survey();
     for (const TraceFile& file : files_.files) {
       write_rank(file);
       ++done_;
     }
     if (!defined_.empty()) write_groups_file(options_.prefix + ".json", renamed_groups());
-    if (!options_.mapping.empty()) write_mapping();
+    if (mapping) mapping->write(mapping_text());
     result_.groups = group_names_.size();
     return std::move(result_);
   }
@@ -278,20 +314,12 @@ class Obfuscation {
     add(node, name).set_string_val(value);
   }
 
-  /// Readable by its owner alone: who has it can undo the copy.
-  void write_mapping() const {
+  std::string mapping_text() const {
     nlohmann::ordered_json groups = nlohmann::ordered_json::object(), tags = nlohmann::ordered_json::object();
     for (const std::string& name : group_names_) groups[group_text(name)] = name;
     for (const int64_t tag : tags_) tags[std::to_string(place_of(tags_, tag) - place_of(tags_, 0))] = tag;
-    const int file = ::open(options_.mapping.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) fail_run("{}: cannot be made: {}", options_.mapping, system_error(errno));
-    ::close(file);
-    std::ofstream stream(options_.mapping);
-    stream << nlohmann::ordered_json{{"names", names_}, {"groups", groups}, {"tags", tags}}.dump(
-                  1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-           << "\n";
-    stream.close();
-    if (!stream) fail_run("{}: cannot be written", options_.mapping);
+    return nlohmann::ordered_json{{"names", names_}, {"groups", groups}, {"tags", tags}}.dump(
+        1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
 
   const TraceFileSet& files_;

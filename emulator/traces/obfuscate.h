@@ -42,7 +42,7 @@ struct ObfuscatedSet {
 ///
 /// Ranks, types of nodes, dependencies, peers and roots stay. The files are read three times, node by node; memory: 16
 /// bytes a node of the largest file. `done` counts files, twice each. Throws Error(kInput) when a file cannot be read
-/// to its end or a copy exists, Error(kRun) when something cannot be written.
+/// to its end, or a copy or the mapping exists, Error(kRun) when something cannot be written.
 ObfuscatedSet obfuscate(const TraceFileSet& files, const ObfuscateOptions& options, std::atomic<uint64_t>& done);
 
 }  // namespace rankwire

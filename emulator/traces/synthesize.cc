@@ -46,14 +46,14 @@ class Synthesis {
 
  private:
   void choose_scale() {
+    if (options_.role && *options_.role >= family_.roles.size())
+      fail_input("--role {}: the model has {} roles, counted from 0", *options_.role, family_.roles.size());
     if (result_.ranks == family_.ranks) return;
     if (result_.ranks == 0 || (result_.ranks % family_.ranks != 0 && family_.ranks % result_.ranks != 0)) {
       fail_input("--ranks {}: the model has {} ranks, of which it can make a multiple or a whole part", result_.ranks,
                  family_.ranks);
     }
     result_.role = options_.role ? options_.role : widest_role(family_);
-    if (result_.role && *result_.role >= family_.roles.size())
-      fail_input("--role {}: the model has {} roles", *result_.role, family_.roles.size());
     copies_ = std::max(1U, result_.ranks / family_.ranks);
     parts_ = std::max(1U, family_.ranks / result_.ranks);
     if (parts_ > 1 && !result_.role) fail_input("--ranks {}: no role has groups that could shrink", result_.ranks);

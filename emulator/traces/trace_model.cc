@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "emulator/report/output_file.h"
+#include "emulator/workload/node_reader.h"
 #include "proto/chakra.pb.h"
 
 namespace rankwire {
@@ -81,10 +83,23 @@ class ModelReader {
   template <class Value>
   Value convert(const char* key) const {
     try {
+      if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) check_integer<Value>(key);
       return json_[key].get<Value>();
     } catch (const Json::exception&) {
       fail(fmt::format("\"{}\" is not what it must be", key));
     }
+  }
+
+  /// The library would cut off digits and the sign.
+  template <class Value>
+  void check_integer(const char* key) const {
+    const Json& value = json_[key];
+    const bool fits = value.is_number_unsigned()
+                          ? std::in_range<Value>(value.get<uint64_t>())
+                          : value.is_number_integer() && std::in_range<Value>(value.get<int64_t>());
+    if (!fits)
+      fail(fmt::format("\"{}\" is {}, must be a whole number{}", key, value.dump(),
+                       std::is_unsigned_v<Value> ? " of 0 or more" : ""));
   }
 
   const Json& json_;
@@ -99,8 +114,9 @@ std::vector<ModelStep> read_steps(const Json& list, const std::string& place, si
     if (list[i].is_object()) {
       const ModelReader reader(list[i], fmt::format("{}[{}]", place, i));
       step.repeat = reader.get<uint32_t>("repeat");
+      if (step.repeat == 0) reader.fail("\"repeat\" is 0, must be 1 or more");
       step.parts = read_steps(reader.list("of"), reader.place(".of", 0), operations, depth + 1);
-      if (step.repeat == 0 || step.parts.empty()) reader.fail("is nothing, repeated or not");
+      if (step.parts.empty()) reader.fail("\"of\" is empty");
     } else if (list[i].is_number_unsigned() && list[i].get<uint64_t>() < operations) {
       step.operation = list[i].get<uint32_t>();
     } else {
@@ -109,6 +125,12 @@ std::vector<ModelStep> read_steps(const Json& list, const std::string& place, si
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+/// What traces may have of it; `most` where they have a bound.
+void check_amount(const ModelReader& reader, const char* key, const std::optional<int64_t>& amount, int64_t most) {
+  if (amount && (*amount < 0 || *amount > most))
+    reader.fail(fmt::format("\"{}\" is {}, must be 0 to {}", key, *amount, most));
 }
 
 ModelOperation read_operation(const ModelReader& reader, const ModelFamily& family) {
@@ -133,7 +155,29 @@ ModelOperation read_operation(const ModelReader& reader, const ModelFamily& fami
   if (type == chakra::COMM_COLL_NODE && operation.size && !operation.role) reader.fail("a collective needs a \"role\"");
   const auto is_time = [](double micros) { return micros >= 0 && micros < 1e12; };
   if (!std::ranges::all_of(operation.micros, is_time)) reader.fail("\"micros\" are durations below 10^12");
+  if (!std::ranges::is_sorted(operation.micros)) reader.fail("\"micros\" must ascend, from the least to the most");
+  check_amount(reader, "size", operation.size, kMaxOperationBytes);
+  check_amount(reader, "tensor", operation.tensor, kMaxOperationBytes);
+  check_amount(reader, "operations", operation.operations, INT64_MAX);
   return operation;
+}
+
+/// Throws Error(kInput) where an operation of the program depends on what is not in it, or on itself.
+void check_after(const ModelReader& family, const ModelProgram& program,
+                 const std::vector<ModelOperation>& operations) {
+  const StepPlaces places = places_of(program.steps, operations.size());
+  const auto nodes = static_cast<int64_t>(step_nodes(program.steps));
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (places.first[i] < 0) continue;
+    const int64_t before = places.first[i], behind = nodes - 1 - places.last[i];
+    for (const int64_t back : operations[i].after) {
+      const std::string place = family.place(".operations", i);
+      if (back == 0) fail_input("{}: \"after\" has 0, which is the operation itself", place);
+      if (back > before || back < -behind)
+        fail_input("{}: \"after\" has {}, but only {} steps stand {} the operation in the program of rank {}", place,
+                   back, back > 0 ? before : behind, back > 0 ? "before" : "behind", program.ranks.front());
+    }
+  }
 }
 
 ModelFamily read_family(const ModelReader& reader) {
@@ -166,6 +210,7 @@ ModelFamily read_family(const ModelReader& reader) {
     }
     program.steps = read_steps(at.list("steps"), at.place(".steps", 0), family.operations.size(), 0);
     if (step_nodes(program.steps) > kMostModelNodes) at.fail("has more than 10^9 nodes");
+    if (!program.ranks.empty()) check_after(reader, program, family.operations);
     family.programs.push_back(std::move(program));
   }
   for (uint32_t rank = 0; rank < family.ranks; ++rank) {

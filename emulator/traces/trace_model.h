@@ -65,6 +65,13 @@ uint64_t step_nodes(const std::vector<ModelStep>& steps);
 /// How many entries the steps have as written.
 uint64_t written_steps(const std::vector<ModelStep>& steps);
 
+/// Where among the unfolded steps operations stand first and last, from 0.
+struct StepPlaces {
+  std::vector<int64_t> first, last;  ///< by operation; -1: nowhere
+};
+/// Of operations below `operations`; the steps are at most 2^31 nodes. Takes as long as the steps are as written.
+StepPlaces places_of(const std::vector<ModelStep>& steps, size_t operations);
+
 /// Operations in a row as steps, with what repeats written once: the shortest block first, blocks of blocks after it.
 std::vector<ModelStep> folded(const std::vector<uint32_t>& operations);
 /// The reverse.

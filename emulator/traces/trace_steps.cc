@@ -53,6 +53,20 @@ void fold_blocks(Folding& folding, size_t length, uint32_t& next_symbol) {
   folding = std::move(made);
 }
 
+/// Steps begin at `at`. Of what is repeated either the first repetition or the last is looked at.
+void find_places(const std::vector<ModelStep>& steps, int64_t at, bool last, std::vector<int64_t>& places) {
+  for (const ModelStep& step : steps) {
+    const int64_t length = step.parts.empty() ? 1 : static_cast<int64_t>(step_nodes(step.parts));
+    const int64_t begin = at + (last ? (step.repeat - 1) * length : 0);
+    if (!step.parts.empty()) {
+      find_places(step.parts, begin, last, places);
+    } else if (last || places[step.operation] < 0) {
+      places[step.operation] = begin;
+    }
+    at += step.repeat * length;
+  }
+}
+
 }  // namespace
 
 std::vector<ModelStep> folded(const std::vector<uint32_t>& operations) {
@@ -90,6 +104,13 @@ uint64_t step_nodes(const std::vector<ModelStep>& steps) {
   for (const ModelStep& step : steps)
     nodes = std::min(kMost, nodes + (step.parts.empty() ? 1 : step_nodes(step.parts)) * step.repeat);
   return nodes;
+}
+
+StepPlaces places_of(const std::vector<ModelStep>& steps, size_t operations) {
+  StepPlaces places{.first = std::vector<int64_t>(operations, -1), .last = std::vector<int64_t>(operations, -1)};
+  find_places(steps, 0, false, places.first);
+  find_places(steps, 0, true, places.last);
+  return places;
 }
 
 uint64_t written_steps(const std::vector<ModelStep>& steps) {

@@ -131,6 +131,24 @@ TEST_F(RequestFile, ReadsTheFormsOfAzuresTraces) {
   EXPECT_EQ(read("1.5,4808,10\n1.77055,3180,8\nnonsense", 2).size(), 2u);
 }
 
+TEST_F(RequestFile, BlanksAndAByteOrderMarkCountForNothing) {
+  const std::vector<ServedRequest> expected = {{.arrival = Duration(), .input = 4808, .output = 10},
+                                               {.arrival = seconds(1), .input = 3180, .output = 8}};
+  EXPECT_EQ(read("\xEF\xBB\xBF"
+                 "1.5,4808,10\n2.5,3180,8\n"),
+            expected);
+  EXPECT_EQ(read("\xEF\xBB\xBFtime, input tokens, output tokens\r\n 1.5, 4808,\t10 \r\n  \r\n2.5 ,3180 , 8\r\n"),
+            expected);
+}
+
+// What has a number in it is a request that cannot be read, and not to be left out.
+TEST_F(RequestFile, HeadingsHaveNoNumbers) {
+  refuse("1.5s,4808,10\n2.5,3180,8\n", "requests.csv:1: '1.5s' is neither seconds");
+  refuse("-1,4808,10\n", "requests.csv:1: '-1' is neither seconds");
+  refuse("time,input,10\n0,1,2\n", "requests.csv:1: 'time' is neither seconds");
+  refuse("2023-11-16 18:15:46,input,output\n", "requests.csv:1: input tokens are 'input'");
+}
+
 TEST_F(RequestFile, NamesTheLineThatIsWrong) {
   refuse("0,1,2\n1,2\n", "requests.csv:2: '1,2' is not the time of arrival, input tokens and output tokens");
   refuse("0,1,2,3\n", "requests.csv:1: '0,1,2,3' is not");

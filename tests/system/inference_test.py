@@ -38,6 +38,17 @@ class Inference(RankwireTest):
         self.assertGreater(side["ttft"]["p50_ps"], 0)
         self.assertGreaterEqual(side["latency"]["max_ps"], side["ttft"]["max_ps"])
 
+    def test_the_doctor_finds_nothing_in_its_traces(self):
+        """Prefixes of prompts are sent when requests arrive, and taken, whatever is being computed."""
+        model = configuration(service(cache={"ranks": 1, "hit": "50%", "prefix": "50%"}))["workload"]["generate"]
+        spec, prefix = self.folder / "service.yaml", self.folder / "service"
+        spec.write_text(json.dumps(model), encoding="utf-8")
+        process = rankwire("trace", "generate", spec, "--out", prefix)
+        self.assertEqual(process.returncode, OK, process.stderr)
+        process = rankwire("trace", "check", prefix)
+        self.assertEqual(process.returncode, OK, process.stdout)
+        self.assertIn(" 0 errors, 0 warnings", process.stdout)
+
     def test_twin_and_reference_serve_all(self):
         run = self.call("simulate", configuration(service()), "--twin")
         self.assert_delivered(run)

@@ -75,6 +75,11 @@ class Obfuscation(TraceSharing):
         self.assertEqual(mapping.stat().st_mode & 0o777, 0o600)
         again = rankwire("trace", "obfuscate", original, "--out", self.folder / "mapped/job")
         self.assert_one_line_error(again, USAGE, "exists already")
+        again = rankwire("trace", "obfuscate", original, "--mapping", mapping, "--out", self.folder / "late/job")
+        self.assert_one_line_error(again, USAGE, "map.json exists already")
+        self.assertEqual(self.files(self.folder / "late/job"), [])
+        keyless = rankwire("trace", "obfuscate", original, "--key", "", "--out", self.folder / "late/job")
+        self.assert_one_line_error(keyless, USAGE, "--key", "leave the option out")
         text = rankwire("trace", "obfuscate", original, "--out", self.folder / "text/job").stdout
         self.assertIn("distinct message sizes", text)
 
@@ -137,6 +142,36 @@ class Shrinking(TraceSharing):
         for arguments, text in ((("--keep", "a 'b"), "is not closed"), (("--keep", " "), "no command")):
             process = rankwire("trace", "shrink", prefix, *arguments, "--out", self.folder / "d/w")
             self.assert_one_line_error(process, USAGE, text)
+
+    def test_results_have_a_place_before_the_first_run(self):
+        prefix, seen = self.generated(), self.folder / "seen"
+        (self.folder / "file").write_text("no folder", encoding="utf-8")
+        command = self.command(f"pathlib.Path({str(seen)!r}).write_text('x')\n")
+        inside = self.folder / "file/w"
+        for arguments in (("--out", inside), ("--out", self.folder / "a/w", "--bundle", inside)):
+            process = rankwire("trace", "shrink", prefix, "--keep", command, *arguments)
+            self.assert_one_line_error(process, FAILED, str(inside), "cannot be written")
+        self.assertFalse(seen.exists())
+        self.assertEqual(list((self.folder / "a").iterdir()), [])
+
+    def test_an_interrupt_is_called_so(self):
+        """The command interrupts the search, as Ctrl-C does, in its first run or in its second."""
+        prefix, counter = self.generated(), self.folder / "counter"
+        body = (
+            "import os, signal\n"
+            f"counter = pathlib.Path({str(counter)!r})\n"
+            "runs = int(counter.read_text()) if counter.exists() else 0\n"
+            "counter.write_text(str(runs + 1))\n"
+            "runs == %d and os.kill(os.getppid(), signal.SIGINT)\n"
+            "runs == 0 and %d == 0 and signal.pause()\n"
+        )
+        process = rankwire("trace", "shrink", prefix, "--keep", self.command(body % (1, 1)), "--out", self.folder / "b/w")
+        self.assertEqual(process.returncode, OK, process.stderr)
+        self.assertIn("interrupted, more may go", process.stdout)
+        self.assertNotIn("limit", process.stdout)
+        counter.unlink()
+        process = rankwire("trace", "shrink", prefix, "--keep", self.command(body % (0, 0)), "--out", self.folder / "c/w")
+        self.assert_one_line_error(process, FAILED, "interrupted before")
 
 
 class Synthesis(TraceSharing):

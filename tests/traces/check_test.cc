@@ -35,6 +35,34 @@ TEST(Check, SoundTracesHaveNoFindings) {
   EXPECT_THAT(summaries(check(TraceSet(sound()))), IsEmpty());
 }
 
+// A service's prefixes of prompts: rank 0 sends what it keeps whenever a request arrives, and rank 1 takes it without
+// waiting for what it computes.
+TEST(Check, MessagesWhoseDataIsThereNeedNoKernelBeforeOrBehindThem) {
+  const auto out = [](uint64_t id, Ids after) { return send(id, "kv", 1).after(after).size(64); };
+  const auto in = [](uint64_t id, Ids after) { return receive(id, "kv", 0).after(after).size(64); };
+  const Nodes keeps = {on_host(1), out(2, {1}).integer("comm_tag", 1), on_host(3, {1}),
+                       out(4, {3}).integer("comm_tag", 2)};
+  const Nodes computes = {on_host(1),      in(2, {1}).integer("comm_tag", 1), kernel(3, {2}),
+                          on_host(4, {1}), in(5, {4}).integer("comm_tag", 2), kernel(6, {3, 5})};
+  EXPECT_THAT(summaries(check(TraceSet({keeps, computes}))), IsEmpty());
+}
+
+// Three of four kernels are what no node depends on, but who sends to many has more SENDs than kernels that compute.
+TEST(Check, SendsAreNoSignOfALostOrder) {
+  Nodes computes = {on_host(1), kernel(2, {1})};
+  for (int64_t peer = 1; peer <= 3; ++peer)
+    computes.push_back(send(static_cast<uint64_t>(2 + peer), "kv", peer).after({2}).size(64));
+  const Nodes takes = {receive(1, "kv", 0).size(64)};
+  EXPECT_THAT(summaries(check(TraceSet({computes, takes, takes, takes}))), IsEmpty());
+}
+
+TEST(Check, ASendBeforeItsInputsIsFound) {
+  const Nodes sends = {on_host(1), kernel(2, {1}), on_host(3, {1}), send(4, "kv", 1).after({3}).size(64),
+                       kernel(5, {2})};
+  EXPECT_THAT(summaries(check(TraceSet({sends, {receive(1, "kv", 0).size(64)}}))),
+              ElementsAre("collective-before-inputs 0: 4"));
+}
+
 TEST(Check, TheSameMistakeOnManyNodesIsOneFinding) {
   Nodes nodes;
   for (uint64_t id = 0; id < 100; ++id) nodes.push_back(step(id, {id}));

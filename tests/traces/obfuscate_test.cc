@@ -121,6 +121,30 @@ TEST(Obfuscate, WritesTheMappingForItsOwner) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
+// Who asked for the mapping has no use for copies without one.
+TEST(Obfuscate, WritesNoCopyWhereTheMappingCannotBeMade) {
+  const Telling set;
+  const TemporaryFolder folder;
+  std::ofstream(folder / "there") << "older";
+  for (const char* mapping : {"there", "there/map.json"}) {
+    const ObfuscateOptions options{.key = "secret", .prefix = folder / "o", .mapping = folder / mapping};
+    std::atomic<uint64_t> done = 0;
+    EXPECT_THROW(obfuscate(find_trace_sets(set.options.traces, set.options.groups_file).front(), options, done), Error);
+  }
+  for (const char* copy : {"o.0.et", "o.json"}) EXPECT_FALSE(std::filesystem::exists(folder / copy)) << copy;
+  EXPECT_EQ(std::filesystem::file_size(folder / "there"), 5U);
+}
+
+TEST(Obfuscate, LeavesNoMappingOfCopiesThatCannotBeWritten) {
+  const Telling set;
+  const TemporaryFolder folder;
+  std::ofstream(folder / "o.1.et") << "older";
+  const ObfuscateOptions options{.key = "secret", .prefix = folder / "o", .mapping = folder / "map.json"};
+  std::atomic<uint64_t> done = 0;
+  EXPECT_THROW(obfuscate(find_trace_sets(set.options.traces, set.options.groups_file).front(), options, done), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "map.json"));
+}
+
 TEST(Obfuscate, CoarseTimesHaveNoStarts) {
   const Obfuscated copy(Telling(), {.key = "secret", .times = Coarseness::kRounded});
   EXPECT_EQ(copy.facts(0).nodes[1].duration, 1200U);

@@ -101,6 +101,14 @@ TEST(TraceSteps, FoldsBlocksOfBlocks) {
   EXPECT_EQ(written_steps(steps), 6U);  // x3, x2, 0, x3, 1, 2
 }
 
+TEST(TraceSteps, KnowsWhereOperationsStandFirstAndLast) {
+  // 3, then (0 1 1)x4, then 0: 0 at 1, 4, 7, 10 and 13, 1 last at 12.
+  const std::vector<ModelStep> steps = folded({3, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0});
+  const StepPlaces places = places_of(steps, 4);
+  EXPECT_THAT(places.first, ElementsAre(1, 2, -1, 0));
+  EXPECT_THAT(places.last, ElementsAre(13, 12, -1, 0));
+}
+
 TEST(TraceSteps, LeavesWhatDoesNotRepeat) {
   const std::vector<uint32_t> row = {3, 1, 4, 0, 5, 9, 2, 6};
   EXPECT_EQ(unfolded(folded(row)), row);
@@ -163,6 +171,12 @@ TEST(Synthesize, RefusesOtherNumbersOfRanks) {
   const TraceModel model = learned({&set});
   EXPECT_THAT([&] { Synthesized(model, {.ranks = 6}); }, ThrowsMessage<Error>(HasSubstr("a multiple or a whole part")));
   EXPECT_THAT([&] { Synthesized(model, {.ranks = 1}); }, ThrowsMessage<Error>(HasSubstr("not a multiple of 4")));
+}
+
+TEST(Synthesize, RefusesARoleThatIsNotThereAlsoWhereNothingGrows) {
+  const TrainingSet set(2);
+  const TraceModel model = learned({&set});
+  EXPECT_THAT([&] { Synthesized(model, {.role = 99}); }, ThrowsMessage<Error>(HasSubstr("--role 99: the model has")));
 }
 
 TEST(Synthesize, KeepsMessagesApartThatCross) {
@@ -247,9 +261,27 @@ TEST_F(TraceModelFile, SaysWhatIsWrong) {
   EXPECT_THAT(problem("\"ranks\": 4", "\"ranks\": 0"), HasSubstr("\"ranks\" are 1 to"));
   EXPECT_THAT(problem("\"ranks\":[0,2]", "\"ranks\":[0,9]"), HasSubstr("rank 9 is none of the 4 ranks"));
   EXPECT_THAT(problem("\"ranks\":[0,2]", "\"ranks\":[0]"), HasSubstr("rank 2 has no program"));
-  EXPECT_THAT(problem("\"repeat\":4", "\"repeat\":0"), HasSubstr("is nothing"));
+  for (const char* repeat : {"0", "-1", "1.5"})
+    EXPECT_THAT(problem("\"repeat\":4", fmt::format("\"repeat\":{}", repeat)),
+                HasSubstr(fmt::format("\"repeat\" is {}, must be", repeat)));
   EXPECT_THAT(problem("\"role\":0", "\"role\":7"), HasSubstr("\"role\" is none of the roles"));
   EXPECT_THAT(problem("{\"rankwire", "rankwire"), HasSubstr("changed.json"));
+}
+
+// The first operation is that of the first step alone, so no step stands before it.
+TEST_F(TraceModelFile, SaysWhichAmountsAndDependenciesCannotBe) {
+  const TrainingSet set(2);
+  write_model(learned({&set}), path);
+  const std::string first = "changed.json: families[0].operations[0]: ";
+  for (const char* micros : {"[2.0,1.0]", "[-1.0]"})
+    EXPECT_THAT(problem("\"micros\":[1000.0]", fmt::format("\"micros\":{}", micros)), HasSubstr(first + "\"micros\" "));
+  for (const char* after : {"0", "1", "-1000"})
+    EXPECT_THAT(problem("\"after\":[]", fmt::format("\"after\":[{}]", after)),
+                HasSubstr(fmt::format("{}\"after\" has {}, ", first, after)));
+  EXPECT_EQ(problem("\"after\":[]", "\"after\":[-1]"), "");  // a step behind it
+  for (const char* size : {"-1", "1125899906842625"})
+    EXPECT_THAT(problem("\"size\":1048576", fmt::format("\"size\":{}", size)),
+                HasSubstr(fmt::format("\"size\" is {}, must be 0 to 1125899906842624", size)));
 }
 
 TEST(Likeness, KsDistanceIsThatOfTheShares) {
