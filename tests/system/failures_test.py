@@ -357,7 +357,7 @@ class Environment(Failing):
         (self.folder / "file").touch()
         config = self.configuration(self.one_all_reduce())
         process = rankwire("run", config, "--out", self.folder / "file" / "run")
-        self.assert_one_line_error(process, FAILED, str(self.folder / "file" / "run"))
+        self.assert_one_line_error(process, USAGE, str(self.folder / "file" / "run"))
 
     def test_a_run_that_does_not_begin_leaves_no_older_summary(self):
         config = self.one_all_reduce(ports={"count": RANKS, "device": "memory", "rate": "1Gbps"})
@@ -377,7 +377,7 @@ class Environment(Failing):
         as_nobody = self.as_ordinary_user()
         (self.folder / "closed").mkdir(mode=0o555)
         process = rankwire("run", config, "--out", self.folder / "closed" / "run", **as_nobody)
-        self.assert_one_line_error(process, FAILED, "Permission denied")
+        self.assert_one_line_error(process, USAGE, "Permission denied")
 
 
 if __name__ == "__main__":
