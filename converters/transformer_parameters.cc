@@ -143,7 +143,8 @@ void ParameterExchange::embedding_gradients(const std::string& name) {
                                       Bytes(size_product({part.count, unit.groups.shared.size})), rank_.computed());
   done = rank_.beside(name + (sharded() ? ".gradient.part.all_reduce" : ".gradient.all_reduce"), chakra::ALL_REDUCE,
                       unit.groups.kept, part, done);
-  // The first stage has its gradient when the backward passes of all stages are over, so that none of them waits for it.
+  // The first stage has its gradient when the backward passes of all stages are over, so that none of them waits for
+  // it.
   if (!rank_.model().overlap) rank_.wait_for(done);
   done = rank_.beside("embedding.tied_gradient.all_reduce", chakra::ALL_REDUCE,
                       embedding_group(rank_.model(), rank_.at()), part, done);
