@@ -82,9 +82,12 @@ bool is_within(const LimitResult& result, double part) {
 
 std::vector<LimitResult> limit_results(const RunReader& record) {
   std::vector<LimitResult> results;
-  const RecordedRun* const run = record.emulated();
+  const RecordedRun* const emulated = record.emulated();
+  const RecordedRun* const run = emulated != nullptr ? emulated : record.reference();
   if (run == nullptr || !run->ended) return results;
   for (LimitInfo& limit : record.limits()) {
+    // Of packets the reference knows nothing, and the ratio is to itself.
+    if (emulated == nullptr && !is_of_requests(limit.name)) continue;
     LimitResult result{.limit = std::move(limit), .value = {}, .is_kept = false, .text = {}};
     const std::string& name = result.limit.name;
     const bool is_floor = name.starts_with(kBandwidth) || name == "attainment" || name == "goodput";

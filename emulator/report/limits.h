@@ -20,8 +20,8 @@ struct LimitResult {
 /// Whether the limit is of a time, or a bandwidth, and the value is nearer to it than such a part of it.
 bool is_within(const LimitResult& result, double part);
 
-/// Of the emulated side, in the order of the configuration. Empty without limits, and where nothing was emulated or the
-/// run has not ended.
+/// Of the emulated side, in the order of the configuration. Where nothing was emulated those of requests are of the
+/// reference, and the others are left out. Empty without limits, and where that run has not ended.
 std::vector<LimitResult> limit_results(const RunReader& record);
 
 /// `limits` of summary.json.

@@ -104,7 +104,7 @@ TEST_F(LimitsTest, AreInTheSummaryAndOnThePage) {
   EXPECT_THAT(testing::file_text(folder_.path() / "report.html"), HasSubstr("limits.ratio: 1.666667 is above 1.5"));
 }
 
-// A reference alone has nothing to keep.
+// What a reference alone has of them is requests (requests_test.cc).
 TEST_F(LimitsTest, AreOfTheEmulatedSide) {
   {
     RunRecorder recorder(folder_.path());

@@ -37,7 +37,8 @@ class Requests : public ::testing::Test {
     return RunReader(folder_.path());
   }
   static void write(const std::filesystem::path& folder, const ServiceObjectives& objectives,
-                    const std::vector<LimitInfo>& limits, int64_t last) {
+                    const std::vector<LimitInfo>& limits, int64_t last,
+                    const std::vector<Fidelity>& runs = {Fidelity::kEmulated, Fidelity::kReference}) {
     RunRecorder recorder(folder);
     recorder.configuration(R"({"name":"requests"})", "0.1.0");
     if (!limits.empty()) recorder.limits(limits);
@@ -49,7 +50,7 @@ class Requests : public ::testing::Test {
                                        token_mark(2, 1), token_mark(3, 0), token_mark(3, 1), token_mark(4, 0)});
     recorder.objectives(objectives);
     const std::vector<int64_t> ends = {10, 30, 100, 150, last};
-    for (const Fidelity fidelity : {Fidelity::kEmulated, Fidelity::kReference}) {
+    for (const Fidelity fidelity : runs) {
       RunRecorder::Run run = recorder.begin({.fidelity = fidelity, .clock = "virtual", .ranks = 1, .seed = 1});
       const uint32_t carried_out = fidelity == Fidelity::kEmulated ? 5 : 4;
       for (uint32_t node = 0; node < carried_out; ++node) {
@@ -131,6 +132,18 @@ TEST_F(Requests, CanBeLimited) {
   EXPECT_TRUE(results[2].is_kept);
   EXPECT_FALSE(results[3].is_kept);
   EXPECT_THAT(results[3].text, HasSubstr("is below 4200"));
+}
+
+// In the reference, of the two requests the second alone is complete, and it keeps both objectives.
+TEST_F(Requests, OfAReferenceAloneAreLimited) {
+  write(folder_.path(), kObjectives, {{"ttft_p99", 89e6}, {"attainment", 0.5}, {"timeouts", 0}}, 250,
+        {Fidelity::kReference});
+  const RunReader record(folder_.path());
+  const auto results = limit_results(record);
+  ASSERT_EQ(results.size(), 2u) << "it knows nothing of time-outs";
+  EXPECT_EQ(results[0].text, "limits.ttft_p99: 90 us is above 89 us");
+  EXPECT_EQ(results[1].text, "limits.attainment: 0.5, at least 0.5");
+  EXPECT_EQ(verdict_of(record).code, "limit_exceeded");
 }
 
 TEST_F(Requests, AreCompared) {

@@ -4,6 +4,7 @@ import json
 import unittest
 
 from rankwire import FAILED, OK, SOURCE, USAGE, RankwireTest, rankwire
+from schemas import schema_errors
 
 
 def service(**changes):
@@ -53,6 +54,11 @@ class Inference(RankwireTest):
         run = self.call("simulate", configuration(service()), "--twin")
         self.assert_delivered(run)
         requests = run.summary["requests"]
+        self.assertEqual(schema_errors("summary", run.summary), [])
+        for wrong in (requests, requests["emulated"]):
+            wrong["unheard_of"] = 1
+            self.assertNotEqual(schema_errors("summary", run.summary | {"requests": requests}), [])
+            del wrong["unheard_of"]
         for side in ("emulated", "reference"):
             with self.subTest(side=side):
                 self.assert_served(requests[side])
@@ -102,6 +108,8 @@ class Inference(RankwireTest):
         config["limits"] = {"ttft_p99": "1us"}
         slow = self.call("simulate", config, "--twin", out="slow", status=FAILED)
         self.assertIn("limits.ttft_p99", slow.summary["reason"])
+        model = self.call("simulate", config, out="model", status=FAILED)
+        self.assertIn("limits.ttft_p99", model.summary["reason"])
         process = rankwire("compare", self.folder / "fast", self.folder / "slow", "--json")
         self.assertEqual(process.returncode, OK, process.stderr)
         requests = json.loads(process.stdout)["requests"]
