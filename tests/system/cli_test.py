@@ -388,7 +388,7 @@ class Generate(RankwireTest):
         (self.folder / "file").touch()
         prefix = self.folder / "file" / "gpt"
         process = rankwire("trace", "generate", self.configuration(SPECIFICATION), "--out", prefix)
-        self.assert_one_line_error(process, FAILED, str(prefix), "cannot be made")
+        self.assert_one_line_error(process, USAGE, str(prefix), "no files can be made")
 
     def test_groups_beside_the_traces_are_found(self):
         prefix = self.folder / "gpt"

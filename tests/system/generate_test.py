@@ -29,6 +29,12 @@ class Generated(RankwireTest):
         dlrm = {"ranks": 4, "batch": 64, "tables": 4, "bottom": [64, 64], "top": [64, 1]}
         self.assertEqual(self.operations({"kind": "dlrm", "dlrm": dlrm}), {"all_to_all": 2, "all_reduce": 4})
 
+    def test_traces_have_a_place(self):
+        spec = self.configuration({"kind": "mlp"}, "spec.yaml")
+        for out, text in ((spec / "step", "no files can be made in"), (f"{self.folder}/", "this is a folder")):
+            process = rankwire("trace", "generate", spec, "--out", out)
+            self.assert_one_line_error(process, USAGE, f"--out {out}", text)
+
     def test_mixture_of_experts_with_zero_stage_two(self):
         model = {"layers": 2, "hidden": 64, "sequence": 32, "vocabulary": 100, "micro_batches": 3, "tensor_parallel": 1}
         experts = {"data_parallel": 4, "experts": 8, "experts_per_token": 2, "expert_parallel": 2, "zero": 2}
