@@ -3,6 +3,7 @@
 #include "emulator/input/reader.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/tree.h"
+#include "emulator/nic_check/agent_token.h"
 
 namespace rankwire {
 namespace {
@@ -23,10 +24,11 @@ void describe_wire(Reader& keys, NicCheckConfig& config) {
   config.peer.prefix_length = static_cast<uint8_t>(subnet.prefix_length);
 }
 
-void describe_nic(Reader& keys, NicCheckConfig& config) {
+void describe_nic(Reader& keys, NicCheckConfig& config, std::string& token_file) {
   keys.field("verbs", config.verbs, Text());
   keys.field("agent", config.agent, Text());
   keys.field("token", config.token, Text());
+  keys.field("token_file", token_file, FilePath());
   keys.field("gid_index", config.gid_index, Or{"auto", Integer<uint32_t>{0, 255}});
   keys.field("mac", config.nic_mac, Mac());
   keys.field("ip", config.nic_ip, Ip());
@@ -47,9 +49,10 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   config.mtu = 1024;
   config.peer.id = NicId(0);
   config.peer.port = PortId(0);
+  std::string token_file;
   Reader keys(tree, "");
   keys.section("wire", [&](Reader& wire) { describe_wire(wire, config); });
-  keys.section("nic", [&](Reader& nic) { describe_nic(nic, config); });
+  keys.section("nic", [&](Reader& nic) { describe_nic(nic, config, token_file); });
   keys.section("limits", [&](Reader& limits) { describe_limits(limits, config.limits); });
   keys.finish();
   need(tree, "wire.port", !config.device.empty(), "the device of rankwire's end");
@@ -58,7 +61,10 @@ NicCheckConfig read_nic_check_config(const std::filesystem::path& file) {
   need(tree, "nic.mac", config.nic_mac != MacAddress(), "the MAC address of the NIC");
   need(tree, "nic.ip", !config.nic_ip.is_none(), "the address of the NIC");
   if (config.verbs.empty() == config.agent.empty()) fail_key(tree, "nic", "either 'verbs' or 'agent' is needed");
-  need(tree, "nic.token", config.agent.empty() || !config.token.empty(), "the token that the agent was started with");
+  if (!config.token.empty() && !token_file.empty()) fail_key(tree, "nic", "either 'token' or 'token_file' is expected");
+  if (!config.agent.empty()) config.token = agent_token(config.token, token_file);
+  need(tree, "nic.token_file", config.agent.empty() || !config.token.empty(),
+       "a file with the token that the agent was started with; or 'token', or RANKWIRE_AGENT_TOKEN in the environment");
   if (config.limits.answer >= ack_timeout(config.limits.timeout_exponent))
     fail_key(tree, "limits.answer",
              "must be less than the time-out of queue pairs, 4.096 us x 2^{}: it tells what a NAK did from what a "

@@ -20,7 +20,7 @@ struct NicCheckConfig {
 
   std::string verbs;  ///< RDMA device of this host; empty: the agent's
   std::string agent;  ///< HOST:PORT
-  std::string token;  ///< of the agent
+  std::string token;  ///< of the agent, wherever it was told; empty without one
   std::optional<uint32_t> gid_index;
   MacAddress nic_mac;
   IpAddress nic_ip;
