@@ -13,7 +13,9 @@
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/input/units.h"
 #include "emulator/nic_check/agent.h"
+#include "emulator/nic_check/agent_token.h"
 #include "emulator/nic_check/catalogue.h"
 #include "emulator/nic_check/config.h"
 #include "emulator/nic_check/emulated_bench.h"
@@ -42,6 +44,25 @@ void list_cases(const std::vector<TestCase>& cases, bool json) {
   fmt::print("{}\n", list.dump(2));
 }
 
+/// A size of 1 MiB .. 1 GiB, in whole packets. Throws Error(kInput).
+uint32_t largest_message(const std::string& text) {
+  constexpr int64_t kPacket = 4096;
+  int64_t bytes = 0;
+  try {
+    bytes = parse_quantity(text, kSizeScale);
+  } catch (const ValueError& error) {
+    fail_input("--largest: {}", error.what());
+  }
+  if (bytes < NicBench::kSpace || bytes > BenchScale::kMostBytes)
+    fail_input("--largest: '{}' is not 1MiB .. 1GiB", text);
+  return static_cast<uint32_t>(bytes / kPacket * kPacket);
+}
+
+BenchScale scale_of(const NicCheckRequest& request) {
+  if (request.is_long) return {.largest = BenchScale::kMostBytes, .queue_pairs = BenchScale::kMostQueuePairs};
+  return {.largest = largest_message(request.largest), .queue_pairs = request.queue_pairs};
+}
+
 /// A bench with whatever stands behind it.
 struct OpenBench {
   std::map<std::string, std::string> properties;
@@ -59,7 +80,7 @@ std::unique_ptr<OpenBench> open_emulated(const NicCheckRequest& request) {
   if (!request.config.empty()) fail_input("--emulated takes no configuration");
   auto open = std::make_unique<OpenBench>();
   const NicMutant mutant = request.mutant.empty() ? NicMutant::kNone : find_nic_mutant(request.mutant);
-  open->emulated = std::make_unique<EmulatedBench>(mutant);
+  open->emulated = std::make_unique<EmulatedBench>(mutant, IpVersion::kIpv4, scale_of(request));
   open->properties = {{"dut.model", "emulated NIC"}};
   if (!request.mutant.empty()) open->properties["dut.planted fault"] = request.mutant;
   return open;
@@ -74,13 +95,15 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
     require_consent(request.run, fmt::format("frames with errors, pauses and bursts are sent on {} to {}",
                                              config.device, to_string(config.nic_ip)));
   auto open = std::make_unique<OpenBench>();
-  open->nic = open_nic(config);
+  const BenchScale scale = scale_of(request);
+  open->nic = open_nic(config, scale.largest);
   open->environment = std::make_unique<DpdkEnvironment>(DpdkOptions{.memory = kDpdkMemory, .devices = {config.device}});
   open->port = open_dpdk_port(*open->environment, config.device, {.mtu = config.mtu + kMostHeaderBytes});
   open->clock.start();
-  open->real =
-      std::make_unique<NicBench>(*open->nic, *open->port, open->clock,
-                                 BenchOptions{.peer = config.peer, .line = config.rate, .limits = config.limits});
+  open->real = std::make_unique<NicBench>(
+      *open->nic, *open->port, open->clock,
+      BenchOptions{
+          .peer = config.peer, .line = config.rate, .limits = config.limits, .mtu = config.mtu, .scale = scale});
   open->properties = {{"dut.model", open->nic->facts().name},
                       {"dut.address", fmt::format("{} ({})", to_string(config.nic_ip), to_string(config.nic_mac))},
                       {"topology.port", config.device},
@@ -107,28 +130,38 @@ int check_nic(const NicCheckRequest& request) {
 }
 
 int serve_nic(const AgentRequest& request) {
+  const std::string token = agent_token(request.token, request.token_file);
+  if (token.empty())
+    fail_input("the agent needs a token that nic-check knows: --token-file FILE, or {} in the environment",
+               kAgentTokenVariable);
   IpAddress ip;
   if (!request.ip.empty()) {
     const std::optional<IpAddress> parsed = parse_ip(request.ip);
     if (!parsed) fail_input("--ip: '{}' is no address", request.ip);
     ip = *parsed;
   }
-  const std::unique_ptr<NicUnderTest> nic = open_verbs_nic(request.device, ip, request.gid_index, {});
+  const std::unique_ptr<NicUnderTest> nic =
+      open_verbs_nic(request.device, ip, request.gid_index, {}, largest_message(request.largest));
   LineListener listener(request.listen);
   fmt::print(stderr, "{} at {} ({}) is served at port {}\n", nic->facts().name, to_string(nic->facts().ip),
              to_string(nic->facts().mac), listener.port());
-  serve_agent(*nic, listener, request.token, interrupt_flag());
+  serve_agent(*nic, listener, token, interrupt_flag());
   return 0;
 }
 
 void add_agent_verb(CLI::App& app, AgentRequest& request, int& status) {
   CLI::App& verb = *app.add_subcommand("agent", "lets nic-check on another host drive an RDMA device of this one");
   verb.add_option("--listen", request.listen, "ADDRESS:PORT of this host")->capture_default_str();
-  verb.add_option("--token", request.token, "what nic-check must know (its nic.token)")->required();
+  CLI::Option* const file = verb.add_option("--token-file", request.token_file,
+                                            "FILE whose first line nic-check must know (its nic.token_file)");
+  verb.add_option("--token", request.token, "the token itself, which every user of this host can see: rather a file")
+      ->excludes(file);
   verb.add_option("--device", request.device, "RDMA device, such as mlx5_0")->required();
   verb.add_option("--ip", request.ip, "of its GID; default: the first that can be used");
   verb.add_option("--gid-index", request.gid_index, "the GID itself")->check(CLI::Range(0, 255));
-  verb.footer("Example: rankwire agent --listen 127.0.0.1:7791 --token T --device mlx5_0");
+  verb.add_option("--largest", request.largest, "SIZE of the messages that its memory has room for, up to 1GiB")
+      ->capture_default_str();
+  verb.footer("Example: rankwire agent --listen 127.0.0.1:7791 --token-file agent.token --device mlx5_0");
   verb.callback([&request, &status] { status = serve_nic(request); });
 }
 
@@ -139,6 +172,13 @@ void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, in
   add_selection_options(verb, request.run);
   verb.add_flag("--emulated", request.emulated, "test an emulated NIC in virtual time; no device is touched");
   verb.add_option("--mutant", request.mutant, "with --emulated: plant this fault");
+  verb.add_option("--largest", request.largest, "SIZE up to which messages are tried, 1MiB .. 1GiB")
+      ->capture_default_str();
+  verb.add_option("--queue-pairs", request.queue_pairs, "up to how many the NIC uses at a time, 1 .. 100000")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, BenchScale::kMostQueuePairs));
+  verb.add_flag("--long", request.is_long, "the most of both, which takes minutes")
+      ->excludes("--largest", "--queue-pairs");
   add_suite_options(verb, request.run, "runs/nic-check");
   verb.add_flag("--quiet", quiet, "print errors only");
   verb.footer(

@@ -17,6 +17,9 @@ struct NicCheckRequest {
   bool list = false;
   bool emulated = false;
   std::string mutant;  ///< of the emulated NIC; empty: none
+  std::string largest = "1MiB";
+  uint32_t queue_pairs = 256;
+  bool is_long = false;  ///< `largest` and `queue_pairs` are the most that there may be
 };
 
 /// The exit status of the suite.
@@ -24,7 +27,8 @@ int check_nic(const NicCheckRequest& request);
 
 /// Options of `agent`.
 struct AgentRequest {
-  std::string listen = "127.0.0.1:7791", token, device, ip;
+  std::string listen = "127.0.0.1:7791", token, token_file, device, ip;
+  std::string largest = "1MiB";
   std::optional<uint32_t> gid_index;
 };
 

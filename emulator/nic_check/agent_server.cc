@@ -11,7 +11,7 @@ namespace rankwire {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{200}, kPatience{60'000};
-constexpr size_t kMostQueuePairs = 1024;
+constexpr size_t kMostQueuePairs = 131072;
 constexpr uint32_t kMostDepth = 4096;
 
 /// One client's queue pairs and what it asks.

@@ -51,10 +51,12 @@ void NicBench::end() {
 PeerEnd& NicBench::open(const EndOptions& options) {
   if (options.mtu > nic_.facts().mtu)
     skip(fmt::format("the largest path MTU of the NIC here is {} bytes", nic_.facts().mtu));
+  // There is no end whose queue pair could not be made.
+  const uint32_t nic_number = nic_.make_queue_pair(options.depth);
   PeerEnd& end = ends_.emplace_back();
   end.options = options;
   end.number = next_number_++;
-  end.nic_number = nic_.make_queue_pair(options.depth);
+  end.nic_number = nic_number;
   end.expected = options.nic_psn;
   end.next_psn = options.peer_psn;
   QueuePairPath path;
@@ -144,14 +146,16 @@ bool NicBench::run_until(const std::function<bool()>& done, Duration limit) {
 
 uint64_t NicBench::post(PeerEnd& end, WorkKind kind, uint32_t bytes, uint32_t immediate) {
   const uint64_t id = next_id_++;
-  const bool read = kind == WorkKind::kRead;
-  if (!read && bytes > source_filled_) {
+  const bool read = kind == WorkKind::kRead, large = bytes > kSpace;
+  if (!read && !large && bytes > source_filled_) {
     nic_.write_memory(kSource, pattern_bytes(bytes));
     source_filled_ = bytes;
   }
   nic_.post(end.nic_number, {.id = id,
                              .kind = kind,
-                             .offset = read ? kTarget : kSource,
+                             .offset = large  ? kLarge
+                                       : read ? kTarget
+                                              : kSource,
                              .bytes = bytes,
                              .remote_address = kPeerAddress,
                              .remote_key = kPeerKey,

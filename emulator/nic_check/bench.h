@@ -29,10 +29,28 @@ struct BenchLimits {
   Duration quiet = milliseconds(50);    ///< how long nothing must come where nothing is to come
 };
 
+/// How far cases go that ask for ever more.
+struct BenchScale {
+  static constexpr uint32_t kMostBytes = 1 << 30, kMostQueuePairs = 100'000;
+
+  uint32_t largest = 1 << 20;   ///< bytes of a message, at most kMostBytes
+  uint32_t queue_pairs = 256;   ///< at most kMostQueuePairs
+  Duration step = seconds(60);  ///< what a number of queue pairs may take, before no larger one is tried
+};
+
+/// Of the region of a NIC that is tested as far as that: 4 MiB, and behind them the largest message where it has no
+/// room within.
+constexpr uint32_t region_bytes_for(const BenchScale& scale) {
+  constexpr uint32_t kBytes = 4 << 20;
+  return kBytes + (scale.largest > 1 << 20 ? scale.largest : 0);
+}
+
 struct BenchOptions {
   Nic peer;        ///< MAC and IP addresses of rankwire's end
   Bandwidth line;  ///< of the wire
   BenchLimits limits;
+  uint32_t mtu = 4096;  ///< the largest path MTU of the wire
+  BenchScale scale;
   uint8_t traffic_class = 26 << 2 | 2;  ///< of queue pairs: DSCP 26, ECT(0)
 };
 
@@ -76,6 +94,9 @@ struct PeerEnd {
   std::function<Fate(uint32_t psn)> on_response = {};  ///< asked of each READ response before it is sent
   bool keeps_payload = true;
   std::vector<uint8_t> received = {};  ///< payload of requests in order, one behind the other
+  bool compares_payload = false;
+  uint64_t arrived = 0;                           ///< bytes of requests in order
+  std::optional<uint64_t> first_wrong_byte = {};  ///< of these, with `compares_payload`: that is not the pattern's
 
   uint32_t next_psn = 0;  ///< of its own requests
 };
@@ -100,11 +121,11 @@ struct PeerPacket {
 /// One thread. Times are of `clock`.
 class NicBench {
  public:
-  /// Where in the NIC's memory what is used for what.
   /// What the NIC's work requests name at the peer; READs get the pattern of the address.
   static constexpr uint64_t kPeerAddress = 0x5000'0000'0000;
   static constexpr uint32_t kPeerKey = 0x77;
-  static constexpr uint32_t kSource = 0, kReceive = 1 << 20, kTarget = 2 << 20, kSpace = 1 << 20;
+  /// Where in the NIC's memory what is used for what; behind kLarge messages of more than kSpace.
+  static constexpr uint32_t kSource = 0, kReceive = 1 << 20, kTarget = 2 << 20, kSpace = 1 << 20, kLarge = 4 << 20;
 
   /// All outlive it.
   NicBench(NicUnderTest& nic, FramePort& port, Clock& clock, const BenchOptions& options);
@@ -129,17 +150,23 @@ class NicBench {
   void run_for(Duration time) { run_until({}, time); }
 
   // The NIC's driver.
-  /// Posts a work request of `bytes`, from the beginning of the source, whose byte i is `pattern(i)`. Its id.
+  /// Posts a work request of `bytes`, from the beginning of the source, whose byte i is `pattern(i)`, or, when it has
+  /// no room there, from kLarge, where write_pattern has been. Its id.
   uint64_t post(PeerEnd& end, WorkKind kind, uint32_t bytes, uint32_t immediate = 0);
   /// Of `bytes` at `slot` times 64 KiB of the receive space.
   uint64_t post_receive(PeerEnd& end, uint32_t bytes = 65536, uint32_t slot = 0);
   const WorkCompletion* completion(uint64_t id) const;
   /// How often one has come.
   size_t completions(uint64_t id) const;
+  /// All that have come in this case.
+  const std::vector<WorkCompletion>& completions() const { return completions_; }
   /// Fails the case when there is none within `limit` or the status is another.
   void expect_completion(uint64_t id, WorkStatus status, Duration limit);
   /// Fails the case unless the memory is `bytes` from there.
   void expect_memory(uint32_t offset, const std::vector<uint8_t>& bytes, const std::string& what);
+  /// Fills the memory from there: byte i is `pattern(i)`. Fails the case unless it is so.
+  void write_pattern(uint32_t offset, uint32_t bytes);
+  void expect_pattern(uint32_t offset, uint32_t bytes, const std::string& what);
   static uint8_t pattern(uint64_t i) { return static_cast<uint8_t>(i * 7 + (i >> 8) * 13 + 1); }
   static std::vector<uint8_t> pattern_bytes(uint32_t bytes, uint64_t from = 0);
   uint64_t target(uint32_t offset = 0) const { return nic_.region().address + kTarget + offset; }

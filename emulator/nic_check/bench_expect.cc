@@ -53,6 +53,18 @@ void NicBench::expect_memory(uint32_t offset, const std::vector<uint8_t>& bytes,
                          *here, *there));
 }
 
+// Piece by piece, as a driver in another process takes it.
+void NicBench::write_pattern(uint32_t offset, uint32_t bytes) {
+  for (uint32_t at = 0; at < bytes; at += kSpace)
+    nic_.write_memory(offset + at, pattern_bytes(std::min(kSpace, bytes - at), at));
+}
+
+void NicBench::expect_pattern(uint32_t offset, uint32_t bytes, const std::string& what) {
+  for (uint32_t at = 0; at < bytes; at += kSpace)
+    expect_memory(offset + at, pattern_bytes(std::min(kSpace, bytes - at), at),
+                  at == 0 ? what : fmt::format("{}, from byte {} on", what, at));
+}
+
 std::optional<size_t> NicBench::answer(const PeerEnd& end, size_t from, Duration limit) {
   std::vector<size_t> found;
   run_until(

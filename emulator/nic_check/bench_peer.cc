@@ -111,9 +111,11 @@ size_t NicBench::send_bytes(const std::vector<uint8_t>& bytes) {
   return transmit(frame);
 }
 
+// Those of a case are numbered one after the other.
 PeerEnd* NicBench::end_of(uint32_t number) {
-  const auto found = std::ranges::find(ends_, number, &PeerEnd::number);
-  return found == ends_.end() ? nullptr : &*found;
+  if (ends_.empty() || number < ends_.front().number) return nullptr;
+  const size_t index = number - ends_.front().number;
+  return index < ends_.size() ? &ends_[index] : nullptr;
 }
 
 void NicBench::receive(const Frame& arrived, Time at) {
@@ -152,6 +154,12 @@ void NicBench::respond(PeerEnd& end, size_t number) {
   }
   end.expected = psn_add(end.expected, 1);
   if (end.keeps_payload) end.received.insert(end.received.end(), p.payload, p.payload + p.payload_length);
+  if (end.compares_payload && !end.first_wrong_byte) {
+    const std::vector<uint8_t> wanted = pattern_bytes(p.payload_length, end.arrived);
+    const auto differs = std::ranges::mismatch(wanted, std::span(p.payload, p.payload_length)).in1;
+    if (differs != wanted.end()) end.first_wrong_byte = end.arrived + static_cast<uint64_t>(differs - wanted.begin());
+  }
+  end.arrived += p.payload_length;
   if (ends_message(p.opcode)) end.msn = psn_add(end.msn, 1);
   if (p.ack_request && end.answers) send_acknowledgement(end, p.psn);
 }

@@ -63,7 +63,7 @@ std::vector<TestCase> nic_catalogue(NicBench* bench) {
   for (const auto family :
        {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases, requester_read_cases,
         responder_data_cases, responder_order_cases, responder_refusal_cases, responder_silence_cases,
-        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, counter_cases}) {
+        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, scale_cases, counter_cases}) {
     for (NicCase& test : family()) {
       TestCase& added = catalogue.emplace_back();
       added.id = test.id;

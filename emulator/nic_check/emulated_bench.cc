@@ -40,15 +40,16 @@ Nic peer_nic(IpVersion version) {
 }  // namespace
 
 struct EmulatedBench::Parts {
-  Parts(NicMutant mutant, IpVersion version)
+  Parts(NicMutant mutant, IpVersion version, const BenchScale& scale)
       : pool(kFrames, FramePool::kDefaultCapacity, PoolUse::kOneThread),
         link(make_memory_link(pool, kQueue, "bench")),
         nic(*link.second,
             {.facts = {.name = "emulated", .mac = kNicMac, .ip = address_of(kNicIp, version), .mtu = 4096, .reads = 16},
              .peer_mac = kPeerMac,
              .line = kLine,
+             .region_bytes = region_bytes_for(scale),
              .mutant = mutant}),
-        bench(nic, *link.first, clock, {.peer = peer_nic(version), .line = kLine, .limits = kLimits}) {
+        bench(nic, *link.first, clock, {.peer = peer_nic(version), .line = kLine, .limits = kLimits, .scale = scale}) {
     clock.start();
   }
 
@@ -59,8 +60,8 @@ struct EmulatedBench::Parts {
   NicBench bench;
 };
 
-EmulatedBench::EmulatedBench(NicMutant mutant, IpVersion ip_version)
-    : parts_(std::make_unique<Parts>(mutant, ip_version)) {}
+EmulatedBench::EmulatedBench(NicMutant mutant, IpVersion ip_version, const BenchScale& scale)
+    : parts_(std::make_unique<Parts>(mutant, ip_version, scale)) {}
 EmulatedBench::~EmulatedBench() = default;
 
 NicBench& EmulatedBench::bench() {

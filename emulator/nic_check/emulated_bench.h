@@ -12,7 +12,8 @@ namespace rankwire {
 class EmulatedBench {
  public:
   /// Throws std::bad_alloc.
-  explicit EmulatedBench(NicMutant mutant = NicMutant::kNone, IpVersion ip_version = IpVersion::kIpv4);
+  explicit EmulatedBench(NicMutant mutant = NicMutant::kNone, IpVersion ip_version = IpVersion::kIpv4,
+                         const BenchScale& scale = {});
   ~EmulatedBench();
 
   NicBench& bench();

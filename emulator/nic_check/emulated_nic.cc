@@ -66,8 +66,8 @@ constexpr Verb verb_of(WorkKind kind) {
 EmulatedNic::EmulatedNic(FramePort& port, const EmulatedNicOptions& options)
     : port_(port),
       options_(options),
-      region_{kRegionAddress, kRegionBytes, kRegionKey},
-      memory_(kRegionBytes + kGuardBytes),
+      region_{kRegionAddress, options.region_bytes, kRegionKey},
+      memory_(size_t{options.region_bytes} + kGuardBytes),
       dcqcn_(dcqcn_preset(DcqcnPreset::kMlx5, options.line), std::vector<Bandwidth>(kMostQueuePairs, options.line)),
       notifications_(options.mutant == NicMutant::kNotificationsUnpaced ? Duration() : options.notification_interval,
                      one_group_each(kMostQueuePairs)),
@@ -79,7 +79,15 @@ EmulatedNic::~EmulatedNic() = default;
 
 // What depends on the path is set by `connect`, which makes the queue pair anew.
 uint32_t EmulatedNic::make_queue_pair(uint32_t depth) {
-  if (ends_.size() == kMostQueuePairs) fail_run("the emulated NIC has no more than {} queue pairs", kMostQueuePairs);
+  if (ends_.size() == kMostQueuePairs && destroyed_.empty())
+    fail_run("the emulated NIC has no more than {} queue pairs", kMostQueuePairs);
+  if (ends_.size() == kMostQueuePairs) {
+    const uint32_t number = destroyed_.front();
+    destroyed_.pop_front();
+    const size_t index = end_of(number).index;
+    ends_[index] = std::make_unique<End>(number, index, ReliableOptions{}, depth);
+    return number;
+  }
   const auto number = static_cast<uint32_t>(QueuePairNumbers::kFirst + ends_.size());
   ends_.push_back(std::make_unique<End>(number, ends_.size(), ReliableOptions{}, depth));
   return number;
@@ -130,6 +138,7 @@ void EmulatedNic::connect(uint32_t queue_pair, const QueuePairPath& path) {
 
 void EmulatedNic::destroy(uint32_t queue_pair) {
   end_of(queue_pair).connected = false;
+  destroyed_.push_back(queue_pair);
 }
 
 void EmulatedNic::post_receive(uint32_t queue_pair, uint64_t id, uint32_t offset, uint32_t bytes) {
@@ -166,7 +175,7 @@ std::vector<uint8_t> EmulatedNic::read_memory(uint32_t offset, uint32_t bytes) {
 }
 
 std::vector<uint8_t> EmulatedNic::read_guard() {
-  return {memory_.begin() + kRegionBytes, memory_.end()};
+  return {memory_.begin() + region_.bytes, memory_.end()};
 }
 
 std::vector<VerbsCounter> EmulatedNic::counters() {

@@ -23,14 +23,15 @@ struct EmulatedNicOptions {
   NicFacts facts;
   MacAddress peer_mac;  ///< where its frames go
   Bandwidth line;       ///< > 0
+  uint32_t region_bytes = 4 << 20;
   Duration notification_interval = microseconds(50);
   NicMutant mutant = NicMutant::kNone;
 };
 
-/// Frames leave one at a time at the rate of the line. A queue pair is freed with the NIC, not before.
+/// Frames leave one at a time at the rate of the line. Numbers of queue pairs are used again when all have been.
 class EmulatedNic final : public NicUnderTest {
  public:
-  static constexpr uint32_t kRegionBytes = 4 << 20, kGuardBytes = 64 << 10;
+  static constexpr uint32_t kGuardBytes = 64 << 10;
   static constexpr uint32_t kMostQueuePairs = 4096;
 
   /// `port` outlives it.
@@ -91,6 +92,7 @@ class EmulatedNic final : public NicUnderTest {
   NicRegion region_;
   std::vector<uint8_t> memory_;
   std::vector<std::unique_ptr<End>> ends_;
+  std::deque<uint32_t> destroyed_;  ///< numbers of those in `ends_`
   size_t turn_of_ = 0;
   std::vector<WorkCompletion> completions_;
   std::map<std::string, uint64_t> counters_;

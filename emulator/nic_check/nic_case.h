@@ -30,6 +30,7 @@ NicCases responder_read_cases();
 NicCases congestion_cases();
 NicCases flow_control_cases();
 NicCases robustness_cases();
+NicCases scale_cases();
 NicCases counter_cases();
 
 // Where the specification says what several families test. Sections are of the InfiniBand Architecture Specification,

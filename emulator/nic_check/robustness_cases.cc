@@ -1,4 +1,4 @@
-// Many queue pairs, large messages, slow peers and frames that are nobody's.
+// Slow peers, incasts and frames that are nobody's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,26 +20,6 @@ void answer_late(NicBench& bench) {
   bench.measure(measured("packets sent", static_cast<double>(sent), "", 5, 5, "five in the message"));
 }
 
-void send_many(NicBench& bench) {
-  MeasuredCurve curve{"messages by queue pairs", "queue pairs", "", "messages", "1/s", {}};
-  for (const uint32_t count : {1u, 4u, 16u, 64u, 256u}) {
-    std::vector<PeerEnd*> ends;
-    for (uint32_t i = 0; i < count; ++i) {
-      ends.push_back(&bench.open({.depth = 4}));
-      ends.back()->keeps_payload = false;
-    }
-    const Time began = bench.now();
-    std::vector<uint64_t> ids;
-    for (uint32_t round = 0; round < 2; ++round)
-      for (PeerEnd* end : ends) ids.push_back(bench.post(*end, WorkKind::kWrite, 512));
-    for (const uint64_t id : ids)
-      bench.expect_completion(id, WorkStatus::kSuccess, ack_timeout(bench.limits().timeout_exponent) * 4);
-    const double lasted = static_cast<double>((bench.now() - began).ps) / 1e12;
-    curve.points.push_back({static_cast<double>(count), lasted > 0 ? static_cast<double>(ids.size()) / lasted : 0});
-  }
-  bench.add_curve(std::move(curve));
-}
-
 void incast(NicBench& bench) {
   constexpr uint32_t kEnds = 64, kBytes = 2048;
   std::vector<PeerEnd*> ends;
@@ -58,35 +38,6 @@ void incast(NicBench& bench) {
     bench.expect_memory(NicBench::kTarget + k * kBytes, NicBench::pattern_bytes(kBytes, k),
                         fmt::format("what queue pair {} was sent", k));
   }
-}
-
-void send_large(NicBench& bench) {
-  PeerEnd& end = bench.open();
-  const uint64_t id = bench.post(end, WorkKind::kWrite, NicBench::kSpace);
-  bench.expect_completion(id, WorkStatus::kSuccess,
-                          ack_timeout(bench.limits().timeout_exponent) * 4 + bench.limits().answer * 4);
-  bench.require(end.received == NicBench::pattern_bytes(NicBench::kSpace), {},
-                "the payload that arrived is not the one that was sent");
-}
-
-void receive_large(NicBench& bench) {
-  PeerEnd& end = bench.open();
-  const uint32_t mtu = end.options.mtu, packets = NicBench::kSpace / mtu;
-  const size_t from = bench.log().size();
-  for (uint32_t i = 0; i < packets; ++i) {
-    const size_t sent = bench.log().size();
-    const bool asks = i % 16 == 15 || i + 1 == packets;
-    bench.send(end, {.opcode = i == 0             ? Opcode::kWriteFirst
-                               : i + 1 == packets ? Opcode::kWriteLast
-                                                  : Opcode::kWriteMiddle,
-                     .payload = NicBench::pattern_bytes(mtu, i * mtu),
-                     .ack_request = asks,
-                     .dma_length = NicBench::kSpace});
-    // No faster than a receiver without flow control can take it.
-    if (asks) bench.answer(end, sent, bench.limits().answer);
-  }
-  bench.expect_ack(end, from, psn_add(end.next_psn, kPsnMask), 1);
-  bench.expect_memory(NicBench::kTarget, NicBench::pattern_bytes(NicBench::kSpace), "what was written");
 }
 
 std::vector<uint8_t> frame_of(const NicBench& bench, uint16_t ether_type, size_t bytes) {
@@ -125,17 +76,9 @@ NicCases robustness_cases() {
   NicCases cases;
   cases.push_back({"robustness.slow_peer", "slow peer", "a WRITE is acknowledged after three quarters of a time-out",
                    "nothing is sent again, and it completes", "IBTA Vol. 1, 9.7.6.1.3 (time-out)", answer_late});
-  cases.push_back({"robustness.queue_pairs", "many queue pairs", "1 to 256 queue pairs of the NIC send two WRITEs each",
-                   "all complete; messages a second are drawn over queue pairs",
-                   "Kong et al., Collie, NSDI 2022 (scale of queue pairs)", send_many});
   cases.push_back({"robustness.incast", "incast of queue pairs",
                    "WRITEs of two packets arrive on 64 queue pairs, packet by packet in turn",
                    "all are acknowledged, and all bytes are in memory", kReliability, incast});
-  cases.push_back({"robustness.size.send", "large message sent", "the NIC sends a WRITE of 1 MiB",
-                   "completes, all bytes arrive", kReliability, send_large});
-  cases.push_back({"robustness.size.receive", "large message received",
-                   "a WRITE of 1 MiB arrives, with an acknowledgement asked for by each sixteenth packet",
-                   "acknowledged, and all bytes are in memory", kReliability, receive_large});
   const auto add = [&](const char* name, const char* title, const char* stimulus,
                        std::function<void(NicBench&, PeerEnd&)> noise) {
     cases.push_back({fmt::format("robustness.noise.{}", name), title, stimulus,

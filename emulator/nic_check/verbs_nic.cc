@@ -12,18 +12,18 @@ constexpr uint32_t kCompletions = 4096;
 
 }  // namespace
 
-VerbsNic::VerbsNic(VerbsApi& api, const VerbsPlace& place, const MacAddress& mac)
+VerbsNic::VerbsNic(VerbsApi& api, const VerbsPlace& place, const MacAddress& mac, uint32_t region_bytes)
     : api_(api),
       device_(place.device.name),
       port_(place.port.number),
       gid_index_(place.gid.index),
       facts_{place.device.name, mac, place.gid.ip, place.port.active_mtu,
              std::min({place.device.limits.initiated_reads, place.device.limits.answered_reads, 16u})},
-      memory_(kRegionBytes + kGuardBytes),
+      memory_(size_t{region_bytes} + kGuardBytes),
       context_(api.open(place.device)),
-      registered_(context_->register_memory(std::span(memory_).first(kRegionBytes))),
+      registered_(context_->register_memory(std::span(memory_).first(region_bytes))),
       completions_(context_->make_completion_queue(kCompletions)) {
-  region_ = {reinterpret_cast<uint64_t>(memory_.data()), kRegionBytes, registered_->remote_key()};
+  region_ = {reinterpret_cast<uint64_t>(memory_.data()), region_bytes, registered_->remote_key()};
 }
 
 VerbsNic::~VerbsNic() = default;
@@ -94,7 +94,7 @@ std::vector<uint8_t> VerbsNic::read_memory(uint32_t offset, uint32_t bytes) {
 }
 
 std::vector<uint8_t> VerbsNic::read_guard() {
-  return {memory_.begin() + kRegionBytes, memory_.end()};
+  return {memory_.begin() + region_.bytes, memory_.end()};
 }
 
 std::vector<VerbsCounter> VerbsNic::counters() {

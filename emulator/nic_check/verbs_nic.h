@@ -13,10 +13,10 @@ namespace rankwire {
 
 class VerbsNic final : public NicUnderTest {
  public:
-  static constexpr uint32_t kRegionBytes = 4 << 20, kGuardBytes = 64 << 10;
+  static constexpr uint32_t kGuardBytes = 64 << 10;
 
   /// `api` outlives it. `mac` is that of the frames that it sends. Throws Error when the device cannot be used.
-  VerbsNic(VerbsApi& api, const VerbsPlace& place, const MacAddress& mac);
+  VerbsNic(VerbsApi& api, const VerbsPlace& place, const MacAddress& mac, uint32_t region_bytes);
   ~VerbsNic() override;
 
   const NicFacts& facts() const override { return facts_; }

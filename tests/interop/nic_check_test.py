@@ -63,7 +63,9 @@ class NicCheck(GuestTest):
 
     def test_an_agent(self):
         self.guest.do(
-            f"rankwire agent --listen 127.0.0.1:7791 --token secret --device rxe0 --ip {NIC_IP} >/run/agent.log 2>&1 & "
+            "echo secret >/run/agent.token",
+            "rankwire agent --listen 127.0.0.1:7791 --token-file /run/agent.token --device rxe0 "
+            f"--ip {NIC_IP} >/run/agent.log 2>&1 & "
             "echo $! >/run/agent.pid",
             "for i in $(seq 100); do grep -q served /run/agent.log && break; usleep 50000; done",
         )

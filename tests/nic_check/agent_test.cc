@@ -50,7 +50,7 @@ TEST_F(AgentTest, TellsWhatTheNicIs) {
   EXPECT_EQ(nic.facts().ip, IpAddress(kIp));
   EXPECT_EQ(nic.facts().mtu, 2048u);
   EXPECT_EQ(nic.facts().reads, 3u);
-  EXPECT_EQ(nic.region().bytes, EmulatedNic::kRegionBytes);
+  EXPECT_EQ(nic.region().bytes, nic_.region().bytes);
 }
 
 TEST_F(AgentTest, CarriesMemoryAndWork) {

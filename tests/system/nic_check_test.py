@@ -62,7 +62,9 @@ class NicCheck(RankwireTest):
         for old, new, *texts in (
             ("ip: 10.8.0.1\n", "ip: nowhere\n", f"{file}:7", "nic.ip"),
             ("verbs: rxe0", "verb: rxe0", f"{file}:6", "verb"),
-            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "token"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n", "nic.token_file", "RANKWIRE_AGENT_TOKEN"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token_file: absent\n", f"{self.folder}/absent"),
+            ("  verbs: rxe0\n", "  agent: 127.0.0.1:1\n  token: a\n  token_file: b\n", "'token' or 'token_file'"),
             ("  verbs: rxe0\n", "", "'verbs' or 'agent'"),
             ("  mac: 02:00:0a:08:00:65\n", "", "wire.mac"),
             ("wire:\n", "limits: {timeout_exponent: 10}\nwire:\n", f"{file}:1", "limits.answer"),
@@ -82,6 +84,9 @@ class NicCheck(RankwireTest):
         self.assert_one_line_error(rankwire("nic-check"), USAGE, "--emulated")
         self.assert_one_line_error(rankwire("nic-check", "--emulated", "--mutant", "deaf"), USAGE, "deaf_to_naks")
         self.assert_one_line_error(rankwire("nic-check", "--emulated", "--only", "nothing.*"), USAGE, "nothing.*")
+        self.assert_one_line_error(rankwire("agent", "--device", "rxe0"), USAGE, "--token-file")
+        both = rankwire("agent", "--device", "rxe0", "--token", "a", "--token-file", "b")
+        self.assertEqual(both.returncode, USAGE, both.stderr)
 
 
 if __name__ == "__main__":
