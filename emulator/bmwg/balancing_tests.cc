@@ -70,8 +70,7 @@ void add_balance(BmwgOutcome& outcome, const BmwgMeasurement& run, const LinkByt
   curve.points.push_back({x, jain});
 }
 
-CaseOutcome ecmp(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void ecmp(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   // Whether the hash takes in the destination queue pair is up to the lab on a device of its own.
   const std::vector<std::pair<const char*, std::vector<std::string>>> hashes =
       bench.is_embedded()
@@ -91,12 +90,11 @@ CaseOutcome ecmp(BmwgBench& bench, const BmwgParameters& parameters) {
     }
     outcome.add(std::move(curve));
   }
-  return std::move(outcome).finish();
 }
 
 /// One strategy of the embedded switches, or whatever the device is configured for.
-CaseOutcome strategy(BmwgBench& bench, const BmwgParameters& parameters, const char* spreading, bool reorders) {
-  BmwgOutcome outcome;
+void strategy(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, const char* spreading,
+              bool reorders) {
   MeasuredCurve curve{spreading, "queue pairs", "", "JFI", "", {}};
   std::vector<std::string> settings;
   if (bench.is_embedded()) settings.push_back(fmt::format("fabric.balancing={{spreading: {}}}", spreading));
@@ -110,7 +108,6 @@ CaseOutcome strategy(BmwgBench& bench, const BmwgParameters& parameters, const c
     add_balance(outcome, run, links, fmt::format("{} queue pairs", queue_pairs), curve, queue_pairs);
   }
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
 double seconds_of_balancing(const BmwgBench&, const BmwgParameters& p) {
@@ -142,8 +139,8 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        {{"queue_pairs", "4", "4"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
        lacks_seen_links,
        seconds_of_balancing,
-       [](BmwgBench& bench, const BmwgParameters& parameters) {
-         return strategy(bench, parameters, "flowlet", false);
+       [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+         strategy(bench, parameters, outcome, "flowlet", false);
        }},
       {"T4.spray",
        "packet spraying",
@@ -154,7 +151,9 @@ std::vector<BmwgTest> bmwg_balancing_tests() {
        {{"queue_pairs", "4", "4"}, {"load", "50%", "30%"}, {"duration", "60s", "50ms"}},
        lacks_seen_links,
        seconds_of_balancing,
-       [](BmwgBench& bench, const BmwgParameters& parameters) { return strategy(bench, parameters, "packet", true); }},
+       [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+         strategy(bench, parameters, outcome, "packet", true);
+       }},
   };
 }
 

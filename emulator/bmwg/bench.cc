@@ -46,6 +46,15 @@ std::vector<std::string> split_fields(const std::string& line) {
   return fields;
 }
 
+/// What had to come to its end, if it did.
+BmwgMeasurement ended(BmwgMeasurement run, const std::string& name) {
+  if (run.ended_well()) return run;
+  if (run.generator_limited())
+    throw BmwgUndecided(
+        fmt::format("{}: {}, and the generator may have set the pace: its report says why", name, run.reason()));
+  fail_run("{}: {}", name, run.reason());
+}
+
 /// A rank that computes for as long as flows are measured.
 void write_idle_trace(const std::string& prefix, Duration length) {
   NodeWriter writer(trace_file(prefix, 0));
@@ -97,6 +106,27 @@ double BmwgMeasurement::completion_of(const char* side) const {
                                                   : time->get<double>() * 1e-12;
 }
 
+bool BmwgMeasurement::ended_well() const {
+  const std::string verdict = summary_.value("verdict", "failed");
+  // A limit of its own it has none.
+  return verdict == "ok" || verdict == "degraded";
+}
+
+std::string BmwgMeasurement::reason() const {
+  // What it was about is on the first line, who waits for whom behind it.
+  const std::string reason = summary_.value("reason", "no reason is known");
+  return fmt::format("{}: {}", summary_.value("verdict", "failed"), reason.substr(0, reason.find('\n')));
+}
+
+BmwgBench::BmwgBench(const BmwgSuite& suite, const RunConfig& base, const BmwgRunner& runner,
+                     const CaseContext& context, std::vector<std::string> settings, std::chrono::milliseconds allowed)
+    : suite_(suite),
+      base_(base),
+      runner_(runner),
+      context_(context),
+      settings_(std::move(settings)),
+      allowed_(allowed) {}
+
 std::string BmwgBench::port_names(size_t first, size_t count) const {
   std::string names;
   for (size_t i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + port((first + i) % ports());
@@ -117,7 +147,12 @@ bool BmwgBench::is_embedded() const {
   return std::ranges::all_of(base_.ports, [](const PortConfig& port) { return port.embedded(); });
 }
 
-BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::string> settings, Duration length) {
+BmwgMeasurement BmwgBench::attempt(const std::string& name, std::vector<std::string> settings, Duration length) {
+  if (std::chrono::steady_clock::now() - began_ >= allowed_)
+    throw BmwgUndecided(fmt::format(
+        "it took longer than {} s, ten times what it measures and five minutes, and ended before {}: {} of its runs "
+        "were carried out; a faster machine or fewer values (docs/bmwg.md) are needed",
+        std::chrono::duration_cast<std::chrono::seconds>(allowed_).count(), name, runs_));
   std::vector<std::string> all = {"name=" + name, "jobs=null", "background=null", "limits=null"};
   std::ranges::copy(suite_.settings, std::back_inserter(all));
   std::ranges::copy(settings_, std::back_inserter(all));
@@ -130,20 +165,27 @@ BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::str
   if (!wrong.empty()) fail_run("{}: {}", name, wrong);
   Json summary = read_summary(folder / "summary.json");
   if (!summary.is_object()) fail_run("{}: the run left no summary in {}", name, folder.string());
-  const std::string verdict = summary.value("verdict", "failed");
-  if (verdict == "failed" || verdict == "stalled" || verdict == "interrupted")
-    fail_run("{}: {}: {}", name, verdict, summary.value("reason", "no reason is known"));
+  ++runs_;
   return {std::move(summary), folder};
+}
+
+BmwgMeasurement BmwgBench::attempt_flows(const std::string& name, const std::string& entries, Duration length,
+                                         std::vector<std::string> settings) {
+  const std::string prefix = trace_prefix(name + "-idle");
+  write_idle_trace(prefix, length);
+  // After `attempt` has removed the configuration's own.
+  settings.insert(settings.begin(), {"workload=null", "workload.traces=" + std::filesystem::absolute(prefix).string(),
+                                     "background=[" + entries + "]"});
+  return attempt(name, std::move(settings), length);
+}
+
+BmwgMeasurement BmwgBench::measure(const std::string& name, std::vector<std::string> settings, Duration length) {
+  return ended(attempt(name, std::move(settings), length), name);
 }
 
 BmwgMeasurement BmwgBench::measure_flows(const std::string& name, const std::string& entries, Duration length,
                                          std::vector<std::string> settings) {
-  const std::string prefix = trace_prefix(name + "-idle");
-  write_idle_trace(prefix, length);
-  // After `measure` has removed the configuration's own.
-  settings.insert(settings.begin(), {"workload=null", "workload.traces=" + std::filesystem::absolute(prefix).string(),
-                                     "background=[" + entries + "]"});
-  return measure(name, std::move(settings), length);
+  return ended(attempt_flows(name, entries, length, std::move(settings)), name);
 }
 
 double BmwgBench::seconds_of_calls(uint32_t ranks, Bytes size, uint32_t iterations) const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct BmwgRun {
 /// Returns what went wrong where the folder has no summary; "" otherwise, whatever the verdict. Blocks.
 using BmwgRunner = std::function<std::string(const BmwgRun& run)>;
 
+/// Ends a test of which nobody can tell how it would have ended. `what` is the verdict's reason.
+class BmwgUndecided : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// The outcome of a run.
 class BmwgMeasurement {
  public:
@@ -46,6 +53,9 @@ class BmwgMeasurement {
   std::vector<std::map<std::string, std::string>> rows(const char* table) const;
   /// Of an entry of the background; null where it carried nothing.
   const nlohmann::ordered_json& background(std::string_view name) const;
+  /// Whether it came to its end; else the summary says why not.
+  bool ended_well() const;
+  std::string reason() const;  ///< "stalled: no progress for 5 s"
   /// Whether the generator, not the device, may have set the pace.
   bool generator_limited() const { return summary_.value("fidelity", "") == "generator_limited"; }
   /// Seconds; NaN where the run was not ok.
@@ -65,10 +75,9 @@ using LinkBytes = std::map<std::string, double>;
 /// Given to one test while it runs. One thread.
 class BmwgBench {
  public:
-  /// `settings`: "key=value", of all runs of this test.
+  /// `settings`: "key=value", of all runs of this test. No run begins after `allowed` from now.
   BmwgBench(const BmwgSuite& suite, const RunConfig& base, const BmwgRunner& runner, const CaseContext& context,
-            std::vector<std::string> settings)
-      : suite_(suite), base_(base), runner_(runner), context_(context), settings_(std::move(settings)) {}
+            std::vector<std::string> settings, std::chrono::milliseconds allowed);
 
   const RunConfig& base() const { return base_; }
   size_t ports() const { return base_.ports.size(); }
@@ -81,11 +90,16 @@ class BmwgBench {
   /// Whether all ports are of the embedded switch, which tells what happens inside it.
   bool is_embedded() const;
 
-  /// Runs the suite's configuration with these settings, whose workload is among them; expected to take `length`.
-  /// Throws Error(kRun) where there is no result: it could not be started, failed before it began, was stopped, or did
-  /// not end in time.
-  BmwgMeasurement measure(const std::string& name, std::vector<std::string> settings, Duration length);
+  /// Runs the suite's configuration with these settings, whose workload is among them; expected to take `length`. What
+  /// failed or stalled is a result as well. Throws Error(kRun) where there is none: it could not be started, failed
+  /// before it began, was stopped, or did not end in time; BmwgUndecided when the test's time is over.
+  BmwgMeasurement attempt(const std::string& name, std::vector<std::string> settings, Duration length);
   /// The same of background flows alone: `entries` are items of `background` as flow YAML, for `length`.
+  BmwgMeasurement attempt_flows(const std::string& name, const std::string& entries, Duration length,
+                                std::vector<std::string> settings = {});
+  /// `attempt` of what has to come to its end. Throws Error(kRun) when it did not, or BmwgUndecided where the generator
+  /// was too slow for it.
+  BmwgMeasurement measure(const std::string& name, std::vector<std::string> settings, Duration length);
   BmwgMeasurement measure_flows(const std::string& name, const std::string& entries, Duration length,
                                 std::vector<std::string> settings = {});
   /// Seconds that such calls of a collective take at the rate of the ports, those that warm up included, about.
@@ -112,6 +126,9 @@ class BmwgBench {
   const BmwgRunner& runner_;
   const CaseContext& context_;
   const std::vector<std::string> settings_;
+  const std::chrono::milliseconds allowed_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  uint64_t runs_ = 0;  ///< that have ended
 };
 
 }  // namespace rankwire

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/bmwg/bench.h"
+#include "emulator/bmwg/outcome.h"
 #include "emulator/bmwg/parameters.h"
 #include "emulator/suite/test_case.h"
 
@@ -25,8 +26,12 @@ struct BmwgTest {
   std::string (*lacks)(const BmwgBench& bench, const BmwgParameters& parameters);
   /// Seconds that the measurements take at these parameters and at the rate of the ports, without set-up.
   double (*seconds)(const BmwgBench& bench, const BmwgParameters& parameters);
-  CaseOutcome (*run)(BmwgBench& bench, const BmwgParameters& parameters);
+  /// Throws as BmwgBench does. What it has measured by then counts.
+  void (*run)(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome);
 };
+
+/// Runs a test that lacks nothing. Throws what is no BmwgUndecided.
+CaseOutcome carry_out(const BmwgTest& test, BmwgBench& bench, const BmwgParameters& parameters);
 
 /// In the order in which they are run.
 std::span<const BmwgTest> bmwg_catalogue();
@@ -35,6 +40,7 @@ std::span<const BmwgTest> bmwg_catalogue();
 std::vector<BmwgTest> bmwg_rdma_tests();
 std::vector<BmwgTest> bmwg_ultra_ethernet_tests();
 std::vector<BmwgTest> bmwg_congestion_tests();
+std::vector<BmwgTest> bmwg_deadlock_tests();
 std::vector<BmwgTest> bmwg_balancing_tests();
 std::vector<BmwgTest> bmwg_collective_tests();
 std::vector<BmwgTest> bmwg_job_tests();

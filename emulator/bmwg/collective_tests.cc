@@ -48,8 +48,8 @@ void measure_size(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
   curve.points.push_back({static_cast<double>(moved.count), average});
 }
 
-CaseOutcome collective(BmwgBench& bench, const BmwgParameters& parameters, MeasuredCollective operation) {
-  BmwgOutcome outcome;
+void collective(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome,
+                MeasuredCollective operation) {
   for (const uint32_t ranks : parameters.counts("accelerators")) {
     if (ranks < 2 || ranks > bench.npus()) {
       outcome.anomaly(fmt::format("{} accelerators were left out: the hosts hold {}", ranks, bench.npus()));
@@ -60,7 +60,6 @@ CaseOutcome collective(BmwgBench& bench, const BmwgParameters& parameters, Measu
       measure_size(bench, parameters, outcome, operation, ranks, size, curve);
     outcome.add(std::move(curve));
   }
-  return std::move(outcome).finish();
 }
 
 double seconds_of(const BmwgBench& bench, const BmwgParameters& p) {
@@ -73,7 +72,7 @@ double seconds_of(const BmwgBench& bench, const BmwgParameters& p) {
 }
 
 BmwgTest collective_test(const char* id, const char* title, const char* stimulus, const char* source,
-                         CaseOutcome (*run)(BmwgBench&, const BmwgParameters&)) {
+                         void (*run)(BmwgBench&, const BmwgParameters&, BmwgOutcome&)) {
   return {id,
           title,
           stimulus,
@@ -96,18 +95,18 @@ std::vector<BmwgTest> bmwg_collective_tests() {
   return {
       collective_test("T5.all_reduce", "AllReduce", "AllReduce (sum) of each size by each number of accelerators",
                       "draft-calabria-bmwg-ai-fabric-training-bench-03, AllReduce Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters) {
-                        return collective(bench, parameters, MeasuredCollective::kAllReduce);
+                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+                        collective(bench, parameters, outcome, MeasuredCollective::kAllReduce);
                       }),
       collective_test("T5.all_to_all", "AllToAll", "AllToAll of each size by each number of accelerators",
                       "draft-calabria-bmwg-ai-fabric-training-bench-03, AllToAll Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters) {
-                        return collective(bench, parameters, MeasuredCollective::kAllToAll);
+                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+                        collective(bench, parameters, outcome, MeasuredCollective::kAllToAll);
                       }),
       collective_test("T5.all_gather", "AllGather", "AllGather of each size by each number of accelerators",
                       "draft-calabria-bmwg-ai-fabric-training-bench-03, AllGather Benchmark",
-                      [](BmwgBench& bench, const BmwgParameters& parameters) {
-                        return collective(bench, parameters, MeasuredCollective::kAllGather);
+                      [](BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+                        collective(bench, parameters, outcome, MeasuredCollective::kAllGather);
                       }),
   };
 }

@@ -32,8 +32,7 @@ double seconds_of_transfers(const BmwgBench& bench, const BmwgParameters& parame
 }
 
 /// Of each prefill port to a decode port of its own, one transfer at a time.
-CaseOutcome kv_transfer(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void kv_transfer(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const size_t half = bench.ports() / 2;
   const std::string from = bench.port_names(0, half), to = bench.port_names(half, half);
   MeasuredCurve curve{"KV-cache transfer", "size", "B", "throughput", "of line rate", {}};
@@ -55,7 +54,6 @@ CaseOutcome kv_transfer(BmwgBench& bench, const BmwgParameters& parameters) {
     curve.points.push_back({static_cast<double>(size.count), goodput});
   }
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
 /// One request a pair of ranks: the first half computes prompts and sends their KV cache, the second half decodes a
@@ -110,12 +108,11 @@ std::string lacks_pairs(const BmwgBench& bench, const BmwgParameters& parameters
   return disaggregated_ranks(bench, parameters) < 4 ? "two ranks that prefill and two that decode take four NPUs" : "";
 }
 
-CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
+void disaggregated(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const uint32_t ranks = disaggregated_ranks(bench, parameters);
   const uint32_t tokens = parameters.count("iterations");
   const std::vector<Duration> compute = parameters.durations("compute");
   const Duration prefill = compute.front(), decode = compute.back();
-  BmwgOutcome outcome;
   MeasuredCurve curve{"TTFT", "KV cache", "B", "TTFT P99", "ms", {}};
   for (const Bytes size : parameters.sizes("sizes")) {
     const std::string subject = "KV cache of " + print_quantity(size.count, kSizeScale);
@@ -148,12 +145,10 @@ CaseOutcome disaggregated(BmwgBench& bench, const BmwgParameters& parameters) {
     curve.points.push_back({static_cast<double>(size.count), first.empty() ? NAN : first.back()});
   }
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
-CaseOutcome moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters) {
+void moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
-  BmwgOutcome outcome;
   for (const Bytes size : parameters.sizes("sizes")) {
     for (const char* spread : {"0%", "100%"}) {
       const std::string name =
@@ -170,12 +165,10 @@ CaseOutcome moe_dispatch(BmwgBench& bench, const BmwgParameters& parameters) {
           measured("dispatch time P99", row.at("emulated").at("p99_ps").get<double>() * 1e-6, "us", {}, {}, name));
     }
   }
-  return std::move(outcome).finish();
 }
 
 /// Bursts of KV transfers into one port, switched on and off, beside a steady flow that goes elsewhere.
-CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void bursty(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   for (const uint32_t ratio : parameters.counts("ratios")) {
     if (ratio + 1 > bench.ports()) {
       outcome.anomaly(fmt::format("{}:1 was left out: there are {} ports", ratio, bench.ports()));
@@ -199,7 +192,6 @@ CaseOutcome bursty(BmwgBench& bench, const BmwgParameters& parameters) {
     outcome.add(
         measured("retransmission rate", run.share_of_packets("retransmitted"), "of data packets", {}, {}, name));
   }
-  return std::move(outcome).finish();
 }
 
 std::string lacks_burst_ports(const BmwgBench& bench, const BmwgParameters& parameters) {

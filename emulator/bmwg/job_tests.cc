@@ -68,8 +68,7 @@ void measure_job(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome
   outcome.repeated("JCT, mean", times, "s", subject);
 }
 
-CaseOutcome synthetic(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void synthetic(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   for (const uint32_t ranks : parameters.counts("accelerators")) {
     if (ranks < 2 || ranks > bench.npus()) {
       outcome.anomaly(fmt::format("{} accelerators were left out: the hosts hold {}", ranks, bench.npus()));
@@ -78,7 +77,6 @@ CaseOutcome synthetic(BmwgBench& bench, const BmwgParameters& parameters) {
     for (const Duration compute : parameters.durations("compute"))
       for (const Bytes size : parameters.sizes("sizes")) measure_job(bench, parameters, outcome, compute, size, ranks);
   }
-  return std::move(outcome).finish();
 }
 
 /// Hosts of two jobs: of the first every other one of the first half, of the second as many, of which so many share a
@@ -117,7 +115,7 @@ double seconds_of_two_jobs(const BmwgBench& bench, const BmwgParameters& paramet
 }
 
 /// JCT of both jobs together, and each alone.
-CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
+void interference(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const uint32_t hosts = hosts_of(bench), each = hosts / 4;
   const Duration compute = parameters.durations("compute").front();
   const Bytes size = parameters.size("size");
@@ -128,7 +126,6 @@ CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
                        parameters.count("iterations"), where);
   };
   const auto length = Duration(static_cast<int64_t>(1e12 * seconds_of_two_jobs(bench, parameters, each)));
-  BmwgOutcome outcome;
   double alone = 0;
   MeasuredCurve curve{"JCT interference factor", "overlap", "%", "factor", "", {}};
   const auto jct = [&](const BmwgMeasurement& run) {
@@ -157,7 +154,6 @@ CaseOutcome interference(BmwgBench& bench, const BmwgParameters& parameters) {
   outcome.add(std::move(curve));
   if (!bench.has_fabric())
     outcome.anomaly("the configuration names no fabric: hosts 2n and 2n + 1 are taken to be on one leaf");
-  return std::move(outcome).finish();
 }
 
 double seconds_of_jobs(const BmwgBench& bench, const BmwgParameters& p) {

@@ -41,12 +41,15 @@ void BmwgOutcome::repeated(std::string name, const std::vector<double>& values, 
 }
 
 CaseOutcome BmwgOutcome::finish() && {
-  if (measurements_.empty())
+  if (measurements_.empty() && undecided_.empty() && limited_.empty())
     return CaseOutcome::skipped(anomalies_.empty() ? "there was nothing to measure" : anomalies_.front());
   CaseOutcome outcome = CaseOutcome::of(std::move(measurements_));
   outcome.curves = std::move(curves_);
   outcome.anomalies = std::move(anomalies_);
-  if (!limited_.empty()) {
+  if (!undecided_.empty()) {
+    outcome.verdict = CaseVerdict::kInconclusive;
+    outcome.reason = std::move(undecided_);
+  } else if (!limited_.empty()) {
     outcome.verdict = CaseVerdict::kInconclusive;
     outcome.reason = fmt::format("the generator may have set the pace of {} of the runs, {} first: its report says why",
                                  limited_.size(), limited_.front());

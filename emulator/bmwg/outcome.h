@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "emulator/bmwg/bench.h"
@@ -20,6 +21,8 @@ class BmwgOutcome {
   void add(Measured measured) { measurements_.push_back(std::move(measured)); }
   void add(MeasuredCurve curve) { curves_.push_back(std::move(curve)); }
   void anomaly(std::string text) { anomalies_.push_back(std::move(text)); }
+  /// Why the test could not go on, though nothing is wrong with the device: it is inconclusive, with what was measured.
+  void undecided(std::string reason) { undecided_ = std::move(reason); }
   /// Of each run: whether it says anything about the device.
   void note(const BmwgMeasurement& run, std::string_view what);
   /// A KPI beside what the reference predicts, which is a measurement of its own. `better_high`: more is better. With
@@ -35,6 +38,7 @@ class BmwgOutcome {
   std::vector<Measured> measurements_;
   std::vector<MeasuredCurve> curves_;
   std::vector<std::string> anomalies_, limited_;
+  std::string undecided_;
 };
 
 }  // namespace rankwire

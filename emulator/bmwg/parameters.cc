@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ParameterKind;
 
-constexpr std::array<ParameterType, 16> kTypes{{
+constexpr std::array<ParameterType, 17> kTypes{{
     {"sizes", Kind::kSizes, "of messages, or of what a collective moves"},
     {"size", Kind::kSize, "of a message, or of what a collective moves"},
     {"thresholds", Kind::kSizes, "of a queue, from which on the device marks; an embedded switch is set to each"},
@@ -24,6 +24,7 @@ constexpr std::array<ParameterType, 16> kTypes{{
     {"accelerators", Kind::kCounts, "ranks of a collective; those that there are no NPUs for are left out"},
     {"duration", Kind::kDuration, "of one measurement"},
     {"interval", Kind::kDuration, "of one sample of a soak"},
+    {"patience", Kind::kDuration, "without any progress, after which traffic stands still"},
     {"compute", Kind::kDurations, "of an iteration"},
     {"iterations", Kind::kCount, "of a collective or a job"},
     {"repetitions", Kind::kCount, "of each measurement"},

@@ -45,8 +45,9 @@ Duration long_enough(const BmwgBench& bench, const BmwgParameters& parameters, B
 }
 
 /// What the drafts call loss-free, of a reliable transport: nothing was sent again, and every message that was due
-/// could be posted.
+/// could be posted. What did not come to its end is not.
 bool is_free_of_loss(const BmwgMeasurement& run) {
+  if (!run.ended_well()) return false;
   const Json& load = run.background("load");
   return load.is_object() && load.at("messages_posted") == load.at("messages_offered") &&
          load.at("messages_failed") == 0 && run.counter("retransmitted") == 0 && run.counter("timeouts") == 0;
@@ -69,7 +70,7 @@ Throughput find_throughput(BmwgBench& bench, const BmwgParameters& parameters, B
         const std::string rest = fmt::format("size: {}B, rate: {}bps, backlog: {}", size.count,
                                              static_cast<int64_t>(bench.rate() * tried), kBacklog);
         const BmwgMeasurement run =
-            bench.measure_flows(fmt::format("{}-{}", what, ++attempt),
+            bench.attempt_flows(fmt::format("{}-{}", what, ++attempt),
                                 both_ways ? permutation(bench, "load", rest) : one_way(bench, "load", rest), length,
                                 {fmt::format("transport.queue_pairs={}", queue_pairs)});
         outcome.note(run, what);
@@ -81,8 +82,7 @@ Throughput find_throughput(BmwgBench& bench, const BmwgParameters& parameters, B
   return {share, share > 0 ? delivered : 0};
 }
 
-CaseOutcome throughput(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void throughput(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   for (const bool both_ways : {false, true}) {
     const double senders = static_cast<double>(both_ways ? bench.ports() : bench.ports() / 2);
     for (const uint32_t queue_pairs : parameters.counts("queue_pairs")) {
@@ -105,7 +105,6 @@ CaseOutcome throughput(BmwgBench& bench, const BmwgParameters& parameters) {
       outcome.add(std::move(curve));
     }
   }
-  return std::move(outcome).finish();
 }
 
 constexpr const char* kQuantiles[] = {"p50_ps", "p95_ps", "p99_ps", "p999_ps", "max_ps"};
@@ -114,6 +113,12 @@ constexpr double kQuantileShares[] = {0.5, 0.95, 0.99, 0.999, 1};
 
 /// Of each quantile, in microseconds, its values in the repetitions.
 using QuantileTimes = std::map<std::string, std::vector<double>>;
+
+/// The entry of the probe where one of its messages at least came to its end.
+const Json* probed(const BmwgMeasurement& run) {
+  const Json& entry = run.background("probe");
+  return entry.is_object() && entry.at("completion_time").at("count") > 0 ? &entry : nullptr;
+}
 
 QuantileTimes probe(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome, Bytes size, bool loaded) {
   QuantileTimes times;
@@ -124,26 +129,32 @@ QuantileTimes probe(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutc
   const std::string load = permutation(
       bench, "load",
       fmt::format("size: 64KiB, rate: {}bps", static_cast<int64_t>(bench.rate() * parameters.share("load"))));
-  for (uint32_t i = 0; i < parameters.count("repetitions"); ++i) {
-    const std::string name = fmt::format("{}-{}-{}", size_name(size), loaded ? "loaded" : "unloaded", i + 1);
-    const BmwgMeasurement run = bench.measure_flows(name, loaded ? probing + ", " + load : probing,
-                                                    parameters.duration("duration"), {fmt::format("seed={}", i + 1)});
+  const auto measure = [&](const std::string& name, Duration length, uint32_t seed) {
+    BmwgMeasurement run =
+        bench.measure_flows(name, loaded ? probing + ", " + load : probing, length, {fmt::format("seed={}", seed)});
     outcome.note(run, name);
-    const Json& entry = run.background("probe");
-    if (!entry.is_object() || entry.at("completion_time").at("count") == 0)
-      fail_run("{}: no message of the probe came to its end", name);
+    return run;
+  };
+  for (uint32_t i = 1; i <= parameters.count("repetitions"); ++i) {
+    const std::string name = fmt::format("{}-{}-{}", size_name(size), loaded ? "loaded" : "unloaded", i);
+    BmwgMeasurement run = measure(name, parameters.duration("duration"), i);
+    // A packet that is lost is not sent again before a time-out, which may be longer than a short measurement.
+    if (probed(run) == nullptr) run = measure(name + "-longer", parameters.duration("duration") * 20, i);
+    const Json* const entry = probed(run);
+    if (entry == nullptr && run.generator_limited()) continue;
+    if (entry == nullptr) fail_run("{}: no message of the probe came to its end", name);
     for (const char* quantile : kQuantiles)
-      times[quantile].push_back(entry.at("completion_time").at(quantile).get<double>() * 1e-6);
+      times[quantile].push_back(entry->at("completion_time").at(quantile).get<double>() * 1e-6);
   }
   return times;
 }
 
-CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void latency(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   for (const Bytes size : parameters.sizes("sizes")) {
     double unloaded_median = 0;
     for (const bool loaded : {false, true}) {
       const QuantileTimes times = probe(bench, parameters, outcome, size, loaded);
+      if (times.empty()) continue;
       const std::string subject = fmt::format("{}, {}", size_name(size), loaded ? "loaded" : "unloaded");
       MeasuredCurve curve{subject, "message completion time", "us", "share of messages", "", {}};
       for (size_t i = 0; i < std::size(kQuantiles); ++i) {
@@ -155,12 +166,11 @@ CaseOutcome latency(BmwgBench& bench, const BmwgParameters& parameters) {
       const std::vector<double>& medians = times.at("p50_ps");
       outcome.repeated("P50, mean", medians, "us", subject);
       if (!loaded) unloaded_median = median_of(medians);
-      if (loaded)
+      if (loaded && unloaded_median > 0)
         outcome.add(
             measured("latency increase factor", median_of(medians) / unloaded_median, "", {}, {}, size_name(size)));
     }
   }
-  return std::move(outcome).finish();
 }
 
 /// From one burst of each sender to the next: as long again as the burst of all takes at the receiver, and a round trip
@@ -181,15 +191,14 @@ bool takes_bursts(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcom
       bench.port(ratio), static_cast<int64_t>(burst_bytes), static_cast<int64_t>(8 * burst_bytes / between));
   const std::string what = fmt::format("{}to1-{}frames", ratio, frames);
   const BmwgMeasurement run =
-      bench.measure_flows(what, entry, Duration(length),
+      bench.attempt_flows(what, entry, Duration(length),
                           {fmt::format("transport.window={}", std::clamp<uint64_t>(frames, 1, 65'536)),
                            "transport.congestion_control=null"});
   outcome.note(run, what);
-  return run.counter("retransmitted") == 0 && run.counter("timeouts") == 0;
+  return run.ended_well() && run.counter("retransmitted") == 0 && run.counter("timeouts") == 0;
 }
 
-CaseOutcome bursts(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void bursts(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const Bytes packet(bench.base().transport.mtu.value_or(4096));
   constexpr uint64_t kMostFrames = 65'536;
   const uint64_t most =
@@ -212,7 +221,6 @@ CaseOutcome bursts(BmwgBench& bench, const BmwgParameters& parameters) {
     curve.points.push_back({static_cast<double>(ratio), static_cast<double>(frames)});
   }
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
 /// The search doubles up to the longest bursts where nothing is lost of them.

@@ -25,8 +25,7 @@ const Json& only_size(const BmwgMeasurement& run, const std::string& name) {
   return row;
 }
 
-CaseOutcome scale_limit(BmwgBench& bench, const BmwgParameters& parameters) {
-  BmwgOutcome outcome;
+void scale_limit(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   MeasuredCurve curve{"AllReduce", "accelerators", "", "BusBW", "of the reference", {}};
   for (uint32_t ranks : parameters.counts("accelerators")) {
     if (ranks < 2 || ranks > bench.npus()) {
@@ -47,7 +46,6 @@ CaseOutcome scale_limit(BmwgBench& bench, const BmwgParameters& parameters) {
     curve.points.push_back({static_cast<double>(ranks), bus / reference});
   }
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
 /// Pulls a cable in the middle of a run, on a device by the lab's hooks.
@@ -96,12 +94,11 @@ std::vector<double> call_times(const BmwgMeasurement& run, Duration from = {}) {
   return times;
 }
 
-CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
+void link_failure(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const bool is_embedded = bench.is_embedded();
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
   const Bytes size = parameters.size("size");
   const uint32_t iterations = parameters.count("iterations");
-  BmwgOutcome outcome;
   const BmwgMeasurement steady = bench.measure_collective("steady", "all_reduce", ranks, size, iterations);
   outcome.note(steady, "steady");
   const std::vector<double> before = call_times(steady);
@@ -114,7 +111,7 @@ CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
   if (is_embedded) {
     // That which carries most, so that somebody notices.
     const LinkBytes links = bench.uplinks(steady);
-    if (links.empty()) return CaseOutcome::skipped("the fabric has no cables between switches");
+    if (links.empty()) return outcome.anomaly("the fabric has no cables between switches");
     const std::string busiest = std::ranges::max_element(links, {}, &LinkBytes::value_type::second)->first;
     const size_t dot = busiest.find('.');
     settings.push_back(fmt::format("fabric.failures=[{{a: {}, b: {}, down: {}ps}}]", busiest.substr(0, dot),
@@ -125,7 +122,7 @@ CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
   const BmwgMeasurement failed = bench.measure_collective("failure", "all_reduce", ranks, size, iterations, settings);
   const std::string wrong = puller ? puller->finish() : "";
   if (bench.has_hook("link_up")) bench.hook("link_up");
-  if (!wrong.empty()) return CaseOutcome::error(wrong);
+  if (!wrong.empty()) fail_run("{}", wrong);
   outcome.note(failed, "failure");
   // A cable that a hook pulls is pulled at some time of the run.
   const std::vector<double> after = call_times(failed, is_embedded ? middle : Duration());
@@ -140,12 +137,10 @@ CaseOutcome link_failure(BmwgBench& bench, const BmwgParameters& parameters) {
   MeasuredCurve curve{"calls", "call", "", "time", "ms", {}};
   for (size_t i = 0; i < after.size(); ++i) curve.points.push_back({static_cast<double>(i), after[i] * 1e3});
   outcome.add(std::move(curve));
-  return std::move(outcome).finish();
 }
 
-CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
+void soak(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const uint32_t ranks = std::min(bench.npus(), parameters.count("accelerators"));
-  BmwgOutcome outcome;
   const double all = static_cast<double>(parameters.duration("duration").ps);
   const double interval = static_cast<double>(parameters.duration("interval").ps);
   const auto samples = static_cast<uint32_t>(std::max(1.0, std::floor(all / interval)));
@@ -181,7 +176,6 @@ CaseOutcome soak(BmwgBench& bench, const BmwgParameters& parameters) {
     outcome.add(measured("JCT ratio, median", median_of(values), "of the reference", {}, {}, operation));
     outcome.repeated("JCT ratio, mean", values, "of the reference", operation);
   }
-  return std::move(outcome).finish();
 }
 
 std::string lacks_cables(const BmwgBench& bench, const BmwgParameters& parameters) {

@@ -1,6 +1,7 @@
 // T2: the transport of the Ultra Ethernet Consortium, which rankwire does not speak: named, so that a report is not
 // taken for one of all categories.
 #include "emulator/bmwg/catalogue.h"
+#include "emulator/bmwg/outcome.h"
 
 namespace rankwire {
 namespace {
@@ -13,8 +14,8 @@ double no_time(const BmwgBench&, const BmwgParameters&) {
   return 0;
 }
 
-CaseOutcome nothing(BmwgBench& bench, const BmwgParameters& parameters) {
-  return CaseOutcome::skipped(lacks_transport(bench, parameters));
+void nothing(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
+  outcome.anomaly(lacks_transport(bench, parameters));
 }
 
 }  // namespace

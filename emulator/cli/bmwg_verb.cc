@@ -108,8 +108,8 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   const BmwgParameters parameters = parameters_of(test, session.suite, quick);
   const std::vector<std::string> settings = settings_of(test, session.suite);
   const auto base = std::make_shared<const RunConfig>(load_base(session.suite, settings));
-  const auto bench_for = [&session, base, settings](const CaseContext& context) {
-    return BmwgBench(session.suite, *base, session.runner, context, settings);
+  const auto bench_for = [&session, base, settings](const CaseContext& context, std::chrono::milliseconds allowed) {
+    return BmwgBench(session.suite, *base, session.runner, context, settings, allowed);
   };
   TestCase made;
   made.id = test.id;
@@ -121,14 +121,16 @@ TestCase case_of(const BmwgTest& test, const BmwgSession& session, bool quick) {
   made.source = test.source;
   static const std::atomic<bool> kGoesOn = false;
   const CaseContext nowhere{{}, kGoesOn};
-  const BmwgBench bench = bench_for(nowhere);
+  const BmwgBench bench = bench_for(nowhere, {});
   made.lacks = test.lacks(bench, parameters);
   if (made.lacks.empty())
     made.duration = std::chrono::milliseconds(static_cast<int64_t>(test.seconds(bench, parameters) * 1000));
-  made.run = [bench_for, &test, parameters, lacks = made.lacks](const CaseContext& context) {
+  // A machine that others use, or a device that stands still again and again, ends a test and not the suite.
+  const std::chrono::milliseconds allowed = 10 * made.duration + std::chrono::minutes(5);
+  made.run = [bench_for, &test, parameters, allowed, lacks = made.lacks](const CaseContext& context) {
     if (!lacks.empty()) return CaseOutcome::skipped(lacks);
-    BmwgBench used = bench_for(context);
-    return test.run(used, parameters);
+    BmwgBench used = bench_for(context, allowed);
+    return carry_out(test, used, parameters);
   };
   return made;
 }

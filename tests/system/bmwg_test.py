@@ -8,6 +8,8 @@ import time
 import unittest
 import xml.etree.ElementTree
 
+import yaml
+
 from rankwire import FAILED, OK, SOURCE, USAGE, RankwireTest, rankwire, start
 
 QUICK = SOURCE / "configs" / "bmwg" / "quick.yaml"
@@ -35,8 +37,16 @@ class Bmwg(RankwireTest):
     def values(case, name):
         return {m["subject"]: m["value"] for m in case["measurements"] if m["name"] == name}
 
+    def coarse(self):
+        """The quick suite, whose searches stop sooner."""
+        suite = yaml.safe_load(QUICK.read_text(encoding="utf-8")) | {"base": str(EMBEDDED)}
+        suite["tests"] += [{"select": "T1.throughput", "resolution": "10%"}, {"select": "T1.burst", "size": "512KiB"}]
+        file = self.folder / "coarse.yaml"
+        file.write_text(yaml.safe_dump(suite), encoding="utf-8")
+        return file
+
     def test_all_tests_have_a_verdict_in_virtual_time(self):
-        process, cases = self.run_suite(QUICK, "--twin")
+        process, cases = self.run_suite(self.coarse(), "--twin")
         self.assertEqual(process.returncode, OK, process.stdout + process.stderr)
         listed = json.loads(rankwire("bmwg", "list", "--json").stdout)
         self.assertEqual(list(cases), [test["id"] for test in listed])
@@ -85,6 +95,34 @@ class Bmwg(RankwireTest):
         self.assertEqual((process.returncode, cases["T5.all_reduce"]["verdict"]), (FAILED, "fail"), process.stderr)
         self.assertIn("BusBW of 256KiB, 4 accelerators", cases["T5.all_reduce"]["reason"])
 
+    def test_a_circle_of_switches_deadlocks_and_is_named(self):
+        """Each of five switches in a ring sends on what waits for the next."""
+        switches = [f"s{s}" for s in range(5)]
+        base = {
+            "name": "ring",
+            "hosts": {"count": 5, "npus": 1, "nics": 1},
+            "ports": {"count": 5, "device": "memory", "rate": "4Gbps"},
+            "fabric": {
+                "topology": "graph",
+                "link_rate": "1Gbps",
+                "lossless": [3],
+                "buffer": {"shared": "256KiB", "headroom": "64KiB", "ingress_alpha": "1/8"},
+                "switches": switches,
+                "links": [{"a": switches[s], "b": switches[(s + 1) % 5]} for s in range(5)],
+                "hosts": [{"port": f"p{s}", "switch": switches[s]} for s in range(5)],
+            },
+        }
+        (self.folder / "suite.yaml").write_text("name: ring\nbase: base.yaml\n", encoding="utf-8")
+        for lossless, status, verdict in (([3], FAILED, "fail"), ([], OK, "skipped")):
+            base["fabric"]["lossless"] = lossless
+            (self.folder / "base.yaml").write_text(json.dumps(base), encoding="utf-8")
+            process, cases = self.run_suite(self.folder / "suite.yaml", "--twin", "--only", "T3.deadlock", "--force")
+            case = cases["T3.deadlock"]
+            self.assertEqual((process.returncode, case["verdict"]), (status, verdict), case["reason"])
+            if lossless:
+                for s in range(5):
+                    self.assertIn(f"s{s}.s{(s + 1) % 5} priority 3", case["reason"])
+
     def test_hooks_that_go_wrong_are_errors_of_their_test(self):
         hooks = {"fails": "sh -c 'echo no route >&2; exit 7'", "hangs": "sleep 60", "prints rubbish": "echo hello"}
         for name, command in hooks.items():
@@ -107,7 +145,8 @@ class Bmwg(RankwireTest):
         tests = plan("1Gbps")
         # One switch with four ports, and no configured congestion control, lossless priority, cable or second leaf.
         for name, reason in (("T2.ultra_ethernet", "RoCEv2"), ("T3.dcqcn", "congestion_control"),
-                             ("T3.storm", "fabric.lossless"), ("T4.ecmp", "no parallel paths"),
+                             ("T3.storm", "fabric.lossless"), ("T3.deadlock", "takes 5 ports"),
+                             ("T4.ecmp", "no parallel paths"),
                              ("T6.interference", "take 8 hosts, and there are 4"),
                              ("T7.link_failure", "no cables between switches")):  # fmt: skip
             self.assertIn(reason, tests[name]["skipped"], name)

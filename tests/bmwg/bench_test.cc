@@ -1,0 +1,76 @@
+#include "emulator/bmwg/bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "base/error.h"
+#include "emulator/bmwg/catalogue.h"
+#include "tests/temporary_folder.h"
+
+namespace rankwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// A bench whose runs leave the summary that is wanted.
+class BmwgBenchTest : public ::testing::Test {
+ protected:
+  BmwgBench bench(std::chrono::milliseconds allowed = std::chrono::minutes(5)) {
+    return BmwgBench(suite_, base_, runner_, context_, {}, allowed);
+  }
+
+  const testing::TemporaryFolder folder_;
+  std::string summary_ = R"({"verdict": "ok", "reason": "", "fidelity": "ok"})";
+  const BmwgRunner runner_ = [this](const BmwgRun& run) {
+    std::filesystem::create_directories(run.folder);
+    std::ofstream(run.folder / "summary.json") << summary_;
+    return std::string();
+  };
+  const BmwgSuite suite_;
+  const RunConfig base_;
+  const std::atomic<bool> interrupted_{false};
+  const CaseContext context_{folder_.path(), interrupted_};
+};
+
+TEST_F(BmwgBenchTest, ARunThatStallsIsAResultForWhoeverAsksForIt) {
+  summary_ = R"({"verdict": "stalled", "reason": "no progress for 5 s\nrank 0 waits", "fidelity": "ok"})";
+  EXPECT_FALSE(bench().attempt("circle", {}, seconds(1)).ended_well());
+  EXPECT_THAT([&] { bench().measure("circle", {}, seconds(1)); },
+              ThrowsMessage<Error>("circle: stalled: no progress for 5 s"));
+}
+
+TEST_F(BmwgBenchTest, NothingIsSaidOfADeviceWhereTheGeneratorWasTooSlow) {
+  summary_ = R"({"verdict": "failed", "reason": "deadline of 30 s passed", "fidelity": "generator_limited"})";
+  EXPECT_THAT([&] { bench().measure("a", {}, seconds(1)); },
+              ThrowsMessage<BmwgUndecided>(HasSubstr("deadline of 30 s passed, and the generator may")));
+}
+
+TEST_F(BmwgBenchTest, ATestWhoseTimeIsOverKeepsWhatItHasMeasured) {
+  const BmwgTest test{.id = "T9.x",
+                      .title = "",
+                      .stimulus = "",
+                      .expectation = "",
+                      .source = "",
+                      .needs = "",
+                      .parameters = {},
+                      .lacks = nullptr,
+                      .seconds = nullptr,
+                      .run = [](BmwgBench& bench, const BmwgParameters&, BmwgOutcome& outcome) {
+                        outcome.add(measured("throughput", 7, "Gbit/s"));
+                        bench.measure("second", {}, seconds(1));
+                      }};
+  const BmwgParameters none({}, true);
+  BmwgBench over = bench(std::chrono::milliseconds(0)), in_time = bench();
+  const CaseOutcome outcome = carry_out(test, over, none);
+  EXPECT_EQ(outcome.verdict, CaseVerdict::kInconclusive);
+  EXPECT_THAT(outcome.reason, HasSubstr("ended before second"));
+  ASSERT_EQ(outcome.measurements.size(), 1u);
+  EXPECT_EQ(carry_out(test, in_time, none).verdict, CaseVerdict::kPass);
+}
+
+}  // namespace
+}  // namespace rankwire
