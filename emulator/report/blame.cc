@@ -145,6 +145,9 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
                          readable(e.time), trips(e));
     case BlameKind::kUnexplained:
+      if (e.unsearched > 0)
+        return fmt::format("{} executions are too many to be searched for the critical path, which would say more",
+                           e.unsearched);
       return e.part
                  ? fmt::format(
                        "{} of the critical path were lost to {}, and the record does not say whose doing that is",

@@ -221,6 +221,7 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
   const Losses& l = diagnosis.losses;
   Json json;
   json["findings"] = findings(record, diagnosis);
+  json["unsearched_executions"] = diagnosis.unsearched;
   Json drops = Json::array();
   for (const SwitchDrops& drop : l.drops) drops.push_back({{"port", drop.port}, {"frames", drop.frames}});
   json["losses"] = {{"packets", l.packets},
