@@ -1,10 +1,42 @@
 #include "emulator/assembly/live_run.h"
 
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "emulator/input/config.h"
+#include "emulator/workload/jobs.h"
 
 namespace rankwire {
+namespace {
+
+/// What ranks and their nodes are called, and what ranks have to do. Copies, since pages outlive the workload.
+struct RanksOfFeed {
+  std::vector<LiveFeed::Rank> ranks;
+  std::vector<std::string> node_names;
+};
+
+RanksOfFeed ranks_of(const Setup& setup) {
+  RanksOfFeed feed;
+  const Workload& workload = setup.workload;
+  if (workload.ranks.size() > LiveFeed::kMostRanks) return feed;
+  std::unordered_map<std::string_view, uint32_t> known;
+  for (uint32_t r = 0; r < workload.ranks.size(); ++r) {
+    const RankTrace& trace = workload.ranks[r];
+    LiveFeed::Rank& rank = feed.ranks.emplace_back();
+    rank.name = rank_text(workload, RankId(r)), rank.job = trace.job;
+    rank.operations = planned_operations(setup.config, workload, RankId(r));
+    if (trace.streamed) continue;
+    for (const Node& node : trace.nodes)
+      rank.nodes.push_back(known.try_emplace(node.name, static_cast<uint32_t>(known.size())).first->second);
+  }
+  feed.node_names.resize(known.size());
+  for (const auto& [name, number] : known) feed.node_names[number] = name;
+  return feed;
+}
+
+}  // namespace
 
 std::shared_ptr<LiveFeed> live_feed(const Setup& setup, std::string label, uint32_t workers) {
   std::vector<std::string> ports;
@@ -14,8 +46,10 @@ std::shared_ptr<LiveFeed> live_feed(const Setup& setup, std::string label, uint3
   if (jobs.empty())
     jobs.push_back(
         {setup.config.name, setup.workload.iterations_of(JobId(0), engine_options(setup.config).iterations)});
+  RanksOfFeed feed = ranks_of(setup);
   return std::make_shared<LiveFeed>(std::move(label), std::move(ports), std::move(jobs),
-                                    planned_operations(setup.config, setup.workload), workers);
+                                    planned_operations(setup.config, setup.workload), workers, std::move(feed.ranks),
+                                    std::move(feed.node_names));
 }
 
 std::vector<LiveObserver::Route> live_routes_of(const Setup& setup, const LiveFeed* live) {

@@ -408,14 +408,18 @@ EngineOptions engine_options(const RunConfig& config) {
                        .payload_keys = config.transport.checking ? PayloadKeys::kCompared : PayloadKeys::kIgnored}};
 }
 
+uint64_t planned_operations(const RunConfig& config, const Workload& workload, RankId rank) {
+  const RankTrace& trace = workload.ranks[rank.value];
+  if (workload.is_idle(trace.job)) return 0;
+  uint64_t count = trace.streamed ? trace.streamed->operations : 0;
+  for (const Node& node : trace.nodes) count += node.kind != NodeKind::kNone;
+  return count * workload.iterations_of(trace.job, config.workload.iterations);
+}
+
 uint64_t planned_operations(const RunConfig& config, const Workload& workload) {
   uint64_t count = 0;
-  for (const RankTrace& trace : workload.ranks) {
-    if (workload.is_idle(trace.job)) continue;
-    uint64_t of_rank = trace.streamed ? trace.streamed->operations : 0;
-    for (const Node& node : trace.nodes) of_rank += node.kind != NodeKind::kNone;
-    count += of_rank * workload.iterations_of(trace.job, config.workload.iterations);
-  }
+  for (uint32_t rank = 0; rank < workload.ranks.size(); ++rank)
+    count += planned_operations(config, workload, RankId(rank));
   return count;
 }
 

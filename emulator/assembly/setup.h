@@ -71,7 +71,9 @@ void prepare(Setup& setup, const RunConfig& config, const std::filesystem::path&
 PlacementOptions placement_options(const RunConfig& config, uint32_t ranks);
 EngineOptions engine_options(const RunConfig& config);
 RunOptions run_options(const RunConfig& config);
-/// Of all iterations of all jobs that are not idle.
+/// Executions of the rank in all iterations of its job, 0 where that is idle.
+uint64_t planned_operations(const RunConfig& config, const Workload& workload, RankId rank);
+/// Of all ranks.
 uint64_t planned_operations(const RunConfig& config, const Workload& workload);
 /// What the record says of a node.
 NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node);

@@ -24,10 +24,11 @@ StallFacts facts_of(const Setup& setup, const RunResult& result, WorkerEngines& 
   const CommunicationCounters messages = engines.messages();
   if (messages.sent > messages.delivered) facts.messages_undelivered = messages.sent - messages.delivered;
   facts.stall_timeout = setup.config.run.stall_timeout;
+  // A worker that goes on just as others give up because of it makes progress behind its standstill.
+  const Time since = std::min(result.last_progress, Time() + result.total - facts.stall_timeout);
   if (result.verdict == Verdict::kStalled)
     for (const WorkerTime& worker : result.workers)
-      if (worker.standstill_end > result.last_progress)
-        facts.longest_turn = std::max(facts.longest_turn, worker.standstill);
+      if (worker.standstill_end > since) facts.longest_turn = std::max(facts.longest_turn, worker.standstill);
   return facts;
 }
 

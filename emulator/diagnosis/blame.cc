@@ -97,7 +97,7 @@ class Account {
   }
 
   Evidence unexplained() const {
-    Evidence evidence{.time = left_};
+    Evidence evidence{.time = left_, .unsearched = facts_.unsearched};
     const auto largest = std::ranges::max_element(parts_);
     const auto cause = static_cast<GapCause>(largest - parts_.begin());
     if (cause != GapCause::kUnexplained && *largest > Duration())

@@ -1,6 +1,7 @@
 #include "emulator/diagnosis/blame_facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -183,11 +184,24 @@ void read_congestion(const RunReader& record, const RecordedRun& run, const Port
   if (facts.shortest_trip) facts.on_the_way = sent_in(record, run, *facts.shortest_trip);
 }
 
-void read_receivers(const RunReader& record, const RecordedRun& run, BlameFacts& facts) {
-  facts.rnr_naks = run.end.counters.rnr_naks;
-  if (facts.rnr_naks == 0) return;
+/// What ports counted of losses is of all jobs: of each kind the job has had as large a part as of what was lost.
+void take_part(BlameFacts& facts, uint64_t lost_of_run) {
+  if (lost_of_run == 0) return;
+  const double part = static_cast<double>(facts.lost) / static_cast<double>(lost_of_run);
+  const auto scale = [&](uint64_t& count) {
+    count = static_cast<uint64_t>(std::llround(part * static_cast<double>(count)));
+  };
+  for (uint64_t* count : {&facts.missed, &facts.buffer_drops, &facts.storm_drops, &facts.impaired}) scale(*count);
+  if (facts.queue_drops) scale(*facts.queue_drops);
+}
+
+void read_receivers(const RunReader& record, const RecordedRun& run, std::optional<JobId> job, BlameFacts& facts) {
+  if (!job) facts.rnr_naks = run.end.counters.rnr_naks;
+  if (run.end.counters.rnr_naks == 0) return;
   std::vector<TroubledPair> pairs;
   record.for_each_pair(run, [&](const PairTraffic& pair) {
+    if (job && pair.job != *job) return;
+    if (job) facts.rnr_naks += pair.rnr_naks;
     pairs.push_back({.job = pair.job,
                      .group = pair.group,
                      .source = pair.source,
@@ -195,6 +209,7 @@ void read_receivers(const RunReader& record, const RecordedRun& run, BlameFacts&
                      .trouble = static_cast<double>(pair.rnr_naks),
                      .traffic = static_cast<double>(pair.packets)});
   });
+  if (facts.rnr_naks == 0) return;
   // Receives are posted by ranks, whatever NIC they stand behind.
   if (const auto where = common_trait(pairs, {}, {facts.rnr_naks, {}})) facts.not_ready = culprit_of(*where);
 }
@@ -281,19 +296,19 @@ std::optional<BlamedTime> saved_without(const RunReader& record, const RecordedR
   return std::nullopt;
 }
 
-/// Of the job that ended last, what it takes in the reference beyond what it takes alone, and with whom it shared links
-/// longest there. Absent with fewer than two jobs, or where either is not known.
+/// Of a job, absent: of the one that ended last, what it takes in the reference beyond what it takes alone, and with
+/// whom it shared links longest there. Absent with fewer than two jobs, or where either is not known.
 std::optional<BlamedTime> lost_to_other_jobs(const RunReader& record, const RecordedRun& run,
-                                             const RecordedRun& reference) {
+                                             const RecordedRun& reference, std::optional<JobId> job) {
   const std::vector<JobSpan>& spans = run.end.jobs;
   if (record.jobs().size() < 2 || spans.size() != record.jobs().size() || reference.end.jobs.size() != spans.size())
     return std::nullopt;
   size_t last = 0;
   for (size_t j = 0; j < spans.size(); ++j)
     if (spans[j].end && (!spans[last].end || *spans[j].end > *spans[last].end)) last = j;
-  const JobId victim(static_cast<uint32_t>(last));
+  const JobId victim = job.value_or(JobId(static_cast<uint32_t>(last)));
   const JobAlone* const alone = record.alone(victim);
-  const std::optional<Duration> together = reference.end.jobs[last].completion();
+  const std::optional<Duration> together = reference.end.jobs[victim.value].completion();
   if (alone == nullptr || !together || alone->model != reference.start.model || *together <= alone->completion)
     return std::nullopt;
   std::map<JobId, Duration> beside;  // time in which both used a link, of all links
@@ -302,7 +317,7 @@ std::optional<BlamedTime> lost_to_other_jobs(const RunReader& record, const Reco
     beside[row.job] += row.shared;
   }
   BlamedTime lost{.time = *together - alone->completion, .culprit = {}};
-  const auto most = std::ranges::max_element(beside, {}, [](const auto& job) { return job.second; });
+  const auto most = std::ranges::max_element(beside, {}, [](const auto& other) { return other.second; });
   if (most != beside.end()) lost.culprit = {.kind = Kind::kJob, .number = most->first.value};
   return lost;
 }
@@ -317,7 +332,7 @@ void read_shared(const RunReader& record, const RecordedRun& run, const Recorded
   if (facts.failures = saved_without(record, reference, "failures"); facts.failures)
     facts.failures->culprit = slowest_place(record, run, ports);
   facts.background = saved_without(record, reference, "background");
-  if (auto jobs = lost_to_other_jobs(record, run, reference);
+  if (auto jobs = lost_to_other_jobs(record, run, reference, std::nullopt);
       jobs && (!facts.background || jobs->time > facts.background->time * 2)) {
     // Alone a job is without background, too: the larger half is what the other jobs cost.
     if (facts.background) jobs->time = jobs->time - facts.background->time;
@@ -335,32 +350,35 @@ void read_shared(const RunReader& record, const RecordedRun& run, const Recorded
 
 }  // namespace
 
-std::optional<BlameFacts> blame_facts(const RunReader& record, const Diagnosis& diagnosis) {
+BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject) {
   const RecordedRun* const run = record.emulated();
   const RecordedRun* const reference = record.reference();
-  for (const RecordedRun* side : {run, reference})
-    if (side == nullptr || !side->ended || side->end.verdict != "ok") return std::nullopt;
   BlameFacts facts;
-  facts.completion = run->end.completion;
-  facts.gap = run->end.completion - reference->end.completion;
-  if (diagnosis.waterfall) facts.parts = diagnosis.waterfall->parts;
+  facts.completion = subject.completion, facts.gap = subject.gap;
+  facts.unsearched = subject.unsearched;
+  if (subject.waterfall != nullptr) facts.parts = subject.waterfall->parts;
   facts.generator = generator_delay(*run, reference);
   facts.turn = typical_turn(run->end.turns);
   if (!run->end.turns.empty() && run->latency && reference->latency)
     facts.turns_explain_messages = run->latency->p50 - reference->latency->p50 <= facts.turn * kTurnsOfMessage;
   const Ports ports = read_ports(record, *run);
   facts.knows_switches = !ports.of_switches.empty();
-  read_losses(record, *run, diagnosis.losses, ports, facts);
+  read_losses(record, *run, *subject.losses, ports, facts);
   if (const auto sampling = record.queue_samples(*run)) {
     facts.queue_drops = 0;
     for (const QueueSampleRow& row : sampling->rows) *facts.queue_drops += row.drops;
     facts.marked_length = median_marked(*sampling);
   }
+  if (subject.job) take_part(facts, subject.lost_of_run);
   read_pauses(record, *run, ports, facts);
   read_congestion(record, *run, ports, facts);
-  read_receivers(record, *run, facts);
-  if (diagnosis.path) facts.slow_rank = slow_rank(record, *run, *diagnosis.path);
-  read_shared(record, *run, *reference, ports, facts);
+  read_receivers(record, *run, subject.job, facts);
+  if (subject.path != nullptr) facts.slow_rank = slow_rank(record, *run, *subject.path);
+  if (subject.job) {
+    facts.background = lost_to_other_jobs(record, *run, *reference, subject.job);
+  } else {
+    read_shared(record, *run, *reference, ports, facts);
+  }
   return facts;
 }
 

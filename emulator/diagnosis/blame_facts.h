@@ -13,7 +13,7 @@
 
 namespace rankwire {
 
-struct Diagnosis;
+struct Losses;
 
 /// Who or what.
 struct Culprit {
@@ -39,6 +39,7 @@ struct BlameFacts {
   Duration completion;            ///< of the emulated side
   Duration gap;                   ///< that minus the reference's
   std::optional<GapParts> parts;  ///< of the gap, as in Waterfall; absent: it is not known where it is
+  uint64_t unsearched = 0;        ///< as Diagnosis: executions, where they are too many to know it
   /// What lateness of the generator explains, by slips and long turns of its loop; and whether its usual turns are as
   /// long as what messages took longer, see docs/metrics.md#fidelity.
   Duration generator;
@@ -78,7 +79,22 @@ struct BlameFacts {
   std::optional<BlamedTime> collisions, failures, background;  ///< what a model takes less without
 };
 
-/// Reads ports, queue pairs and executions once. `diagnosis` is all but its blame. Absent unless both runs ended well.
-std::optional<BlameFacts> blame_facts(const RunReader& record, const Diagnosis& diagnosis);
+/// What took longer than it should.
+struct BlameSubject {
+  /// The job; absent: the whole run, and so the job that ended last.
+  std::optional<JobId> job;
+  Duration completion;         ///< of the emulated side
+  Duration gap;                ///< by how much later than in the reference it ended
+  const CriticalPath* path;    ///< to its end; null: not known
+  const Waterfall* waterfall;  ///< of that path; null: not known
+  const Losses* losses;        ///< packets and lost are its own, what ports count is of all
+  uint64_t lost_of_run = 0;    ///< packets of all jobs
+  uint64_t unsearched = 0;     ///< as Diagnosis
+};
+
+/// Both runs ended well. Reads ports, queue pairs and executions once. What ports and switches count has no job: of
+/// losses a job has as large a part of each kind as of all that were lost; marks, pauses and round trips are of all
+/// jobs, and what a model takes less without something is of the whole run alone.
+BlameFacts blame_facts(const RunReader& record, const BlameSubject& subject);
 
 }  // namespace rankwire

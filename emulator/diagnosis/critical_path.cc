@@ -19,10 +19,11 @@ void describe(const RunReader& record, std::vector<CriticalStep>& steps) {
 
 }  // namespace
 
-CriticalPath critical_path(const RunReader& record, const Executions& executions) {
+CriticalPath critical_path(const RunReader& record, const Executions& executions, std::optional<uint32_t> last) {
   CriticalPath path;
-  path.completion = executions.at(executions.last()).end - Time();
-  for (std::optional<uint32_t> next = executions.last(); next;) {
+  std::optional<uint32_t> next = last.value_or(executions.last());
+  path.completion = executions.at(*next).end - Time();
+  while (next) {
     const Executions::Execution& execution = executions.at(*next);
     const Executions::Release release = executions.release(*next);
     CriticalStep& step = path.steps.emplace_back();

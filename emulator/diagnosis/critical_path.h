@@ -22,7 +22,7 @@ struct CriticalStep {
   bool communicates() const { return node.group_size > 0; }
 };
 
-/// The chain that leads back from the execution that ended last, by what each waited for: in a collective the member
+/// The chain that leads back from one execution, by what each waited for: in a collective the member
 /// that began last, in a RECV its SEND, else what ended last on the same rank before. What ran beside it could have
 /// taken longer without consequence. `before` and `length` of all steps add up to `completion` exactly. The record has
 /// no dependencies of nodes: where something else ended on the rank between what a node waited for and its start, that
@@ -34,8 +34,9 @@ struct CriticalPath {
   Duration completion;              ///< end of the last step, from time 0
 };
 
-/// Walks the executions of a run, whose nodes are those of the record. Time: the sum of the members of what is on the
-/// path, and every node of the record once, for their names.
-CriticalPath critical_path(const RunReader& record, const Executions& executions);
+/// Walks the executions of a run, whose nodes are those of the record, back from `last`, absent: the one that ended
+/// last. Time: the sum of the members of what is on the path, and every node of the record once, for their names.
+CriticalPath critical_path(const RunReader& record, const Executions& executions,
+                           std::optional<uint32_t> last = std::nullopt);
 
 }  // namespace rankwire

@@ -35,11 +35,14 @@ TroubledPair troubled(const PairTraffic& pair, double trouble, double traffic) {
           .traffic = traffic};
 }
 
-Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic) {
+/// Of one job, absent: of all, what queue pairs count; what ports do is of all.
+Losses losses_of(const RunReader& record, const RecordedRun& run, const WireTraffic& traffic,
+                 std::optional<JobId> job = std::nullopt) {
   Losses losses;
   std::map<std::pair<PortId, PortId>, PortLosses> ports;
   std::vector<TroubledPair> pairs;
   for (const PairTraffic& pair : traffic.pairs) {
+    if (job && pair.job != *job) continue;
     losses.packets += pair.counted;
     losses.lost += pair.lost;
     losses.uncounted += pair.packets - pair.counted;
@@ -111,6 +114,21 @@ std::optional<Executions> executions_of(const RunReader& record, const RecordedR
   return Executions::read(record, *run, meetings);
 }
 
+/// Paths to the ends of jobs.
+void find_paths_of_jobs(const RunReader& record, const Executions& emulated, const Executions& reference,
+                        Diagnosis& diagnosis) {
+  const auto last = emulated.job(emulated.last());
+  for (const JobInfo& job : record.jobs()) {
+    const std::optional<uint32_t> end = emulated.last_of_job(job.job), expected = reference.last_of_job(job.job);
+    if (job.job == last || !end || !expected) continue;
+    if (diagnosis.jobs.size() == Diagnosis::kMostJobs) break;
+    JobDiagnosis& found =
+        diagnosis.jobs.emplace_back(JobDiagnosis{.job = job.job, .path = {}, .waterfall = {}, .blame = {}});
+    found.path = critical_path(record, emulated, end);
+    found.waterfall = waterfall(record, *record.emulated(), found.path, emulated, reference, expected);
+  }
+}
+
 void find_paths(const RunReader& record, Diagnosis& diagnosis) {
   for (const RecordedRun* run : {record.emulated(), record.reference()}) {
     const uint64_t count = run == nullptr ? 0 : record.execution_count(*run);
@@ -122,8 +140,33 @@ void find_paths(const RunReader& record, Diagnosis& diagnosis) {
   if (emulated) diagnosis.path = critical_path(record, *emulated);
   if (reference) diagnosis.reference_path = critical_path(record, *reference);
   if (emulated || reference) diagnosis.slack = slack_table(record, emulated ? *emulated : *reference);
-  if (emulated && reference)
-    diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
+  if (!emulated || !reference) return;
+  diagnosis.waterfall = waterfall(record, *record.emulated(), *diagnosis.path, *emulated, *reference);
+  find_paths_of_jobs(record, *emulated, *reference, diagnosis);
+}
+
+void find_blame(const RunReader& record, const RecordedRun& run, const RecordedRun& reference,
+                const WireTraffic& traffic, Diagnosis& diagnosis) {
+  diagnosis.blame = blame(blame_facts(record, {.job = {},
+                                               .completion = run.end.completion,
+                                               .gap = run.end.completion - reference.end.completion,
+                                               .path = diagnosis.path ? &*diagnosis.path : nullptr,
+                                               .waterfall = diagnosis.waterfall ? &*diagnosis.waterfall : nullptr,
+                                               .losses = &diagnosis.losses,
+                                               .lost_of_run = diagnosis.losses.lost,
+                                               .unsearched = diagnosis.unsearched}));
+  for (JobDiagnosis& job : diagnosis.jobs) {
+    const Losses losses = losses_of(record, run, traffic, job.job);
+    const bool has_span = job.job.value < run.end.jobs.size();
+    const std::optional<Duration> completion = has_span ? run.end.jobs[job.job.value].completion() : std::nullopt;
+    job.blame = blame(blame_facts(record, {.job = job.job,
+                                           .completion = completion.value_or(job.path.completion),
+                                           .gap = job.waterfall.gap,
+                                           .path = &job.path,
+                                           .waterfall = &job.waterfall,
+                                           .losses = &losses,
+                                           .lost_of_run = diagnosis.losses.lost}));
+  }
 }
 
 }  // namespace
@@ -152,7 +195,7 @@ Diagnosis diagnose(const RunReader& record) {
     const Duration generator = std::min(gap, generator_delay(*run, reference));
     diagnosis.gap = GapShares{.gap = gap, .generator = generator, .rest = gap - generator};
   }
-  if (const auto facts = blame_facts(record, diagnosis)) diagnosis.blame = blame(*facts);
+  find_blame(record, *run, *reference, traffic, diagnosis);
   return diagnosis;
 }
 

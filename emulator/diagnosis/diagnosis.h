@@ -72,6 +72,14 @@ struct GapShares {
   Duration rest;  ///< the network's, unless lateness of several ports followed one another
 };
 
+/// Of a job what Diagnosis has of the whole run.
+struct JobDiagnosis {
+  JobId job;
+  CriticalPath path;    ///< to the end of the job's last execution
+  Waterfall waterfall;  ///< of the gap to when the job ends in the reference
+  std::vector<Blame> blame;
+};
+
 struct Diagnosis {
   Losses losses;
   FailedConnections failed;
@@ -83,12 +91,16 @@ struct Diagnosis {
   std::optional<SlackTable> slack;             ///< of the side that `path` is of, else of the reference's
   std::vector<PortShare> shares;               ///< of ports, by the record's jobs
   std::vector<Blame> blame;                    ///< what the time was lost to, most first
+  /// Of several jobs those but the one that ended last, whose is what stands above: the first `kMostJobs`.
+  std::vector<JobDiagnosis> jobs;
+  static constexpr size_t kMostJobs = 16;
   /// Executions of the side with most of them, where they are too many to be searched for a path; else 0.
   uint64_t unsearched = 0;
 };
 
 /// Of the emulated side. Nothing but the path of the reference where there is none, or its run has no end. Reads all
-/// queue pairs twice, of several jobs all messages, and of each side at most Executions::kMost executions into memory.
+/// queue pairs twice, of several jobs all messages, and of each side at most Executions::kMost executions into memory;
+/// nodes, executions and queue pairs again for each job of `jobs`.
 Diagnosis diagnose(const RunReader& record);
 
 /// How much of the completion time of an emulated run the generator's lateness explains: the line time that its worst

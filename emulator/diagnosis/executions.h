@@ -82,6 +82,8 @@ class Executions {
   std::optional<Gate> gate(uint32_t index, std::optional<uint32_t> on_rank) const;
   /// What of it ended last.
   std::optional<uint32_t> last_of(const Gate& gate) const;
+  /// What of the job ended last; absent where nothing did.
+  std::optional<uint32_t> last_of_job(JobId job) const;
   std::optional<uint32_t> before_on_rank(uint32_t index) const;
   NodeMeeting meeting(uint32_t index) const { return meetings_->of(all_[index].rank, all_[index].node); }
   JobId job(uint32_t index) const { return meetings_->job_of(all_[index].rank); }
@@ -94,7 +96,6 @@ class Executions {
   void index_meetings();
   void note_iteration_ends(const std::vector<JobInfo>& jobs);
   std::span<const uint32_t> members(uint32_t meeting, uint32_t iteration) const;
-  std::optional<uint32_t> last_of_job(JobId job) const;
 
   const NodeMeetings* meetings_;
   std::vector<Execution> all_;        // by rank, end, start, iteration, node

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/diagnosis/operation_traffic.h"
+
 namespace rankwire {
 namespace {
 
@@ -87,8 +89,9 @@ class Shares {
   }
 
   std::vector<PortShare> rows() {
-    const bool timed = !lines_.empty() && record_.has_all_messages(run_);
-    if (timed) follow_messages();
+    const bool has_messages = !lines_.empty() && record_.has_all_messages(run_);
+    if (has_messages) follow_messages();
+    const bool timed = has_messages || (!lines_.empty() && follow_operations());
     std::vector<PortShare> rows;
     for (Line& line : lines_) {
       for (size_t job = 0; job < line.jobs.size(); ++job) {
@@ -103,8 +106,10 @@ class Shares {
                                                        .together = {}});
           if (!timed) continue;
           const Pair& pair = line.pair(job, other);
-          row.together = PortShare::Together{
-              .time = line.jobs[job].time, .shared = pair.time, .shared_bytes = Bytes(std::llround(pair.sent))};
+          row.together = PortShare::Together{.time = line.jobs[job].time,
+                                             .shared = pair.time,
+                                             .shared_bytes = Bytes(std::llround(pair.sent)),
+                                             .by_operations = !has_messages};
         }
       }
     }
@@ -112,7 +117,7 @@ class Shares {
   }
 
  private:
-  /// The end of a message in one direction of a port.
+  /// The end of a message, or an operation, in one direction of a port.
   struct Departure {
     Time at;
     size_t line, job;
@@ -131,23 +136,38 @@ class Shares {
     record_.for_each_message(run_, [&](const JoinedMessage& message) {
       const RankId source(static_cast<uint32_t>(message.id.source));
       const RankId destination(static_cast<uint32_t>(message.id.destination));
-      // Nobody shares what takes no time.
-      if (!meet_in_the_network(nics_, source, destination) || message.delivered <= message.posted) return;
-      leave_until(message.posted);
-      const double rate =
-          static_cast<double>(message.bytes.count) / static_cast<double>((message.delivered - message.posted).ps);
-      for (const bool inbound : {false, true}) {
-        const auto line = line_of_.find({nics_[(inbound ? destination : source).value].port, inbound});
-        if (line == line_of_.end()) continue;
-        std::vector<Presence>& jobs = lines_[line->second].jobs;
-        const auto job = std::ranges::find(jobs, JobId(static_cast<uint32_t>(message.id.job)), &Presence::job);
-        if (job == jobs.end()) continue;
-        const auto place = static_cast<size_t>(job - jobs.begin());
-        change(lines_[line->second], place, 1, rate, message.posted);
-        departures_.push({message.delivered, line->second, place, rate});
-      }
+      if (!meet_in_the_network(nics_, source, destination)) return;
+      for (const bool inbound : {false, true})
+        come({.port = nics_[(inbound ? destination : source).value].port,
+              .outbound = !inbound,
+              .job = JobId(static_cast<uint32_t>(message.id.job)),
+              .from = message.posted,
+              .to = message.delivered,
+              .bytes = static_cast<double>(message.bytes.count)});
     });
     leave_until(Time::never());
+  }
+
+  bool follow_operations() {
+    const bool known =
+        for_each_operation_traffic(record_, run_, nics_, [&](const OperationTraffic& operation) { come(operation); });
+    leave_until(Time::never());
+    return known;
+  }
+
+  /// Not before those that came already.
+  void come(const OperationTraffic& traffic) {
+    if (traffic.to <= traffic.from) return;  // nobody shares what takes no time
+    leave_until(traffic.from);
+    const auto line = line_of_.find({traffic.port, !traffic.outbound});
+    if (line == line_of_.end()) return;
+    std::vector<Presence>& jobs = lines_[line->second].jobs;
+    const auto job = std::ranges::find(jobs, traffic.job, &Presence::job);
+    if (job == jobs.end()) return;
+    const auto place = static_cast<size_t>(job - jobs.begin());
+    const double rate = traffic.bytes / static_cast<double>((traffic.to - traffic.from).ps);
+    change(lines_[line->second], place, 1, rate, traffic.from);
+    departures_.push({traffic.to, line->second, place, rate});
   }
 
   const RunReader& record_;

@@ -121,14 +121,14 @@ void split_waits(const RunReader& record, const RecordedRun& run, const Executio
 }  // namespace
 
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
-                    const Executions& emulated, const Executions& reference) {
+                    const Executions& emulated, const Executions& reference, std::optional<uint32_t> reference_last) {
   Waterfall result;
   result.by_step.resize(path.steps.size());
   const auto add = [&](size_t step, GapCause cause, Duration extra) {
     result.parts[static_cast<size_t>(cause)] += extra;
     result.by_step[step][static_cast<size_t>(cause)] += extra;
   };
-  const Time reference_end = reference.at(reference.last()).end;
+  const Time reference_end = reference.at(reference_last.value_or(reference.last())).end;
   result.gap = path.completion - (reference_end - Time());
   const auto found = counterparts(reference, path.steps);
   std::vector<size_t> slower;  // steps

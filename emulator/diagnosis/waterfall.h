@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -74,7 +75,8 @@ struct Waterfall {
 };
 
 /// `path` is that of `emulated`, the executions of `run`, and `reference` has those of the other; both runs ended well.
-/// Each step of the path, and the time before it, is set against the same executions in the reference.
+/// The gap is that between the end of the path and of `reference_last`, absent: of what ended last there. Each step of
+/// the path, and the time before it, is set against the same executions in the reference.
 ///
 /// What communication took longer is the time of its connection that was held up longest, of the chain of all of them
 /// in a BROADCAST or REDUCE, cause by cause in the order of GapCause, as far as the record's `causes` have it and the
@@ -83,6 +85,7 @@ struct Waterfall {
 /// a window, gets at most what is missing. A RECV has the causes of its SEND. Of a cause counts what cannot have passed
 /// before the step began, while the source waited for others.
 Waterfall waterfall(const RunReader& record, const RecordedRun& run, const CriticalPath& path,
-                    const Executions& emulated, const Executions& reference);
+                    const Executions& emulated, const Executions& reference,
+                    std::optional<uint32_t> reference_last = std::nullopt);
 
 }  // namespace rankwire

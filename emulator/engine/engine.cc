@@ -199,8 +199,8 @@ void Engine::end_operation(const FinishedOperation& operation) noexcept {
 
 void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
   Rank& rank = at(id);
-  rank.last_end = std::max(rank.last_end, end);
   const uint32_t place = rank.source->place(node);
+  rank.progress = {rank.progress.ended + 1, std::max(rank.progress.last_end, end), place};
   rank.source->complete(node);
   nodes_completed_.store(nodes_completed() + 1, std::memory_order_relaxed);
   const OperationRecord row{.rank = id, .node = place, .iteration = rank.iteration, .start = start, .end = end};
@@ -211,7 +211,7 @@ void Engine::complete(RankId id, uint32_t node, Time start, Time end) noexcept {
 void Engine::end_iteration(RankId id, Time now) noexcept {
   Rank& rank = at(id);
   if (!timed_) communication_.end_iteration(id, rank.iteration);
-  const std::span<const RankId> free = gates_.end(id, rank.iteration++, rank.last_end);
+  const std::span<const RankId> free = gates_.end(id, rank.iteration++, rank.progress.last_end);
   rank.finished = gates_.past_last(id, rank.iteration);
   rank.awaits_iteration = !rank.finished;
   begin_iteration(id, now);
@@ -248,8 +248,12 @@ std::string Engine::failure_text() const {
 
 std::vector<Duration> Engine::rank_times() const {
   std::vector<Duration> times(place_.size());
-  for (const Rank& rank : ranks_) times[rank.id.value] = rank.last_end - Time();
+  for (const Rank& rank : ranks_) times[rank.id.value] = rank.progress.last_end - Time();
   return times;
+}
+
+void Engine::tell_progress(std::span<RankProgress> ranks) const noexcept {
+  for (const Rank& rank : ranks_) ranks[rank.id.value] = rank.progress;
 }
 
 std::vector<RankWait> Engine::network_waits(size_t most) const {

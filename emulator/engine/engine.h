@@ -23,6 +23,7 @@
 #include "emulator/engine/node_variation.h"
 #include "emulator/engine/plan.h"
 #include "emulator/engine/queues.h"
+#include "emulator/engine/rank_progress.h"
 #include "emulator/engine/rank_wait.h"
 #include "emulator/engine/shard.h"
 #include "emulator/engine/timed_operations.h"
@@ -110,6 +111,8 @@ class Engine {
   const Communication& communication() const noexcept { return communication_; }
   /// By rank of the run: the end of its last node so far; 0 for ranks of other shards.
   std::vector<Duration> rank_times() const;
+  /// Sets those of the shard's ranks, by rank of the run.
+  void tell_progress(std::span<RankProgress> ranks) const noexcept;
   /// By job.
   std::vector<JobSpan> job_spans() const { return gates_.spans(); }
   /// Of the nodes of a rank of the shard that have begun.
@@ -134,7 +137,7 @@ class Engine {
     uint32_t iteration = 0;
     bool awaits_iteration = false, finished = false;
     bool is_late = false;  ///< may begin its iteration, and a timer says when it does
-    Time last_end;
+    RankProgress progress;
     ComputeTimes times;
   };
 

@@ -6,23 +6,27 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kWordsOfJob = 2, kWordsOfPort = 4;
+constexpr size_t kWordsOfJob = 2, kWordsOfPort = 4, kWordsOfRank = 3;
 
 }  // namespace
 
 LiveFeed::LiveFeed(std::string run, std::vector<std::string> port_names, std::vector<Job> planned,
-                   uint64_t all_operations, uint32_t workers)
+                   uint64_t all_operations, uint32_t workers, std::vector<Rank> all_ranks,
+                   std::vector<std::string> names_of_nodes)
     : label(std::move(run)),
       ports(std::move(port_names)),
       jobs(std::move(planned)),
       operations(all_operations),
+      ranks(std::move(all_ranks)),
+      node_names(std::move(names_of_nodes)),
       waits(workers),
       tallies_(workers, std::vector<PortTally>(ports.size())) {
   for (uint32_t worker = 0; worker < workers; ++worker) snapshots_.emplace_back(words());
 }
 
 size_t LiveFeed::words() const noexcept {
-  return 1 + static_cast<size_t>(LiveCount::kNumber) + kWordsOfJob * jobs.size() + kWordsOfPort * ports.size();
+  return 1 + static_cast<size_t>(LiveCount::kNumber) + kWordsOfJob * jobs.size() + kWordsOfPort * ports.size() +
+         kWordsOfRank * ranks.size();
 }
 
 void LiveFeed::pack(const LiveFigures& figures, std::span<uint64_t> words) const noexcept {
@@ -34,12 +38,15 @@ void LiveFeed::pack(const LiveFigures& figures, std::span<uint64_t> words) const
     *to++ = port.tx_packets, *to++ = port.tx_bytes;
     *to++ = port.rx_packets, *to++ = port.rx_bytes;
   }
+  for (const RankProgress& rank : figures.ranks)
+    *to++ = rank.ended, *to++ = static_cast<uint64_t>(rank.last_end.ps), *to++ = rank.last;
 }
 
 LiveFigures LiveFeed::read() const {
   LiveFigures sum;
   sum.jobs.resize(jobs.size());
   sum.ports.resize(ports.size());
+  sum.ranks.resize(ranks.size());
   std::vector<uint64_t> words(this->words());
   for (const LiveSnapshot& snapshot : snapshots_) {
     if (!snapshot.read(words)) continue;
@@ -54,6 +61,12 @@ LiveFigures LiveFeed::read() const {
     for (PortTally& port : sum.ports) {
       port.tx_packets += *from++, port.tx_bytes += *from++;
       port.rx_packets += *from++, port.rx_bytes += *from++;
+    }
+    // Of each rank one worker knows, and the others have zeros.
+    for (RankProgress& rank : sum.ranks) {
+      rank.ended += *from++;
+      rank.last_end += Duration(static_cast<int64_t>(*from++));
+      rank.last += static_cast<uint32_t>(*from++);
     }
   }
   return sum;

@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/id.h"
 #include "base/port_tally.h"
 #include "base/units.h"
 #include "emulator/engine/live_snapshot.h"
+#include "emulator/engine/rank_progress.h"
 
 namespace rankwire {
 
@@ -46,8 +48,9 @@ struct LiveJob {
 struct LiveFigures {
   Time now;  ///< run time, of several workers the latest
   std::array<uint64_t, static_cast<size_t>(LiveCount::kNumber)> counts{};
-  std::vector<LiveJob> jobs;     ///< by JobId
-  std::vector<PortTally> ports;  ///< by PortId
+  std::vector<LiveJob> jobs;        ///< by JobId
+  std::vector<PortTally> ports;     ///< by PortId
+  std::vector<RankProgress> ranks;  ///< by RankId, as many as LiveFeed::ranks
 
   uint64_t operator[](LiveCount count) const { return counts[static_cast<size_t>(count)]; }
   uint64_t& operator[](LiveCount count) { return counts[static_cast<size_t>(count)]; }
@@ -87,13 +90,24 @@ class LiveFeed {
     uint32_t iterations = 1;  ///< planned
   };
 
+  struct Rank {
+    std::string name;
+    JobId job = JobId(0);
+    uint64_t operations = 0;      ///< executions planned
+    std::vector<uint32_t> nodes;  ///< by place in the trace: index in `node_names`; empty: they are not known
+  };
+  /// Of more ranks none is told of: publishing them would keep the loop.
+  static constexpr size_t kMostRanks = 4096;
+
   LiveFeed(std::string run, std::vector<std::string> port_names, std::vector<Job> planned, uint64_t all_operations,
-           uint32_t workers);
+           uint32_t workers, std::vector<Rank> all_ranks = {}, std::vector<std::string> names_of_nodes = {});
 
   const std::string label;               ///< what the run is called
   const std::vector<std::string> ports;  ///< by PortId: their names
   const std::vector<Job> jobs;           ///< by JobId
   const uint64_t operations;             ///< executions planned
+  const std::vector<Rank> ranks;         ///< by RankId; none where nothing is told of them
+  const std::vector<std::string> node_names;
   WaitBoard waits;
 
   uint32_t workers() const noexcept { return static_cast<uint32_t>(snapshots_.size()); }

@@ -22,6 +22,7 @@ LiveObserver::LiveObserver(LiveFeed& feed, uint32_t worker, const Engine& engine
       words_(feed.words()) {
   figures_.jobs.resize(feed.jobs.size());
   figures_.ports.resize(feed.ports.size());
+  figures_.ranks.resize(feed.ranks.size());
 }
 
 void LiveObserver::note(std::span<const Event> events) noexcept {
@@ -53,6 +54,7 @@ void LiveObserver::publish(Time now) {
   f[LiveCount::kPausesReceived] = counters.pause_rx;
   for (uint32_t job = 0; job < f.jobs.size(); ++job) f.jobs[job].iterations = engine_.iterations_ended(JobId(job));
   std::ranges::copy(tally_, f.ports.begin());
+  if (!f.ranks.empty()) engine_.tell_progress(f.ranks);
   feed_.pack(f, words_);
   feed_.snapshot(worker_).publish(words_);
   if (feed_.waits.asked() != answered_) [[unlikely]]

@@ -109,9 +109,11 @@ class Loop {
       clock.idle_until(std::min(next, deadline));
       const Time before = std::exchange(now, clock.now());
       if (now == before) continue;
-      if (clock.runs_by_itself()) add_turn(before, now, watchdog.last_progress());
+      if (clock.runs_by_itself()) add_turn(before, now, watchdog);
       if (std::exchange(moved, false)) time_.busy += now - before;
     }
+    // The thread may have stood still since, and found the run ended when it went on.
+    if (clock.runs_by_itself()) add_turn(now, clock.now(), watchdog);
     if (live_ != nullptr) live_->publish(now);
     time_.total = now - Time();
   }
@@ -128,9 +130,12 @@ class Loop {
     }));
   }
 
-  void add_turn(Time before, Time now, Time last_progress) noexcept {
+  /// What the worker does when it goes on is progress, and yet others may have given up because it stood still: so its
+  /// longest turn is kept for a while.
+  void add_turn(Time before, Time now, const Watchdog& watchdog) noexcept {
     time_.turns.add(now - before);
-    if (std::exchange(last_progress_, last_progress) != last_progress) time_.standstill = Duration();
+    if (time_.standstill_end <= std::min(watchdog.last_progress(), now - watchdog.timeout()))
+      time_.standstill = Duration();
     if (now - before > time_.standstill) time_.standstill = now - before, time_.standstill_end = now;
   }
 
@@ -174,8 +179,7 @@ class Loop {
   RunTeam& team_;
   WorkerTime& time_;
   std::array<Event, 64> events_;
-  Time last_progress_;  // of this worker
-  bool told_ = false;   // the team, that all ranks have finished
+  bool told_ = false;  // the team, that all ranks have finished
 };
 
 }  // namespace

@@ -43,7 +43,8 @@ struct RunOptions {
 struct alignas(64) WorkerTime {
   Duration busy, total;  ///< run time in which a turn of the loop did something, and all of it
   Histogram turns;       ///< how long turns of the loop took, in real time; in virtual time empty
-  /// Of those since the worker last made progress the longest one, and when it ended.
+  /// The longest of them since the worker last made progress, or in the last `stall_timeout` where that began before,
+  /// and when it ended.
   Duration standstill;
   Time standstill_end;
 };

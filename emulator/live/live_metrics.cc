@@ -4,10 +4,12 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "emulator/live/late_ranks.h"
 #include "emulator/live/live_state.h"
 
 namespace rankwire {
@@ -75,6 +77,24 @@ void add_jobs(Families& families, const LiveFeed& feed, const LiveFigures& figur
        [&](size_t job) { return feed.jobs[job].iterations; });
 }
 
+void add_late_ranks(Families& families, const LiveFeed& feed, const LiveFigures& figures) {
+  const std::vector<std::optional<LateRank>> late = late_ranks(feed, figures);
+  const auto each = [&](const char* name, const char* help, double nobody, auto value_of) {
+    families.add(name, help);
+    for (size_t job = 0; job < feed.jobs.size(); ++job)
+      families.value(late[job] ? value_of(*late[job]) : nobody, {{"job", feed.jobs[job].name}});
+  };
+  const auto seconds_of = [](Duration time) { return static_cast<double>(time.ps) / 1e12; };
+  each("rankwire_job_late_rank", "The rank of a job that is furthest behind the median of its ranks; -1: none is.", -1,
+       [](const LateRank& rank) { return static_cast<double>(rank.rank.value); });
+  each("rankwire_job_late_rank_behind_operations", "Executions by which that rank is behind the median.", 0,
+       [](const LateRank& rank) { return static_cast<double>(rank.operations); });
+  each("rankwire_job_late_rank_behind_seconds", "By how much its last execution ended before that of the median rank.",
+       0, [&](const LateRank& rank) { return seconds_of(rank.behind); });
+  each("rankwire_job_late_rank_silent_seconds", "Since its last execution ended, in seconds.", 0,
+       [&](const LateRank& rank) { return seconds_of(rank.silent); });
+}
+
 void add_ports(Families& families, const LiveFeed& feed, const LiveFigures& figures) {
   const auto each = [&](const char* name, const char* help, uint64_t PortTally::*field) {
     families.add(name, help);
@@ -112,6 +132,7 @@ std::string metrics_text(const LiveState& state) {
     families.value(static_cast<double>(figures[count.count]));
   }
   add_jobs(families, *feed, figures);
+  add_late_ranks(families, *feed, figures);
   add_ports(families, *feed, figures);
   return families.text();
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "emulator/live/late_ranks.h"
 #include "emulator/live/live_metrics.h"
 
 namespace rankwire {
@@ -15,16 +16,30 @@ double seconds_of(Time time) {
   return static_cast<double>(time.ps) / 1e12;
 }
 
+Json late_json(const LiveFeed& feed, const std::optional<LateRank>& late) {
+  if (!late) return nullptr;
+  return {{"rank", late->rank.value},
+          {"name", feed.ranks[late->rank.value].name},
+          {"operation", late->operation},
+          {"last_end_s", seconds_of(late->last_end)},
+          {"silent_s", seconds_of(Time() + late->silent)},
+          {"behind_operations", late->operations},
+          {"behind_s", seconds_of(Time() + late->behind)}};
+}
+
 Json run_json(const LiveFeed& feed) {
   const LiveFigures figures = feed.read();
   Json run{{"label", feed.label}, {"time_s", seconds_of(figures.now)}, {"operations_planned", feed.operations}};
   for (const LiveCountName& count : live_count_names()) run[count.key] = figures[count.count];
+  const std::vector<std::optional<LateRank>> late = late_ranks(feed, figures);
+  run["ranks"] = feed.ranks.size();
   run["jobs"] = Json::array();
   for (size_t job = 0; job < feed.jobs.size(); ++job) {
     run["jobs"].push_back({{"name", feed.jobs[job].name},
                            {"iterations", figures.jobs[job].iterations},
                            {"iterations_planned", feed.jobs[job].iterations},
-                           {"bytes", figures.jobs[job].bytes}});
+                           {"bytes", figures.jobs[job].bytes},
+                           {"late", late_json(feed, late[job])}});
   }
   run["ports"] = Json::array();
   for (size_t port = 0; port < feed.ports.size(); ++port) {

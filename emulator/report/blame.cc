@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -144,6 +145,9 @@ std::string evidence_of(const Blame& blame) {
       return fmt::format("senders waited {} of the critical path for acknowledgements, with the window full{}",
                          readable(e.time), trips(e));
     case BlameKind::kUnexplained:
+      if (e.unsearched > 0)
+        return fmt::format("{} executions are too many to be searched for the critical path, which would say more",
+                           e.unsearched);
       return e.part
                  ? fmt::format(
                        "{} of the critical path were lost to {}, and the record does not say whose doing that is",
@@ -153,21 +157,18 @@ std::string evidence_of(const Blame& blame) {
   return {};
 }
 
-}  // namespace
-
-std::string blame_text(const RunReader& record, const Diagnosis& diagnosis) {
-  if (diagnosis.blame.empty()) return {};
-  const Blame& first = diagnosis.blame.front();
-  const std::string culprit = CulpritNames(record)(first.culprit);
-  return fmt::format("to blame: {}{}, for {} ({} of what was lost), confidence {}: {}", kind_phrase(first.kind),
-                     culprit.empty() ? "" : ", " + culprit, readable(first.gap), rounded_percent(first.share),
-                     to_string(first.confidence), evidence_of(first));
+/// `whose`: " for job a", or nothing.
+std::string sentence(const CulpritNames& names, const std::string& whose, const std::vector<Blame>& blame) {
+  const Blame& first = blame.front();
+  const std::string culprit = names(first.culprit);
+  return fmt::format("to blame{}: {}{}, for {} ({} of what was lost), confidence {}: {}", whose,
+                     kind_phrase(first.kind), culprit.empty() ? "" : ", " + culprit, readable(first.gap),
+                     rounded_percent(first.share), to_string(first.confidence), evidence_of(first));
 }
 
-Json blame_json(const RunReader& record, const Diagnosis& diagnosis) {
-  const CulpritNames names(record);
+Json json_of(const CulpritNames& names, const std::vector<Blame>& all) {
   Json list = Json::array();
-  for (const Blame& blame : diagnosis.blame) {
+  for (const Blame& blame : all) {
     const std::string culprit = names(blame.culprit);
     list.push_back({{"kind", to_string(blame.kind)},
                     {"culprit", culprit.empty() ? Json(nullptr) : Json(culprit)},
@@ -179,20 +180,59 @@ Json blame_json(const RunReader& record, const Diagnosis& diagnosis) {
   return list;
 }
 
-std::string html_blame(const RunReader& record, const Diagnosis& diagnosis) {
-  if (diagnosis.blame.empty()) return {};
+/// The job that ended last, whose blame is the run's; absent where there is no other.
+std::optional<JobId> last_job(const RunReader& record, const Diagnosis& diagnosis) {
+  if (record.jobs().size() < 2 || !diagnosis.path) return std::nullopt;
+  return diagnosis.path->steps.back().node.job;
+}
+
+}  // namespace
+
+std::vector<std::string> blame_texts(const RunReader& record, const Diagnosis& diagnosis) {
   const CulpritNames names(record);
-  HtmlTable table("blame", {{"To blame", HtmlColumn::kText},
-                            {"Culprit", HtmlColumn::kText},
-                            {"Lost"},
-                            {"Of what was lost"},
-                            {"Confidence", HtmlColumn::kText},
-                            {"Evidence", HtmlColumn::kText}});
-  for (const Blame& blame : diagnosis.blame)
-    table.add({kind_phrase(blame.kind), names(blame.culprit), blame.gap,
-               HtmlCell::bar(rounded_percent(blame.share), blame.share), std::string(to_string(blame.confidence)),
-               evidence_of(blame)});
-  return std::move(table).finish();
+  std::vector<std::string> texts;
+  if (!diagnosis.blame.empty()) texts.push_back(sentence(names, "", diagnosis.blame));
+  for (const JobDiagnosis& job : diagnosis.jobs)
+    if (!job.blame.empty())
+      texts.push_back(sentence(names, " for job " + record.jobs()[job.job.value].name, job.blame));
+  return texts;
+}
+
+Json blame_json(const RunReader& record, const Diagnosis& diagnosis) {
+  return json_of(CulpritNames(record), diagnosis.blame);
+}
+
+Json job_blame_json(const RunReader& record, const Diagnosis& diagnosis, JobId job) {
+  if (last_job(record, diagnosis) == job) return blame_json(record, diagnosis);
+  const auto found = std::ranges::find(diagnosis.jobs, job, &JobDiagnosis::job);
+  return found == diagnosis.jobs.end() ? Json(nullptr) : json_of(CulpritNames(record), found->blame);
+}
+
+std::string html_blame(const RunReader& record, const Diagnosis& diagnosis) {
+  const CulpritNames names(record);
+  const std::optional<JobId> last = last_job(record, diagnosis);
+  std::vector<HtmlTable::Heading> headings = {
+      {"To blame", HtmlColumn::kText},   {"Culprit", HtmlColumn::kText}, {"Lost"}, {"Of what was lost"},
+      {"Confidence", HtmlColumn::kText}, {"Evidence", HtmlColumn::kText}};
+  if (last) headings.insert(headings.begin(), {"Job", HtmlColumn::kText});
+  HtmlTable table("blame", headings);
+  bool is_empty = true;
+  const auto add = [&](std::optional<JobId> job, const std::vector<Blame>& list) {
+    for (const Blame& blame : list) {
+      std::vector<HtmlCell> cells = {kind_phrase(blame.kind),
+                                     names(blame.culprit),
+                                     blame.gap,
+                                     HtmlCell::bar(rounded_percent(blame.share), blame.share),
+                                     std::string(to_string(blame.confidence)),
+                                     evidence_of(blame)};
+      if (last) cells.insert(cells.begin(), record.jobs()[job->value].name);
+      table.add(cells);
+      is_empty = false;
+    }
+  };
+  add(last, diagnosis.blame);
+  for (const JobDiagnosis& job : diagnosis.jobs) add(job.job, job.blame);
+  return is_empty ? std::string() : std::move(table).finish();
 }
 
 }  // namespace rankwire

@@ -211,12 +211,17 @@ Json waterfall_json(const Diagnosis& diagnosis) {
   return json;
 }
 
+std::string unsearched_text(const Diagnosis& diagnosis) {
+  if (principal_path(diagnosis) || diagnosis.unsearched == 0) return {};
+  return fmt::format(
+      "not searched for: a run has {} executions, of which at most {} are held in memory; with fewer iterations "
+      "(workload.iterations) path, slack and whose time was lost are told",
+      diagnosis.unsearched, Executions::kMost);
+}
+
 std::string critical_path_line(const RunReader& record, const Diagnosis& diagnosis) {
   const std::optional<CriticalPath>& path = principal_path(diagnosis);
-  if (!path && diagnosis.unsearched > 0) {
-    return fmt::format("not searched for: of {} executions of one run at most {} are", diagnosis.unsearched,
-                       Executions::kMost);
-  }
+  if (std::string text = unsearched_text(diagnosis); !text.empty()) return text;
   if (!path || path->completion <= Duration()) return {};
   const PathSums sums = sums_of(*path);
   std::string text = fmt::format("{:.1f} % communication, {:.1f} % compute, {:.1f} % between operations, in {}",
@@ -280,6 +285,8 @@ std::string critical_path_csv(const Diagnosis& diagnosis) {
 
 std::string html_critical_path(const RunReader& record, const Diagnosis& diagnosis) {
   const std::optional<CriticalPath>& path = principal_path(diagnosis);
+  if (const std::string text = unsearched_text(diagnosis); !text.empty())
+    return "<p class=\"note\">The critical path is " + html_escaped(text) + ".</p>\n";
   if (!path || path->completion <= Duration()) return {};
   std::string html;
   if (diagnosis.waterfall && diagnosis.waterfall->gap != Duration()) {

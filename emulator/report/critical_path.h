@@ -20,6 +20,8 @@ struct PathMain {
 /// `critical_path` and `waterfall` of summary.json; null where they are not known.
 nlohmann::ordered_json critical_path_json(const RunReader& record, const Diagnosis& diagnosis);
 nlohmann::ordered_json waterfall_json(const Diagnosis& diagnosis);
+/// Why there is no path, where executions are too many; else empty.
+std::string unsearched_text(const Diagnosis& diagnosis);
 /// A line of the printed summary: what the path consists of. Empty where there is none.
 std::string critical_path_line(const RunReader& record, const Diagnosis& diagnosis);
 /// Another: the parts of the gap. Empty where it is not known, or 1 % of the completion time at most.

@@ -205,11 +205,10 @@ std::vector<std::string> findings(const RunReader& record, const Diagnosis& diag
   const RecordedRun* const run = record.emulated();
   if (run == nullptr || !run->ended) return {};
   const TraitNames names(record, *run);
-  std::vector<std::string> list;
+  std::vector<std::string> list = blame_texts(record, diagnosis);
   for (const std::string& text :
-       {blame_text(record, diagnosis), failure_text(names, diagnosis.failed),
-        loss_text(names, diagnosis.losses, run->end.counters), slow_text(names, record, diagnosis.slow),
-        gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
+       {failure_text(names, diagnosis.failed), loss_text(names, diagnosis.losses, run->end.counters),
+        slow_text(names, record, diagnosis.slow), gap_text(*run, diagnosis.gap), main_cause_text(diagnosis)}) {
     if (!text.empty()) list.push_back(text);
   }
   return list;
@@ -222,6 +221,7 @@ nlohmann::ordered_json diagnosis_json(const RunReader& record, const Diagnosis& 
   const Losses& l = diagnosis.losses;
   Json json;
   json["findings"] = findings(record, diagnosis);
+  json["unsearched_executions"] = diagnosis.unsearched;
   Json drops = Json::array();
   for (const SwitchDrops& drop : l.drops) drops.push_back({{"port", drop.port}, {"frames", drop.frames}});
   json["losses"] = {{"packets", l.packets},

@@ -11,7 +11,7 @@
 namespace rankwire {
 
 /// Who is to blame, and then the gravest first: failures, losses, slow messages, the shares of the gap, its main cause.
-/// At most one sentence of each. Nothing where nothing is wrong.
+/// At most one sentence of each, and of several jobs one of who is to blame for each. Nothing where nothing is wrong.
 std::vector<std::string> findings(const RunReader& record, const Diagnosis& diagnosis);
 
 /// `diagnosis` of summary.json.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/report/blame.h"
 #include "emulator/report/format.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/shared_links.h"
@@ -177,10 +178,10 @@ std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* r
   return results;
 }
 
-nlohmann::ordered_json jobs_json(const RunReader& record, std::span<const PortShare> shares) {
+nlohmann::ordered_json jobs_json(const RunReader& record, const Diagnosis& diagnosis) {
   JobsJson list = JobsJson::array();
   const std::vector<SharedLinkRow> shared = longest_shared_links(record);
-  const SharedPorts ports(record, shares);
+  const SharedPorts ports(record, diagnosis.shares);
   const std::vector<JobResult> emulated = job_results(record, record.emulated());
   const std::vector<JobResult> reference = job_results(record, record.reference());
   for (const JobInfo& job : record.jobs()) {
@@ -196,6 +197,7 @@ nlohmann::ordered_json jobs_json(const RunReader& record, std::span<const PortSh
                                                 {"without_failures", nullptr},
                                                 {"emulated", result_json(at(emulated, job.job.value))},
                                                 {"reference", result_json(at(reference, job.job.value))},
+                                                {"blame", job_blame_json(record, diagnosis, job.job)},
                                                 {"shared", shared_links_json(record, shared, job.job)},
                                                 {"shared_ports", ports.json(job.job)}});
     if (job.after.valid()) json["after"] = record.jobs()[job.after.value].name;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/diagnosis/port_shares.h"
+#include "emulator/diagnosis/diagnosis.h"
 #include "emulator/record/reader.h"
 
 namespace rankwire {
@@ -48,10 +48,11 @@ struct JobResult {
 /// Empty results where `run` is null or has not ended; else by JobId.
 std::vector<JobResult> job_results(const RunReader& record, const RecordedRun* run);
 
-/// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`. `shares` are
-/// those of the emulated side, here and below.
-nlohmann::ordered_json jobs_json(const RunReader& record, std::span<const PortShare> shares = {});
-/// A table of the printed summary, and the section of `report.html`; empty where the record has no jobs.
+/// `summary.json`'s `jobs`: of each job what the configuration says, `alone`, `emulated` and `reference`, and
+/// who is to blame.
+nlohmann::ordered_json jobs_json(const RunReader& record, const Diagnosis& diagnosis = {});
+/// `shares` are those of the emulated side. A table of the printed summary, and the section of `report.html`; empty
+/// where the record has no jobs.
 std::string jobs_text(const RunReader& record, std::span<const PortShare> shares = {});
 std::string html_jobs(const RunReader& record, std::span<const PortShare> shares = {});
 /// `jobs.csv`: a row for each job of each run.

@@ -70,6 +70,7 @@ constexpr MetricText kTexts[] = {
     {"repetitions", "Verdict", "verdict of this repetition alone"},
     {"repetitions", "Fidelity", "whether the generator or the device under test set the pace of this repetition"},
     {"repetitions", "Reason", "first line of why this repetition has its verdict"},
+    {"blame", "Job", "whose time it is, of several jobs; first the one that ended last"},
     {"blame", "To blame", "what time was lost to, the most first"},
     {"blame", "Culprit",
      "whose it is: rank, host, cable, switch, port, job or the generator; empty: all alike, or not known"},

@@ -45,6 +45,12 @@ std::optional<Duration> time_there(const PortShare& share) {
   return share.together ? std::optional(share.together->time) : std::nullopt;
 }
 
+/// What times are of; empty where there are none.
+const char* times_of(const PortShare& share) {
+  if (!share.together) return "";
+  return share.together->by_operations ? "operations" : "messages";
+}
+
 PortsJson prediction_json(const SharedLinkRow* row) {
   if (row == nullptr) return nullptr;
   return {{"link", row->link},
@@ -123,11 +129,13 @@ PortsJson SharedPorts::json(JobId job) const {
                                                   {"time_ps", nullptr},
                                                   {"shared_ps", nullptr},
                                                   {"shared_bytes", nullptr},
+                                                  {"times_of", nullptr},
                                                   {"predicted", prediction_json(predictions_->of(share))}});
     if (!share.together) continue;
     json["time_ps"] = share.together->time.ps;
     json["shared_ps"] = share.together->shared.ps;
     json["shared_bytes"] = share.together->shared_bytes.count;
+    json["times_of"] = times_of(share);
   }
   return list;
 }
@@ -150,7 +158,10 @@ std::string SharedPorts::text() const {
     text += '\n';
   }
   const char* const side = to_string(record_.emulated()->start.fidelity);
-  return text.empty() ? text : fmt::format("ports that jobs share longest, {}\n{}", side, text);
+  const bool by_operations = longest_.front().together && longest_.front().together->by_operations;
+  return text.empty() ? text
+                      : fmt::format("ports that jobs share longest, {}{}\n{}", side,
+                                    by_operations ? ", while operations last" : "", text);
 }
 
 std::string SharedPorts::html() const {
@@ -177,14 +188,18 @@ std::string SharedPorts::html() const {
       "<p class=\"note\">Ports that jobs shared in what was emulated ({}), what is shared "
       "longest first, beside what the model flow predicts of the port's cable",
       to_string(record_.emulated()->start.fidelity));
-  if (!longest_.front().together) html += "; for how long is in a record with record.messages: all";
+  if (!longest_.front().together) {
+    html += "; for how long is not known, since operations are missing";
+  } else if (longest_.front().together->by_operations) {
+    html += "; times are those of whole operations, and of each message with record.messages: all";
+  }
   return html + ".</p>\n" + html_shown_of(shown, longest_.size(), "shared_ports.csv") + std::move(table).finish();
 }
 
 std::string shared_ports_csv(const RunReader& record) {
   std::string csv =
       "fidelity,port,direction,job,other,bytes,other_bytes,time_ps,shared_ps,shared_bytes,link,predicted_time_ps,"
-      "predicted_shared_ps,predicted_bytes,predicted_shared_bytes\n";
+      "predicted_shared_ps,predicted_bytes,predicted_shared_bytes,times_of\n";
   for (const RecordedRun& run : record.runs()) {
     if (run.start.fidelity == Fidelity::kReference) continue;
     const std::vector<PortShare> shares = port_shares(record, run);
@@ -199,9 +214,10 @@ std::string shared_ports_csv(const RunReader& record) {
                                           share.together->shared_bytes.count)
                             : ",,,";
       const SharedLinkRow* const row = predictions.of(share);
-      csv += row ? fmt::format("{},{},{},{},{}\n", csv_field(row->link), row->time.ps, row->shared.ps, row->bytes.count,
+      csv += row ? fmt::format("{},{},{},{},{},", csv_field(row->link), row->time.ps, row->shared.ps, row->bytes.count,
                                row->shared_bytes.count)
-                 : ",,,,\n";
+                 : ",,,,,";
+      csv += fmt::format("{}\n", times_of(share));
     }
   }
   return csv;

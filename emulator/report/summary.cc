@@ -203,7 +203,7 @@ nlohmann::ordered_json summary(const RunReader& record, const RecordFigures& fig
   json["repetitions"] = repetitions_json(record);
   json["certification"] = certification_json(record);
   json["models"] = models_json(record);
-  json["jobs"] = jobs_json(record, figures.diagnosis.shares);
+  json["jobs"] = jobs_json(record, figures.diagnosis);
   json["background"] = background_json(record);
   json["collective"] = collective_json(figures.collective);
   json["requests"] = requests_json(figures.requests);

@@ -49,6 +49,15 @@ TEST(Blame, WhatTheRecordDoesNotSayIsUnexplained) {
   EXPECT_EQ(list[0].evidence.part_time, microseconds(3'000));
 }
 
+TEST(Blame, SaysWhereExecutionsAreTooManyToKnowMore) {
+  BlameFacts facts = four_more({});
+  facts.parts.reset(), facts.unsearched = 9'000'000;
+  const auto list = blame(facts);
+  ASSERT_THAT(list, SizeIs(1));
+  EXPECT_EQ(list[0].kind, BlameKind::kUnexplained);
+  EXPECT_EQ(list[0].evidence.unsearched, 9'000'000u);
+}
+
 TEST(Blame, ASlowRankAmongRanksThatDifferIsNoSureCulprit) {
   BlameFacts facts = four_more({{GapCause::kCompute, 4}});
   const Culprit rank{.kind = Culprit::Kind::kRank, .number = 3};

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "emulator/record/recorder.h"
@@ -41,13 +44,35 @@ class PortSharesTest : public ::testing::Test {
     flow.counters.bytes = static_cast<uint64_t>(bytes);
   }
 
+  /// A SEND of `source`, of job `source`, and its RECV, with as many bytes as its messages; each executed so often.
+  void operations(uint32_t source, uint32_t destination, int64_t bytes,
+                  const std::vector<std::pair<int64_t, int64_t>>& times) {
+    for (const auto& [rank, peer, kind] :
+         {std::tuple(source, destination, "send"), std::tuple(destination, source, "receive")}) {
+      nodes_.push_back({.rank = RankId(rank),
+                        .node = 0,
+                        .id = 1,
+                        .name = kind,
+                        .kind = kind,
+                        .group_size = 2,
+                        .bytes = Bytes(bytes),
+                        .job = JobId(source),
+                        .peer = RankId(peer)});
+      for (uint32_t i = 0; i < times.size(); ++i)
+        executions_.push_back(
+            {.rank = RankId(rank), .node = 0, .iteration = i, .start = us(times[i].first), .end = us(times[i].second)});
+    }
+  }
+
   std::vector<PortShare> shares(MessageDetail detail = MessageDetail::kAll) {
     {
       RunRecorder recorder(folder_.path(), {.messages = detail});
       const JobInfo jobs[] = {{.job = JobId(0), .name = "a", .first_rank = 0, .ranks = 2},
                               {.job = JobId(1), .name = "b", .first_rank = 2, .ranks = 2}};
       recorder.jobs(jobs);
+      recorder.nodes(nodes_);
       RunRecorder::Run run = recorder.begin({.fidelity = Fidelity::kTwin, .clock = "virtual", .ranks = 4});
+      run.sink().operations(executions_);
       run.sink().messages(halves_);
       run.end(end_);
     }
@@ -57,6 +82,8 @@ class PortSharesTest : public ::testing::Test {
 
   RunEnd end_;
   std::vector<MessageRecord> halves_;
+  std::vector<NodeInfo> nodes_;
+  std::vector<OperationRecord> executions_;
   TemporaryFolder folder_;
 };
 
@@ -85,6 +112,7 @@ TEST_F(PortSharesTest, AreOfTheTimeInWhichBothHaveMessages) {
     EXPECT_EQ(rows[i].other_bytes, Bytes(i % 2 == 0 ? 400 : 1500));
   }
   for (const uint32_t first : {0u, 2u}) {
+    EXPECT_FALSE(rows[first].together->by_operations);
     expect_together(rows[first], microseconds(15), microseconds(4), 2 * 100 + 4 * 50);
     expect_together(rows[first + 1], microseconds(4), microseconds(4), 400);
   }
@@ -111,13 +139,29 @@ TEST_F(PortSharesTest, AreNotOfWhatNeverLeavesAHostOrPort) {
 }
 
 // One that is not in the record might have been at any time.
-TEST_F(PortSharesTest, HaveNoTimesWhereMessagesAreMissing) {
+TEST_F(PortSharesTest, HaveNoTimesWhereMessagesAndOperationsAreMissing) {
   message(0, 0, 2, 1000, 0, 10);
   message(1, 1, 3, 400, 8, 12);
   const std::vector<PortShare> rows = shares(MessageDetail::kNone);
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].bytes, Bytes(1000));
   EXPECT_FALSE(rows[0].together);
+}
+
+// Job 0 sends 1000 bytes in two executions, 50 bytes a us while they last, and job 1 400 bytes meanwhile, from 5 to 25
+// us, 20 bytes a us: both are there from 5 to 10 and from 20 to 25.
+TEST_F(PortSharesTest, HaveTimesOfOperationsWhereMessagesAreMissing) {
+  message(0, 0, 2, 1000, 0, 10);
+  message(1, 1, 3, 400, 8, 12);
+  operations(0, 2, 500, {{0, 10}, {20, 30}});
+  operations(1, 3, 400, {{5, 25}});
+  const std::vector<PortShare> rows = shares(MessageDetail::kNone);
+  ASSERT_EQ(rows.size(), 4u);
+  for (const uint32_t first : {0u, 2u}) {
+    expect_together(rows[first], microseconds(20), microseconds(10), 500);
+    expect_together(rows[first + 1], microseconds(20), microseconds(10), 200);
+    EXPECT_TRUE(rows[first].together->by_operations);
+  }
 }
 
 // Of few messages a sample is all of them.

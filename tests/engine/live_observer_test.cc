@@ -51,7 +51,7 @@ class LiveObserverTest : public ::testing::Test {
   }
 
   testing::Bench bench_{workload()};
-  LiveFeed feed_{"emulated", {"p0", "p1"}, {{"train", 1}}, 4, 1};
+  LiveFeed feed_{"emulated", {"p0", "p1"}, {{"train", 1}}, 4, 1, std::vector<LiveFeed::Rank>(2)};
   CuriousSink sink_{feed_};
 };
 
@@ -65,6 +65,15 @@ TEST_F(LiveObserverTest, PublishesWhatTheRunCameTo) {
   EXPECT_EQ(figures.jobs[0].bytes, 1000u);
   EXPECT_EQ(figures.jobs[0].iterations, 1u);
   EXPECT_EQ(figures.ports[0].tx_bytes, 0u) << "which their transport tallies";
+}
+
+TEST_F(LiveObserverTest, PublishesHowFarEachRankCame) {
+  ASSERT_EQ(run({{.job = JobId(0), .source = {}, .destination = {}}}).verdict, Verdict::kOk);
+  const LiveFigures figures = feed_.read();
+  EXPECT_EQ(figures.ranks[0].ended, 3u) << "two computations and SEND";
+  EXPECT_EQ(figures.ranks[0].last_end, Time() + seconds(2) + microseconds(1));
+  EXPECT_EQ(figures.ranks[0].last, 2u) << "SEND is the third node";
+  EXPECT_EQ(figures.ranks[1].ended, 1u);
 }
 
 // Whole messages stand for frames that only a device has counted.

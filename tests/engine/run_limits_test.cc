@@ -54,6 +54,55 @@ class SlowTransport final : public Transport {
   TransportCounters counters_;
 };
 
+/// A real clock by what it says of itself: each look takes 1 ms, and behind the look number `stop` its thread stands
+/// still for 300 ms. The look number `last` interrupts the run.
+class StoppingClock final : public Clock {
+ public:
+  StoppingClock(uint32_t stop, uint32_t last, std::atomic<bool>& interrupted)
+      : stop_(stop), last_(last), interrupted_(interrupted) {}
+
+  void start() noexcept override {}
+  Time now() noexcept override {
+    ++looks_;
+    if (looks_ == last_) interrupted_ = true;
+    const Time seen = now_;
+    now_ += looks_ == stop_ ? milliseconds(300) : milliseconds(1);
+    return seen;
+  }
+  void idle_until(Time) noexcept override {}
+  bool runs_by_itself() const noexcept override { return true; }
+
+ private:
+  const uint32_t stop_, last_;
+  std::atomic<bool>& interrupted_;
+  uint32_t looks_ = 0;
+  Time now_;
+};
+
+/// The longest turn that is known at the end of a run that computes, and so makes progress in each turn.
+Duration standstill_of(uint32_t stop, uint32_t last) {
+  WorkloadBuilder builder(1);
+  builder.compute(0, seconds(100));
+  Bench bench(builder.build());
+  NetworkModel model(bench.network());
+  model.connect(model.prepare(bench.plan.transport));
+  std::atomic<bool> interrupted{false};
+  StoppingClock clock(stop, last, interrupted);
+  return run(bench.engine, model, {}, clock, {.stall_timeout = milliseconds(400)}, interrupted).workers[0].standstill;
+}
+
+// Between its last look at the clock and the end of the loop.
+TEST(RunLimits, AStandstillThatTheRunEndsInIsSeen) {
+  EXPECT_EQ(standstill_of(10, 10), milliseconds(300));
+}
+
+// The next turn made progress, and yet the run may be over because of the standstill.
+TEST(RunLimits, AStandstillIsKnownForAsLongAsItMayHaveEndedTheRun) {
+  EXPECT_EQ(standstill_of(10, 12), milliseconds(300));
+  EXPECT_EQ(standstill_of(10, 400), milliseconds(300)) << "390 ms behind it";
+  EXPECT_EQ(standstill_of(10, 420), milliseconds(1)) << "410 ms behind it";
+}
+
 TEST(RunLimits, AMessageThatTakesLongerThanTheStallTimeoutIsNoStallInTheModel) {
   // 2 x 10^9 bytes at one byte a nanosecond: 2 s on their way, of which nothing is heard before the end.
   Bench bench(one_send(2'000'000'000), {}, {.chunk = Bytes(2'000'000'000)});

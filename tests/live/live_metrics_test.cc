@@ -25,11 +25,13 @@ TEST(LiveMetrics, SaysThatNoRunHasBegun) {
 
 TEST(LiveMetrics, HasWhatWorkersPublished) {
   LiveState state("it's \"so\"\\");
-  const auto feed = std::make_shared<LiveFeed>("emulated", std::vector<std::string>{"p0", "p\"1"},
-                                               std::vector<LiveFeed::Job>{{"train", 5}}, 70, 1);
+  const auto feed = std::make_shared<LiveFeed>(
+      "emulated", std::vector<std::string>{"p0", "p\"1"}, std::vector<LiveFeed::Job>{{"train", 5}}, 70, 1,
+      std::vector<LiveFeed::Rank>(2, {.name = "r", .operations = 35}), std::vector<std::string>());
   LiveFigures figures{.now = Time() + milliseconds(1500),
                       .jobs = {{4096, 2}},
-                      .ports = {{1, 20, 300, 4000}, {5, 6, 7, 18446744073709551615u}}};
+                      .ports = {{1, 20, 300, 4000}, {5, 6, 7, 18446744073709551615u}},
+                      .ranks = {{20, Time() + milliseconds(1250), 0}, {15, Time() + milliseconds(500), 0}}};
   figures[LiveCount::kOperations] = 35;
   figures[LiveCount::kRetransmitted] = 8;
   std::vector<uint64_t> words(feed->words());
@@ -46,6 +48,10 @@ TEST(LiveMetrics, HasWhatWorkersPublished) {
   EXPECT_THAT(text, HasSubstr("rankwire_job_delivered_bytes_total{job=\"train\"} 4096\n"));
   EXPECT_THAT(text, HasSubstr("rankwire_job_iterations_total{job=\"train\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("rankwire_job_iterations_planned{job=\"train\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("rankwire_job_late_rank{job=\"train\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("rankwire_job_late_rank_behind_operations{job=\"train\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("rankwire_job_late_rank_behind_seconds{job=\"train\"} 0.75\n"));
+  EXPECT_THAT(text, HasSubstr("rankwire_job_late_rank_silent_seconds{job=\"train\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("rankwire_port_sent_packets_total{port=\"p0\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("rankwire_port_received_packets_total{port=\"p0\"} 300\n"));
   EXPECT_THAT(text, HasSubstr("rankwire_port_sent_bytes_total{port=\"p\\\"1\"} 6\n"));

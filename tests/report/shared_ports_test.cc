@@ -80,11 +80,11 @@ TEST_F(SharedPortsReport, CsvHasBothSides) {
   record({"port0.up", "port1.down", "port1.up"});
   EXPECT_EQ(shared_ports_csv(RunReader(folder_.path())),
             "fidelity,port,direction,job,other,bytes,other_bytes,time_ps,shared_ps,shared_bytes,link,predicted_time_ps,"
-            "predicted_shared_ps,predicted_bytes,predicted_shared_bytes\n"
-            "twin,left,out,a,b,2048,1024,20000000,10000000,1024,port0.up,10000000,5000000,2200,1100\n"
-            "twin,left,out,b,a,1024,2048,10000000,10000000,1024,,,,,\n"
-            "twin,right,in,a,b,2048,1024,20000000,10000000,1024,port1.down,10000000,5000000,2200,1100\n"
-            "twin,right,in,b,a,1024,2048,10000000,10000000,1024,,,,,\n");
+            "predicted_shared_ps,predicted_bytes,predicted_shared_bytes,times_of\n"
+            "twin,left,out,a,b,2048,1024,20000000,10000000,1024,port0.up,10000000,5000000,2200,1100,messages\n"
+            "twin,left,out,b,a,1024,2048,10000000,10000000,1024,,,,,,messages\n"
+            "twin,right,in,a,b,2048,1024,20000000,10000000,1024,port1.down,10000000,5000000,2200,1100,messages\n"
+            "twin,right,in,b,a,1024,2048,10000000,10000000,1024,,,,,,messages\n");
 }
 
 // A fabric's cables have the names of ports.
@@ -103,7 +103,7 @@ TEST_F(SharedPortsReport, SummaryPageAndFilesHaveThem) {
   EXPECT_EQ(json[0]["shared_ports"][0],
             nlohmann::ordered_json::parse(
                 R"({"port": "left", "direction": "out", "other": "b", "bytes": 2048, "other_bytes": 1024,
-                    "time_ps": 20000000, "shared_ps": 10000000, "shared_bytes": 1024,
+                    "time_ps": 20000000, "shared_ps": 10000000, "shared_bytes": 1024, "times_of": "messages",
                     "predicted": {"link": "port0.up", "time_ps": 10000000, "shared_ps": 5000000, "bytes": 2200,
                                   "shared_bytes": 1100}})"));
   EXPECT_TRUE(json[1]["shared_ports"][0]["predicted"].is_null());
@@ -116,7 +116,7 @@ TEST_F(SharedPortsReport, SummaryPageAndFilesHaveThem) {
   EXPECT_THAT(testing::file_text(folder_ / "shared_ports.csv"), HasSubstr("\ntwin,left,out,a,b,2048,"));
 }
 
-TEST_F(SharedPortsReport, WithoutMessagesBytesAreTold) {
+TEST_F(SharedPortsReport, WithoutMessagesAndOperationsBytesAreTold) {
   record({"port0.up"}, MessageDetail::kNone);
   write_report(folder_.path());
   const auto json = nlohmann::ordered_json::parse(testing::file_text(folder_ / "summary.json"))["jobs"];
@@ -124,7 +124,7 @@ TEST_F(SharedPortsReport, WithoutMessagesBytesAreTold) {
   EXPECT_TRUE(json[0]["shared_ports"][0]["shared_ps"].is_null());
   EXPECT_EQ(json[0]["shared_ports"][0]["predicted"]["shared_ps"], 5'000'000);
   EXPECT_THAT(summary_table(RunReader(folder_.path())), Not(HasSubstr("ports that jobs share longest")));
-  EXPECT_THAT(testing::file_text(folder_ / "report.html"), HasSubstr("in a record with record.messages: all"));
+  EXPECT_THAT(testing::file_text(folder_ / "report.html"), HasSubstr("not known, since operations are missing"));
 }
 
 }  // namespace

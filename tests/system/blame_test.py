@@ -319,6 +319,26 @@ class Blame(RankwireTest):
             self.assertEqual(first["confidence"], "high", first)
             self.assertIn("on purpose", first["evidence"])
 
+    def test_each_job_has_its_own(self):
+        """Both lose time, each to something else, and the run ends with the second: 3 times as long, beside the first."""
+        config = job(random.Random(1), STAR)
+        step = config.pop("workload")["generate"] | {"data_parallel": RANKS // 2}
+        config["jobs"] = [{"name": "early", "workload": {"generate": step}},
+                          {"name": "late", "workload": {"generate": step, "iterations": 3}}]
+        config["compute"] = {"stragglers": [{"ranks": [1], "factor": 3}]}
+        config["impairments"] = [{"action": "drop", "class": "data", "port": "p6", "every": 40}]
+        run = self.call("simulate", config, "--twin")
+        early, late = (each["blame"] for each in run.summary["jobs"])
+        self.assertEqual((early[0]["kind"], early[0]["culprit"]), ("slow_rank", "rank 1 of job early (host 1)"), early)
+        self.assertEqual((late[0]["kind"], late[0]["culprit"]), ("lossy_cable", "port p6 (host 6)"), late)
+        self.assertEqual(run.summary["blame"], late)
+        found = run.summary["diagnosis"]["findings"][:2]
+        self.assertRegex(found[0], r"^to blame: lossy cable, port p6 ")
+        self.assertRegex(found[1], r"^to blame for job early: slow rank, rank 1 of job early ")
+        page = (run.folder / "report.html").read_text(encoding="utf-8")
+        self.assertRegex(page, r">Job</th>.*>To blame</th>")
+        self.assertRegex(page, r"<td>early</td><td>slow rank</td><td>rank 1 of job early")
+
     def test_acknowledgements_that_are_lost_everywhere_are_named(self):
         config = job(random.Random(1), STAR)
         config["impairments"] = [{"action": "drop", "class": "ack", "transmissions": "all", "probability": "2%"}]

@@ -54,6 +54,16 @@ class Live:
         finally:
             connection.close()
 
+    def event(self):
+        """Status, and the first state that is told."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE)
+        try:
+            connection.request("GET", f"/events?token={self.token}")
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.readline().decode().removeprefix("data: "))
+        finally:
+            connection.close()
+
     def metrics(self):
         """Samples by name and labels."""
         status, text = self.ask("/metrics", Authorization=f"Bearer {self.token}")
@@ -113,6 +123,24 @@ class ServerTest(LiveTest):
         self.assertGreaterEqual(summary["transport"]["bytes_tx"], later["rankwire_sent_bytes_total"])
         self.assertTrue((self.folder / "run/report.html").exists())
 
+    def test_a_rank_that_stands_still_is_late(self):
+        generated = transformer(layers=2, hidden=256, tensor_parallel=1, pipeline_parallel=1, data_parallel=8)
+        live = self.begin(workload={"generate": generated, "iterations": 10_000},
+                          compute={"stragglers": [{"ranks": [3], "pause": True, "from": "300ms", "until": "90s"}]})
+        metrics, deadline = live.metrics(), time.monotonic() + DEADLINE
+        while metrics.get('rankwire_job_late_rank_silent_seconds{job="live"}', 0) < 0.5 and time.monotonic() < deadline:
+            metrics = live.metrics()
+        late = {name: metrics[f'rankwire_job_late_rank{name}{{job="live"}}']
+                for name in ("", "_behind_operations", "_behind_seconds")}
+        self.assertEqual(late[""], 3, late)
+        self.assertGreaterEqual(late["_behind_operations"], 1, late)
+        status, events = live.event()
+        told = events["run"]["jobs"][0]["late"]
+        self.assertEqual((status, told["rank"], told["name"]), (200, 3, "rank 3"))
+        self.assertNotEqual(told["operation"], "")
+        live.ask("/stop", "POST", Authorization=f"Bearer {live.token}")
+        self.assertEqual(self.end(live, FAILED)[0]["verdict"], "interrupted")
+
     def test_a_run_ends_as_without_viewers_that_do_not_read(self):
         live = self.begin(workload=FEW_SECONDS["workload"] | {"iterations": 2})
         with socket.create_connection((live.host, live.port)) as silent, \
@@ -170,6 +198,8 @@ class LivePageTest(LiveTest):
         self.browser.wait(f"{packets} > {before}")
         self.browser.wait("document.querySelector('#ports tbody tr').cells[1].textContent.endsWith('bit/s')")
         self.browser.wait("document.querySelector('#waits li') !== null")
+        self.browser.wait("document.querySelector('#late tbody tr') !== null")
+        self.assertRegex(self.text("#late tbody"), r"rank \d.*at \d.* s ago\d+ operations, .*\d+ of \d+ looks")
         self.assertIn("waits for", self.text("#waits"))
         self.assertEqual(self.text("#state"), "running")
         # The line of the one job is blue; lines of ports that are as busy hide each other.

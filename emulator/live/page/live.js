@@ -23,6 +23,7 @@ function readable(value, unit) {
 }
 const rate = (bits) => (bits === null ? "-" : readable(bits, "bit/s"));
 const time = (seconds) => `${seconds.toFixed(1)} s`;
+const short = (seconds) => (seconds < 1 ? `${(seconds * 1e3).toPrecision(3)} ms` : time(seconds));
 
 /** Rates of some things over the last minutes, from what each has counted. */
 class Rates {
@@ -91,6 +92,43 @@ class Rates {
   }
 }
 
+/** Which ranks were furthest behind, how often, by job. */
+class LateRanks {
+  constructor(section) {
+    this.section = section;
+    this.forget();
+  }
+  forget() {
+    this.looks = new Map(); // by job: {all, of: by rank's name}
+    this.at = null;
+  }
+  /** What was published once counts once. */
+  show(run) {
+    const late = run.jobs.filter((job) => job.late !== null);
+    if (run.time_s !== this.at) late.forEach((job) => this.count(job));
+    this.at = run.time_s;
+    const told = run.ranks === 0 ? "Nothing is told of so many ranks." : "No rank is behind the median of its job.";
+    byId("nobody-late").textContent = told;
+    byId("nobody-late").hidden = late.length > 0;
+    this.section.querySelector("table").hidden = late.length === 0;
+    showRows(this.section, late.map((job) => [job.name, job.late.name, job.late.operation || "-",
+      `at ${time(job.late.last_end_s)}, ${time(job.late.silent_s)} ago`,
+      `${job.late.behind_operations} operations, ${short(job.late.behind_s)}`, this.mostOften(job.name)]));
+  }
+  count(job) {
+    const looks = this.looks.get(job.name) ?? { all: 0, of: new Map() };
+    looks.all += 1;
+    looks.of.set(job.late.name, (looks.of.get(job.late.name) ?? 0) + 1);
+    this.looks.set(job.name, looks);
+  }
+  mostOften(job) {
+    const { all, of } = this.looks.get(job);
+    const [name, times] = [...of].reduce((most, next) => (next[1] > most[1] ? next : most));
+    return `${name}, ${times} of ${all} looks`;
+  }
+}
+
+const lateRanks = new LateRanks(byId("late"));
 const ports = new Rates(byId("ports")), jobs = new Rates(byId("jobs"));
 let label = null; // of the run that the rates are of
 
@@ -131,6 +169,7 @@ function showRun(run) {
     label = run.label;
     ports.forget();
     jobs.forget();
+    lateRanks.forget();
   }
   showCards(run);
   const sent = ports.add(run.time_s, run.ports.flatMap((port) => [port.tx_bytes, port.rx_bytes]));
@@ -142,6 +181,7 @@ function showRun(run) {
   jobs.draw(names);
   showRows(jobs.section, run.jobs.map((job, i) => [names[i], rate(delivered && delivered[i]),
     `${job.iterations} of ${job.iterations_planned}`, readable(job.bytes, "B")]));
+  lateRanks.show(run);
 }
 
 function showProgress(items) {
