@@ -24,7 +24,7 @@ TEST(Inspect, CountsAndBytes) {
                       {step(1), all_reduce(2, {1}), receive(3, "in", 0).size(100)}});
   const CheckedSet checked = check(set);
   const Inspection inspection = inspect(checked.set, checked.matches, {.element_size = Bytes(2)});
-  const nlohmann::ordered_json json = to_json(checked.set, inspection);
+  const nlohmann::ordered_json json = to_json(inspection);
   using Json = nlohmann::ordered_json;
   EXPECT_EQ(json["kinds"], Json::parse(R"({"all_reduce": {"nodes": 2, "bytes": 16384},
       "compute": {"nodes": 2, "bytes": 0}, "receive": {"nodes": 1, "bytes": 200}, "send": {"nodes": 1, "bytes": 200}})"));
@@ -54,15 +54,15 @@ TEST(Inspect, MemoryOfNamedTensors) {
   const TraceSet set({nodes});
   const CheckedSet checked = check(set);
   const Inspection inspection = inspect(checked.set, checked.matches, {});
-  const std::optional<MemoryUse>& memory = inspection.memory[0];
+  const std::optional<MemoryUse>& memory = inspection.ranks[0].memory;
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->tensors, 3u);
   EXPECT_EQ(memory->peak, Bytes(180));
-  EXPECT_EQ(checked.set.node(memory->peak_at).id, 2u);
+  EXPECT_EQ(inspection.ranks[0].peak_node, 2u);
   std::vector<std::pair<int64_t, int64_t>> steps;
   for (const MemoryUse::Step& step : memory->steps) steps.emplace_back(step.time.ps / 1'000'000, step.bytes.count);
   EXPECT_EQ(steps, (std::vector<std::pair<int64_t, int64_t>>{{0, 150}, {10, 180}, {20, 30}, {30, 0}}));
-  EXPECT_THAT(memory_svg(checked.set, inspection), HasSubstr("<polyline"));
+  EXPECT_THAT(memory_svg(inspection), HasSubstr("<polyline"));
 }
 
 // Two views of storage 8: bytes 0 to 40 and 40 to 80.
@@ -71,24 +71,24 @@ TEST(Inspect, MemoryOfPyTorchStorages) {
       {{step(1).values("[[7, 8, 0, 10, 4, 'cuda:0']]"), step(2, {1}).values("[[9, 8, 10, 10, 4, 'cuda:0'], 3]")}});
   const CheckedSet checked = check(set);
   const Inspection inspection = inspect(checked.set, checked.matches, {});
-  ASSERT_TRUE(inspection.memory[0]);
-  EXPECT_EQ(inspection.memory[0]->tensors, 1u);
-  EXPECT_EQ(inspection.memory[0]->peak, Bytes(80));
+  ASSERT_TRUE(inspection.ranks[0].memory);
+  EXPECT_EQ(inspection.ranks[0].memory->tensors, 1u);
+  EXPECT_EQ(inspection.ranks[0].memory->peak, Bytes(80));
 }
 
 TEST(Inspect, PicturesAreEmptyWithoutWhatTheyShow) {
   const TraceSet set({{step(1)}});
   const CheckedSet checked = check(set);
   const Inspection inspection = inspect(checked.set, checked.matches, {});
-  EXPECT_THAT(traffic_svg(checked.set, inspection), IsEmpty());
-  EXPECT_THAT(memory_svg(checked.set, inspection), IsEmpty());
+  EXPECT_THAT(traffic_svg(inspection), IsEmpty());
+  EXPECT_THAT(memory_svg(inspection), IsEmpty());
 }
 
 TEST(Inspect, APictureHasABarForEachRankAndQuantity) {
   const TraceSet set(
       {{all_reduce(1, {}), send(2, "out", 1).size(10)}, {all_reduce(1, {}), receive(2, "in", 0).size(10)}});
   const CheckedSet checked = check(set);
-  const std::string svg = traffic_svg(checked.set, inspect(checked.set, checked.matches, {}));
+  const std::string svg = traffic_svg(inspect(checked.set, checked.matches, {}));
   const auto count = [&](const std::string& part) {
     size_t found = 0;
     for (size_t at = svg.find(part); at != svg.npos; at = svg.find(part, at + 1)) ++found;
