@@ -79,7 +79,7 @@ struct Inspection {
   std::vector<RankInspection> ranks;                           ///< by place
   double imbalance = 0;  ///< largest TraceTraffic::sum over the mean; 0 without traffic
   std::optional<SizeImbalance> largest_imbalance;
-  OperationTable communication;  ///< by kind and name of the group, numbers in it being '#'; "" of SEND and RECV
+  OperationTable communication;  ///< by kind and group, "tp_# (4 ranks)", numbers being '#'; "" of SEND and RECV
   OperationTable operations;     ///< all others, by kind and name
   Stragglers stragglers;         ///< empty without times
   Timing timing;                 ///< without spans and critical path where ranks were looked at one by one

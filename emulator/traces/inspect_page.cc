@@ -63,11 +63,6 @@ std::string remarks_html(const Inspection& inspection) {
   return html + "</ul>\n";
 }
 
-void add_operation(HtmlTable& table, const OperationKey& key, const OperationTally& tally, Duration total) {
-  table.add({key.kind, shortened_text(key.name, kLongestName), tally.count, tally.bytes, tally.least(), tally.median(),
-             tally.most(), tally.total, share_cell(tally.total, total)});
-}
-
 std::string communication_html(const Inspection& inspection) {
   const auto rows = inspection.communication.sorted();
   if (rows.empty()) return {};
@@ -82,7 +77,10 @@ std::string communication_html(const Inspection& inspection) {
                             {"Of communication"}});
   const size_t shown = std::min(rows.size(), kMostPageRows);
   const Duration total = inspection.communication.total();
-  for (const auto& [key, tally] : std::span(rows).first(shown)) add_operation(table, *key, *tally, total);
+  for (const auto& [key, tally] : std::span(rows).first(shown)) {
+    table.add({key->kind, shortened_text(key->name, kLongestName), tally->count, tally->bytes, tally->least(),
+               tally->median(), tally->most(), tally->total, share_cell(tally->total, total)});
+  }
   return html_shown_of(shown, rows.size(), kElsewhere) + std::move(table).finish();
 }
 
@@ -92,7 +90,6 @@ std::string operations_html(const Inspection& inspection) {
   HtmlTable table("trace", {{"Kind", kText},
                             {"Operation", kText},
                             {"Count"},
-                            {"Bytes"},
                             {"Shortest"},
                             {"Median"},
                             {"Longest"},
@@ -100,7 +97,10 @@ std::string operations_html(const Inspection& inspection) {
                             {"Of operations"}});
   const size_t shown = std::min(rows.size(), kMostPageRows);
   const Duration total = inspection.operations.total();
-  for (const auto& [key, tally] : std::span(rows).first(shown)) add_operation(table, *key, *tally, total);
+  for (const auto& [key, tally] : std::span(rows).first(shown)) {
+    table.add({key->kind, shortened_text(key->name, kLongestName), tally->count, tally->least(), tally->median(),
+               tally->most(), tally->total, share_cell(tally->total, total)});
+  }
   return html_shown_of(shown, rows.size(), kElsewhere) + std::move(table).finish();
 }
 
@@ -136,7 +136,8 @@ void add_causes(std::vector<HtmlCell>& cells, const IdleTimes& idle) {
 std::string idle_html(const Inspection& inspection) {
   const std::optional<RankTimes> sum = inspection.sum_of_times();
   if (!sum) return {};
-  HtmlTable ranks("trace idle", {{"Rank"}, {"Idle"}, {"Host"}, {"Communication"}, {"Stream"}, {"Launch"}, {"Other"}});
+  HtmlTable ranks("trace idle",
+                  {{"Rank"}, {"Idle"}, {"Host"}, {"Communication"}, {"Other stream"}, {"Launch"}, {"Other"}});
   HtmlTable streams("trace idle", {{"Rank"},
                                    {"Stream"},
                                    {"Operations"},
@@ -144,7 +145,7 @@ std::string idle_html(const Inspection& inspection) {
                                    {"Idle"},
                                    {"Host"},
                                    {"Communication"},
-                                   {"Stream waits", HtmlColumn::kNumber, "Stream"},
+                                   {"Other stream"},
                                    {"Launch"},
                                    {"Other"}});
   size_t shown_streams = 0, all_streams = 0;

@@ -1,5 +1,7 @@
 #include "emulator/traces/inspect_rank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -56,6 +58,14 @@ class OperationCounter {
   };
   std::array<std::unordered_map<std::string_view, Counted>, static_cast<size_t>(NodeKind::kReceive) + 1> by_name_;
 };
+
+/// "tp_# (4 ranks)": groups that do the same are one. Names that are numbers tell nothing, so the size is told.
+std::string group_pattern(const RankSet& set, NodeRef at) {
+  std::string pattern;
+  append_pattern(pattern, group_name(set, at));
+  const uint32_t group = set.group_of[at.place][at.node];
+  return group == RankSet::kNone ? pattern : fmt::format("{} ({} ranks)", pattern, set.groups[group].members.size());
+}
 
 /// Of the steps within a stretch of time the largest stays.
 void thin_out(std::vector<MemoryUse::Step>& steps) {
@@ -192,9 +202,8 @@ void inspect_communication(const RankSet& set, const std::vector<std::vector<Spa
       const Bytes bytes = bytes_of(node, element);
       OperationKey key{kind_name(node), ""};
       if (node.kind == NodeKind::kCollective) {
-        const std::string group = group_name(set, {place, i});
-        inspection.groups[group][key.kind].add(bytes);
-        append_pattern(key.name, group);
+        inspection.groups[group_name(set, {place, i})][key.kind].add(bytes);
+        key.name = group_pattern(set, {place, i});
       }
       inspection.ranks[place].communication[key] += bytes;
       Counted& of_key = counted[key];

@@ -35,7 +35,7 @@ struct OperationTally {
 /// one. What is in the end is the same in whatever order tables are merged.
 class OperationTable {
  public:
-  static constexpr size_t kMostNames = 2000;
+  static constexpr size_t kMostNames = 500;
 
   /// Durations need not be sorted.
   void add(const OperationKey& key, uint64_t count, Bytes bytes, std::vector<Duration> durations);
