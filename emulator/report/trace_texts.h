@@ -46,7 +46,7 @@ inline constexpr std::array kTraceTexts = {
     MetricText{"trace", "Peak", "most bytes of tensors that live at once"},
     MetricText{"trace", "Peak node", "id of the node whose start makes the peak"},
     MetricText{"trace", "Peak operation", "name of the node whose start makes the peak"},
-    MetricText{"trace idle", "Stream",
+    MetricText{"trace idle", "Other stream",
                "a computation of another stream that the next operation depends on ended later"},
     MetricText{"trace idle", "Stream", "stream of the accelerator"},
     MetricText{"trace idle", "Idle", "between the first and the last operation: sum of the causes"},

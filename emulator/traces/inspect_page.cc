@@ -174,6 +174,8 @@ std::string idle_html(const Inspection& inspection) {
 std::string stragglers_html(const Inspection& inspection) {
   const Stragglers& stragglers = inspection.stragglers;
   if (stragglers.collectives == 0) return {};
+  if (stragglers.worst.empty())
+    return fmt::format("<p>To none of {} collectives one rank came behind all others.</p>\n", stragglers.collectives);
   HtmlTable ranks("trace", {{"Rank"}, {"Collectives"}, {"Last"}, {"Held others up"}, {"Waited"}});
   const size_t shown = std::min(inspection.ranks.size(), kMostRankRows);
   for (size_t place = 0; place < shown; ++place) {
@@ -181,7 +183,6 @@ std::string stragglers_html(const Inspection& inspection) {
     ranks.add({inspection.ranks[place].rank, rank.collectives, rank.last, rank.held_up, rank.waited});
   }
   std::string html = html_shown_of(shown, inspection.ranks.size(), kElsewhere) + std::move(ranks).finish();
-  if (stragglers.worst.empty()) return html;
   HtmlTable calls("trace", {{"Kind", kText}, {"Group", kText}, {"Number"}, {"Last rank"}, {"Late"}, {"Spread"}});
   for (const LateCall& call : stragglers.worst) {
     calls.add({call.kind, shortened_text(call.group, kLongestName), call.number, inspection.ranks[call.place].rank,
