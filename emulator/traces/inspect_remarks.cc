@@ -43,11 +43,11 @@ void add_time_remarks(const Inspection& inspection, std::vector<std::string>& li
   const double idle = share_of(sum->idle.sum(), sum->span());
   if (idle < kLeastShare) return;
   const auto cause = static_cast<size_t>(std::ranges::max_element(sum->idle.by_cause) - sum->idle.by_cause.begin());
-  static constexpr std::array kTexts = {"the host comes too late",
-                                        "communication comes too late or waits for other ranks",
-                                        "another stream comes too late", "kernels are launched one behind the other",
-                                        "for a reason that is not in the traces"};
-  list.push_back(fmt::format("ranks are idle for {:.1f} % of their time, most of it ({:.1f} %) because {}", 100 * idle,
+  static constexpr std::array kTexts = {
+      "because the host comes too late", "because communication comes too late or waits for other ranks",
+      "because another stream comes too late", "because kernels are launched one behind the other",
+      "for reasons that the traces do not tell"};
+  list.push_back(fmt::format("ranks are idle for {:.1f} % of their time, most of it ({:.1f} %) {}", 100 * idle,
                              100 * share_of(sum->idle.by_cause[cause], sum->idle.sum()), kTexts[cause]));
 }
 
