@@ -1,25 +1,14 @@
 #include "emulator/traces/inspect.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "base/on_threads.h"
-#include "emulator/report/format.h"
 #include "emulator/traces/inspect_rank.h"
 #include "emulator/traces/node_names.h"
 
 namespace rankwire {
 namespace {
-
-/// Calls `work` with each number below `parts` on all cores.
-void on_all_cores(size_t parts, const std::function<void(size_t part)>& work) {
-  const std::exception_ptr failed = on_threads(std::max(1u, std::thread::hardware_concurrency()), parts, work);
-  if (failed) std::rethrow_exception(failed);
-}
 
 std::vector<PathNode> named(const RankSet& set, const std::vector<PathStep>& steps) {
   std::vector<PathNode> path;
@@ -30,8 +19,8 @@ std::vector<PathNode> named(const RankSet& set, const std::vector<PathStep>& ste
   return path;
 }
 
-std::vector<std::vector<Arrival>> take_arrivals(std::vector<RankPart>& parts) {
-  std::vector<std::vector<Arrival>> arrivals;
+std::vector<std::vector<NodeArrival>> take_arrivals(std::vector<RankPart>& parts) {
+  std::vector<std::vector<NodeArrival>> arrivals;
   for (RankPart& part : parts) arrivals.push_back(std::move(part.arrivals));
   return arrivals;
 }
@@ -156,11 +145,11 @@ Inspection inspect(const RankSet& set, const Matches& matches, const TimingOptio
   const Timing& timing = result.timing;
   const bool has_times = timing.problem.empty();
   std::vector<RankPart> parts(set.ranks.size());
-  on_all_cores(parts.size(), [&](size_t place) {
+  on_all_processors(parts.size(), [&](size_t place) {
     const auto spans = has_times ? std::span<const Span>(timing.spans[place]) : std::span<const Span>();
     parts[place] = inspect_rank(set.ranks[place], spans, timing.recorded, timing.end, options.element_size);
   });
-  const std::vector<std::vector<Arrival>> arrivals = take_arrivals(parts);
+  const std::vector<std::vector<NodeArrival>> arrivals = take_arrivals(parts);
   merge_parts(parts, result);
   inspect_communication(set, has_times ? timing.spans : std::vector<std::vector<Span>>(), options.element_size, result);
   if (!has_times) return result;
@@ -172,7 +161,7 @@ Inspection inspect(const RankSet& set, const Matches& matches, const TimingOptio
 Inspection inspect_by_rank(const TraceFileSet& files, const CheckOptions& options, const TimingOptions& times,
                            std::atomic<uint64_t>& done) {
   std::vector<LoneRank> ranks(files.files.size());
-  on_all_cores(ranks.size(), [&](size_t place) {
+  on_all_processors(ranks.size(), [&](size_t place) {
     ranks[place] = inspect_lone_rank(files, files.files[place], options, times);
     ++done;
   });
@@ -191,7 +180,7 @@ Inspection inspect_by_rank(const TraceFileSet& files, const CheckOptions& option
     spans.push_back(std::move(rank.spans));
   }
   if (!result.timing.problem.empty()) spans.clear();
-  const std::vector<std::vector<Arrival>> arrivals = take_arrivals(parts);
+  const std::vector<std::vector<NodeArrival>> arrivals = take_arrivals(parts);
   merge_parts(parts, result);
   Findings unused;
   const RankSet set = make_set(files, std::move(communication), options, unused);

@@ -60,6 +60,7 @@ class SizeMap {
     }
     for (size_t r = 0; r < rows_.size(); ++r) body += row_svg(r);
     return fmt::format(
+        "<p class=\"note\">The fuller, the more of what the rank with most has, which stands behind the row.</p>\n"
         "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>Bytes by rank and communication</title>\n"
         "<text class=\"unit\" x=\"0\" y=\"{}\">rank</text>\n{}</svg></div>\n{}",
         kMapLeft + kMapWidth + kMapRight, bottom + 6, kMapTop - 6, body,
@@ -156,8 +157,9 @@ std::string time_bars_svg(const Inspection& inspection) {
   for (size_t row = 0; row < drawn.size(); ++row) body += bar_svg(inspection, drawn, row);
   for (const BarPart& part : kBarParts) keys += fmt::format("<span class=\"key {}\"></span>{}", part.css, part.name);
   return fmt::format(
-      "<p class=\"note\">{}</p>\n<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n"
-      "<title>Time of the ranks</title>\n{}</svg></div>\n",
+      "<p class=\"note\">From begin to end of each rank, how much, not when: {}</p>\n"
+      "<div class=\"wide\"><svg role=\"img\" viewBox=\"0 0 {} {}\">\n<title>Time of the "
+      "ranks</title>\n{}</svg></div>\n",
       keys, kBarsLeft + kBarsWidth + 60, height + 20, body);
 }
 

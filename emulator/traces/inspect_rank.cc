@@ -167,7 +167,7 @@ void shift(RankPart& part, Duration by) {
     part.rank.times->begin += by;
     part.rank.times->end += by;
   }
-  for (Arrival& arrival : part.arrivals) arrival.time += by;
+  for (NodeArrival& arrival : part.arrivals) arrival.time += by;
   if (part.rank.memory) {
     for (MemoryUse::Step& step : part.rank.memory->steps) step.time += by;
   }

@@ -17,7 +17,7 @@ struct RankPart {
   std::map<std::string, Tally> kinds;
   std::map<std::string, std::map<int64_t, Tally>> sizes;
   OperationTable operations;
-  std::vector<Arrival> arrivals;
+  std::vector<NodeArrival> arrivals;
 };
 
 /// `spans` are empty without times. `end` is that of the set.

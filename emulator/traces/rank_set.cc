@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "base/on_threads.h"
@@ -348,12 +346,10 @@ std::string ranges_text(const std::vector<uint32_t>& sorted) {
 RankSet read_set(const TraceFileSet& files, const CheckOptions& options, Findings& findings,
                  std::atomic<uint64_t>& done) {
   std::vector<RankFacts> ranks(files.files.size());
-  const std::exception_ptr failed =
-      on_threads(std::max(1u, std::thread::hardware_concurrency()), ranks.size(), [&](size_t place) {
-        ranks[place] = read_facts(files.files[place].path, files.files[place].rank);
-        ++done;
-      });
-  if (failed) std::rethrow_exception(failed);
+  on_all_processors(ranks.size(), [&](size_t place) {
+    ranks[place] = read_facts(files.files[place].path, files.files[place].rank);
+    ++done;
+  });
   count_from_first(ranks);
   choose_carrier(ranks);
   return make_set(files, std::move(ranks), options, findings);

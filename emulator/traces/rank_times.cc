@@ -43,7 +43,7 @@ class Sweep {
   Sweep(const RankFacts& facts, std::span<const Span> spans, bool recorded)
       : facts_(facts), spans_(spans), recorded_(recorded), kernels_(has_kernels(facts)) {}
 
-  RankTimes run(std::vector<Arrival>* arrivals) {
+  RankTimes run(std::vector<NodeArrival>* arrivals) {
     const std::vector<uint32_t> order = in_order_of_start();
     for (const uint32_t node : order) add(node, arrivals);
     if (order.empty()) return {};
@@ -57,7 +57,7 @@ class Sweep {
       lane.times.busy = lane.busy.sum();
       times_.streams.push_back(lane.times);
     }
-    if (arrivals != nullptr) std::ranges::sort(*arrivals, {}, &Arrival::node);
+    if (arrivals != nullptr) std::ranges::sort(*arrivals, {}, &NodeArrival::node);
     return std::move(times_);
   }
 
@@ -76,7 +76,7 @@ class Sweep {
     return order;
   }
 
-  void add(uint32_t i, std::vector<Arrival>* arrivals) {
+  void add(uint32_t i, std::vector<NodeArrival>* arrivals) {
     const NodeFacts& node = facts_.nodes[i];
     const Span& span = spans_[i];
     if (!began_) times_.begin = until_ = span.start;
@@ -178,7 +178,7 @@ bool moves_memory(const NodeFacts& node) {
 }
 
 RankTimes rank_times(const RankFacts& facts, std::span<const Span> spans, bool recorded,
-                     std::vector<Arrival>* arrivals) {
+                     std::vector<NodeArrival>* arrivals) {
   return Sweep(facts, spans, recorded).run(arrivals);
 }
 

@@ -42,7 +42,7 @@ struct StreamTimes {
 
 /// When an operation of communication could begin, as far as its own rank is concerned: where times are recorded, when
 /// it began.
-struct Arrival {
+struct NodeArrival {
   uint32_t node = 0;  ///< index
   Time time;
 };
@@ -68,6 +68,6 @@ bool moves_memory(const NodeFacts& node);
 
 /// `recorded` says where spans are from. `arrivals`, of its communication in order of nodes, where it is not null.
 RankTimes rank_times(const RankFacts& facts, std::span<const Span> spans, bool recorded,
-                     std::vector<Arrival>* arrivals = nullptr);
+                     std::vector<NodeArrival>* arrivals = nullptr);
 
 }  // namespace rankwire

@@ -17,7 +17,8 @@ struct Member {
 
 class StragglerFinder {
  public:
-  StragglerFinder(const RankSet& set, const std::vector<std::vector<Arrival>>& arrivals, std::vector<Duration> offsets)
+  StragglerFinder(const RankSet& set, const std::vector<std::vector<NodeArrival>>& arrivals,
+                  std::vector<Duration> offsets)
       : set_(set), arrivals_(arrivals) {
     result_.ranks.resize(set.ranks.size());
     result_.clock_offsets = std::move(offsets);
@@ -53,8 +54,8 @@ class StragglerFinder {
 
  private:
   std::optional<Time> arrival_of(NodeRef at) const {
-    const std::vector<Arrival>& list = arrivals_[at.place];
-    const auto found = std::ranges::lower_bound(list, at.node, {}, &Arrival::node);
+    const std::vector<NodeArrival>& list = arrivals_[at.place];
+    const auto found = std::ranges::lower_bound(list, at.node, {}, &NodeArrival::node);
     if (found == list.end() || found->node != at.node) return std::nullopt;
     return result_.clock_offsets.empty() ? found->time : found->time - result_.clock_offsets[at.place];
   }
@@ -68,7 +69,7 @@ class StragglerFinder {
   }
 
   const RankSet& set_;
-  const std::vector<std::vector<Arrival>>& arrivals_;
+  const std::vector<std::vector<NodeArrival>>& arrivals_;
   Stragglers result_;
   std::vector<Member> members_;
 };
@@ -76,7 +77,7 @@ class StragglerFinder {
 }  // namespace
 
 Stragglers find_stragglers(const RankSet& set, const Matches& matches,
-                           const std::vector<std::vector<Arrival>>& arrivals, bool recorded) {
+                           const std::vector<std::vector<NodeArrival>>& arrivals, bool recorded) {
   Findings unused;
   StragglerFinder finder(set, arrivals, recorded ? clock_offsets(set, matches, unused) : std::vector<Duration>());
   for (uint32_t group = 0; group < matches.collectives.size(); ++group) {

@@ -39,6 +39,6 @@ struct Stragglers {
 /// `arrivals` are by place, as `rank_times` makes them, on one clock. Where recorded times contradict each other,
 /// clocks are set by the median of the collectives' ends first, as `trace check --repair` does.
 Stragglers find_stragglers(const RankSet& set, const Matches& matches,
-                           const std::vector<std::vector<Arrival>>& arrivals, bool recorded);
+                           const std::vector<std::vector<NodeArrival>>& arrivals, bool recorded);
 
 }  // namespace rankwire

@@ -15,7 +15,7 @@ IdleTimes idle(Duration host, Duration communication, Duration stream, Duration 
   return {{host, communication, stream, launch, other}};
 }
 
-RankTimes times_of(const TraceSet& set, std::vector<Arrival>* arrivals = nullptr) {
+RankTimes times_of(const TraceSet& set, std::vector<NodeArrival>* arrivals = nullptr) {
   const CheckedSet checked = check(set);
   const Timing timing = time_operations(checked.set, checked.matches, {});
   return rank_times(checked.set.ranks[0], timing.spans[0], timing.recorded, arrivals);
@@ -72,7 +72,7 @@ TEST(RankTimes, AShortGapIsALaunch) {
 
 // Rank 0 can begin the collective after 10 us, rank 1 after 25 us: an ideal schedule has rank 0 wait for 15 us.
 TEST(RankTimes, ASchedulesGapsAreThoseOfOtherRanks) {
-  std::vector<Arrival> arrivals;
+  std::vector<NodeArrival> arrivals;
   const RankTimes times = times_of(
       TraceSet({{step(1), all_reduce(2, {1})}, {step(1), step(3, {1}).micros(15), all_reduce(2, {3})}}), &arrivals);
   EXPECT_EQ(times.idle.by_cause, idle({}, microseconds(15), {}, {}, {}).by_cause);
