@@ -62,8 +62,7 @@ struct RankTimes {
   Duration span() const { return end - begin; }
 };
 
-/// A computation, or a copy or fill of memory: nodes of that kind, and kernels that CUDA and HIP call so ("Memcpy
-/// HtoD").
+/// It copies or fills memory: nodes of that kind, and kernels that CUDA and HIP call so ("Memcpy HtoD").
 bool moves_memory(const NodeFacts& node);
 
 /// `recorded` says where spans are from. `arrivals`, of its communication in order of nodes, where it is not null.

@@ -4,7 +4,8 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 namespace rankwire {
 namespace {
