@@ -29,4 +29,9 @@ std::exception_ptr on_threads(uint32_t threads, size_t parts, const std::functio
   return first == thrown.end() ? nullptr : *first;
 }
 
+void on_all_processors(size_t parts, const std::function<void(size_t part)>& work) {
+  const std::exception_ptr failed = on_threads(std::max(1u, std::thread::hardware_concurrency()), parts, work);
+  if (failed) std::rethrow_exception(failed);
+}
+
 }  // namespace rankwire

@@ -14,5 +14,7 @@ namespace rankwire {
 /// same, however many threads there are.
 [[nodiscard]] std::exception_ptr on_threads(uint32_t threads, size_t parts,
                                             const std::function<void(size_t part)>& work);
+/// The same on as many threads as there are processors; throws what `on_threads` would return.
+void on_all_processors(size_t parts, const std::function<void(size_t part)>& work);
 
 }  // namespace rankwire

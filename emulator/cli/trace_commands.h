@@ -34,7 +34,10 @@ struct TraceTimes {
 struct TraceInspectRequest {
   TraceInputs inputs;
   TraceTimes times;
-  std::string pictures;  ///< folder, or ""
+  std::string pictures;              ///< folder, or ""
+  std::string html;                  ///< file, or ""
+  std::vector<std::string> against;  ///< files, folders, prefixes of one other set; none: no comparison
+  bool by_rank = false;              ///< rank by rank however small the set is
 };
 
 struct TraceScaleRequest {

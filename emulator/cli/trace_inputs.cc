@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
 #include "emulator/cli/progress.h"
 #include "emulator/input/units.h"
 
@@ -21,18 +19,6 @@ int64_t quantity(const char* option, const std::string& text, const UnitScale& s
 
 [[noreturn]] void fail_several(const TraceFileSet& first, const TraceFileSet& second) {
   fail_input("{} and {} are two sets of traces, name one", first.name, second.name);
-}
-
-/// Calls `read(files, done)` for each set that the inputs name.
-template <class Read>
-void for_each_set(const TraceInputs& inputs, const Read& read) {
-  const std::vector<TraceFileSet> found = find_trace_sets(inputs.paths, inputs.groups);
-  uint64_t files = 0;
-  for (const TraceFileSet& set : found) files += set.files.size();
-  std::atomic<uint64_t> done = 0;
-  const Progress progress(
-      "reading traces", files, [&done] { return done.load(); }, "files");
-  for (const TraceFileSet& set : found) read(set, done);
 }
 
 }  // namespace
@@ -58,14 +44,30 @@ TimingOptions timing_options(const TraceInputs& inputs, const TraceTimes& times)
   return options;
 }
 
+void for_each_set(const TraceInputs& inputs,
+                  const std::function<void(const TraceFileSet& files, std::atomic<uint64_t>& done)>& read) {
+  const std::vector<TraceFileSet> found = find_trace_sets(inputs.paths, inputs.groups);
+  uint64_t files = 0;
+  for (const TraceFileSet& set : found) files += set.files.size();
+  std::atomic<uint64_t> done = 0;
+  const Progress progress(
+      "reading traces", files, [&done] { return done.load(); }, "files");
+  for (const TraceFileSet& set : found) read(set, done);
+}
+
+ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done) {
+  Findings unused;
+  ReadSet read;
+  read.set = read_set(files, options, unused, done);
+  read.matches = match_operations(read.set, unused);
+  return read;
+}
+
 std::vector<ReadSet> read_sets(const TraceInputs& inputs) {
   const CheckOptions options = check_options(inputs);
   std::vector<ReadSet> sets;
   for_each_set(inputs, [&](const TraceFileSet& files, std::atomic<uint64_t>& done) {
-    Findings findings;
-    ReadSet& read = sets.emplace_back();
-    read.set = read_set(files, options, findings, done);
-    read.matches = match_operations(read.set, findings);
+    sets.push_back(read_files(files, options, done));
   });
   return sets;
 }

@@ -1,6 +1,8 @@
 // What the verbs of `rankwire trace` share: reading what they were given, and printing.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -17,6 +19,11 @@ struct ReadSet {
   RankSet set;
   Matches matches;
 };
+/// Calls `read` for each set that the inputs name, which counts the files that it has read, with progress. Throws
+/// Error(kInput) when there is none.
+void for_each_set(const TraceInputs& inputs,
+                  const std::function<void(const TraceFileSet& files, std::atomic<uint64_t>& done)>& read);
+ReadSet read_files(const TraceFileSet& files, const CheckOptions& options, std::atomic<uint64_t>& done);
 /// All sets, with progress. Throws Error(kInput) when there is nothing to read.
 std::vector<ReadSet> read_sets(const TraceInputs& inputs);
 /// The only one. Throws Error(kInput) when there are several, or a file cannot be read to its end.

@@ -36,11 +36,18 @@ void TraceVerbs::add_times(CLI::App& verb, TraceTimes& times) {
 }
 
 void TraceVerbs::add_inspect(CLI::App& trace, int& status) {
-  CLI::App& verb = *trace.add_subcommand("inspect", "what traces hold: counts, bytes, overlap, critical path, memory");
+  CLI::App& verb =
+      *trace.add_subcommand("inspect", "what traces hold: sizes, times, idle time, stragglers, critical path, memory");
   add_inputs(verb, inspect_.inputs);
   add_times(verb, inspect_.times);
   verb.add_option("--pictures", inspect_.pictures, "folder for NAME.traffic.svg and NAME.memory.svg");
-  verb.footer("Example: rankwire trace inspect traces/gpt --pictures pictures");
+  verb.add_option("--html", inspect_.html, "file for a page of one set: tables and pictures, opens offline");
+  verb.add_option("--against", inspect_.against,
+                  "another set, to which differences are told; repeatable, for its files")
+      ->allow_extra_args(false);
+  verb.add_flag("--by-rank", inspect_.by_rank,
+                "look at one rank after another, in little memory; of itself with more than 256 MiB of files");
+  verb.footer("Example: rankwire trace inspect traces/gpt --against traces/before --html gpt.html");
   verb.callback([this, &status] { status = inspect_traces(inspect_); });
 }
 

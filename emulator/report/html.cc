@@ -22,6 +22,7 @@
 #include "emulator/report/hardware.h"
 #include "emulator/report/html_details.h"
 #include "emulator/report/html_matrix.h"
+#include "emulator/report/html_page.h"
 #include "emulator/report/html_ranks.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/html_times.h"
@@ -60,14 +61,11 @@ const char* tone_of(std::string_view word) {
   return is_doubtful ? "doubtful" : "bad";
 }
 
-std::string section(const char* title, const std::string& body) {
-  return body.empty() ? std::string() : fmt::format("<section><h2>{}</h2>\n{}</section>\n", title, body);
-}
+constexpr auto section = html_section;
 
 std::string card(const char* title, const std::string& value, const std::string& beneath = {},
                  const char* tone = "plain") {
-  return fmt::format("<div class=\"card {}\"{}><span>{}</span><strong>{}</strong><small>{}</small></div>\n", tone,
-                     html_title("result", title), title, html_escaped(value), html_escaped(beneath));
+  return html_card("result", title, value, beneath, tone);
 }
 
 std::string completion_card(const char* title, const RecordedRun* run) {
@@ -276,13 +274,10 @@ std::string name_of(const RunReader& record) {
 }
 
 std::string head(const RunReader& record) {
-  const std::string name = html_escaped(name_of(record));
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0} - rankwire report</title>\n<style>{1}</style>"
-      "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"note\">rankwire report &middot; {2} &middot; version {3}</p>\n",
-      name, page_style(), html_escaped(record.created()), html_escaped(record.version()));
+  const std::string name = name_of(record);
+  return html_head(name + " - rankwire report") +
+         fmt::format("<h1>{}</h1>\n<p class=\"note\">rankwire report &middot; {} &middot; version {}</p>\n",
+                     html_escaped(name), html_escaped(record.created()), html_escaped(record.version()));
 }
 
 }  // namespace

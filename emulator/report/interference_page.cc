@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "emulator/report/format.h"
+#include "emulator/report/html_page.h"
 #include "emulator/report/html_table.h"
 #include "emulator/report/interference.h"
-#include "emulator/report/page_files.h"
 
 namespace rankwire {
 namespace {
@@ -140,15 +140,16 @@ std::string cells_table(const Interference& interference, const std::vector<Inte
 std::string interference_html(const Interference& interference) {
   const std::vector<InterferenceMatrix> matrices = interference_matrices(interference);
   const double most = darkest(interference, matrices);
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}: interference</title>\n<style>{1}"
-      ".heat {{ fill: var(--bad); stroke: var(--line); }} .absent {{ stroke-dasharray: 3; }}\n"
-      "svg .factor {{ text-anchor: middle; }}</style></head>\n<body>\n<h1>{0}: interference of its jobs</h1>\n"
-      "<p class=\"note\">Completion time of the job of the row beside the job of the column, over its completion time "
-      "alone, at the same places and over the same paths. Blank is 1 or less, darkest {2}; ? was not measured.</p>\n",
-      html_escaped(interference.name), page_style(), readable_ratio(most));
+  std::string html = html_head(interference.name + ": interference",
+                               ".heat { fill: var(--bad); stroke: var(--line); } .absent { stroke-dasharray: 3; }\n"
+                               "svg .factor { text-anchor: middle; }") +
+                     fmt::format(
+                         "<h1>{}: interference of its jobs</h1>\n"
+                         "<p class=\"note\">Completion time of the job of the row beside the job of the column, over "
+                         "its completion time "
+                         "alone, at the same places and over the same paths. Blank is 1 or less, darkest {}; ? was not "
+                         "measured.</p>\n",
+                         html_escaped(interference.name), readable_ratio(most));
   const std::vector<std::string> doubtful = doubtful_runs(interference);
   if (!doubtful.empty()) {
     html += "<div class=\"reason doubtful\"><b>Not all runs are to be relied on</b><ul>\n";

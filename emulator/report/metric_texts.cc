@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+#include <vector>
+
 #include "emulator/report/format.h"
+#include "emulator/report/trace_texts.h"
 
 namespace rankwire {
 namespace {
@@ -347,12 +351,17 @@ constexpr MetricText kTexts[] = {
 }  // namespace
 
 std::span<const MetricText> metric_texts() {
-  return kTexts;
+  static const std::vector<MetricText> kAll = [] {
+    std::vector<MetricText> all(std::begin(kTexts), std::end(kTexts));
+    all.insert(all.end(), kTraceTexts.begin(), kTraceTexts.end());
+    return all;
+  }();
+  return kAll;
 }
 
 std::string_view metric_text(std::string_view where, std::string_view heading) {
   std::string_view general;
-  for (const MetricText& entry : kTexts) {
+  for (const MetricText& entry : metric_texts()) {
     if (heading != entry.heading) continue;
     if (where == entry.where) return entry.text;
     if (entry.where == std::string_view("any")) general = entry.text;

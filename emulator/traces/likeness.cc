@@ -44,12 +44,9 @@ double relative(double made, double held) {
 }
 
 double hidden_share(const Inspection& inspection) {
-  double both = 0, all = 0;
-  for (const Overlap& overlap : inspection.overlap) {
-    both += static_cast<double>(overlap.both.ps);
-    all += static_cast<double>(overlap.communication.ps);
-  }
-  return all > 0 ? both / all : 0;
+  const std::optional<RankTimes> sum = inspection.sum_of_times();
+  if (!sum || sum->communication == Duration()) return 0;
+  return static_cast<double>(sum->both.ps) / static_cast<double>(sum->communication.ps);
 }
 
 std::map<NodeKind, double> critical_shares(const RankSet& set, const Inspection& inspection) {

@@ -21,7 +21,7 @@ struct Lifetime {
 
 class Lifetimes {
  public:
-  Lifetimes(const std::vector<Span>& spans, Time end) : spans_(spans), end_(end) {}
+  Lifetimes(std::span<const Span> spans, Time end) : spans_(spans), end_(end) {}
 
   /// `node` reads or writes the tensor.
   void use(const std::string& tensor, int64_t bytes, uint32_t node, bool writes) {
@@ -32,7 +32,7 @@ class Lifetimes {
     (writes ? life.written : life.read) = true;
   }
 
-  std::optional<MemoryUse> sum(uint32_t place) const {
+  std::optional<MemoryUse> sum() const {
     if (lives_.empty()) return std::nullopt;
     struct Change {
       int64_t bytes = 0;
@@ -52,13 +52,13 @@ class Lifetimes {
       use.steps.push_back({time, before + Bytes(change.bytes)});
       if (use.steps.back().bytes <= use.peak) continue;
       use.peak = use.steps.back().bytes;
-      use.peak_at = {place, change.node};
+      use.peak_at = change.node;
     }
     return use;
   }
 
  private:
-  const std::vector<Span>& spans_;
+  const std::span<const Span> spans_;
   const Time end_;
   std::unordered_map<std::string, Lifetime> lives_;
 };
@@ -89,10 +89,9 @@ void read_storages(std::string_view values, uint32_t node, Lifetimes& lives) {
 
 }  // namespace
 
-std::optional<MemoryUse> memory_use(const RankSet& set, uint32_t place, const Timing& timing, Bytes element_size) {
-  const RankFacts& facts = set.ranks[place];
-  if (!timing.problem.empty() || facts.nodes.empty()) return std::nullopt;
-  Lifetimes lives(timing.spans[place], timing.end);
+std::optional<MemoryUse> memory_use(const RankFacts& facts, std::span<const Span> spans, Time end, Bytes element_size) {
+  if (!facts.names_tensors) return std::nullopt;
+  Lifetimes lives(spans, end);
   TraceReader reader(facts.path);
   TraceNode node;
   chakra::Node message;
@@ -104,7 +103,7 @@ std::optional<MemoryUse> memory_use(const RankSet& set, uint32_t place, const Ti
     }
     for (const TraceTensors* tensors : {&node.inputs, &node.outputs}) read_storages(tensors->values, i, lives);
   }
-  return lives.sum(place);
+  return lives.sum();
 }
 
 }  // namespace rankwire

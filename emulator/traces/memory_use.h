@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "emulator/traces/timing.h"
@@ -20,14 +20,14 @@ struct MemoryUse {
   std::vector<Step> steps;
   Bytes peak;
   uint64_t tensors = 0;
-  NodeRef peak_at;  ///< the node whose start made the peak
+  uint32_t peak_at = 0;  ///< index of the node whose start made the peak
 };
 
 /// A tensor lives from the start of the first node that names it to the end of the last one; what only is read, such as
-/// weights, from 0 on, and what nobody reads, to the end. STAGE names tensors in the attributes `inputs` and `outputs`;
+/// weights, from 0 on, and what nobody reads, to `end`. STAGE names tensors in the attributes `inputs` and `outputs`;
 /// PyTorch in the inputs and outputs of nodes, where what lives is the storage, as large as its tensors on an
 /// accelerator reach, from the first to the last node. Reads the file again. Nothing where no node names a tensor, and
 /// for files that are neither of schema 0.0.4 nor name tensors as PyTorch does.
-std::optional<MemoryUse> memory_use(const RankSet& set, uint32_t place, const Timing& timing, Bytes element_size);
+std::optional<MemoryUse> memory_use(const RankFacts& facts, std::span<const Span> spans, Time end, Bytes element_size);
 
 }  // namespace rankwire

@@ -21,6 +21,14 @@ void read_inputs(std::string_view values, NodeFacts& facts) {
   facts.group_size = group_size_of(values);
 }
 
+bool names_tensors(const TraceNode& in) {
+  // "[" and "]" alone are what PyTorch writes of an operation without any.
+  if (in.inputs.values.size() > 2 || in.outputs.values.size() > 2) return true;
+  return std::ranges::any_of(in.attributes, [](const TraceAttribute& attribute) {
+    return attribute.name == "inputs" || attribute.name == "outputs";
+  });
+}
+
 class FactsBuilder {
  public:
   explicit FactsBuilder(RankFacts& facts) : facts_(facts) {}
@@ -48,6 +56,7 @@ class FactsBuilder {
           facts_.groups.push_back(std::move(group));
       });
     }
+    facts_.names_tensors = facts_.names_tensors || names_tensors(in);
     facts_.data.add_node(in.data_deps);
     facts_.control.add_node(in.control_deps);
     facts_.index_of.try_emplace(node.id, index);
@@ -147,6 +156,23 @@ RankFacts read_facts(const std::string& path, uint32_t rank) {
     facts.unreadable = error.what();
   }
   return facts;
+}
+
+void count_from_first(std::span<RankFacts> ranks) {
+  uint64_t first = UINT64_MAX, most_ps = 0;
+  for (const RankFacts& facts : ranks) {
+    for (const NodeFacts& node : facts.nodes) {
+      if (node.start == 0) continue;
+      first = std::min(first, node.start);
+      most_ps = std::max(most_ps, static_cast<uint64_t>(in_units(node.start, node.unit).ps));
+    }
+  }
+  // Half of it leaves room for durations.
+  if (most_ps <= static_cast<uint64_t>(Duration::max().ps / 2)) return;
+  for (RankFacts& facts : ranks) {
+    facts.origin = first - 1;  // a start of 0 would be none
+    for (NodeFacts& node : facts.nodes) node.start -= node.start == 0 ? 0 : facts.origin;
+  }
 }
 
 void choose_carrier(std::span<RankFacts> ranks) {

@@ -59,6 +59,8 @@ struct RankFacts {
   std::string path;
   uint32_t rank = 0;
   TraceSchema schema = TraceSchema::k004;
+  uint64_t origin = 0;         ///< what `count_from_first` has taken off all start times
+  bool names_tensors = false;  ///< a node has inputs or outputs, or attributes of these names
   std::optional<TraceMetadata> metadata;
   std::vector<NodeFacts> nodes;  ///< in file order, as far as the file can be read
   References data, control;
@@ -88,6 +90,9 @@ inline constexpr const char* kSizeUnit = "size_unit";
 
 /// Reads the file of `rank`. Never throws for what the file holds.
 RankFacts read_facts(const std::string& path, uint32_t rank);
+
+/// Takes as much off all start times that they fit into a Time: profilers count from 1970. Nothing where they do.
+void count_from_first(std::span<RankFacts> ranks);
 
 /// Data dependencies carry the graph of a set unless no file has any.
 void choose_carrier(std::span<RankFacts> ranks);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/on_threads.h"
 #include "emulator/workload/group_table.h"
 #include "emulator/workload/process_groups.h"
 
@@ -344,13 +345,21 @@ std::string ranges_text(const std::vector<uint32_t>& sorted) {
 
 RankSet read_set(const TraceFileSet& files, const CheckOptions& options, Findings& findings,
                  std::atomic<uint64_t>& done) {
+  std::vector<RankFacts> ranks(files.files.size());
+  on_all_processors(ranks.size(), [&](size_t place) {
+    ranks[place] = read_facts(files.files[place].path, files.files[place].rank);
+    ++done;
+  });
+  count_from_first(ranks);
+  choose_carrier(ranks);
+  return make_set(files, std::move(ranks), options, findings);
+}
+
+RankSet make_set(const TraceFileSet& files, std::vector<RankFacts> ranks, const CheckOptions& options,
+                 Findings& findings) {
   RankSet set;
   set.files = files;
-  for (const TraceFile& file : files.files) {
-    set.ranks.push_back(read_facts(file.path, file.rank));
-    ++done;
-  }
-  choose_carrier(set.ranks);
+  set.ranks = std::move(ranks);
   for (const TraceFile& file : files.doubles) {
     findings.add("two-files", file.path, file.rank, std::nullopt,
                  fmt::format("rank {} has another trace beside it", file.rank));

@@ -44,9 +44,13 @@ struct Matches {
   std::vector<NodeRef> unmatched;  ///< SEND and RECV whose peer has a file, but no counterpart in it; in file order
 };
 
-/// Reads all files of the set and finds the groups that are called. `done` counts files. Findings are about what the
-/// files define; what single files hold is left to `check_file`. Throws Error(kInput) for a process-group file that
-/// cannot be read.
+/// The set of ranks that have been read, `ranks` by file of `files`. Findings and errors as of `read_set`.
+RankSet make_set(const TraceFileSet& files, std::vector<RankFacts> ranks, const CheckOptions& options,
+                 Findings& findings);
+
+/// Reads all files of the set, on all cores, and finds the groups that are called. `done` counts files. Findings are
+/// about what the files define; what single files hold is left to `check_file`. Throws Error(kInput) for a
+/// process-group file that cannot be read.
 RankSet read_set(const TraceFileSet& files, const CheckOptions& options, Findings& findings,
                  std::atomic<uint64_t>& done);
 

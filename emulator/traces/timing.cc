@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "emulator/traces/recorded_path.h"
+
 namespace rankwire {
 namespace {
 
@@ -197,48 +199,27 @@ void Schedule::write(Timing& timing) const {
   std::ranges::reverse(timing.critical);
 }
 
-bool has_all_starts(const RankSet& set) {
-  bool any = false;
+/// The first start of the set; nothing unless all files have one.
+std::optional<Time> first_start(const RankSet& set) {
+  std::optional<Time> first;
   for (const RankFacts& facts : set.ranks) {
-    for (const NodeFacts& node : facts.nodes) {
-      if (node.kind == NodeKind::kNone) continue;
-      if (!node.started() || node.recorded() == Duration::max()) return false;
-      any = true;
-    }
+    const bool takes_part =
+        std::ranges::any_of(facts.nodes, [](const NodeFacts& node) { return node.kind != NodeKind::kNone; });
+    if (!takes_part) continue;
+    const std::optional<Time> of_rank = first_start(facts);
+    if (!of_rank) return std::nullopt;
+    first = std::min(first.value_or(*of_rank), *of_rank);
   }
-  return any;
+  return first;
 }
 
-void write_recorded(const RankSet& set, Timing& timing) {
-  Time first = Time::never();
-  for (const RankFacts& facts : set.ranks) {
-    for (const NodeFacts& node : facts.nodes) {
-      if (node.kind != NodeKind::kNone) first = std::min(first, *node.started());
-    }
-  }
+void write_recorded(const RankSet& set, const Matches& matches, Time first, Timing& timing) {
+  timing.recorded = true;
   for (uint32_t place = 0; place < set.ranks.size(); ++place) {
-    for (uint32_t i = 0; i < set.ranks[place].nodes.size(); ++i) {
-      const NodeFacts& node = set.ranks[place].nodes[i];
-      if (node.kind == NodeKind::kNone) continue;
-      const Time start = Time(0) + (*node.started() - first);
-      timing.spans[place][i] = {start, start + node.recorded()};
-      timing.end = std::max(timing.end, start + node.recorded());
-    }
+    timing.spans[place] = recorded_spans(set.ranks[place], first);
+    for (const Span& span : timing.spans[place]) timing.end = std::max(timing.end, span.end);
   }
-}
-
-/// The time that at least one of the spans covers.
-Duration covered(std::vector<Span> spans) {
-  std::ranges::sort(spans, {}, &Span::start);
-  Duration sum;
-  Time until = Time::long_ago();
-  for (const Span& span : spans) {
-    const Time from = std::max(span.start, until);
-    if (span.end <= from) continue;
-    sum += span.end - from;
-    until = span.end;
-  }
-  return sum;
+  timing.critical = recorded_path(set, matches, timing.spans);
 }
 
 }  // namespace
@@ -246,9 +227,8 @@ Duration covered(std::vector<Span> spans) {
 Timing time_operations(const RankSet& set, const Matches& matches, const TimingOptions& options) {
   Timing timing;
   for (const RankFacts& facts : set.ranks) timing.spans.emplace_back(facts.nodes.size());
-  timing.recorded = !options.scheduled && has_all_starts(set);
-  if (timing.recorded) {
-    write_recorded(set, timing);
+  if (const std::optional<Time> first = options.scheduled ? std::nullopt : first_start(set)) {
+    write_recorded(set, matches, *first, timing);
     return timing;
   }
   Schedule schedule(set, matches, options);
@@ -260,22 +240,26 @@ Timing time_operations(const RankSet& set, const Matches& matches, const TimingO
   return timing;
 }
 
-Overlap overlap_of(const RankFacts& facts, std::span<const Span> spans) {
-  const bool kernels = std::ranges::any_of(facts.nodes, [](const NodeFacts& node) {
-    return node.kind == NodeKind::kCompute || node.kind == NodeKind::kMemory;
-  });
-  std::vector<Span> compute, communication;
-  for (size_t i = 0; i < facts.nodes.size(); ++i) {
-    const NodeKind kind = facts.nodes[i].kind;
-    if (facts.nodes[i].communicates()) communication.push_back(spans[i]);
-    if (kind == NodeKind::kCompute || kind == NodeKind::kMemory || (kind == NodeKind::kHost && !kernels)) {
-      compute.push_back(spans[i]);
-    }
+std::optional<Time> first_start(const RankFacts& facts) {
+  std::optional<Time> first;
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.kind == NodeKind::kNone) continue;
+    const std::optional<Time> start = node.started();
+    if (!start || node.recorded() == Duration::max()) return std::nullopt;
+    first = std::min(first.value_or(*start), *start);
   }
-  Overlap overlap{covered(compute), covered(communication), {}};
-  compute.insert(compute.end(), communication.begin(), communication.end());
-  overlap.both = overlap.compute + overlap.communication - covered(std::move(compute));
-  return overlap;
+  return first;
+}
+
+std::vector<Span> recorded_spans(const RankFacts& facts, Time first) {
+  std::vector<Span> spans(facts.nodes.size());
+  for (size_t i = 0; i < facts.nodes.size(); ++i) {
+    const NodeFacts& node = facts.nodes[i];
+    if (node.kind == NodeKind::kNone) continue;
+    const Time start = Time(0) + (*node.started() - first);
+    spans[i] = {start, start + node.recorded()};
+  }
+  return spans;
 }
 
 }  // namespace rankwire

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ struct Timing {
   bool recorded = false;                 ///< from recorded start times; otherwise from an ideal schedule
   std::vector<std::vector<Span>> spans;  ///< by place and node
   Time end;                              ///< of the last node; the first begins at 0
-  std::vector<PathStep> critical;        ///< in order of time; empty where times are recorded
+  std::vector<PathStep> critical;        ///< in order of time
   std::string problem;                   ///< why there are no spans, or ""
 
   Span span(NodeRef at) const { return spans[at.place][at.node]; }
@@ -44,17 +44,13 @@ struct Timing {
 /// threads, streams, and groups without a stream do one thing at a time, of those that wait the lowest id first. A node
 /// takes its recorded duration, a collective the least of its members' (the last to come waits for nobody), else its
 /// bytes at `rate`, or its num_ops at `peak_flops`. The critical path leads back from the node that ends last by what
-/// each node waited for last, be it a dependency or its stream. O((nodes + dependencies) log nodes).
+/// each node waited for last, be it a dependency or its stream; of recorded times it is recorded_path(). O((nodes +
+/// dependencies) log nodes).
 Timing time_operations(const RankSet& set, const Matches& matches, const TimingOptions& options);
 
-/// How a rank spent its time.
-struct Overlap {
-  Duration compute;  ///< at least one kernel or memory operation at work, or host operation where there is no kernel
-  Duration communication;  ///< at least one collective, SEND or RECV at work
-  Duration both;
-
-  Duration exposed() const { return communication - both; }
-};
-Overlap overlap_of(const RankFacts& facts, std::span<const Span> spans);
+/// When the first of its nodes that take part began; nothing unless all of them have a start, and a duration that fits.
+std::optional<Time> first_start(const RankFacts& facts);
+/// By node, counted from `first`, which is not after any start. Of a file that has a first_start().
+std::vector<Span> recorded_spans(const RankFacts& facts, Time first);
 
 }  // namespace rankwire

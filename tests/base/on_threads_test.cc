@@ -62,5 +62,13 @@ TEST(OnThreads, TheFirstErrorInOrderIsToldWhenAllIsDone) {
   }
 }
 
+TEST(OnThreads, OfAllProcessorsTheFirstErrorIsThrown) {
+  std::vector<int> done(10);
+  on_all_processors(done.size(), [&](size_t part) { ++done[part]; });
+  EXPECT_THAT(done, Each(1));
+  EXPECT_THROW(on_all_processors(2, [](size_t part) { throw std::runtime_error(std::to_string(part)); }),
+               std::runtime_error);
+}
+
 }  // namespace
 }  // namespace rankwire

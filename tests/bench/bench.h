@@ -57,6 +57,7 @@ inline double cpu_seconds() {
 void astra_semantics(Dpdk& dpdk);
 void engine_nodes(Dpdk& dpdk);
 void fabric_hops(Dpdk& dpdk);
+void inspect_large(Dpdk& dpdk);
 void kineto_gigabyte(Dpdk& dpdk);
 void kineto_reading(Dpdk& dpdk);
 void live(Dpdk& dpdk);

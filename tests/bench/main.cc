@@ -18,6 +18,7 @@ constexpr std::array kBenchmarks = {
     Benchmark{"astra", astra_semantics},
     Benchmark{"engine", engine_nodes},
     Benchmark{"fabric", fabric_hops},
+    Benchmark{"inspect_large", inspect_large, true},
     Benchmark{"kineto", kineto_reading},
     Benchmark{"kineto_gigabyte", kineto_gigabyte, true},
     Benchmark{"live", live},

@@ -43,13 +43,17 @@ TEST(MetricTexts, OfATableGoBeforeThoseOfAny) {
   EXPECT_THAT(html_title("ranks", "no heading"), IsEmpty());
 }
 
-/// Table and heading of all tables in the sources of the report.
+/// Table and heading of all tables in the sources of pages.
 std::vector<std::pair<std::string, std::string>> headings() {
   static const std::regex kTable(R"re(HtmlTable \w+\("([^"]+)",\s*\{([^;]*)\}\);)re"), kHeading(R"re(\{"([^"]+)")re");
   std::vector<std::pair<std::string, std::string>> list;
-  for (const auto& entry : std::filesystem::directory_iterator(RANKWIRE_SOURCE "/emulator/report")) {
-    if (entry.path().extension() != ".cc") continue;
-    const std::string text = testing::file_text(entry.path());
+  std::vector<std::filesystem::path> files;
+  for (const char* room : {"report", "traces"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(RANKWIRE_SOURCE "/emulator/") + room))
+      if (entry.path().extension() == ".cc") files.push_back(entry.path());
+  }
+  for (const std::filesystem::path& file : files) {
+    const std::string text = testing::file_text(file);
     for (std::sregex_iterator table(text.begin(), text.end(), kTable), end; table != end; ++table) {
       const std::string where = (*table)[1], body = (*table)[2];
       for (std::sregex_iterator heading(body.begin(), body.end(), kHeading); heading != end; ++heading)

@@ -22,6 +22,13 @@ inline CheckedSet check(const TraceSet& set, const CheckOptions& options = {}) {
   return check(set.options.traces, options, set.options.groups_file);
 }
 
+/// A node with a recorded start and duration, in microseconds.
+inline chakra::Node recorded(Make node, uint64_t start, uint64_t micros) {
+  chakra::Node message = node.micros(micros);
+  message.set_start_time_micros(start);
+  return message;
+}
+
 /// "code rank nodes": what a finding is about, such as "cycle 0: 3".
 inline std::string summary(const Finding& finding) {
   std::string text = finding.symptom->code;

@@ -79,20 +79,5 @@ TEST(Timing, ACycleHasNoTimes) {
   EXPECT_THAT(timing.problem, ::testing::HasSubstr("wait for each other"));
 }
 
-// Compute from 0 to 10 and from 15 to 25, communication from 5 to 20: ten of its fifteen microseconds are hidden.
-TEST(Timing, Overlap) {
-  const auto at = [](Make node, uint64_t start, uint64_t duration) {
-    chakra::Node message = node.micros(duration);
-    message.set_start_time_micros(1000 + start);
-    return message;
-  };
-  const CheckedSet checked = check(TraceSet({{at(step(1), 0, 10), at(all_reduce(2, {}), 5, 15), at(step(3), 15, 10)}}));
-  const Timing timing = time(checked);
-  const Overlap overlap = overlap_of(checked.set.ranks[0], timing.spans[0]);
-  EXPECT_EQ(overlap.compute, microseconds(20));
-  EXPECT_EQ(overlap.communication, microseconds(15));
-  EXPECT_EQ(overlap.exposed(), microseconds(5));
-}
-
 }  // namespace
 }  // namespace rankwire
