@@ -36,14 +36,13 @@ std::optional<chakra::CollectiveCommType> collective_of(CallKind kind) {
 
 constexpr int64_t kMostRows = int64_t{1} << 40;  // of a tensor; the sum of a group's is far below 2^63
 
-/// The same at both ends, so that messages of different groups between two ranks are told apart.
-uint32_t tag_of(const std::string& group) {
+}  // namespace
+
+uint32_t message_tag(const std::string& group) {
   uint32_t hash = 2166136261u;  // FNV-1a
   for (const char c : group) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
   return hash & 0x7FFFFFFFu;
 }
-
-}  // namespace
 
 void CallWriter::define(const PytorchCall& call) {
   if (std::ranges::find(rank_.groups, call.group, &ProcessGroup::name) != rank_.groups.end()) return;
@@ -130,7 +129,7 @@ uint32_t CallWriter::peer(const PytorchCall& call) const {
 }
 
 NodeWriter::Id CallWriter::write_point_to_point(const PytorchCall& call, std::string_view name, const Ids& after) {
-  const uint32_t tag = tag_of(group_name(call));
+  const uint32_t tag = message_tag(group_name(call));
   const bool sends = call.kind == CallKind::kSend;
   const Bytes size = sends || call.output.count == 0 ? call.input : call.output;
   return sends ? writer_.send(name, rank_.rank, peer(call), tag, size, after)

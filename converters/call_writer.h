@@ -24,6 +24,10 @@ struct CallingRank {
   std::vector<ProcessGroup> groups;
 };
 
+/// Of the messages of a group, the same at both ends, so that those of different groups between two ranks are told
+/// apart.
+uint32_t message_tag(const std::string& group);
+
 class CallWriter {
  public:
   using Ids = std::vector<NodeWriter::Id>;
@@ -33,6 +37,8 @@ class CallWriter {
 
   /// Adds the group of a call, as far as the call tells of it, unless a group of that name is known.
   void define(const PytorchCall& call);
+  /// Those that are known by now.
+  const std::vector<ProcessGroup>& groups() const { return rank_.groups; }
   /// Writes the groups; nothing may have been written before.
   void write_groups();
 

@@ -10,6 +10,13 @@ bool is_trace(const std::filesystem::directory_entry& entry) {
   return entry.path().filename().string().starts_with("trace.");
 }
 
+void remove_traces(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (is_trace(entry)) std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 void Conversion::add(NodeWriter& writer) {
@@ -35,11 +42,18 @@ TraceFolder::TraceFolder(const std::filesystem::path& folder) : folder_(folder) 
 }
 
 TraceFolder::~TraceFolder() {
-  if (kept_) return;
+  if (!kept_) remove_traces(folder_);
+}
+
+void refuse_assumptions(const Conversion& made, const std::filesystem::path& folder) {
+  const size_t doubts = made.warnings.size() + made.assumptions.size();
+  if (doubts == 0) return;
+  remove_traces(folder);
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
-    if (is_trace(entry)) std::filesystem::remove(entry.path(), ignored);
-  }
+  if (made.form == Conversion::Form::kSchedule) std::filesystem::remove(made.prefix, ignored);
+  const std::string& first = made.warnings.empty() ? made.assumptions.front() : made.warnings.front();
+  fail_input("--strict: {}{}; without it the traces are written", first,
+             doubts > 1 ? fmt::format(" (and {} more)", doubts - 1) : "");
 }
 
 }  // namespace rankwire

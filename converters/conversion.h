@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "converters/node_writer.h"
@@ -31,6 +32,7 @@ struct Conversion {
   uint32_t ranks = 0;
   NodeCounts counts;  ///< over all ranks
   Warnings warnings;
+  std::vector<std::string> assumptions;  ///< what stands in the traces though no input says so
 
   /// Closes the file of one more rank.
   void add(NodeWriter& writer);
@@ -56,5 +58,9 @@ class TraceFolder {
   std::filesystem::path folder_;
   bool kept_ = false;
 };
+
+/// For who wants nothing that no input says: removes the traces and throws Error(kInput), if there are warnings or
+/// assumptions.
+void refuse_assumptions(const Conversion& made, const std::filesystem::path& folder);
 
 }  // namespace rankwire

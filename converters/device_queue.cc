@@ -23,6 +23,16 @@ bool is_communication(std::string_view kernel) {
   return false;
 }
 
+/// Kernels that move data between ranks by themselves, beside NCCL: PyTorch's symmetric memory, the all-reduces of
+/// vLLM, SGLang and AITER, DeepEP. They are launched by no call of torch.distributed.
+bool bypasses_calls(std::string_view kernel) {
+  for (const std::string_view part : {"multimem_all_reduce", "one_shot_all_reduce", "two_shot_all_reduce",
+                                      "cross_device_reduce", "::ep::internode::", "::ep::intranode::", "deep_ep::"}) {
+    if (kernel.find(part) != kernel.npos) return true;
+  }
+  return false;
+}
+
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
   return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
@@ -103,6 +113,7 @@ void DeviceQueue::launch_all(const OperatorTree& tree, const RecordedCalls& call
       operation.thread = call->thread;
     }
     operation.communicates = recorded.call != nullptr || is_communication(trace_.names[recorded.name]);
+    bypassing_kernels_ += !operation.communicates && bypasses_calls(trace_.names[recorded.name]) ? 1 : 0;
     operations_.push_back(operation);
   }
   std::ranges::stable_sort(operations_, {}, [](const DeviceOperation& operation) {

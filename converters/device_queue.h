@@ -55,6 +55,8 @@ class DeviceQueue {
   const std::vector<HostWait>& waits() const { return waits_; }
   /// Communication kernels of which nothing was recorded that says what they move.
   uint64_t unknown_kernels() const { return unknown_kernels_; }
+  /// Kernels that communicate by themselves, not by NCCL, and of which nothing is recorded either.
+  uint64_t bypassing_kernels() const { return bypassing_kernels_; }
   /// Further kernels of a call, whose first kernel stands for it.
   uint64_t further_kernels() const { return further_kernels_; }
 
@@ -80,7 +82,7 @@ class DeviceQueue {
   std::vector<uint32_t> calls_by_correlation_;  ///< indexes of the trace's
   std::unordered_map<int64_t, const KinetoSynchronization*> synchronization_of_;
   std::unordered_set<uint32_t> launched_;  ///< the operators that recorded a call whose kernel has been met
-  uint64_t unknown_kernels_ = 0, further_kernels_ = 0;
+  uint64_t unknown_kernels_ = 0, bypassing_kernels_ = 0, further_kernels_ = 0;
 };
 
 }  // namespace rankwire

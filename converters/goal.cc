@@ -12,9 +12,6 @@
 namespace rankwire {
 namespace {
 
-constexpr uint32_t kMostRanks = 1u << 20, kMostTag = INT32_MAX;
-constexpr uint64_t kMostBytes = uint64_t{1} << 50, kMostTime = uint64_t{1} << 60;
-
 bool is_label(std::string_view word) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (word.empty() || !letter(word.front())) return false;
@@ -104,7 +101,7 @@ void GoalReader::read_options(const Words& words, size_t at, GoalOperation& oper
       operation.cpu = static_cast<int64_t>(number(words[at + 1], "the cpu", UINT8_MAX));
     } else if (key == "tag" && !calculates) {
       if (words[at + 1] == "-1") lines_.fail("a receive with any tag has no counterpart in Chakra");
-      operation.tag = static_cast<uint32_t>(number(words[at + 1], "the tag", kMostTag));
+      operation.tag = static_cast<uint32_t>(number(words[at + 1], "the tag", kMostGoalTag));
     } else if (key == "nic" && !calculates) {
       number(words[at + 1], "the nic", UINT8_MAX);
     } else {
@@ -120,7 +117,7 @@ GoalOperation GoalReader::read_operation(const Words& words, size_t at) {
   const std::string_view verb = words[at];
   if (verb == "calc") {
     if (at + 1 == words.size()) lines_.fail("calc takes a number of nanoseconds");
-    operation.amount = number(words[at + 1], "calc", kMostTime);
+    operation.amount = number(words[at + 1], "calc", kMostGoalTime);
     read_options(words, at + 2, operation);
     return operation;
   }
@@ -131,7 +128,7 @@ GoalOperation GoalReader::read_operation(const Words& words, size_t at) {
   }
   std::string_view size = words[at + 1];
   size.remove_suffix(1);
-  operation.amount = number(size, "the size", kMostBytes);
+  operation.amount = number(size, "the size", kMostGoalBytes);
   if (words[at + 3] == "-1") lines_.fail("a receive from any source has no counterpart in Chakra");
   operation.peer = static_cast<uint32_t>(number(words[at + 3], "the peer", ranks_ - 1));
   if (operation.peer == rank_.rank) lines_.fail("rank {} communicates with itself", rank_.rank);
@@ -162,7 +159,7 @@ void GoalReader::read_dependency(const Words& words) {
 void GoalReader::read_statement(const Words& words) {
   if (words[0] == "num_ranks" && !in_rank_) {
     if (ranks_ != 0 || words.size() != 2) lines_.fail("\"num_ranks <number>\" stands there once");
-    ranks_ = static_cast<uint32_t>(number(words[1], "num_ranks", kMostRanks));
+    ranks_ = static_cast<uint32_t>(number(words[1], "num_ranks", kMostGoalRanks));
     if (ranks_ == 0) lines_.fail("num_ranks is 0");
     seen_.resize(ranks_);
   } else if (words[0] == "rank" && !in_rank_) {
@@ -226,7 +223,8 @@ std::vector<uint32_t> executable_order(const std::string& path, const GoalRank& 
   }
   if (order.size() < open.size()) {
     const auto stuck = std::ranges::find_if(open, [](uint32_t count) { return count > 0; }) - open.begin();
-    fail_input("{}:{}: rank {}: operations require each other", path, rank.operations[static_cast<size_t>(stuck)].line,
+    const uint64_t line = rank.operations[static_cast<size_t>(stuck)].line;
+    fail_input("{}: rank {}: operations require each other", line > 0 ? fmt::format("{}:{}", path, line) : path,
                rank.rank);
   }
   return order;
@@ -271,7 +269,9 @@ uint32_t parse_goal(const std::string& path, std::string_view text,
 Conversion convert_goal(const std::string& path, const std::filesystem::path& folder, ConversionProgress& progress) {
   TraceFolder traces(folder);
   Conversion conversion{.prefix = traces.prefix()};
-  parse_goal(path, read_text_file(path), [&](uint32_t ranks, const GoalRank& rank) {
+  const std::string schedule = read_text_file(path);
+  const auto parse = is_goal_binary(schedule) ? parse_goal_binary : parse_goal;
+  parse(path, schedule, [&](uint32_t ranks, const GoalRank& rank) {
     progress.total = ranks;
     NodeWriter nodes(trace_file(conversion.prefix, rank.rank));
     write_operations(path, rank, nodes);

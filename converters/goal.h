@@ -1,4 +1,4 @@
-// GOAL, the schedules of LogGOPSim and ATLAHS, in text, to Chakra and back.
+// GOAL, the schedules of LogGOPSim and ATLAHS, in text or binary, to Chakra and back.
 //
 // Source: Hoefler, Siebert, Lumsdaine: Group Operation Assembly Language, ICPP 2009; spcl/LogGOPSim, schedgen and
 // txt2bin; spcl/atlahs.
@@ -26,6 +26,10 @@
 
 namespace rankwire {
 
+/// What is more is no schedule of a real job, and would overflow when it is added up.
+inline constexpr uint32_t kMostGoalRanks = 1u << 20, kMostGoalTag = INT32_MAX;
+inline constexpr uint64_t kMostGoalBytes = uint64_t{1} << 50, kMostGoalTime = uint64_t{1} << 60;
+
 struct GoalOperation {
   enum class Kind : uint8_t { kSend, kReceive, kCompute };
   Kind kind = Kind::kCompute;
@@ -34,7 +38,7 @@ struct GoalOperation {
   uint32_t peer = 0, tag = 0;
   int64_t cpu = -1;             ///< -1: not said
   std::vector<uint32_t> after;  ///< indexes of the rank's operations
-  uint64_t line = 0;
+  uint64_t line = 0;            ///< 0: of a binary schedule
 };
 
 /// What one rank does, in the order of the text.
@@ -48,11 +52,17 @@ struct GoalRank {
 uint32_t parse_goal(const std::string& path, std::string_view text,
                     const std::function<void(uint32_t ranks, const GoalRank& rank)>& take);
 
+/// Whether it begins as a binary schedule does.
+bool is_goal_binary(std::string_view bytes);
+/// The same of a binary schedule. Errors name file and byte.
+uint32_t parse_goal_binary(const std::string& path, std::string_view bytes,
+                           const std::function<void(uint32_t ranks, const GoalRank& rank)>& take);
+
 /// Writes the nodes of a rank, in an executable order. Nanoseconds that are cut off one computation go to a later one.
 /// Throws Error(kInput) naming a line of operations that require each other.
 void write_operations(const std::string& path, const GoalRank& rank, NodeWriter& nodes);
 
-/// Writes a trace for each rank.
+/// Writes a trace for each rank of a schedule, text or binary.
 Conversion convert_goal(const std::string& path, const std::filesystem::path& folder, ConversionProgress& progress);
 
 /// What a rank does of a collective.

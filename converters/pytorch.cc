@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -65,7 +64,24 @@ RecordedCalls link_calls(const PytorchPair& pair, const PytorchHostTrace& host, 
   return linked;
 }
 
-void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversion, std::set<uint32_t>& written) {
+/// What the pairs have told of the job so far.
+struct RecordedJob {
+  std::vector<RecordedRank> recorded;
+  int64_t ranks = 0;  ///< that there are at least
+};
+
+/// More is no job, but an error of who wrote the file.
+constexpr int64_t kMostRanks = int64_t{1} << 20;
+
+void add_rank(uint32_t rank, int64_t world_size, std::vector<ProcessGroup> groups, RecordedJob& job) {
+  job.ranks = std::max({job.ranks, int64_t{rank} + 1, std::min(world_size, kMostRanks)});
+  for (const ProcessGroup& group : groups) {
+    for (const int64_t member : group.ranks) job.ranks = std::max(job.ranks, std::min(member + 1, kMostRanks));
+  }
+  job.recorded.push_back({rank, std::move(groups)});
+}
+
+void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversion, RecordedJob& job) {
   KinetoTrace kineto = read_kineto(pair.kineto, conversion.warnings);
   PytorchHostTrace host;
   if (!pair.host.empty()) host = read_pytorch_host(pair.host, conversion.warnings);
@@ -74,7 +90,13 @@ void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversio
                                               pair.host, host.process, pair.kineto, kineto.process));
   }
   const uint32_t rank = static_cast<uint32_t>(kineto.rank.value_or(place));
-  if (!written.insert(rank).second) fail_input("{}: rank {} has another trace already", pair.kineto, rank);
+  if (std::ranges::find(job.recorded, rank, &RecordedRank::rank) != job.recorded.end()) {
+    fail_input("{}: rank {} has another trace already", pair.kineto, rank);
+  }
+  if (!kineto.rank && place > 0) {
+    conversion.assumptions.push_back(
+        fmt::format("{} is of rank {}, by the order of names: it has no rank in distributedInfo", pair.kineto, rank));
+  }
   std::optional<OperatorTree> tree(kineto.operators);
   const RecordedCalls calls = pair.host.empty() ? RecordedCalls{} : link_calls(pair, host, kineto, conversion.warnings);
   const DeviceQueue queue(kineto, *tree, calls);
@@ -87,14 +109,21 @@ void convert_pair(const PytorchPair& pair, uint32_t place, Conversion& conversio
         fmt::format("{}: {} communication kernels became computations, because nothing recorded says what they move",
                     pair.kineto, queue.unknown_kernels()));
   }
+  if (queue.bypassing_kernels() > 0) {
+    conversion.warnings.push_back(fmt::format(
+        "{}: {} kernels that communicate without NCCL (symmetric memory, custom all-reduces, DeepEP) became "
+        "computations, because nothing recorded says what they move and among whom",
+        pair.kineto, queue.bypassing_kernels()));
+  }
   std::vector<ProcessGroup> groups = kineto.groups;
   groups.insert(groups.end(), host.groups.begin(), host.groups.end());
   NodeWriter writer(trace_file(conversion.prefix, rank));
-  PytorchWriter(
-      {.path = pair.kineto, .rank = rank, .world_size = kineto.world_size.value_or(0), .groups = std::move(groups)},
-      writer)
-      .write(kineto, timeline, queue);
+  const int64_t world_size = kineto.world_size.value_or(0);
+  PytorchWriter nodes({.path = pair.kineto, .rank = rank, .world_size = world_size, .groups = std::move(groups)},
+                      writer);
+  nodes.write(kineto, timeline, queue);
   conversion.add(writer);
+  add_rank(rank, world_size, nodes.groups(), job);
 }
 
 }  // namespace
@@ -114,20 +143,16 @@ std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& file
 }
 
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           ConversionProgress& progress) {
+                           ConversionProgress& progress, const FillOptions& options) {
   TraceFolder traces(folder);
   Conversion conversion{.prefix = traces.prefix()};
   progress.total = pairs.size();
-  std::set<uint32_t> written;
+  RecordedJob job;
   for (uint32_t place = 0; place < pairs.size(); ++place) {
-    convert_pair(pairs[place], place, conversion, written);
+    convert_pair(pairs[place], place, conversion, job);
     ++progress.done;
   }
-  if (!written.empty() && *written.rbegin() + 1 != written.size()) {
-    conversion.warnings.push_back(
-        fmt::format("{} traces, but the highest rank is {}: a run takes the traces of all ranks", written.size(),
-                    *written.rbegin()));
-  }
+  complete_ranks(job.recorded, static_cast<uint32_t>(job.ranks), options, conversion);
   traces.keep();
   return conversion;
 }

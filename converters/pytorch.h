@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "converters/conversion.h"
+#include "converters/missing_ranks.h"
 
 namespace rankwire {
 
@@ -27,8 +28,9 @@ struct PytorchPair {
 std::vector<PytorchPair> pair_pytorch_files(const std::vector<std::string>& files);
 
 /// Writes a trace for each pair, one after another, each to the rank that Kineto's names or, where none of them names
-/// any, to its place among the pairs. `progress` counts the pairs. Throws Error(kInput) naming file and place.
+/// any, to its place among the pairs; then completes the ranks that Kineto's traces and process groups tell of (see
+/// complete_ranks). `progress` counts the pairs. Throws Error(kInput) naming file and place.
 Conversion convert_pytorch(const std::vector<PytorchPair>& pairs, const std::filesystem::path& folder,
-                           ConversionProgress& progress);
+                           ConversionProgress& progress, const FillOptions& options = {});
 
 }  // namespace rankwire

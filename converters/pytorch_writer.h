@@ -25,6 +25,8 @@ class PytorchWriter {
   /// Writes everything. Throws Error(kInput) for communication that
   /// Chakra has no node for.
   void write(const KinetoTrace& trace, const HostTimeline& timeline, const DeviceQueue& queue);
+  /// The process groups of what was written.
+  const std::vector<ProcessGroup>& groups() const { return calls_.groups(); }
 
  private:
   using Ids = std::vector<NodeWriter::Id>;

@@ -42,4 +42,22 @@ bool TextLines::next(std::string_view& line) {
   return true;
 }
 
+bool StreamedLines::next(std::string_view& line) {
+  ++number_;
+  for (size_t size = 4096;; size *= 4) {
+    const std::string_view seen = bytes_.peek(size);
+    const size_t end = seen.find('\n');
+    if (end == seen.npos && seen.size() >= size) {
+      if (size > kLongest) fail("a line of more than {} MiB", kLongest >> 20);
+      continue;
+    }
+    if (end == seen.npos && !bytes_.problem().empty()) fail("{}", bytes_.problem());
+    if (seen.empty()) return false;
+    line = seen.substr(0, end);
+    bytes_.skip(end == seen.npos ? seen.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return true;
+  }
+}
+
 }  // namespace rankwire

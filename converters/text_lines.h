@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "proto/byte_stream.h"
 
 namespace rankwire {
 
@@ -47,6 +48,32 @@ class TextLines {
  private:
   std::string path_;
   std::string_view rest_;
+  uint64_t number_ = 0;
+};
+
+/// Goes through a file of any size, plain, gzip or zstd.
+class StreamedLines {
+ public:
+  /// Longer lines are an error.
+  static constexpr size_t kLongest = 16u << 20;
+
+  /// Throws Error(kInput) that names the file when it cannot be opened.
+  explicit StreamedLines(const std::string& path) : path_(path), bytes_(path) {}
+
+  /// False at the end. Without what ends the line; valid until the next call. Throws Error(kInput) naming the file when
+  /// it cannot be read on.
+  bool next(std::string_view& line);
+  /// Of the line read last, from 1.
+  uint64_t number() const { return number_; }
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    fail_input("{}:{}: {}", path_, number_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  std::string path_;
+  ByteStream bytes_;
   uint64_t number_ = 0;
 };
 

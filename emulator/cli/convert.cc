@@ -13,6 +13,7 @@
 #include "converters/goal.h"
 #include "converters/layers.h"
 #include "converters/msccl.h"
+#include "converters/nccl.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
 #include "emulator/assembly/goal_collectives.h"
@@ -51,7 +52,8 @@ void print(const Conversion& made, OutputForm form) {
         {"sends", counts.sends},
         {"receives", counts.receives},
         {"bytes", counts.bytes},
-        {"warnings", made.warnings}};
+        {"warnings", made.warnings},
+        {"assumptions", made.assumptions}};
     fmt::print("{}\n", json.dump(1));
     return;
   }
@@ -59,6 +61,7 @@ void print(const Conversion& made, OutputForm form) {
              counts.collectives, counts.sends, counts.receives, counts.bytes);
   fmt::print("{}{}: {}\n", made.form == Conversion::Form::kTraces ? "workload." : "", name_of(made.form), made.prefix);
   if (!made.groups.empty()) fmt::print("workload.groups: {}\n", made.groups);
+  for (const std::string& assumption : made.assumptions) fmt::print("assumed: {}\n", assumption);
 }
 
 /// What a kind of input is called and how it is described.
@@ -76,6 +79,7 @@ CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, cons
   verb.add_option("--out", request.out, "folder for what is made")->required();
   verb.add_flag_callback(
       "--json", [&request] { request.form = OutputForm::kJson; }, "print JSON");
+  verb.add_flag("--strict", request.strict, "write nothing where there are warnings or assumptions");
   verb.footer(fmt::format("Example: rankwire convert {} {}", kind.name, kind.example));
   verb.callback([&request, &status, conversion = std::move(conversion)] {
     ConversionProgress progress;
@@ -85,6 +89,7 @@ CLI::App& add_kind(CLI::App& convert, ConvertRequest& request, int& status, cons
           "convert", [&] { return progress.total.load(); }, [&] { return progress.done.load(); }, "ranks");
       made = conversion(progress);
     }
+    if (request.strict) refuse_assumptions(made, request.out);
     print(made, request.form);
     status = 0;
   });
@@ -111,6 +116,13 @@ void add_layers(CLI::App& convert, ConvertRequest& request, int& status, const K
   verb.add_flag("--micros", request.layers.micros, "times are microseconds, not nanoseconds");
 }
 
+/// Of kinds that record a job rank by rank.
+void add_fill_options(CLI::App& verb, ConvertRequest& request) {
+  verb.add_flag("--fill-missing", request.fill.fill_missing,
+                "write ranks that were not recorded as copies of recorded ones that do the same");
+  verb.add_flag("--force", request.fill.force, fmt::format("copies may take more than {} GiB", kMostCopied >> 30));
+}
+
 void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
   CLI::App& verb = add_kind(
       convert, request, status,
@@ -131,12 +143,21 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
   CLI::App& convert = *app.add_subcommand("convert", "make Chakra traces of other descriptions of a job");
   convert.require_subcommand(1);
   convert.footer("Example: rankwire convert pytorch host_*.json kineto_*.json --out traces/job");
-  add_kind(convert, request, status,
-           {"pytorch", "host traces of PyTorch and traces of Kineto, one of both for each rank",
-            "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job"},
-           [&request](ConversionProgress& progress) {
-             return convert_pytorch(pair_pytorch_files(request.inputs), request.out, progress);
-           });
+  CLI::App& pytorch =
+      add_kind(convert, request, status,
+               {"pytorch", "host traces of PyTorch and traces of Kineto, one of both for each rank",
+                "files, packed or not, in any order", "host_*.json kineto_*.json --out traces/job"},
+               [&request](ConversionProgress& progress) {
+                 return convert_pytorch(pair_pytorch_files(request.inputs), request.out, progress, request.fill);
+               });
+  add_fill_options(pytorch, request);
+  CLI::App& nccl = add_kind(convert, request, status,
+                            {"nccl", "logs of NCCL or RCCL (NCCL_DEBUG=INFO), or records of NCCL's inspector",
+                             "files, packed or not, of a rank or of many each", "nccl.*.log --out traces/job"},
+                            [&request](ConversionProgress& progress) {
+                              return convert_nccl(request.inputs, request.out, progress, request.fill);
+                            });
+  add_fill_options(nccl, request);
   add_layers(convert, request, status,
              {"astra-sim", "a text workload of ASTRA-sim 1", "the text",
               "Resnet50_DataParallel.txt --ranks 16 --out traces/resnet"});
@@ -150,7 +171,8 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
       [&request](ConversionProgress& progress) { return convert_param_comms(request.inputs, request.out, progress); });
   add_kind(
       convert, request, status,
-      {"goal", "a schedule of LogGOPSim or ATLAHS, in text", "the schedule", "schedule.goal --out traces/goal"},
+      {"goal", "a schedule of LogGOPSim or ATLAHS, in text or binary", "the schedule",
+       "schedule.goal --out traces/goal"},
       [&request](ConversionProgress& progress) { return convert_goal(only_input(request), request.out, progress); });
   add_kind(convert, request, status,
            {"flexflow", "a task graph of FlexFlow, in dot", "the graph", "taskgraph.dot --out traces/flexflow"},

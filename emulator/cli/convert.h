@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "converters/layers.h"
+#include "converters/missing_ranks.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {
@@ -17,6 +18,8 @@ struct ConvertRequest {
   OutputForm form = OutputForm::kTable;
   LayerOptions layers;  ///< of astra-sim and simai
   std::string groups;   ///< of to-goal
+  FillOptions fill;     ///< of pytorch and nccl
+  bool strict = false;  ///< what an input does not say is an error
 };
 
 /// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.

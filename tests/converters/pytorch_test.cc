@@ -67,6 +67,11 @@ class Pytorch : public ::testing::Test {
     made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", progress);
     return read_written(trace_file(made_.prefix, 0));
   }
+  void convert_again(const std::vector<std::string>& files, const FillOptions& options) {
+    std::filesystem::remove_all(folder_ / "out");
+    ConversionProgress progress;
+    made_ = convert_pytorch(pair_pytorch_files(files), folder_ / "out", progress, options);
+  }
   std::string error_of(const std::string& json) {
     try {
       convert_files({testing::write_text(folder_ / "wrong.json", json)});
@@ -96,6 +101,34 @@ TEST_F(Pytorch, AnOperatorHasTheTimeThatThoseWithinItDoNotHave) {
   EXPECT_EQ(nodes[2].micros, 7u);
   EXPECT_THAT(nodes[2].after, ElementsAre(1));
   EXPECT_TRUE(nodes[2].on_host);
+}
+
+TEST_F(Pytorch, KernelsThatCommunicateWithoutNcclAreNamed) {
+  Events events;
+  events.launch("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>", 0, 10, 5, 7);
+  events.launch("void dpsk::ep::internode::dispatch<false, 8, true, 8>(int4*)", 20, 30, 5, 7);
+  events.launch("gemm", 40, 50, 5, 7);
+  convert(events);
+  EXPECT_EQ(made_.counts.collectives, 0);
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("2 kernels that communicate without NCCL")));
+}
+
+TEST_F(Pytorch, RanksThatWereNotRecordedAreNamedOrCopied) {
+  const std::string info = R"({"rank": 1, "world_size": 4})", every = R"([0, 1, 2, 3])";
+  std::string all = kAllReduce;
+  all.replace(all.find("[0, 1]"), 6, every);
+  const std::string file = testing::write_text(
+      folder_ / "k.json", Events().launch("ncclDevKernel_AllReduce_Sum", 0, 10, 5, 7, 1, all).json(info));
+  convert_again({file}, {});
+  EXPECT_THAT(made_.warnings, ElementsAre(HasSubstr("no trace is of ranks 0, 2-3 of 4")));
+  convert_again({file}, {.fill_missing = true});
+  EXPECT_EQ(made_.ranks, 4);
+  EXPECT_EQ(made_.counts.bytes, 4 * 400);
+  EXPECT_THAT(made_.warnings, IsEmpty());
+  EXPECT_THAT(made_.assumptions, ElementsAre("ranks 0, 2-3 do what rank 1 does"));
+  EXPECT_EQ(node_named(read_written(trace_file(made_.prefix, 3)), "ncclDevKernel_AllReduce_Sum").group, "0");
+  EXPECT_THROW(refuse_assumptions(made_, folder_ / "out"), Error);
+  EXPECT_FALSE(std::filesystem::exists(trace_file(made_.prefix, 3)));
 }
 
 TEST_F(Pytorch, TimeBetweenOperatorsIsKept) {

@@ -69,6 +69,34 @@ class Pytorch(Convert):
         self.assertEqual(run.summary["messages"], 8 * (3 * 14 + 5 * 7))
 
 
+class Nccl(Convert):
+    def log(self, rank):
+        """The log of one rank of four: an all-reduce of all, then one between neighbours."""
+        head = f"node:{10 + rank}:9 [{rank}] NCCL INFO"
+        tail = "stream 0x5\n"
+        return (
+            f"{head} ncclCommInitRank comm 0xa rank {rank} nranks 4 cudaDev {rank} commId 0x77 - Init COMPLETE\n"
+            f"{head} ncclCommInitRank comm 0xb rank {rank % 2} nranks 2 cudaDev {rank} commId 0x{rank // 2} - Init COMPLETE\n"
+            f"{head} AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x1 count 1000 datatype 7 op 0 root 0 comm 0xa [nranks=4] {tail}"
+            f"{head} AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x1 count 500 datatype 9 op 0 root 0 comm 0xb [nranks=2] {tail}"
+        )
+
+    def test_logs_run_also_where_ranks_are_copies(self):
+        logs = [self.folder / f"nccl.{rank}.log" for rank in range(4)]
+        for rank, log in enumerate(logs):
+            log.write_text(self.log(rank))
+        strict = rankwire("convert", "nccl", *logs[:2], "--out", self.folder / "refused", "--strict")
+        self.assertEqual(strict.returncode, USAGE)
+        self.assertIn("ranks 2-3 of 4", strict.stderr)
+        self.assertFalse(any((self.folder / "refused").iterdir()))
+        made = self.convert("nccl", *logs[:2], "--fill-missing")
+        self.assertEqual((made["ranks"], made["collectives"], made["bytes"]), (4, 8, 4 * (4000 + 1000)))
+        self.assertEqual(made["assumptions"], ["ranks 2-3 do what rank 0 does"])
+        run = self.simulate(made)
+        # Rings: each of 4 ranks sends 2 x 3/4 of 4000 bytes, and 2 x 1/2 of 1000.
+        self.assertEqual(run.summary["bytes"], 4 * (6000 + 1000))
+
+
 class Layers(Convert):
     def test_a_hybrid_of_astra_sim_runs(self):
         text = self.folder / "mlp.txt"
