@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"

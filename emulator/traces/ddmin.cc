@@ -1,6 +1,7 @@
 #include "emulator/traces/ddmin.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace rankwire {
 namespace {

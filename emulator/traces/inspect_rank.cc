@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/name_pattern.h"
-#include "base/sort_unique.h"
 #include "emulator/traces/node_names.h"
 
 namespace rankwire {
@@ -19,15 +18,10 @@ constexpr size_t kMostMemorySteps = 8000;
 
 uint64_t count_dependencies(const RankFacts& facts) {
   uint64_t sum = 0;
-  std::vector<uint32_t> parents;
+  std::vector<uint32_t> dependencies;
   for (uint32_t node = 0; node < facts.nodes.size(); ++node) {
-    parents.clear();
-    for (const uint64_t id : facts.carried().of(node)) {
-      const std::optional<uint32_t> parent = facts.find(id);
-      if (parent && *parent != node) parents.push_back(*parent);
-    }
-    sort_unique(parents);
-    sum += parents.size();
+    dependencies_of(facts, node, dependencies);
+    sum += dependencies.size();
   }
   return sum;
 }

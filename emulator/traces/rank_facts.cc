@@ -183,16 +183,20 @@ void choose_carrier(std::span<RankFacts> ranks) {
   for (RankFacts& facts : ranks) facts.carrier = control ? Carrier::kControl : Carrier::kData;
 }
 
+void dependencies_of(const RankFacts& facts, uint32_t node, std::vector<uint32_t>& dependencies) {
+  dependencies.clear();
+  for (const uint64_t id : facts.carried().of(node)) {
+    const std::optional<uint32_t> found = facts.find(id);
+    if (found && *found != node) dependencies.push_back(*found);
+  }
+  sort_unique(dependencies);
+}
+
 Graph dependency_graph(const RankFacts& facts) {
   std::vector<Edge> edges;
   std::vector<uint32_t> parents;
   for (uint32_t node = 0; node < facts.nodes.size(); ++node) {
-    parents.clear();
-    for (const uint64_t id : facts.carried().of(node)) {
-      const std::optional<uint32_t> parent = facts.find(id);
-      if (parent && *parent != node) parents.push_back(*parent);
-    }
-    sort_unique(parents);
+    dependencies_of(facts, node, parents);
     for (const uint32_t parent : parents) edges.push_back({parent, node});
   }
   return make_graph(static_cast<uint32_t>(facts.nodes.size()), edges);

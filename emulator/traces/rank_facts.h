@@ -97,8 +97,11 @@ void count_from_first(std::span<RankFacts> ranks);
 /// Data dependencies carry the graph of a set unless no file has any.
 void choose_carrier(std::span<RankFacts> ranks);
 
-/// The graph of the dependencies that carry it: edges from a dependency to the node that has it, without those that
-/// repeat, do not resolve, or lead from a node to itself.
+/// Sets `dependencies` to the nodes that `node` depends on, ascending, by what carries the graph: without those that
+/// repeat, do not resolve, or are the node itself.
+void dependencies_of(const RankFacts& facts, uint32_t node, std::vector<uint32_t>& dependencies);
+
+/// The graph of these: edges from a dependency to the node that has it.
 Graph dependency_graph(const RankFacts& facts);
 
 /// The vertices of a graph so that every edge leads forward, the lowest id first where there is a choice; shorter than
