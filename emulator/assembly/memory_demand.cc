@@ -125,18 +125,18 @@ Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers =
 }
 
 /// Bytes of the rows of one worker on their way to the record.
-uint64_t rows_memory(const RunConfig& config) {
-  return RecorderOptions().ring *
+uint64_t rows_memory(const RunConfig& config, bool real_time) {
+  return (real_time ? RecorderOptions().ring : RecorderOptions().ring_of_virtual_time) *
          (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
           (config.record_causes ? sizeof(CauseRecord) : 0));
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.
-Bytes record_memory(const Setup& setup, const Counts& counts) {
+Bytes record_memory(const Setup& setup, const Counts& counts, bool real_time) {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
   const uint64_t flows = counts.connections * config.transport.queue_pairs;
-  uint64_t bytes = kDatabase + rows_memory(config);
+  uint64_t bytes = kDatabase + rows_memory(config, real_time);
   bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
   if (!messages) return bytes_of(bytes);
   const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
@@ -242,8 +242,8 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
   memory.engine = engine_memory(setup, counts, workers);
   memory.model = interconnect_memory(counts);
-  memory.record =
-      bytes_of(static_cast<uint64_t>(record_memory(setup, counts).count) + (workers - 1) * rows_memory(config));
+  memory.record = bytes_of(static_cast<uint64_t>(record_memory(setup, counts, true).count) +
+                           (workers - 1) * rows_memory(config, true));
   return memory;
 }
 
@@ -253,14 +253,14 @@ RunMemory twin_memory(const Setup& setup, const Counts& counts) {
   memory.connections = connection_memory(setup, counts, memory.frames);
   memory.engine = engine_memory(setup, counts);
   memory.model = interconnect_memory(counts);
-  memory.record = record_memory(setup, counts);
+  memory.record = record_memory(setup, counts, false);
   return memory;
 }
 
 RunMemory reference_memory(const Setup& setup, SimulationFidelity model, const Counts& counts) {
   RunMemory memory{.run = to_string(model), .stage = MemoryStage::kModels};
   memory.engine = engine_memory(setup, counts);
-  memory.record = record_memory(setup, counts);
+  memory.record = record_memory(setup, counts, false);
   const uint64_t links = setup.config.fabric ? kLinksOfFabric : kLinksOfStar;
   if (model == SimulationFidelity::kFlow) {
     memory.model = model_memory(counts.connections, links, counts.in_flight) + sharing_memory(setup, counts, links);

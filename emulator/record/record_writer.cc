@@ -1,5 +1,6 @@
 #include "emulator/record/record_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "emulator/record/schema.h"
@@ -181,10 +182,13 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   store_.begin(number, start);
   store_.commit();
   begun_.insert(number);
-  const RingSink::Options ring{.operations = options_.ring,
-                               .messages = options_.messages == MessageDetail::kNone ? 0 : options_.ring,
-                               .causes = options_.causes ? options_.ring : 0,
-                               .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};
+  const WhenFull when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait;
+  const size_t rows =
+      when_full == WhenFull::kDrop ? options_.ring : std::min(options_.ring, options_.ring_of_virtual_time);
+  const RingSink::Options ring{.operations = rows,
+                               .messages = options_.messages == MessageDetail::kNone ? 0 : rows,
+                               .causes = options_.causes ? rows : 0,
+                               .when_full = when_full};
   std::vector<std::unique_ptr<RingSink>> sinks;
   for (uint32_t shard = 0; shard < start.shards; ++shard) sinks.push_back(std::make_unique<RingSink>(ring));
   open_.try_emplace(number, OpenRun{.sinks = std::move(sinks),
