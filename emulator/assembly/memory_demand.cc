@@ -30,6 +30,7 @@
 #include "emulator/input/fabric_topology.h"
 #include "emulator/record/message_join.h"
 #include "emulator/record/recorder.h"
+#include "emulator/record/ring_sink.h"
 #include "emulator/simulator/link_sharing.h"
 #include "emulator/simulator/network_model.h"
 
@@ -126,7 +127,7 @@ Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers =
 
 /// Bytes of the rows of one worker on their way to the record.
 uint64_t rows_memory(const RunConfig& config, bool real_time) {
-  return (real_time ? RecorderOptions().ring : RecorderOptions().ring_of_virtual_time) *
+  return (real_time ? RecorderOptions().ring : RingSink::kRowsOfWhoWaits) *
          (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
           (config.record_causes ? sizeof(CauseRecord) : 0));
 }

@@ -17,7 +17,7 @@
 namespace rankwire {
 namespace {
 
-constexpr size_t kMostReplayed = 16'384;
+constexpr size_t kMostReplayed = 4096;
 
 /// What stands for an impairment of a message's own packet; nothing: a bench cannot repeat it.
 std::optional<ReplayedAction> action_of(const std::string& action, bool sent) {

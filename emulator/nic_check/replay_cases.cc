@@ -15,7 +15,9 @@ namespace {
 constexpr size_t kMostOnFlow = 32;
 /// Packets of the peer that are under way: the last of them asks for an acknowledgement.
 constexpr uint32_t kPeerWindow = 16;
-/// Frames after which the capture begins anew, between two messages.
+/// Their bytes on all queue pairs, which have room in the capture behind kFramesOfReplay of 4 KiB.
+constexpr uint64_t kMostBytesUnderWay = 16 << 20;
+/// Frames after which the capture begins anew: of a long job it has the last part.
 constexpr size_t kFramesOfReplay = 8192;
 
 /// By what differs from message to message, so that none is taken for an earlier one.
@@ -39,8 +41,6 @@ class Replay {
     for (const ReplayedMessage& message : job_.messages) largest = std::max(largest, message.bytes);
     if (largest > NicBench::kSpace) bench_.write_pattern(NicBench::kLarge, largest);
     for (size_t i = 0; i < job_.messages.size(); ++i) {
-      // Nobody looks back beyond a message's own frames.
-      if (bench_.log().size() > kFramesOfReplay) bench_.log().clear();
       finish_those_before(job_.messages[i].posted);
       Flow& flow = flows_[job_.messages[i].flow];
       job_.messages[i].sent ? begin(flow, i) : send_to_nic(flow, i);
@@ -109,15 +109,37 @@ class Replay {
   void begin(Flow& flow, size_t index) {
     const ReplayedMessage& message = job_.messages[index];
     while (flow.under_way.size() >= kMostOnFlow) finish_oldest(flow);
+    while (bytes_under_way_ > 0 && bytes_under_way_ + message.bytes > kMostBytesUnderWay) finish_oldest(*slowest());
     for (const auto& [packet, action] : message.packets) flow.planned.emplace(psn_add(flow.next_psn, packet), action);
     flow.next_psn = psn_add(flow.next_psn, packets_in(message));
     const uint64_t id = bench_.post(*flow.end, WorkKind::kWriteImmediate, message.bytes, static_cast<uint32_t>(index));
     flow.under_way.push_back({index, id});
+    bytes_under_way_ += message.bytes;
+  }
+
+  /// The flow whose oldest message was posted first, of those that have any.
+  Flow* slowest() {
+    Flow* found = nullptr;
+    for (Flow& flow : flows_)
+      if (!flow.under_way.empty() && (!found || flow.under_way.front().message < found->under_way.front().message))
+        found = &flow;
+    return found;
+  }
+
+  /// Nobody looks back beyond what a message waits for.
+  void make_room_in_capture() {
+    if (bench_.log().size() > kFramesOfReplay) bench_.log().clear();
   }
 
   void finish_oldest(Flow& flow) {
     const auto [index, id] = flow.under_way.front();
-    bench_.expect_completion(id, WorkStatus::kSuccess, patience());
+    bench_.run_until(
+        [&] {
+          make_room_in_capture();
+          return bench_.completion(id) != nullptr;
+        },
+        patience());
+    bench_.expect_completion(id, WorkStatus::kSuccess, Duration());
     const std::vector<uint8_t> wanted = NicBench::pattern_bytes(job_.messages[index].bytes);
     std::vector<uint8_t>& received = flow.end->received;
     bench_.require(
@@ -125,6 +147,7 @@ class Replay {
         fmt::format("message {} completed, and what arrived is not what was sent", index));
     received.erase(received.begin(), received.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
     flow.under_way.pop_front();
+    bytes_under_way_ -= job_.messages[index].bytes;
     ++sent_;
   }
 
@@ -192,8 +215,9 @@ class Replay {
     const uint64_t received = bench_.post_receive(*flow.end);
     const Time until = bench_.now() + patience();
     uint32_t acknowledged = 0, next = 0;
-    size_t seen = bench_.log().size();
     while (acknowledged < packets) {
+      make_room_in_capture();
+      const size_t seen = bench_.log().size();
       bench_.require(bench_.now() < until, {},
                      fmt::format("message {} was not acknowledged in time: {} of its {} packets were", index,
                                  acknowledged, packets));
@@ -214,7 +238,6 @@ class Replay {
         if (kind != kSyndromeTypeAck) next = acknowledged;
       }
       next = std::max(next, acknowledged);
-      seen = bench_.log().size();
     }
     flow.end->next_psn = psn_add(first_psn, packets);
     bench_.expect_completion(received, WorkStatus::kSuccess, bench_.limits().answer);
@@ -240,6 +263,7 @@ class Replay {
   NicBench& bench_;
   const ReplayedJob& job_;
   std::deque<Flow> flows_;
+  uint64_t bytes_under_way_ = 0;
   uint32_t sent_ = 0, received_ = 0, replayed_ = 0;
 };
 

@@ -183,8 +183,7 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   store_.commit();
   begun_.insert(number);
   const WhenFull when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait;
-  const size_t rows =
-      when_full == WhenFull::kDrop ? options_.ring : std::min(options_.ring, options_.ring_of_virtual_time);
+  const size_t rows = when_full == WhenFull::kDrop ? options_.ring : std::min(options_.ring, RingSink::kRowsOfWhoWaits);
   const RingSink::Options ring{.operations = rows,
                                .messages = options_.messages == MessageDetail::kNone ? 0 : rows,
                                .causes = options_.causes ? rows : 0,

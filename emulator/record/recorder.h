@@ -24,9 +24,6 @@ struct RecorderOptions {
   bool causes = false;            ///< time by cause of operations
   size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
   size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of each kind; 24 MiB, with causes 44
-  /// The same of a run in virtual time, if that is less: it waits for the writer, and need not take the memory, which
-  /// would be most of the time of a short one.
-  size_t ring_of_virtual_time = size_t{1} << 14;
   /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
   std::chrono::milliseconds commit_interval{200};
 };

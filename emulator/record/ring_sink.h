@@ -19,6 +19,10 @@ enum class WhenFull : uint8_t {
 /// One producer thread and the writer thread. Takes all memory at construction.
 class RingSink final : public RecordSink {
  public:
+  /// Rows of the rings of who waits for the writer, where RecorderOptions::ring says no less. It needs no more, and of
+  /// a short run the larger ones would be most of the time.
+  static constexpr size_t kRowsOfWhoWaits = size_t{1} << 14;
+
   struct Options {
     size_t operations = 0;  ///< rows of the ring; rounded up to a power of two
     size_t messages = 0;    ///< 0: messages are not recorded, and not counted as dropped
