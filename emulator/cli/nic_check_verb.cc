@@ -132,6 +132,8 @@ int check_nic(const NicCheckRequest& request) {
   }
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
   const std::vector<TestCase> cases = wanted_cases(request, &open->bench());
+  if (!request.replay.empty())
+    open->properties["test.recorded run"] = fmt::format("{}, rank {}", request.replay, request.rank);
   return run_suite_cases(cases,
                          {.name = "nic-check",
                           .title = "NIC check: " + open->bench().nic().facts().name,

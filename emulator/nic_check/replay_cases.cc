@@ -36,6 +36,8 @@ class Replay {
   Replay(NicBench& bench, const ReplayedJob& job) : bench_(bench), job_(job), flows_(job.flows) {}
 
   void run() {
+    if (job_.mtu > bench_.options().mtu)
+      bench_.skip(fmt::format("the recorded packets carry {} bytes, and the wire {}", job_.mtu, bench_.options().mtu));
     for (Flow& flow : flows_) open(flow);
     uint32_t largest = 0;
     for (const ReplayedMessage& message : job_.messages) largest = std::max(largest, message.bytes);

@@ -19,7 +19,7 @@ EMBEDDED = SOURCE / "configs" / "bmwg" / "embedded.yaml"
 FEW = {
     "T1.throughput": {"sizes": "64KiB", "queue_pairs": 4, "duration": "20ms", "resolution": "20%"},
     "T1.latency": {"sizes": "4KiB", "duration": "20ms", "repetitions": 2},
-    "T1.burst": {"ratios": 2, "repetitions": 1, "size": "256KiB"},
+    "T1.burst": {"ratios": 2, "repetitions": 1, "size": "32KiB"},
     "T3.pfc_incast": {"ratios": 2},
     "T3.dcqcn": {"flows": 2},
     "T3.storm": {"duration": "100ms"},
