@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <tuple>
+#include <string>
 
 #include "base/error.h"
 #include "emulator/input/units.h"
