@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "converters/node_writer.h"
 #include "emulator/bmwg/catalogue.h"
@@ -40,6 +41,24 @@ std::string deadlock_of(const BmwgMeasurement& run) {
   return line == std::string::npos ? stall.value("text", "") : reason.substr(line, reason.find('\n', line) - line);
 }
 
+/// Queues that a watchdog freed; nothing where the device does not tell.
+std::optional<size_t> queues_freed(const BmwgMeasurement& run) {
+  const Json storms = run.summary().value("storms", Json());
+  return storms.is_array() ? std::optional(storms.size()) : std::nullopt;
+}
+
+/// Why not all arrived. A circle that a watchdog breaks by dropping closes again when what was dropped is sent again:
+/// then the run is over by its deadline, about which there is more to say.
+std::string shortfall_of(const BmwgMeasurement& run) {
+  const size_t freed = queues_freed(run).value_or(0);
+  if (freed == 0 || run.summary().value("reason_code", "") != "deadline") return run.reason();
+  return fmt::format(
+      "{}; a watchdog freed {} queues, and the circle closed again behind it: of {} packets sent {} arrived that were "
+      "new",
+      run.reason(), freed, run.counter("data_packets_tx"),
+      run.counter("data_packets_rx") - run.counter("duplicate_packets"));
+}
+
 void circle(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& outcome) {
   const auto ranks = static_cast<uint32_t>(bench.ports());
   const Duration length = parameters.duration("duration");
@@ -60,11 +79,12 @@ void circle(BmwgBench& bench, const BmwgParameters& parameters, BmwgOutcome& out
   // What stands still has been found whatever pace the generator had.
   if (stuck.empty()) outcome.note(run, "circle");
   outcome.add(measured("PFC deadlocks", stuck.empty() ? 0 : 1, "", {}, 0, stuck));
-  outcome.add(measured("all of it arrived", run.ended_well() ? 1 : 0, "", 1, {}, run.ended_well() ? "" : run.reason()));
+  outcome.add(
+      measured("all of it arrived", run.ended_well() ? 1 : 0, "", 1, {}, run.ended_well() ? "" : shortfall_of(run)));
   outcome.add(measured("PFC PAUSE frames received", static_cast<double>(run.counter("pause_rx")), "frames"));
   outcome.add(measured("packets sent again", static_cast<double>(run.counter("retransmitted")), "packets"));
-  if (run.summary().contains("storms") && run.summary()["storms"].is_array())
-    outcome.add(measured("queues that a watchdog freed", static_cast<double>(run.summary()["storms"].size()), ""));
+  if (const std::optional<size_t> freed = queues_freed(run))
+    outcome.add(measured("queues that a watchdog freed", static_cast<double>(*freed), ""));
   if (!run.ended_well()) return;
   const double rate = 8 * iterations * static_cast<double>(size.count) / run.completion();
   outcome.add(measured("throughput of a port", rate / bench.rate(), "of line rate"));

@@ -13,6 +13,7 @@
 #include "dataplane/dpdk/environment.h"
 #include "dataplane/dpdk/port.h"
 #include "emulator/cli/interrupt.h"
+#include "emulator/cli/nic_replay.h"
 #include "emulator/input/units.h"
 #include "emulator/nic_check/agent.h"
 #include "emulator/nic_check/agent_token.h"
@@ -20,6 +21,7 @@
 #include "emulator/nic_check/config.h"
 #include "emulator/nic_check/emulated_bench.h"
 #include "emulator/nic_check/open_nic.h"
+#include "emulator/nic_check/replay.h"
 #include "emulator/suite/suite.h"
 
 namespace rankwire {
@@ -61,6 +63,15 @@ uint32_t largest_message(const std::string& text) {
 BenchScale scale_of(const NicCheckRequest& request) {
   if (request.is_long) return {.largest = BenchScale::kMostBytes, .queue_pairs = BenchScale::kMostQueuePairs};
   return {.largest = largest_message(request.largest), .queue_pairs = request.queue_pairs};
+}
+
+/// What is tested: the catalogue, or a recorded run.
+std::vector<TestCase> wanted_cases(const NicCheckRequest& request, NicBench* bench) {
+  std::vector<TestCase> cases =
+      request.replay.empty()
+          ? nic_catalogue(bench)
+          : nic_tests(replay_cases(read_replayed_job(request.replay, request.rank, scale_of(request).largest)), bench);
+  return select_cases(std::move(cases), request.run.only);
 }
 
 /// A bench with whatever stands behind it.
@@ -116,11 +127,13 @@ std::unique_ptr<OpenBench> open_configured(const NicCheckRequest& request) {
 int check_nic(const NicCheckRequest& request) {
   if (request.list) {
     if (!request.mutant.empty()) fail_input("--mutant: plants a fault in what is tested, and --list tests nothing");
-    list_cases(select_cases(nic_catalogue(nullptr), request.run.only), request.run.json);
+    list_cases(wanted_cases(request, nullptr), request.run.json);
     return 0;
   }
   const std::unique_ptr<OpenBench> open = request.emulated ? open_emulated(request) : open_configured(request);
-  const std::vector<TestCase> cases = select_cases(nic_catalogue(&open->bench()), request.run.only);
+  const std::vector<TestCase> cases = wanted_cases(request, &open->bench());
+  if (!request.replay.empty())
+    open->properties["test.recorded run"] = fmt::format("{}, rank {}", request.replay, request.rank);
   return run_suite_cases(cases,
                          {.name = "nic-check",
                           .title = "NIC check: " + open->bench().nic().facts().name,
@@ -179,10 +192,17 @@ void add_nic_check_verb(CLI::App& app, NicCheckRequest& request, bool& quiet, in
       ->check(CLI::Range(1u, BenchScale::kMostQueuePairs));
   verb.add_flag("--long", request.is_long, "the most of both, which takes minutes")
       ->excludes("--largest", "--queue-pairs");
+  CLI::Option* const replay = verb.add_option(
+      "--replay", request.replay,
+      "RUN whose messages, recorded one by one, and impairments are what the NIC is tested with, instead of the cases");
+  verb.add_option("--rank", request.rank, "with --replay: whose messages the NIC sends and receives")
+      ->capture_default_str()
+      ->needs(replay);
   add_suite_options(verb, request.run, "runs/nic-check");
   verb.add_flag("--quiet", quiet, "print errors only");
   verb.footer(
       "Example: rankwire nic-check --emulated --only 'requester.loss.*'\n"
+      "     or: rankwire nic-check nic.yaml --yes --replay runs/quickstart --rank 1\n"
       "     or: rankwire nic-check nic.yaml --yes --out runs/mlx5_0");
   verb.callback([&request, &status] { status = check_nic(request); });
 }

@@ -19,6 +19,8 @@ struct NicCheckRequest {
   std::string mutant;  ///< of the emulated NIC; empty: none
   std::string largest = "1MiB";
   uint32_t queue_pairs = 256;
+  std::string replay;    ///< run folder whose messages are what is sent; empty: the catalogue
+  uint32_t rank = 0;     ///< of `replay`: what the NIC stands for
   bool is_long = false;  ///< `largest` and `queue_pairs` are the most that there may be
 };
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
-
-#include "emulator/nic_check/nic_case.h"
 
 namespace rankwire {
 namespace {
@@ -58,25 +58,30 @@ CaseOutcome carry_out(const NicCase& test, NicBench& bench, const CaseContext& c
 
 }  // namespace
 
+std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench) {
+  std::vector<TestCase> tests;
+  for (NicCase& test : cases) {
+    TestCase& added = tests.emplace_back();
+    added.id = test.id;
+    added.title = test.title;
+    added.stimulus = test.stimulus;
+    added.expectation = test.expectation;
+    added.source = test.source;
+    if (bench != nullptr)
+      added.run = [test = std::move(test), bench](const CaseContext& context) {
+        return carry_out(test, *bench, context);
+      };
+  }
+  return tests;
+}
+
 std::vector<TestCase> nic_catalogue(NicBench* bench) {
   std::vector<TestCase> catalogue;
   for (const auto family :
        {requester_loss_cases, requester_retry_cases, requester_ack_cases, requester_data_cases, requester_read_cases,
         responder_data_cases, responder_order_cases, responder_refusal_cases, responder_silence_cases,
-        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, scale_cases, counter_cases}) {
-    for (NicCase& test : family()) {
-      TestCase& added = catalogue.emplace_back();
-      added.id = test.id;
-      added.title = test.title;
-      added.stimulus = test.stimulus;
-      added.expectation = test.expectation;
-      added.source = test.source;
-      if (bench != nullptr)
-        added.run = [test = std::move(test), bench](const CaseContext& context) {
-          return carry_out(test, *bench, context);
-        };
-    }
-  }
+        responder_read_cases, congestion_cases, flow_control_cases, robustness_cases, scale_cases, counter_cases})
+    std::ranges::move(nic_tests(family(), bench), std::back_inserter(catalogue));
   return catalogue;
 }
 

@@ -3,13 +3,14 @@
 
 #include <vector>
 
-#include "emulator/nic_check/bench.h"
+#include "emulator/nic_check/nic_case.h"
 #include "emulator/suite/test_case.h"
 
 namespace rankwire {
 
-/// In the order in which they run. Each keeps `wire.pcapng` in its folder. `bench` outlives them; null: they can be
-/// listed, not run.
+/// Keeps `wire.pcapng` of each in its folder. `bench` outlives them; null: they can be listed, not run.
+std::vector<TestCase> nic_tests(NicCases cases, NicBench* bench);
+/// The same of all that take nothing but a NIC, in the order in which they run.
 std::vector<TestCase> nic_catalogue(NicBench* bench);
 
 }  // namespace rankwire

@@ -50,13 +50,17 @@ class NicCheck(GuestTest):
         self.table.append((f"{len(suite['cases'])} cases", *counts))
         return {case["id"]: case for case in suite["cases"]}
 
-    def test_soft_roce(self):
-        found = self.check(self.config(verbs="rxe0"))
-        self.assertGreater(len(found), 60)
+    def assert_nothing_unknown(self, found):
         failed = {name: case["reason"] for name, case in found.items() if case["verdict"] in ("fail", "error")}
         unknown = {name: reason for name, reason in failed.items() if name not in DEPARTURES}
         print("missed in time:", {name: reason for name, reason in unknown.items() if reason.startswith(TIMED)})
         self.assertEqual({name: reason for name, reason in unknown.items() if not reason.startswith(TIMED)}, {})
+
+    def test_soft_roce(self):
+        # A quarter of the usual queue pairs: it is the processor that more of them keep busy.
+        found = self.check(self.config(verbs="rxe0"), "--queue-pairs 64")
+        self.assertGreater(len(found), 60)
+        self.assert_nothing_unknown(found)
         # What a slow guest leaves undecided is not gone.
         gone = {name for name in DEPARTURES if found[name]["verdict"] in ("pass", "skipped")}
         self.assertEqual(gone, set(), "known departures that are gone")
@@ -76,7 +80,8 @@ class NicCheck(GuestTest):
         finally:
             self.guest.do("kill $(cat /run/agent.pid)", "while [ -d /proc/$(cat /run/agent.pid) ]; do usleep 20000; done")
         self.assertGreater(len(found), 10)
-        self.assertEqual({name: case["reason"] for name, case in found.items() if case["verdict"] != "pass"}, {})
+        self.assert_nothing_unknown(found)
+        self.assertEqual({case["verdict"] for case in found.values()} - {"pass", "fail"}, set())
 
 
 if __name__ == "__main__":

@@ -57,6 +57,39 @@ class NicCheck(RankwireTest):
             verdicts.append([(case["id"], case["measurements"], case["curves"]) for case in suite["cases"]])
         self.assertEqual(*verdicts)
 
+    def test_a_recorded_job_with_its_impairments(self):
+        """Of two ranks, each of which sends 64 KiB in an all-reduce: half to be reduced, half that is."""
+        config = {
+            "workload": {"generate": {"kind": "collective", "collective": {
+                "operation": "all_reduce", "ranks": 2, "min": "64KiB", "max": "64KiB", "warmup": 0, "iterations": 2}}},
+            "hosts": {"count": 2, "npus": 1, "nics": 1},
+            "ports": {"count": 2, "device": "memory", "rate": "10Gbps"},
+            "transport": {"mtu": "1024B"},
+            "record": {"messages": "all"},
+            "impairments": [{"action": "drop", "class": "data", "rank": 1, "packet": 3, "count": 1},
+                            {"action": "mark_ce", "class": "data", "rank": 0, "packet": 5, "count": 2},
+                            {"action": "drop", "class": "ack", "rank": 1, "count": 1}],
+        }  # fmt: skip
+        run = self.call("simulate", config, "--twin")
+        sent = [int(row["bytes"]) for row in run.rows("flows", fidelity="twin", source="1")]
+        out = self.folder / "out"
+        self.check("--emulated", "--replay", run.folder, "--rank", "1", "--out", out, status=OK)
+        (case,) = json.loads((out / "suite.json").read_text(encoding="utf-8"))["cases"]
+        values = {m["name"]: m["value"] for m in case["measurements"]}
+        self.assertEqual(case["id"], "job.replay")
+        # Two calls of two steps; all that is recorded of packets is repeated.
+        self.assertEqual(values["messages that the NIC sent"], 4)
+        self.assertEqual(values["messages that it received"], 4)
+        self.assertEqual(values["impairments"], 4, case["anomalies"])
+        _, packets = pcapng.read(out / case["folder"] / "wire.pcapng")
+        self.assertGreaterEqual(len(packets), sum(sent) // 1024)
+        # Each message of the other rank's run is known by its record alone.
+        other = self.call("simulate", config | {"record": {"messages": "none"}}, "--twin", out="other")
+        process = rankwire("nic-check", "--emulated", "--replay", other.folder)
+        self.assert_one_line_error(process, USAGE, str(other.folder), "record.messages")
+        process = rankwire("nic-check", "--emulated", "--replay", run.folder, "--rank", "7")
+        self.assert_one_line_error(process, USAGE, "rank 7 has no messages")
+
     def test_wrong_configurations_are_named(self):
         file = self.folder / "nic.yaml"
         for old, new, *texts in (

@@ -13,6 +13,7 @@ import subprocess
 import time
 import unittest
 
+from bmwg_device import BmwgDevice, tests
 from rankwire import RankwireTest, transformer
 
 PORTS = 4
@@ -22,9 +23,22 @@ HUGE_PAGE_COUNT = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hug
 SWITCH = pathlib.Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 LINK_MTU = 4200  # 4096 B of payload, 62 B of headers, ICRC
+RATE = 1_000_000_000
+
+# What the switch has sent on each of its ports, as it counts it.
+COUNTERS = """#!/usr/bin/env python3
+import json, re, subprocess
+command = ["ovs-appctl", "-t", "{folder}/vswitchd.ctl", "dpctl/show", "-s"]
+text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+ports = [port for port in text.split("  port ")[1:] if "dut" in port.splitlines()[0]]
+sent = {{re.search(r"dut\\d+", port).group(): port for port in ports}}
+count = lambda port, what: int(re.search(what + r":(\\d+)", port).group(1))
+print(json.dumps({{"links": {{name: count(port, "TX bytes") for name, port in sent.items()}},
+                  "frames sent": sum(count(port, "TX packets") for port in ports)}}))
+"""
 
 
-class OpenVirtualSwitch(RankwireTest):
+class OpenVirtualSwitch(BmwgDevice, RankwireTest):
     def setUp(self):
         super().setUp()
         if os.geteuid() != 0 or not SWITCH.exists():
@@ -127,23 +141,28 @@ class OpenVirtualSwitch(RankwireTest):
             log = (self.folder / "vswitchd.log").read_text(encoding="utf-8").splitlines()
             self.fail("\n".join([str(error), "The switch:", *log[-60:]]))
 
-    def run_over_switch(self, mtu):
+    def base(self):
+        """The switch as the device under test of a configuration."""
         device = "net_virtio_user{0},path={1}/rw{0}.sock,server=1,queue_size=1024"
-        config = {
-            "workload": {
-                "generate": transformer(data_parallel=4, micro_batches=8)
-            },
+        return {
             "hosts": {"count": PORTS, "npus": RANKS_A_PORT, "nics": 1},
             "ports": [
-                {"name": f"p{port}", "device": device.format(port, self.folder), "rate": "1Gbps"}
+                {"name": f"p{port}", "device": device.format(port, self.folder), "rate": f"{RATE}bps"}
                 for port in range(PORTS)
             ],
             "switch": {"latency": "20us"},
             # On a busy machine the switch may stand still for a second, and look at a new port after many.
-            "transport": {"mtu": f"{mtu}B", "checking": True, "timeout": 17, "resolve_deadline": "30s"},
+            "transport": {"checking": True, "timeout": 17, "resolve_deadline": "30s"},
+        }
+
+    def run_over_switch(self, mtu):
+        config = self.base() | {
+            "workload": {"generate": transformer(data_parallel=4, micro_batches=2)},
             "run": {"deadline": "120s", "stall_timeout": "30s"},
             "dut": {"vendor": "Open vSwitch", "model": "netdev datapath over vhost-user"},
         }
+        config["transport"]["mtu"] = f"{mtu}B"
+        before = self.frames_forwarded()
         run = self.call_connected("run", config)
         self.assert_delivered(run)
         summary = run.summary
@@ -151,7 +170,7 @@ class OpenVirtualSwitch(RankwireTest):
         ports = run.rows("ports", fidelity="emulated")
         sent = sum(int(row["tx_frames"]) for row in ports)
         received = sum(int(row["rx_frames"]) for row in ports)
-        forwarded = self.frames_forwarded()
+        forwarded = self.frames_forwarded() - before
         # Announcements go to every other port; the switch adds nothing and loses nothing that was acknowledged.
         self.assertGreaterEqual(forwarded, received // PORTS)
         self.assertLessEqual(forwarded, sent)
@@ -166,11 +185,16 @@ class OpenVirtualSwitch(RankwireTest):
         html = (run.folder / "report.html").read_text(encoding="utf-8")
         self.assertIn("netdev datapath over vhost-user", html)
 
-    def test_mtu_1024(self):
-        self.run_over_switch(1024)
-
-    def test_mtu_4096(self):
-        self.run_over_switch(4096)
+    def test_runs_and_benchmarks(self):
+        """One switch carries all of them, whose processes come and go: to set it up takes longer than they do."""
+        for mtu in (1024, 4096):
+            with self.subTest(mtu=mtu):
+                self.run_over_switch(mtu)
+        cases = self.benchmark("Open vSwitch", self.base(), COUNTERS.format(folder=self.folder), tests("T6.jct"))
+        if "T8.soak" in cases:
+            self.assert_soak_was_seen(cases["T8.soak"])
+        if "T6.jct" in cases:
+            self.assert_jct(cases["T6.jct"], RATE)
 
 
 if __name__ == "__main__":
