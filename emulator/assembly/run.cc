@@ -251,6 +251,7 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
+    recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
     if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     if (!error) error = ensemble.error;

@@ -111,6 +111,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// By RankId: completion times of the rank in each member. Empty likewise.
+  std::vector<std::vector<Duration>> ensemble_ranks() const;
   /// Of the reference if NICs that take turns hid what they can; absent where no port is shared.
   std::optional<Duration> ensemble_turns() const;
   /// What its members say of operations, member by member. Empty likewise.

@@ -56,6 +56,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::ensemble_ranks(std::span<const std::vector<Duration>> members) {
+  writer_->store([&](RunStore& store) { store.ensemble_ranks(members); });
+}
+
 void RunRecorder::ensemble_turns(Duration completion) {
   writer_->store([&](RunStore& store) { store.ensemble_turns(completion); });
 }
