@@ -85,6 +85,10 @@ void RunRecorder::background(std::span<const BackgroundInfo> entries, RankId fir
   writer_->store([&](RunStore& store) { store.background(entries, first_end, ends); });
 }
 
+void RunRecorder::connection_cables(std::span<const ConnectionCables> rows) {
+  writer_->store([&](RunStore& store) { store.connection_cables(rows); });
+}
+
 void RunRecorder::nodes(std::span<const NodeInfo> nodes) {
   writer_->store([&](RunStore& store) { store.nodes(nodes); });
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/record.h"
+#include "emulator/record/connection_cables.h"
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
@@ -103,6 +104,8 @@ class RunRecorder {
   void limits(std::span<const LimitInfo> limits);
   /// Once, where there is traffic without a trace. `ends` are what people call its ends, from RankId `first_end` on.
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
+  /// Once, where they are known.
+  void connection_cables(std::span<const ConnectionCables> rows);
   /// May be called several times, for different nodes.
   void nodes(std::span<const NodeInfo> nodes);
   /// Once, where nodes say what becomes of requests.

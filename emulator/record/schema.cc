@@ -107,6 +107,9 @@ CREATE TABLE flow_arrivals(
 CREATE TABLE port_rdma(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL,
   PRIMARY KEY(run, port, name)) WITHOUT ROWID;
+CREATE TABLE connection_cables(
+  connection INTEGER PRIMARY KEY, out TEXT NOT NULL, into_last TEXT NOT NULL, back_out TEXT NOT NULL,
+  back_into_last TEXT NOT NULL);
 CREATE TABLE rank_nics(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, nic INTEGER NOT NULL, port INTEGER NOT NULL, mac TEXT NOT NULL,
   ip TEXT NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;
