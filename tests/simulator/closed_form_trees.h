@@ -183,22 +183,19 @@ inline ClosedCase all_to_all_pxn(int64_t m) {
   const auto one_of = [](int64_t count, Bytes block) {
     return ClosedForm{1, count, block, 0, Bytes(line_size(block, Star::framing()).count * (count - 1))};
   };
-  return {"all_to_all_pxn_" + std::to_string(m),
-          Operation::kAllToAll,
-          Algorithm::kPxn,
-          [=](int64_t n, Bytes s) {
-            const int64_t hosts = n / m, met = m + hosts - 2;
-            const Bytes block(s.count / n);
-            if (hosts == 1) return ClosedForms{one_of(m - 1, block)};
-            if (hosts == 2) return ClosedForms{one_of(2 * m - 1, block), one_of(m - 1, block)};
-            return ClosedForms{{hosts, met, block}, {m, met, block}};
-          },
-          [=](int64_t n, Bytes s) {
-            const int64_t hosts = n / m;
-            if (hosts <= 2) return std::optional<ClosedForms>();
-            return std::optional(ClosedForms{one_of(2 * n - hosts - m, Bytes(s.count / n))});
-          },
-          m};
+  const auto form = [=](int64_t n, Bytes s) {
+    const int64_t hosts = n / m, met = m + hosts - 2;
+    const Bytes block(s.count / n);
+    if (hosts == 1) return ClosedForms{one_of(m - 1, block)};
+    if (hosts == 2) return ClosedForms{one_of(2 * m - 1, block), one_of(m - 1, block)};
+    return ClosedForms{{hosts, met, block}, {m, met, block}};
+  };
+  const auto least = [=](int64_t n, Bytes s) {
+    const int64_t hosts = n / m;
+    if (hosts <= 2) return std::optional(not_rounded(form(n, s)));
+    return std::optional(not_rounded({one_of(2 * n - hosts - m, Bytes(s.count / n))}));
+  };
+  return {"all_to_all_pxn_" + std::to_string(m), Operation::kAllToAll, Algorithm::kPxn, form, least, m};
 }
 
 inline std::vector<ClosedCase> closed_tree_cases() {
@@ -250,7 +247,8 @@ inline std::vector<ClosedCase> closed_tree_cases() {
       by_elimination("reduce_halving_doubling_elimination", Operation::kReduce, false, halves_and_back),
       {"broadcast_binomial_tree", Operation::kBroadcast, Algorithm::kBinomialTree, binomial_broadcast_form},
       {"scatter_binomial_tree", Operation::kScatter, Algorithm::kBinomialTree,
-       [=](int64_t n, Bytes s) { return binomial_scatter_form(n, part(s, n)); }},
+       [=](int64_t n, Bytes s) { return binomial_scatter_form(n, part(s, n)); },
+       [=](int64_t n, Bytes s) { return std::optional(not_rounded(binomial_scatter_form(n, part(s, n)))); }},
       // Of 2^k members a parent's children end one after the other, each when the one before has been taken. Of fewer
       // some
       // end earlier, which makes nobody later; and the tree of half of 2^k members is whole.
