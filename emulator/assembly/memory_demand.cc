@@ -124,18 +124,19 @@ Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers =
   return bytes_of(kProgram + counts.nodes * kOperation + workers * of_plan + WorkerExchange::bytes(workers));
 }
 
-/// Bytes of so many rows of each kind, on their way from one worker to the record.
-uint64_t rows_memory(const RunConfig& config, size_t ring) {
-  return ring * (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
-                 (config.record_causes ? sizeof(CauseRecord) : 0));
+/// Bytes of the rows of one worker on their way to the record.
+uint64_t rows_memory(const RunConfig& config) {
+  return RecorderOptions().ring *
+         (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
+          (config.record_causes ? sizeof(CauseRecord) : 0));
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.
-Bytes record_memory(const Setup& setup, const Counts& counts, size_t ring = RecorderOptions().ring) {
+Bytes record_memory(const Setup& setup, const Counts& counts) {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
   const uint64_t flows = counts.connections * config.transport.queue_pairs;
-  uint64_t bytes = kDatabase + rows_memory(config, ring);
+  uint64_t bytes = kDatabase + rows_memory(config);
   bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
   if (!messages) return bytes_of(bytes);
   const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
@@ -241,8 +242,8 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
   memory.engine = engine_memory(setup, counts, workers);
   memory.model = interconnect_memory(counts);
-  memory.record = bytes_of(static_cast<uint64_t>(record_memory(setup, counts, kLargeRing).count) +
-                           (workers - 1) * rows_memory(config, kLargeRing));
+  memory.record =
+      bytes_of(static_cast<uint64_t>(record_memory(setup, counts).count) + (workers - 1) * rows_memory(config));
   return memory;
 }
 

@@ -116,9 +116,8 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
     if (auto finding = core_finding(config, threads_, cores.size())) setup_.warnings.push_back(std::move(*finding));
     if (!threads_.cpus.empty()) avoided_.emplace(threads_.cpus);
   }
-  recorder_.emplace(folder_.path(), RecorderOptions{.messages = message_detail(config.messages),
-                                                    .causes = config.record_causes,
-                                                    .real_time_ring = kLargeRing});
+  recorder_.emplace(folder_.path(),
+                    RecorderOptions{.messages = message_detail(config.messages), .causes = config.record_causes});
   recorder_->configuration(resolved_json(setup_.config), RANKWIRE_VERSION, config.dut);
   record_jobs();
   if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));

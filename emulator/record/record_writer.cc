@@ -1,6 +1,5 @@
 #include "emulator/record/record_writer.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "emulator/record/schema.h"
@@ -116,7 +115,7 @@ bool RecordWriter::drain() {
 // At most as many batches as the rings hold, whose size is rounded up to a power of two: producers at work cannot keep
 // it here.
 void RecordWriter::drain_all() {
-  for (size_t batch = 0; batch <= 2 * std::max(options_.ring, options_.real_time_ring) / kBatch + 1; ++batch) {
+  for (size_t batch = 0; batch <= 2 * options_.ring / kBatch + 1; ++batch) {
     if (!drain()) return;
   }
 }
@@ -182,12 +181,10 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   store_.begin(number, start);
   store_.commit();
   begun_.insert(number);
-  const bool is_real = start.clock == "real";
-  const size_t rows = is_real ? options_.real_time_ring : options_.ring;
-  const RingSink::Options ring{.operations = rows,
-                               .messages = options_.messages == MessageDetail::kNone ? 0 : rows,
-                               .causes = options_.causes ? rows : 0,
-                               .when_full = is_real ? WhenFull::kDrop : WhenFull::kWait};
+  const RingSink::Options ring{.operations = options_.ring,
+                               .messages = options_.messages == MessageDetail::kNone ? 0 : options_.ring,
+                               .causes = options_.causes ? options_.ring : 0,
+                               .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};
   std::vector<std::unique_ptr<RingSink>> sinks;
   for (uint32_t shard = 0; shard < start.shards; ++shard) sinks.push_back(std::make_unique<RingSink>(ring));
   open_.try_emplace(number, OpenRun{.sinks = std::move(sinks),

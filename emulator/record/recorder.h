@@ -20,18 +20,11 @@ namespace rankwire {
 
 class RecordWriter;
 
-/// RecorderOptions::real_time_ring for runs whose rows nobody wants to miss: 24 MiB, with causes 44.
-inline constexpr size_t kLargeRing = size_t{1} << 18;
-
 struct RecorderOptions {
   MessageDetail messages = MessageDetail::kSampled;
-  bool causes = false;    ///< time by cause of operations
-  size_t slowest = 1000;  ///< messages kept by kSampled, and as many that failed
-  /// Rows from a shard to the writer, of each kind: 3 MiB, with causes 5.5. More take longer to touch than a short run
-  /// takes; the writer looks every 2 ms, in which no run makes as many.
-  size_t ring = size_t{1} << 15;
-  /// The same of a run in real time, which does not wait for the writer, but drops what has no room.
-  size_t real_time_ring = ring;
+  bool causes = false;            ///< time by cause of operations
+  size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
+  size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of each kind; 24 MiB, with causes 44
   /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
   std::chrono::milliseconds commit_interval{200};
 };
