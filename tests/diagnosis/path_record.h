@@ -72,7 +72,7 @@ class PathRecord {
   std::vector<ConnectionCables> cables;
 
   RunReader reader() {
-    RunRecorder recorder(folder_.path(), {.causes = true});
+    RunRecorder recorder(folder_.path(), {.causes = true, .ring = 1 << 10});
     recorder.configuration("{}", "0.1.0");
     if (!jobs.empty()) recorder.jobs(jobs);
     if (!background.empty()) recorder.background(background, RankId(4), {});
