@@ -1,6 +1,7 @@
 // A JSON document with one array that is too large for memory, taken apart as it is read.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>

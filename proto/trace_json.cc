@@ -1,5 +1,6 @@
 #include "proto/trace_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <deque>
 #include <limits>

@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>

@@ -99,6 +99,7 @@ RunStart reference_start(const Setup& setup, size_t ranks, const char* model) {
           .clock = "virtual",
           .ranks = static_cast<uint32_t>(ranks),
           .seed = setup.config.seed,
+          .rows = planned_rows(setup),
           .model = model};
 }
 
@@ -187,6 +188,7 @@ RunResult execute(const Setup& setup, const Execution& execution, RunRecorder::R
                 .ranks = static_cast<uint32_t>(setup.workload.ranks.size()),
                 .seed = setup.config.seed,
                 .shards = shares != nullptr ? shares->workers() : 1,
+                .rows = planned_rows(setup),
                 .model = execution.model,
                 .repetition = execution.repetition});
   const std::span<const VerbsPort> verbs_ports =

@@ -125,18 +125,19 @@ Bytes engine_memory(const Setup& setup, const Counts& counts, uint32_t workers =
 }
 
 /// Bytes of the rows of one worker on their way to the record.
-uint64_t rows_memory(const RunConfig& config) {
-  return RecorderOptions().ring *
+uint64_t rows_memory(const Setup& setup, const char* clock) {
+  const RunConfig& config = setup.config;
+  return rows_of_sink({}, {.clock = clock, .rows = planned_rows(setup)}) *
          (sizeof(OperationRecord) + (config.messages != MessageRecording::kNone ? sizeof(MessageRecord) : 0) +
           (config.record_causes ? sizeof(CauseRecord) : 0));
 }
 
 /// Flows that have a part of the record at a time, and rows on their way there.
-Bytes record_memory(const Setup& setup, const Counts& counts) {
+Bytes record_memory(const Setup& setup, const Counts& counts, const char* clock = "virtual") {
   const RunConfig& config = setup.config;
   const bool messages = config.messages != MessageRecording::kNone;
   const uint64_t flows = counts.connections * config.transport.queue_pairs;
-  uint64_t bytes = kDatabase + rows_memory(config);
+  uint64_t bytes = kDatabase + rows_memory(setup, clock);
   bytes += std::min<uint64_t>(flows, flows / kFlowParts + 4096) * sizeof(FlowCounters);
   if (!messages) return bytes_of(bytes);
   const uint64_t known = std::min<uint64_t>(counts.connections, MessageJoin::kMaxFlows);
@@ -242,8 +243,8 @@ RunMemory emulated_memory(const Setup& setup, const Counts& counts) {
   const uint32_t workers = worker_threads(config, one_of_each_core(allowed_cpus())).count;
   memory.engine = engine_memory(setup, counts, workers);
   memory.model = interconnect_memory(counts);
-  memory.record =
-      bytes_of(static_cast<uint64_t>(record_memory(setup, counts).count) + (workers - 1) * rows_memory(config));
+  memory.record = bytes_of(static_cast<uint64_t>(record_memory(setup, counts, "real").count) +
+                           (workers - 1) * rows_memory(setup, "real"));
   return memory;
 }
 

@@ -423,6 +423,14 @@ uint64_t planned_operations(const RunConfig& config, const Workload& workload) {
   return count;
 }
 
+uint64_t planned_rows(const Setup& setup) {
+  if (!setup.background.empty()) return UINT64_MAX;  // sends as long as the jobs take
+  uint64_t most = setup.config.workload.iterations;
+  for (const Job& job : setup.workload.jobs) most = std::max<uint64_t>(most, job.iterations);
+  // Of a message one row of its source and one of its destination.
+  return std::max(planned_operations(setup.config, setup.workload), 2 * most * setup.plan.messages_per_iteration);
+}
+
 RunOptions run_options(const RunConfig& config) {
   return {.deadline = config.run.deadline, .stall_timeout = config.run.stall_timeout};
 }

@@ -75,6 +75,8 @@ RunOptions run_options(const RunConfig& config);
 uint64_t planned_operations(const RunConfig& config, const Workload& workload, RankId rank);
 /// Of all ranks.
 uint64_t planned_operations(const RunConfig& config, const Workload& workload);
+/// The most rows of a kind that a run adds to its record.
+uint64_t planned_rows(const Setup& setup);
 /// What the record says of a node.
 NodeInfo node_info(const Workload& workload, RankId rank, uint32_t place, const Node& node);
 

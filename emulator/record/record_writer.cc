@@ -181,9 +181,10 @@ void RecordWriter::begin(uint32_t number, const RunStart& start) {
   store_.begin(number, start);
   store_.commit();
   begun_.insert(number);
-  const RingSink::Options ring{.operations = options_.ring,
-                               .messages = options_.messages == MessageDetail::kNone ? 0 : options_.ring,
-                               .causes = options_.causes ? options_.ring : 0,
+  const size_t rows = rows_of_sink(options_, start);
+  const RingSink::Options ring{.operations = rows,
+                               .messages = options_.messages == MessageDetail::kNone ? 0 : rows,
+                               .causes = options_.causes ? rows : 0,
                                .when_full = start.clock == "real" ? WhenFull::kDrop : WhenFull::kWait};
   std::vector<std::unique_ptr<RingSink>> sinks;
   for (uint32_t shard = 0; shard < start.shards; ++shard) sinks.push_back(std::make_unique<RingSink>(ring));

@@ -1,5 +1,7 @@
 #include "emulator/record/recorder.h"
 
+#include <algorithm>
+
 #include "emulator/record/record_writer.h"
 
 namespace rankwire {
@@ -32,6 +34,12 @@ void RunRecorder::Run::end(const RunEnd& end) {
 void RunRecorder::Run::fail(const std::optional<RunStart>& start, const std::string& reason) {
   if (start && !writer_->has_begun(number_)) begin(*start);
   if (writer_->is_open(number_)) end({.verdict = "failed", .reason = reason});
+}
+
+size_t rows_of_sink(const RecorderOptions& options, const RunStart& start) {
+  constexpr uint64_t kAwaited = uint64_t{1} << 16;  // what a run in virtual time makes while the writer may sleep, 2 ms
+  const uint64_t most = start.clock == "virtual" ? std::min<uint64_t>(options.ring, kAwaited) : options.ring;
+  return std::bit_ceil(std::clamp<uint64_t>(start.rows, 1, most));
 }
 
 RunRecorder::RunRecorder(const std::filesystem::path& folder, const RecorderOptions& options)

@@ -24,10 +24,15 @@ struct RecorderOptions {
   MessageDetail messages = MessageDetail::kSampled;
   bool causes = false;            ///< time by cause of operations
   size_t slowest = 1000;          ///< messages kept by kSampled, and as many that failed
-  size_t ring = size_t{1} << 18;  ///< rows from a shard to the writer, of each kind; 24 MiB, with causes 44
+  size_t ring = size_t{1} << 18;  ///< the most rows from a shard to the writer, of each kind; 24 MiB, with causes 44
   /// A transaction is committed when it is this old: what was recorded earlier survives the death of the process.
   std::chrono::milliseconds commit_interval{200};
 };
+
+/// Places that a sink of a run has for rows of each kind, > 0: all that it may come to need while the writer is busy,
+/// of which there are fewer where the run waits for the writer, or is short. They are touched before the run, which
+/// takes longer than all else of a short one.
+size_t rows_of_sink(const RecorderOptions& options, const RunStart& start);
 
 /// Owns the record and the thread that writes it. Its functions, but those of runs, belong to one thread. All but the
 /// sinks' may block on the file system and throw Error(kRun) when the record cannot be written.

@@ -161,8 +161,9 @@ struct RunStart {
                                ///< run waits for the writer, nothing is lost
   uint32_t ranks = 0;
   uint64_t seed = 0;
-  uint32_t shards = 1;  ///< engine shards, each with a sink of its own
-  std::string model;    ///< of one of `simulation.fidelity`: "flow", "alpha_beta", "twin", ...; else empty
+  uint32_t shards = 1;         ///< engine shards, each with a sink of its own
+  uint64_t rows = UINT64_MAX;  ///< at most so many of a kind are written; more places are not made for them
+  std::string model;           ///< of one of `simulation.fidelity`: "flow", "alpha_beta", "twin", ...; else empty
   Repetition repetition = {};
 };
 

@@ -1,6 +1,7 @@
 // Files as one archive, .tar.zst, for whoever is sent them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>

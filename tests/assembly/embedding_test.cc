@@ -122,7 +122,7 @@ TEST_F(EmbeddingOfFour, KeepsWhatCostsTimeAndLeavesOutWhatLosesIt) {
   ASSERT_EQ(embedding.rates.size(), 1u) << embedding.failure;
   EXPECT_EQ(embedding.rates.front().failure, "");
   const RunReader reader = record();
-  EXPECT_GT(reader.emulated()->end.counters.messages_delivered, 0u);
+  EXPECT_GT(reader.emulated()->end.counters.data_packets_rx, 0u);
   EXPECT_EQ(reader.emulated()->end.counters.payload_errors, 0u);
   const auto json = nlohmann::json::parse(reader.config());
   EXPECT_FALSE(json.contains("background"));

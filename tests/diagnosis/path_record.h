@@ -1,6 +1,7 @@
 // Records of a few executions, whose chain of waiting is known.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>

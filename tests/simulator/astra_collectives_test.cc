@@ -1,6 +1,8 @@
 // Collectives against the closed forms of ASTRA-sim's analytical backend, and against times that it has printed.
 #include <gmock/gmock.h>
 
+#include <ostream>
+
 #include "tests/simulator/astra_program.h"
 
 namespace rankwire {

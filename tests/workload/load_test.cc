@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "emulator/workload/workload.h"
 #include "tests/workload/trace_set.h"
 

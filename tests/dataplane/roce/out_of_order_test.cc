@@ -1,6 +1,8 @@
 // RoceTransport behind a network that does not keep order.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "dataplane/roce/transmit_lane.h"
 #include "tests/dataplane/roce/pair.h"
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "tests/dataplane/switch/fabric_bench.h"

@@ -1,7 +1,5 @@
 // Collectives alone on a star, as whole runs: the reference is the closed form, and packets take no less and hardly
 // more.
-#include "tests/simulator/closed_form.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "emulator/assembly/run.h"
 #include "emulator/record/reader.h"
+#include "tests/simulator/closed_form.h"
 #include "tests/temporary_folder.h"
 #include "tests/workload/trace_set.h"
 
