@@ -58,13 +58,14 @@ class MemberVariation final : public NodeVariation {
 };
 
 struct MemberTimes {
-  Duration completion;
+  UnrecordedResult result;
   OperationMeans operations;
 };
 
-void add_member(Ensemble& ensemble, const OperationPatterns& patterns, const MemberTimes& times) {
+void add_member(Ensemble& ensemble, const OperationPatterns& patterns, MemberTimes times) {
   const auto member = static_cast<uint32_t>(ensemble.completions.size());
-  ensemble.completions.push_back(times.completion);
+  ensemble.completions.push_back(times.result.completion);
+  ensemble.per_rank.push_back(std::move(times.result.per_rank));
   for (size_t p = 0; p < patterns.all().size(); ++p) {
     const OperationPatterns::Pattern& pattern = patterns.all()[p];
     if (const std::optional<Duration> mean = times.operations.mean(p))
@@ -133,16 +134,16 @@ Ensemble run_ensemble(const Setup& setup, uint32_t members, uint32_t threads, co
     const MemberVariation variation(setup.variation.get(), communication, setup.config.seed,
                                     static_cast<uint32_t>(member));
     OperationMeans means(patterns);
-    const auto result = run_unrecorded(setup,
-                                       {.label = fmt::format("ensemble {} of {}", member + 1, members),
-                                        .operations = operations,
-                                        .variation = &variation,
-                                        .sink = &means},
-                                       network, control);
-    if (result) ended[member].emplace(MemberTimes{result->completion, std::move(means)});
+    auto result = run_unrecorded(setup,
+                                 {.label = fmt::format("ensemble {} of {}", member + 1, members),
+                                  .operations = operations,
+                                  .variation = &variation,
+                                  .sink = &means},
+                                 network, control);
+    if (result) ended[member].emplace(MemberTimes{*std::move(result), std::move(means)});
   });
-  for (const std::optional<MemberTimes>& member : ended)
-    if (member) add_member(ensemble, patterns, *member);
+  for (std::optional<MemberTimes>& member : ended)
+    if (member) add_member(ensemble, patterns, *std::move(member));
   return ensemble;
 }
 

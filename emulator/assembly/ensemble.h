@@ -38,8 +38,9 @@ std::vector<Duration> mean_communication(const Setup& setup, const Network& netw
 
 struct Ensemble {
   std::vector<Duration> completions;
-  std::vector<EnsembleOperation> operations;  ///< member by member
-  std::exception_ptr error;                   ///< what the first of the members that threw did; null: none has
+  std::vector<std::vector<Duration>> per_rank;  ///< member by member: completion of each rank, by RankId
+  std::vector<EnsembleOperation> operations;    ///< member by member
+  std::exception_ptr error;                     ///< what the first of the members that threw did; null: none has
 };
 
 /// Runs `members` times what the model `flow` runs, each with other small differences, which follow from the seed of

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "dataplane/protocol/queue_pair_numbers.h"
 #include "dataplane/roce/options.h"
@@ -37,7 +38,7 @@ uint32_t hash_of(const Nic& source, const Nic& destination, const QueuePairNumbe
 
 }  // namespace
 
-std::vector<FlowHashes> flow_hashes(const Setup& setup) {
+std::vector<FlowHashes> flow_hashes(const Setup& setup, Direction direction) {
   const TransportPlan& plan = setup.plan.transport;
   const FabricBalancingConfig& balancing = setup.config.fabric->balancing;
   const RoceOptions options = roce_options(setup);
@@ -49,10 +50,14 @@ std::vector<FlowHashes> flow_hashes(const Setup& setup) {
   for (const Connection& connection : plan.connections) {
     if (connection.path != Path::kWire) continue;
     const uint32_t c = connection.id.value;
+    const Nic &source = plan.nics[connection.source_nic.value],
+              &destination = plan.nics[connection.destination_nic.value];
     for (uint32_t member = 0; member < options.queue_pairs; ++member) {
-      const QueuePairNumbers queue_pair{ends[c].source + member, ends[c].destination + member};
-      hashes[c].push_back(hash_of(plan.nics[connection.source_nic.value], plan.nics[connection.destination_nic.value],
-                                  queue_pair, options, balancing.hash_queue_pair));
+      const QueuePairNumbers there{ends[c].source + member, ends[c].destination + member};
+      const QueuePairNumbers back{there.destination, there.source};
+      hashes[c].push_back(direction == Direction::kData
+                              ? hash_of(source, destination, there, options, balancing.hash_queue_pair)
+                              : hash_of(destination, source, back, options, balancing.hash_queue_pair));
     }
   }
   return hashes;
@@ -65,7 +70,17 @@ Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>
 
 namespace {
 
-Network network_of(const Setup& setup, bool with_failures, bool by_hash = true) {
+/// The plan with each connection the other way.
+TransportPlan turned(TransportPlan plan) {
+  for (Connection& connection : plan.connections) {
+    std::swap(connection.source, connection.destination);
+    std::swap(connection.source_nic, connection.destination_nic);
+  }
+  return plan;
+}
+
+Network network_of(const Setup& setup, bool with_failures, bool by_hash = true,
+                   Direction direction = Direction::kData) {
   const RunConfig& config = setup.config;
   const Framing framing = framing_of(config.transport);
   if (config.fabric) {
@@ -84,7 +99,9 @@ Network network_of(const Setup& setup, bool with_failures, bool by_hash = true) 
     for (uint32_t s = 0; s < topology.switches.size(); ++s)
       options.hash_seeds.push_back(switch_hash_seed(config.seed, s, config.fabric->balancing.seed_per_switch));
     const std::vector<FlowHashes> dealt_out(setup.plan.transport.connections.size());
-    return fabric_network(topology, options, setup.plan.transport, by_hash ? flow_hashes(setup) : dealt_out);
+    const std::vector<FlowHashes> hashes = by_hash ? flow_hashes(setup, direction) : dealt_out;
+    return direction == Direction::kData ? fabric_network(topology, options, setup.plan.transport, hashes)
+                                         : fabric_network(topology, options, turned(setup.plan.transport), hashes);
   }
   StarOptions options{.port_bandwidth = {},
                       .port_latency = config.embedded_switch.link_latency,
@@ -108,6 +125,10 @@ Network unharmed_network(const Setup& setup) {
 
 Network even_network(const Setup& setup) {
   return network_of(setup, true, false);
+}
+
+Network acknowledgement_network(const Setup& setup) {
+  return network_of(setup, false, true, Direction::kAcknowledgements);
 }
 
 }  // namespace rankwire

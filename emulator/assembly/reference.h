@@ -1,6 +1,7 @@
 // What the reference model believes of the network.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -18,12 +19,18 @@ Network unharmed_network(const Setup& setup);
 /// first itself where there are none, or no hashes choose among them.
 Network even_network(const Setup& setup);
 
+/// As `unharmed_network`, of what goes from each connection's destination to its source: the acknowledgements.
+Network acknowledgement_network(const Setup& setup);
+
 /// The modelled interconnect alone: what carries the connections that an emulated run or a twin has no wire for, or
 /// those of them that are `wanted`.
 Network interconnect(const Setup& setup, const std::function<bool(ConnectionId)>& wanted = nullptr);
 
+/// What goes from the source of a connection to its destination, or the other way.
+enum class Direction : uint8_t { kData, kAcknowledgements };
+
 /// By connection, for the switches of the key `fabric`, which is set: what they tell its queue pairs apart by. Empty
 /// where a message or a packet, not a queue pair, decides about the path.
-std::vector<FlowHashes> flow_hashes(const Setup& setup);
+std::vector<FlowHashes> flow_hashes(const Setup& setup, Direction direction = Direction::kData);
 
 }  // namespace rankwire

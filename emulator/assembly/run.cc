@@ -12,6 +12,7 @@
 #include "dataplane/dpdk/environment.h"
 #include "emulator/assembly/alpha_beta.h"
 #include "emulator/assembly/background.h"
+#include "emulator/assembly/connection_cables.h"
 #include "emulator/assembly/ensemble.h"
 #include "emulator/assembly/execute.h"
 #include "emulator/assembly/flow_run.h"
@@ -122,6 +123,8 @@ PreparedRun::PreparedRun(const ResolvedRun& resolved, const FolderChoice& folder
   if (setup_.config.limits) recorder_->limits(limit_infos(*setup_.config.limits));
   if (!setup_.background.empty())
     recorder_->background(background_infos(setup_), setup_.background.first_end, setup_.background.ends);
+  // They tell whose traffic was in the way, which is asked where causes are recorded.
+  if (config.record_causes) recorder_->connection_cables(connection_cables(setup_));
   record_nodes();
   record_requests();
   take_warnings(0);
@@ -250,6 +253,7 @@ void PreparedRun::run_further(std::span<const CompletedRun> runs, uint32_t threa
   if (const uint32_t members = ensemble_members(setup_); members > 0 && all_ok(runs)) {
     const Ensemble ensemble = run_ensemble(setup_, members, threads, control);
     recorder_->ensemble(ensemble.completions);
+    recorder_->ensemble_ranks(ensemble.per_rank);
     recorder_->ensemble_operations(ensemble.operations);
     if (const auto turns = completion_with_turns(setup_, control)) recorder_->ensemble_turns(*turns);
     if (!error) error = ensemble.error;

@@ -19,6 +19,12 @@ class Unrecorded final : public RecordSink {
   bool wants_messages() const noexcept override { return false; }
 };
 
+UnrecordedResult ended_result(std::vector<Duration> per_rank, std::vector<JobSpan> jobs) {
+  UnrecordedResult ended{.completion = {}, .per_rank = std::move(per_rank), .jobs = std::move(jobs)};
+  for (const Duration time : ended.per_rank) ended.completion = std::max(ended.completion, time);
+  return ended;
+}
+
 /// Nothing where the classes cannot stand for all.
 std::optional<UnrecordedResult> run_folded(const UnrecordedRun& run, const EngineOptions& engine,
                                            const RunOptions& options, const RunControl& control) {
@@ -26,9 +32,7 @@ std::optional<UnrecordedResult> run_folded(const UnrecordedRun& run, const Engin
   const auto watched =
       control.watched({run.label, run.folded_operations, [&] { return folded.engine().nodes_completed(); }});
   if (!folded.run(options, control.interrupted)) return std::nullopt;
-  UnrecordedResult ended{.completion = {}, .jobs = folded.result().jobs};
-  for (const Duration time : folded.rank_times()) ended.completion = std::max(ended.completion, time);
-  return ended;
+  return ended_result(folded.rank_times(), folded.result().jobs);
 }
 
 }  // namespace
@@ -57,9 +61,7 @@ std::optional<UnrecordedResult> run_unrecorded(const Setup& setup, const Unrecor
       {}, [&](ConnectionId connection) { return network.describe(connection); }, clock, run_options(setup.config),
       control.interrupted);
   if (result.verdict != Verdict::kOk) return std::nullopt;
-  UnrecordedResult ended{.completion = {}, .jobs = engine.job_spans()};
-  for (const Duration time : engine.rank_times()) ended.completion = std::max(ended.completion, time);
-  return ended;
+  return ended_result(engine.rank_times(), engine.job_spans());
 }
 
 }  // namespace rankwire

@@ -29,8 +29,9 @@ struct UnrecordedRun {
 };
 
 struct UnrecordedResult {
-  Duration completion;        ///< of the slowest rank
-  std::vector<JobSpan> jobs;  ///< by JobId
+  Duration completion;             ///< of the slowest rank
+  std::vector<Duration> per_rank;  ///< completion, by RankId
+  std::vector<JobSpan> jobs;       ///< by JobId
 };
 
 /// Runs in virtual time, in this thread, over the set-up's plan. Nothing where it does not end well. What it shares

@@ -38,6 +38,7 @@ NetworkWaits::NetworkWaits(const RunReader& record, const RecordedRun& run, cons
                            const std::set<ConnectionId>& waiting)
     : nics_(record.rank_nics(run)) {
   find_leaves(record, run);
+  find_cables(record);
   read_lines(record, run, executions, waiting);
   read_round_trips(record, run);
 }
@@ -56,10 +57,28 @@ void NetworkWaits::find_leaves(const RunReader& record, const RecordedRun& run) 
   }
 }
 
-std::vector<NetworkWaits::Place> NetworkWaits::places_between(PortId from, PortId to) const {
+void NetworkWaits::find_cables(const RunReader& record) {
+  std::map<std::string, uint32_t> numbers;
+  const auto number = [&](const std::string& name) {
+    return numbers.try_emplace(name, static_cast<uint32_t>(numbers.size())).first->second;
+  };
+  for (const ConnectionCables& row : record.connection_cables())
+    cables_[row.connection] = {CableEnds{number(row.out), number(row.into)},
+                               CableEnds{number(row.back_out), number(row.back_into)}};
+}
+
+std::vector<NetworkWaits::Place> NetworkWaits::places_of(ConnectionId connection, PortId from, PortId to,
+                                                         bool back) const {
+  if (back) std::swap(from, to);
   std::vector<Place> places = {{PlaceKind::kToPort, to.value}};
   const auto leaf = leaves_.find(from), other = leaves_.find(to);
   if (leaf == leaves_.end() || other == leaves_.end() || leaf->second == other->second) return places;
+  if (const auto cables = cables_.find(connection); cables != cables_.end()) {
+    const CableEnds& ends = cables->second[back ? 1 : 0];
+    places.emplace_back(PlaceKind::kOnCable, ends.out);
+    if (ends.into != ends.out) places.emplace_back(PlaceKind::kOnCable, ends.into);
+    return places;
+  }
   places.emplace_back(PlaceKind::kOutOfLeaf, leaf->second);
   places.emplace_back(PlaceKind::kIntoLeaf, other->second);
   return places;
@@ -84,7 +103,7 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
     ways.emplace(connection.id, way);
     // No execution says when.
     if (const auto entry = background.find(connection.job); entry != background.end())
-      for (const Place& place : places_between(way.from, way.to))
+      for (const Place& place : places_of(connection.id, way.from, way.to, false))
         jobs_[{place, way.job}].add(entry->second->start, std::min(end, entry->second->stop.value_or(end)), on_line);
   });
   if (packets > 0) frame_time_ = Duration(transmitting.ps / static_cast<int64_t>(packets));
@@ -92,11 +111,12 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   for (const ConnectionId id : waiting) {
     const auto way = ways.find(id);
     if (way == ways.end()) continue;
-    for (const auto& [from, to] : {std::pair(way->second.from, way->second.to), {way->second.to, way->second.from}})
-      for (const Place& place : places_between(from, to)) asked.insert(place);
+    for (const bool back : {false, true})
+      for (const Place& place : places_of(id, way->second.from, way->second.to, back)) asked.insert(place);
   }
-  const auto meets = [&](const Way& way) {
-    return std::ranges::any_of(places_between(way.from, way.to), [&](const Place& at) { return asked.contains(at); });
+  const auto meets = [&](ConnectionId id, const Way& way) {
+    return std::ranges::any_of(places_of(id, way.from, way.to, false),
+                               [&](const Place& at) { return asked.contains(at); });
   };
   struct Sent {
     RankId rank;
@@ -107,7 +127,7 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
   std::vector<Sent> all;
   record.for_each_cause(run, [&](const CauseRecord& row) {
     const auto way = ways.find(row.connection);
-    if (way != ways.end() && meets(way->second))
+    if (way != ways.end() && meets(row.connection, way->second))
       all.push_back({row.rank, row.node, row.iteration, row.connection, row.causes[Cause::kTransmitting]});
   });
   const auto key = [](const auto& of) { return std::tuple(of.rank, of.node, of.iteration); };
@@ -117,7 +137,7 @@ void NetworkWaits::read_lines(const RunReader& record, const RecordedRun& run, c
     const auto behind = std::ranges::upper_bound(all, key(execution), {}, key);
     for (auto sent = std::ranges::lower_bound(all, key(execution), {}, key); sent != behind; ++sent) {
       const Way& way = ways.at(sent->connection);
-      for (const Place& place : places_between(way.from, way.to))
+      for (const Place& place : places_of(sent->connection, way.from, way.to, false))
         if (asked.contains(place)) jobs_[{place, way.job}].add(execution.start, execution.end, sent->on_line);
       if (waiting.contains(sent->connection)) own_[sent->connection].add(execution.start, execution.end, sent->on_line);
     }
@@ -172,7 +192,7 @@ NetworkWaits::Traffic NetworkWaits::beside(const Connection& connection, PortId 
   for (const bool is_back : {false, true}) {
     if (is_back && source == destination) break;
     Traffic most;
-    for (const Place& place : is_back ? places_between(destination, source) : places_between(source, destination)) {
+    for (const Place& place : places_of(connection.id, source, destination, is_back)) {
       const Traffic there = traffic_at(place, connection, !is_back, from, to);
       if (place.first == PlaceKind::kToPort) {
         at_ports.own += there.own, at_ports.others += there.others;

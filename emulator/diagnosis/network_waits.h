@@ -2,6 +2,7 @@
 // there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -39,8 +40,9 @@ class NetworkWaits {
   /// Of `waited`, which passed on these connections between both times. The parts are no more than that together, and
   /// waiting in the network is no more than what others sent to either port takes on its line or, of a way between two
   /// switches of the embedded fabric, what they sent out of the first and into the second one, whichever is more;
-  /// theirs are in proportion to it. Which of several parallel cables a frame took is not known, nor that a cable is
-  /// slower than the ports. All 0 where round trips were not measured.
+  /// theirs are in proportion to it. Where the record says which cables connections take, that is what others sent on
+  /// the same ones, else on all of the switch together. That a cable is slower than the ports is not known. All 0 where
+  /// round trips were not measured.
   Share of(std::span<const Wait> waits, Time from, Time to, Duration waited) const;
 
  private:
@@ -52,9 +54,14 @@ class NetworkWaits {
     PortId from, to;
     JobId job;
   };
-  /// Where frames meet others: on the line to a port, and on cables of a switch with ports to and from other switches.
-  enum class PlaceKind : uint8_t { kToPort, kOutOfLeaf, kIntoLeaf };
-  using Place = std::pair<PlaceKind, uint32_t>;  ///< of which port, or leaf
+  /// Where frames meet others: on the line to a port, and on a cable of a switch with ports to or from another one, or
+  /// on any of them where it is not known which.
+  enum class PlaceKind : uint8_t { kToPort, kOnCable, kOutOfLeaf, kIntoLeaf };
+  using Place = std::pair<PlaceKind, uint32_t>;  ///< of which port, cable or leaf
+  /// Out of the first switch, and into the last: numbers of cables.
+  struct CableEnds {
+    uint32_t out, into;
+  };
   /// Line time, picoseconds.
   struct Traffic {
     double own = 0, others = 0;
@@ -64,8 +71,10 @@ class NetworkWaits {
   void read_lines(const RunReader& record, const RecordedRun& run, const Executions& executions,
                   const std::set<ConnectionId>& waiting);
   void find_leaves(const RunReader& record, const RecordedRun& run);
-  /// Of data from one port to the other. Nothing but the line of the latter where both are at one switch.
-  std::vector<Place> places_between(PortId from, PortId to) const;
+  void find_cables(const RunReader& record);
+  /// Of data of the connection from one port to the other, or `back`, of its acknowledgements. Nothing but the line to
+  /// a port where both are at one switch.
+  std::vector<Place> places_of(ConnectionId connection, PortId from, PortId to, bool back) const;
   /// What all but `connection` sent there between both times, by whether it was of its job. `passes`: it sent there.
   Traffic traffic_at(const Place& place, const Connection& connection, bool passes, Time from, Time to) const;
   Traffic beside(const Connection& connection, PortId source, PortId destination, Time from, Time to) const;
@@ -73,9 +82,10 @@ class NetworkWaits {
   const Parts& parts_of(const Connection& connection) const;
 
   std::vector<RankNic> nics_;
-  Duration frame_time_;                // of the mean frame on its line
-  std::map<PortId, Parts> parts_;      // by the source's port; invalid: all
-  std::map<PortId, uint32_t> leaves_;  // switches of the embedded fabric that ports stand at
+  Duration frame_time_;                                      // of the mean frame on its line
+  std::map<PortId, Parts> parts_;                            // by the source's port; invalid: all
+  std::map<PortId, uint32_t> leaves_;                        // switches of the embedded fabric that ports stand at
+  std::map<ConnectionId, std::array<CableEnds, 2>> cables_;  // of data, and of acknowledgements
   std::map<std::pair<Place, JobId>, TrafficRamp> jobs_;
   std::map<ConnectionId, TrafficRamp> own_;
 };

@@ -223,6 +223,16 @@ std::vector<GroupCauses> RunReader::causes_of_groups(const RecordedRun& run) con
   return list;
 }
 
+std::vector<ConnectionCables> RunReader::connection_cables() const {
+  std::vector<ConnectionCables> list;
+  if (!has_table("connection_cables")) return list;
+  Statement rows = database_.prepare(
+      "SELECT connection, out, into_last, back_out, back_into_last FROM connection_cables ORDER BY connection");
+  while (rows.step())
+    list.push_back({ConnectionId(small(rows, 0)), rows.text(1), rows.text(2), rows.text(3), rows.text(4)});
+  return list;
+}
+
 Statement RunReader::prepare_causes() const {
   return database_.prepare(
       fmt::format("SELECT {} FROM flow_causes WHERE run=? AND connection=? AND member=?", kCauseColumns));

@@ -142,6 +142,18 @@ std::vector<Duration> RunReader::ensemble() const {
   return completions;
 }
 
+std::vector<std::vector<Duration>> RunReader::ensemble_ranks() const {
+  std::vector<std::vector<Duration>> ranks;
+  if (!has_table("ensemble_ranks")) return ranks;
+  Statement rows = database_.prepare("SELECT rank, completion_ps FROM ensemble_ranks ORDER BY rank, member");
+  while (rows.step()) {
+    const uint32_t rank = small(rows, 0);
+    if (ranks.size() <= rank) ranks.resize(rank + 1);
+    ranks[rank].push_back(duration(rows, 1));
+  }
+  return ranks;
+}
+
 std::optional<Duration> RunReader::ensemble_turns() const {
   if (!has_table("ensemble_turns")) return std::nullopt;
   Statement row = database_.prepare("SELECT completion_ps FROM ensemble_turns");

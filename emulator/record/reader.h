@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/record/connection_cables.h"
 #include "emulator/record/database.h"
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/run_record.h"
@@ -111,6 +112,8 @@ class RunReader {
   /// Completion times of the ensemble of the reference, shortest first. Empty where there is none, or in a record of a
   /// version of rankwire without it.
   std::vector<Duration> ensemble() const;
+  /// By RankId: completion times of the rank in each member. Empty likewise.
+  std::vector<std::vector<Duration>> ensemble_ranks() const;
   /// Of the reference if NICs that take turns hid what they can; absent where no port is shared.
   std::optional<Duration> ensemble_turns() const;
   /// What its members say of operations, member by member. Empty likewise.
@@ -147,6 +150,8 @@ class RunReader {
   /// Visits pairs of ranks of which one sent something to the other, the background left out, in order of (source,
   /// destination). Rows are streamed.
   void for_each_rank_pair(const RecordedRun& run, const std::function<void(const RankPairBytes&)>& visit) const;
+  /// By connection. Empty where they are not known, or in a record of a version of rankwire that did not write them.
+  std::vector<ConnectionCables> connection_cables() const;
   /// Of all queue pairs together. `lost` of those whose arrivals were counted.
   struct WirePackets {
     uint64_t packets = 0, lost = 0;

@@ -64,6 +64,10 @@ void RunRecorder::ensemble(std::span<const Duration> completions) {
   writer_->store([&](RunStore& store) { store.ensemble(completions); });
 }
 
+void RunRecorder::ensemble_ranks(std::span<const std::vector<Duration>> members) {
+  writer_->store([&](RunStore& store) { store.ensemble_ranks(members); });
+}
+
 void RunRecorder::ensemble_turns(Duration completion) {
   writer_->store([&](RunStore& store) { store.ensemble_turns(completion); });
 }
@@ -87,6 +91,10 @@ void RunRecorder::limits(std::span<const LimitInfo> limits) {
 void RunRecorder::background(std::span<const BackgroundInfo> entries, RankId first_end,
                              std::span<const std::string> ends) {
   writer_->store([&](RunStore& store) { store.background(entries, first_end, ends); });
+}
+
+void RunRecorder::connection_cables(std::span<const ConnectionCables> rows) {
+  writer_->store([&](RunStore& store) { store.connection_cables(rows); });
 }
 
 void RunRecorder::nodes(std::span<const NodeInfo> nodes) {

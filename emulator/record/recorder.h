@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/record.h"
+#include "emulator/record/connection_cables.h"
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
 #include "emulator/record/message_join.h"
@@ -87,6 +88,8 @@ class RunRecorder {
   void jobs_alone(std::span<const JobAlone> jobs);
   /// Once: completion times of the ensemble of the reference.
   void ensemble(std::span<const Duration> completions);
+  /// Once: completion times of ranks, by RankId, member by member.
+  void ensemble_ranks(std::span<const std::vector<Duration>> members);
   /// Once, where ports are shared: the completion time of the reference if NICs that take turns hid what they can.
   void ensemble_turns(Duration completion);
   /// Once: what its members say of operations, member by member.
@@ -99,6 +102,8 @@ class RunRecorder {
   void limits(std::span<const LimitInfo> limits);
   /// Once, where there is traffic without a trace. `ends` are what people call its ends, from RankId `first_end` on.
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
+  /// Once, where they are known.
+  void connection_cables(std::span<const ConnectionCables> rows);
   /// May be called several times, for different nodes.
   void nodes(std::span<const NodeInfo> nodes);
   /// Once, where nodes say what becomes of requests.

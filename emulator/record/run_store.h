@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/record.h"
+#include "emulator/record/connection_cables.h"
 #include "emulator/record/database.h"
 #include "emulator/record/ensemble_row.h"
 #include "emulator/record/live_measurements.h"
@@ -32,10 +33,12 @@ class RunStore {
   /// `end` writes what became of them, in their order.
   void limits(std::span<const LimitInfo> limits);
   void ensemble(std::span<const Duration> completions);
+  void ensemble_ranks(std::span<const std::vector<Duration>> members);
   void ensemble_turns(Duration completion);
   void ensemble_operations(std::span<const EnsembleOperation> rows);
   void what_if(std::span<const WhatIfRow> rows);
   void background(std::span<const BackgroundInfo> entries, RankId first_end, std::span<const std::string> ends);
+  void connection_cables(std::span<const ConnectionCables> rows);
   void nodes(std::span<const NodeInfo> nodes);
   void request_marks(std::span<const RequestMarkInfo> marks);
   void objectives(const ServiceObjectives& objectives);

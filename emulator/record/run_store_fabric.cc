@@ -73,6 +73,13 @@ void RunStore::storm_update(uint32_t run, std::span<const StormUpdate> updates) 
   }
 }
 
+void RunStore::connection_cables(std::span<const ConnectionCables> rows) {
+  open();
+  Statement insert = database_.prepare("INSERT INTO connection_cables VALUES(?,?,?,?,?)");
+  for (const ConnectionCables& row : rows)
+    insert.bind(row.connection.value, row.out, row.into, row.back_out, row.back_into).execute();
+}
+
 void RunStore::insert_storm(uint32_t run, const StormRow& storm) {
   database_.prepare("INSERT INTO storms VALUES(?,?,?,?,?,?,?,?)")
       .bind(run, storm.name, uint32_t{storm.priority}, storm.stuck.ps, storm.begin.ps, end_of(storm), storm.dropped,

@@ -44,6 +44,16 @@ void RunStore::ensemble(std::span<const Duration> completions) {
     insert.bind(uint64_t{member}, completions[member]).execute();
 }
 
+void RunStore::ensemble_ranks(std::span<const std::vector<Duration>> members) {
+  if (members.empty()) return;
+  open();
+  Statement insert = database_.prepare("INSERT INTO ensemble_ranks VALUES(?,?,?)");
+  // In the order of the key, so that the table only grows at its end.
+  for (size_t rank = 0; rank < members.front().size(); ++rank)
+    for (size_t member = 0; member < members.size(); ++member)
+      insert.bind(uint64_t{rank}, uint64_t{member}, members[member][rank]).execute();
+}
+
 void RunStore::ensemble_turns(Duration completion) {
   open();
   database_.prepare("INSERT INTO ensemble_turns VALUES(?)").bind(completion).execute();

@@ -24,6 +24,9 @@ CREATE TABLE job_spans(
   run INTEGER NOT NULL, job INTEGER NOT NULL, begin_ps INTEGER, end_ps INTEGER, PRIMARY KEY(run, job)) WITHOUT ROWID;
 CREATE TABLE what_if(kind TEXT NOT NULL, name TEXT NOT NULL, completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble(member INTEGER PRIMARY KEY, completion_ps INTEGER NOT NULL);
+CREATE TABLE ensemble_ranks(
+  rank INTEGER NOT NULL, member INTEGER NOT NULL, completion_ps INTEGER NOT NULL,
+  PRIMARY KEY(rank, member)) WITHOUT ROWID;
 CREATE TABLE ensemble_turns(completion_ps INTEGER NOT NULL);
 CREATE TABLE ensemble_operations(
   member INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, "group" TEXT NOT NULL, job INTEGER NOT NULL,
@@ -104,6 +107,9 @@ CREATE TABLE flow_arrivals(
 CREATE TABLE port_rdma(
   run INTEGER NOT NULL, port INTEGER NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL,
   PRIMARY KEY(run, port, name)) WITHOUT ROWID;
+CREATE TABLE connection_cables(
+  connection INTEGER PRIMARY KEY, out TEXT NOT NULL, into_last TEXT NOT NULL, back_out TEXT NOT NULL,
+  back_into_last TEXT NOT NULL);
 CREATE TABLE rank_nics(
   run INTEGER NOT NULL, rank INTEGER NOT NULL, nic INTEGER NOT NULL, port INTEGER NOT NULL, mac TEXT NOT NULL,
   ip TEXT NOT NULL, PRIMARY KEY(run, rank)) WITHOUT ROWID;

@@ -18,16 +18,28 @@ Duration nearest_rank(const std::vector<Duration>& ascending, double quantile) {
   return ascending[std::clamp<size_t>(rank, 1, ascending.size()) - 1];
 }
 
-/// That of the model that the band is of, where it ended well.
-std::optional<Duration> symmetric_completion(const RunReader& record) {
+/// That of the model that the band is of, where it ended well; else null.
+const RecordedRun* symmetric_run(const RunReader& record) {
   for (const RecordedRun* run : record.models())
-    if (run->start.model == "flow" && run->end.verdict == "ok") return completion_of(run);
-  return std::nullopt;
+    if (run->start.model == "flow" && run->end.verdict == "ok") return run;
+  return nullptr;
+}
+
+std::optional<Duration> symmetric_completion(const RunReader& record) {
+  const RecordedRun* const run = symmetric_run(record);
+  return run == nullptr ? std::nullopt : completion_of(run);
 }
 
 /// As much as members' times differ by from the configured ones (emulator/assembly/ensemble.h), of the median.
 Duration differences(const ReferenceBand& band) {
   return Duration(band.median.ps / 1000);
+}
+
+ReferenceBand with_symmetric(ReferenceBand band, Duration symmetric) {
+  const Duration most = differences(band);
+  if (symmetric < band.low && symmetric + most >= band.low) band.low = symmetric;
+  if (symmetric > band.high && symmetric <= band.high + most) band.high = symmetric;
+  return band;
 }
 
 /// Beyond the band by more than a hundredth: differences of a tenth of a percent make whoever waits for all a little
@@ -77,13 +89,28 @@ ReferenceBand band_of(std::vector<Duration> times) {
 std::optional<ReferenceBand> reference_band(const RunReader& record) {
   std::vector<Duration> completions = record.ensemble();
   if (completions.empty() || has_other_reference(record)) return std::nullopt;
-  ReferenceBand band = band_of(std::move(completions));
-  if (const auto symmetric = symmetric_completion(record)) {
-    const Duration most = differences(band);
-    if (*symmetric < band.low && *symmetric + most >= band.low) band.low = *symmetric;
-    if (*symmetric > band.high && *symmetric <= band.high + most) band.high = *symmetric;
+  const ReferenceBand band = band_of(std::move(completions));
+  const auto symmetric = symmetric_completion(record);
+  return symmetric ? with_symmetric(band, *symmetric) : band;
+}
+
+std::vector<ReferenceBand> rank_bands(const RunReader& record) {
+  std::vector<ReferenceBand> bands;
+  if (has_other_reference(record)) return bands;
+  const RecordedRun* const run = symmetric_run(record);
+  for (std::vector<Duration>& times : record.ensemble_ranks()) {
+    if (times.empty()) return {};
+    const size_t rank = bands.size();
+    bands.push_back(band_of(std::move(times)));
+    if (run != nullptr && rank < run->end.per_rank.size())
+      bands.back() = with_symmetric(bands.back(), run->end.per_rank[rank]);
   }
-  return band;
+  return bands;
+}
+
+Duration beyond(const ReferenceBand& band, Duration completion) {
+  if (completion < band.low) return completion - band.low;
+  return std::max(Duration(), completion - band.high);
 }
 
 std::optional<double> predicted_ratio(const RunReader& record) {
@@ -103,11 +130,21 @@ nlohmann::ordered_json band_json(const RunReader& record) {
   };
   const auto symmetric = symmetric_completion(record);
   const std::optional<Duration> turns = record.ensemble_turns();
+  const std::vector<ReferenceBand> ranks = rank_bands(record);
+  const auto by_rank = [&](Duration ReferenceBand::*quantile) {
+    if (ranks.empty()) return nlohmann::ordered_json(nullptr);
+    auto times = nlohmann::ordered_json::array();
+    for (const ReferenceBand& rank : ranks) times.push_back((rank.*quantile).ps);
+    return times;
+  };
   return {
       {"runs", band->runs},
       {"p5_ps", band->low.ps},
       {"median_ps", band->median.ps},
       {"p95_ps", band->high.ps},
+      {"per_rank_p5_ps", by_rank(&ReferenceBand::low)},
+      {"per_rank_median_ps", by_rank(&ReferenceBand::median)},
+      {"per_rank_p95_ps", by_rank(&ReferenceBand::high)},
       {"turns_ps", turns ? nlohmann::ordered_json(turns->ps) : nlohmann::ordered_json(nullptr)},
       {"has_reference", symmetric ? nlohmann::ordered_json(band->has(*symmetric)) : nlohmann::ordered_json(nullptr)},
       {"ratio_median", ratio(band->median)},

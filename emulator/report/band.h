@@ -26,6 +26,12 @@ ReferenceBand band_of(std::vector<Duration> times);
 /// much as what the members differ by, is its end: members can only be later than it where ranks wait for each other.
 std::optional<ReferenceBand> reference_band(const RunReader& record);
 
+/// The same of each rank's completion time, by RankId. Empty without one, or in a record of a version of rankwire
+/// without them.
+std::vector<ReferenceBand> rank_bands(const RunReader& record);
+/// By how much a time is beyond the band: negative before its low end, positive behind its high end, 0 within.
+Duration beyond(const ReferenceBand& band, Duration completion);
+
 /// Emulated over reference where both ended well: against the median where the reference is a band, since that is the
 /// better prediction, else as `completion_ratio`.
 std::optional<double> predicted_ratio(const RunReader& record);

@@ -1,5 +1,7 @@
 #include "emulator/report/tables.h"
 
+#include <algorithm>
+
 #include "base/transport_counters.h"
 #include "emulator/report/bandwidth.h"
 #include "emulator/report/format.h"
@@ -154,11 +156,14 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
       csv += fmt::format(",{}_{}", end, name);
     }
   }
-  csv += fmt::format("{}{},job\n", rdma_columns(), cause_columns());
+  csv += fmt::format("{}{},job,completion_ps,band_p5_ps,band_median_ps,band_p95_ps\n", rdma_columns(), cause_columns());
+  const std::vector<ReferenceBand> bands = rank_bands(record);
   for (size_t r = 0; r < record.runs().size(); ++r) {
     const RecordedRun& run = record.runs()[r];
     const std::vector<RankNic> nics = record.rank_nics(run);
-    const std::vector<RankTraffic>& ranks = flows[r].ranks();
+    std::vector<RankTraffic> ranks = flows[r].ranks();
+    const std::vector<Duration>& completions = run.end.per_rank;
+    ranks.resize(std::max(ranks.size(), completions.size()));
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       csv += fmt::format("{},{},", to_string(run.start.fidelity), rank);
       csv += rank < nics.size() ? fmt::format("{},{}", nics[rank].port.value, nics[rank].ip) : ",";
@@ -167,7 +172,11 @@ std::string ranks_csv(const RunReader& record, std::span<const FlowStatistics> f
                            t.rnr_naks, t.timeouts, t.marks);
       }
       csv += rdma_fields(ranks[rank].rdma) + cause_fields(ranks[rank].source.causes);
-      csv += fmt::format(",{}\n", job_of_rank(record, RankId(static_cast<uint32_t>(rank))));
+      csv += fmt::format(",{},{}", job_of_rank(record, RankId(static_cast<uint32_t>(rank))),
+                         rank < completions.size() ? fmt::to_string(completions[rank].ps) : "");
+      csv += rank < bands.size()
+                 ? fmt::format(",{},{},{}\n", bands[rank].low.ps, bands[rank].median.ps, bands[rank].high.ps)
+                 : ",,,\n";
     }
   }
   return csv;

@@ -125,6 +125,18 @@ TEST_F(EnsembleTest, MembersTellHowLongOperationsTakeOnAverage) {
   }
 }
 
+// The job ends with the later of the two, which wait for each other: both end within the few microseconds of a message.
+TEST_F(EnsembleTest, MembersTellWhenEachRankEnds) {
+  const Ensemble ensemble = run_ensemble(setup_, 3, 1, {stop_});
+  ASSERT_EQ(ensemble.per_rank.size(), 3u);
+  for (size_t member = 0; member < 3; ++member) {
+    ASSERT_EQ(ensemble.per_rank[member].size(), 2u);
+    const auto [first, last] = std::ranges::minmax(ensemble.per_rank[member]);
+    EXPECT_EQ(last, ensemble.completions[member]);
+    EXPECT_LT(last - first, microseconds(10));
+  }
+}
+
 TEST_F(EnsembleTest, FollowsFromTheSeed) {
   const std::vector<Duration> before = run(3, 1);
   ++setup_.config.seed;

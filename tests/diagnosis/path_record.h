@@ -69,12 +69,15 @@ class PathRecord {
   }
   std::vector<JobInfo> jobs;
   std::vector<BackgroundInfo> background;
+  std::vector<PortCounters> ports;  ///< of the emulated run
+  std::vector<ConnectionCables> cables;
 
   RunReader reader() {
-    RunRecorder recorder(folder_.path(), {.causes = true});
+    RunRecorder recorder(folder_.path(), {.causes = true, .ring = 1 << 10});
     recorder.configuration("{}", "0.1.0");
     if (!jobs.empty()) recorder.jobs(jobs);
     if (!background.empty()) recorder.background(background, RankId(4), {});
+    recorder.connection_cables(cables);
     recorder.nodes(nodes_);
     end(recorder, {.fidelity = Fidelity::kEmulated, .clock = "real", .ranks = 4}, emulated_);
     end(recorder, {.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 4, .model = "flow"}, reference_);
@@ -100,6 +103,7 @@ class PathRecord {
     for (const OperationRecord& row : rows) end.completion = std::max(end.completion, row.end - Time());
     for (uint32_t id = 0; emulated && id < 2; ++id) end.flows.push_back(flow_of(id, id, 1 - id));
     if (emulated) end.flows.insert(end.flows.end(), flows_.begin(), flows_.end()), end.latencies = latencies_;
+    if (emulated) end.ports = ports;
     for (uint32_t r = 0; r < 4; ++r)
       end.rank_nics.push_back({.nic = NicId(r), .port = PortId(r), .mac = {}, .ip = {}, .host = r});
     if (!emulated) run.sink().messages(messages_);

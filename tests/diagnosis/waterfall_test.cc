@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "tests/diagnosis/path_record.h"
 
 namespace rankwire {
@@ -229,6 +232,37 @@ TEST(Waterfall, QueueingIsSharedByWhatOthersSendToTheSamePort) {
   EXPECT_NEAR(static_cast<double>(result[GapCause::kQueueingOwnJob].ps), 10e6, 2);
   EXPECT_NEAR(static_cast<double>(result[GapCause::kQueueingOthers].ps), 40e6, 2);
   EXPECT_EQ(result[GapCause::kAcknowledgement], Duration());
+}
+
+// Ports 0 and 2 are at leaf 0, ports 1 and 3 at leaf 1, with two cables to the spine each. The background from rank 2
+// to rank 3 has 40 us of line time, all in the way of who takes the same cable out, or in: 40 of the 72 us that wait.
+// Of who takes others nobody is in the way, unless it is not known who takes which.
+TEST(Waterfall, ParallelCablesAreToldApart) {
+  const auto others_with = [](std::optional<ConnectionCables> background) {
+    PathRecord record;
+    waits_for_acknowledgements(record).round_trips(2, 10);
+    record.models_path(1);
+    record.background.push_back({.job = JobId(1), .name = "noise", .pattern = "incast", .start = Time(), .stop = {}});
+    const ConnectionId noise = record.connection(2, 3, JobId(1), microseconds(40));
+    for (uint32_t port = 0; port < 4; ++port) {
+      record.ports.push_back({.port = PortId(port), .name = fmt::format("p{}", port)});
+      record.ports.push_back({.port = PortId(port), .name = fmt::format("leaf{}.p{}", port % 2, port)});
+    }
+    if (background) {
+      background->connection = noise;
+      record.cables = {{ConnectionId(0), "leaf0.spine#0", "spine.leaf1#0", "leaf1.spine#0", "spine.leaf0#0"},
+                       *background};
+    }
+    return waterfall_of(record)[GapCause::kQueueingOthers];
+  };
+  const auto takes = [](const std::string& out, const std::string& into) {
+    return ConnectionCables{{}, "leaf0.spine#" + out, "spine.leaf1#" + into, "leaf1.spine#1", "spine.leaf0#1"};
+  };
+  constexpr double kAll = 40e6;
+  EXPECT_NEAR(static_cast<double>(others_with(takes("0", "1")).ps), kAll, 2);
+  EXPECT_NEAR(static_cast<double>(others_with(takes("1", "0")).ps), kAll, 2);
+  EXPECT_EQ(others_with(takes("1", "1")), Duration());
+  EXPECT_NEAR(static_cast<double>(others_with(std::nullopt).ps), kAll, 2);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace rankwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
@@ -42,10 +43,51 @@ TEST(ReferenceBand, IsWhatTheEmulatedSideIsComparedWith) {
   const TemporaryFolder folder;
   const RunReader record = record_of(folder.path(), {microseconds(25), microseconds(40), microseconds(50)});
   EXPECT_EQ(band_json(record), nlohmann::ordered_json::parse(R"({"runs": 3, "p5_ps": 25000000, "median_ps": 40000000,
-    "p95_ps": 50000000, "turns_ps": null, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0,
+    "p95_ps": 50000000, "per_rank_p5_ps": null, "per_rank_median_ps": null, "per_rank_p95_ps": null, "turns_ps": null, "has_reference": true, "ratio_median": 1.25, "ratio_low": 1.0, "ratio_high": 2.0,
     "ratio_turns": null})"));
   EXPECT_EQ(band_text(record), "25 us .. 50 us of 3 runs, median 40 us; ratio 1.250, 1.000 .. 2.000");
   EXPECT_THAT(summary_table(record), HasSubstr("band          25 us .. 50 us of 3 runs"));
+}
+
+/// Rank 0 ended at 49.999 us emulated and at 29.999 us in the reference, rank 1 at 50 and 30. In three members rank 0
+/// ended at 48 to 52 us and rank 1 at 20 to 28.
+void write_ranks(const std::filesystem::path& folder) {
+  RunRecorder recorder(folder);
+  testing::begin_sample(recorder);
+  testing::record_emulated(recorder, testing::sample_end(microseconds(50)));
+  recorder.begin({.fidelity = Fidelity::kReference, .clock = "virtual", .ranks = 2, .model = "flow"})
+      .end(testing::sample_end(microseconds(30)));
+  recorder.ensemble(std::vector{microseconds(48), microseconds(50), microseconds(52)});
+  recorder.ensemble_ranks(std::vector<std::vector<Duration>>{{microseconds(52), microseconds(28)},
+                                                             {microseconds(48), microseconds(20)},
+                                                             {microseconds(50), microseconds(24)}});
+}
+
+TEST(ReferenceBand, IsOfEachRankToo) {
+  const TemporaryFolder folder;
+  write_ranks(folder.path());
+  const RunReader record(folder.path());
+  const std::vector<ReferenceBand> bands = rank_bands(record);
+  ASSERT_EQ(bands.size(), 2u);
+  EXPECT_EQ(beyond(bands[0], record.emulated()->end.per_rank[0]), Duration());
+  EXPECT_EQ(beyond(bands[1], record.emulated()->end.per_rank[1]), microseconds(22));
+  EXPECT_EQ(beyond(bands[1], microseconds(19)), Duration() - microseconds(1));
+  const nlohmann::ordered_json band = band_json(record);
+  EXPECT_EQ(band["per_rank_p5_ps"], nlohmann::json::parse("[48000000, 20000000]"));
+  EXPECT_EQ(band["per_rank_median_ps"], nlohmann::json::parse("[50000000, 24000000]"));
+  EXPECT_EQ(band["per_rank_p95_ps"], nlohmann::json::parse("[52000000, 28000000]"));
+}
+
+TEST(ReferenceBand, StandsBesideEachRankInTableAndPage) {
+  const TemporaryFolder folder;
+  write_ranks(folder.path());
+  write_report(folder.path(), {ReportFormat::kCsv, ReportFormat::kHtml});
+  EXPECT_THAT(testing::file_text(folder / "ranks.csv"), AllOf(HasSubstr(",49999000,48000000,50000000,52000000\n"),
+                                                              HasSubstr(",50000000,20000000,24000000,28000000\n"),
+                                                              HasSubstr(",30000000,20000000,24000000,28000000\n")));
+  const std::string page = testing::file_text(folder / "report.html");
+  EXPECT_THAT(page, HasSubstr(">48 us .. 52 us</td><td class=\"n\" data-value=\"0\">0 ps</td>"));
+  EXPECT_THAT(page, HasSubstr(">20 us .. 28 us</td><td class=\"n\" data-value=\"22000000\">22 us</td>"));
 }
 
 TEST(ReferenceBand, SaysWhatTurnsAtSharedPortsMayHide) {

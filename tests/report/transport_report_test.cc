@@ -127,9 +127,12 @@ TEST(TransportReport, RanksCsvIsExact) {
             "out_of_sequence,duplicate_request,out_of_buffer,packet_seq_err,implied_nak_seq_err,local_ack_timeout_err,"
             "rnr_nak_retry_err,np_ecn_marked_roce_packets,np_cnp_sent,rp_cnp_handled,rp_cnp_ignored,transmitting_ps,"
             "window_ps,"
-            "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps,job\n"
-            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0\n"
-            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0\n");
+            "congestion_control_ps,paused_ps,rnr_ps,recovering_ps,port_ps,acknowledgement_ps,job,completion_ps,band_p5_"
+            "ps,band_median_ps,band_p95_ps\n"
+            "emulated,0,0,198.18.0.1,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0,49999000,,,\n"
+            "emulated,1,0,2001:db8::2,0,0,0,0,0,0,0,0,2,200,4,3,6,8,10,12,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0,50000000,,,\n"
+            "reference,0,,,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0,29999000,,,\n"
+            "reference,1,,,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,,,,,,,,,0,30000000,,,\n");
 }
 
 // What queue pairs count is what their ranks and ports have in sum: of two that rank 0, behind port 0, sends on, and of
@@ -156,10 +159,11 @@ TEST(TransportReportOfCongestion, RanksAndPortsAreTheSumsOfTheirQueuePairs) {
   const SampleReport report(end);
   EXPECT_THAT(report.csv("flows.csv"), HasSubstr(",200,201,202,203,204,205,206,207,203,0,0,0,0,200,0,0,204,202,0\n"));
   // As destination 1000 + 3000 and as source 100 + 200.
-  EXPECT_THAT(report.csv("ranks.csv"),
-              AllOf(HasSubstr(",4006,0,0,0,0,300,0,0,4008,304,0,300,302,304,306,308,310,312,314,0\n"),
-                    HasSubstr(",306,0,0,0,0,1000,0,0,308,1002,0,1000,1001,1002,1003,1004,1005,1006,1007,0\n"),
-                    HasSubstr(",0,0,0,0,0,3000,0,0,0,3002,0,3000,3001,3002,3003,3004,3005,3006,3007,0\n")));
+  EXPECT_THAT(
+      report.csv("ranks.csv"),
+      AllOf(HasSubstr(",4006,0,0,0,0,300,0,0,4008,304,0,300,302,304,306,308,310,312,314,0,49999000,,,\n"),
+            HasSubstr(",306,0,0,0,0,1000,0,0,308,1002,0,1000,1001,1002,1003,1004,1005,1006,1007,0,50000000,,,\n"),
+            HasSubstr(",0,0,0,0,0,3000,0,0,0,3002,0,3000,3001,3002,3003,3004,3005,3006,3007,0,,,,\n")));
   // Once a port, in the row of its first queue.
   EXPECT_THAT(report.csv("ports.csv"),
               AllOf(HasSubstr(",0,0,11,12,13,14,15,16,17,18,19,20,21,300,302,304,306,308,310,312,314,,0\n"),

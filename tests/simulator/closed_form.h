@@ -19,12 +19,15 @@ struct ClosedForm {
   int64_t steps, at_once;
   Bytes message;
   int64_t acknowledged = 0;  ///< steps that begin with the acknowledgement of the one before, not with its data
+  Bytes others = {};         ///< on the line, of others at once, until this one is over; 0: all are as long as it is
 
-  /// At once they share the ports of their sources, and of their destinations, fairly.
-  Duration time() const {
-    const Bandwidth share(kRate.bits_per_second / at_once);
-    return (serialization_time(line_size(message, Star::framing()), share) + tail(message)) * steps +
-           kOneWay * acknowledged;
+  /// At once they share the ports of their sources, and of their destinations, fairly. Whenever one of several is over
+  /// before others the shares change, and the model rounds up to a picosecond.
+  Duration time() const { return (on_line() + tail(message)) * steps + kOneWay * acknowledged; }
+  Duration on_line() const {
+    const Bytes own = line_size(message, Star::framing());
+    if (others.count > 0) return serialization_time(own + others, kRate) + Duration(at_once - 1);
+    return serialization_time(own, Bandwidth(kRate.bits_per_second / at_once));
   }
 
   /// By how much packets may differ. In front of a message of a step, at the NIC and in the switch, acknowledgements of
@@ -41,6 +44,13 @@ struct ClosedForm {
 
 /// One after the other.
 using ClosedForms = std::vector<ClosedForm>;
+
+/// What nothing rounds up.
+inline ClosedForms not_rounded(ClosedForms forms) {
+  for (ClosedForm& form : forms)
+    if (form.others.count > 0) form.at_once = 1;
+  return forms;
+}
 
 inline Duration time_of(const ClosedForms& forms) {
   Duration time;

@@ -122,6 +122,82 @@ inline ClosedForms binomial_broadcast_form(int64_t n, Bytes s) {
   return longest;
 }
 
+/// The same tree with the parts of each subtree in a message, of which a child has as many as there are members from it
+/// on, up to its distance from the parent. All begin at once and share the parent's port fairly, so that a message is
+/// over when the port has carried it and of each other one as much, or all of it where that is shorter.
+inline ClosedForms binomial_scatter_form(int64_t n, Bytes block) {
+  const auto parts = [n](int64_t child) { return std::min(child & -child, n - child); };
+  const auto message = [&](int64_t child) { return Bytes(block.count * parts(child)); };
+  const auto line = [&](int64_t child) { return line_size(message(child), Star::framing()); };
+  const auto sent_to = [&](int64_t child) {
+    const int64_t parent = child & (child - 1);
+    ClosedForm form{1, 1, message(child)};
+    for (int64_t d = 1; (parent == 0 || d < (parent & -parent)) && parent + d < n; d *= 2) {
+      if (parent + d == child) continue;
+      ++form.at_once;
+      form.others += std::min(line(parent + d), line(child));
+    }
+    return form;
+  };
+  ClosedForms longest;
+  for (int64_t member = 1; member < n; ++member) {
+    ClosedForms way;
+    for (int64_t at = member; at != 0; at &= at - 1) way.push_back(sent_to(at));
+    if (time_of(way) > time_of(longest)) longest = way;
+  }
+  return longest;
+}
+
+/// As OnHypercube, but both of a pair add one half of the data, and then one hands its half over. The chain goes
+/// through the first pair, whose vertex sends the half that it is handed first. To a port come two messages of its
+/// pair, and one for each exchange; from one go as many. With each of them any other may share it.
+inline ClosedCase by_elimination(std::string name, Operation operation, bool told,
+                                 const std::function<ClosedForms(int64_t vertices, Bytes input)>& exchanges) {
+  const auto chain = [=](int64_t n, Bytes s) {
+    const int64_t p = power_below(n);
+    if (p == n) return exchanges(p, s);
+    ClosedForms forms = joined({{2, 1, Bytes(s.count / p * (p / 2))}}, exchanges(p, s));
+    if (told) forms.push_back({1, 1, s});
+    return forms;
+  };
+  return {std::move(name), operation, Algorithm::kHalvingDoublingElimination,
+          [=](int64_t n, Bytes s) {
+            ClosedForms forms = chain(n, s);
+            if (power_below(n) == n) return forms;
+            for (ClosedForm& form : forms)
+              form.at_once = 2 * rounds_of(power_below(n)) + 2, form.acknowledged = form.steps;
+            return forms;
+          },
+          [=](int64_t n, Bytes s) { return power_below(n) == n ? std::nullopt : std::optional(chain(n, s)); }};
+}
+
+/// All-to-all over the members of H hosts with m each, every block a message. At once a member sends to each of its
+/// host H blocks, of which it is to forward all but one, and to those of its own index on other hosts one block each.
+///
+/// Of two hosts the messages to begin with keep every port busy until they are over, 2 m - 1 of them at each, the last
+/// of them m - 1 to forward: these go on alike. Of more all begin with those for the same host, whose ports they share.
+/// Then a port has done with all of its blocks no earlier than one after the other, 2 m H - H - m of them; and since
+/// no more than m - 1 + H - 1 connections meet at one, each with its blocks one after the other, it takes no longer
+/// than if each of H local blocks had but such a part of it, and then each of the m of a host for a member elsewhere.
+inline ClosedCase all_to_all_pxn(int64_t m) {
+  const auto one_of = [](int64_t count, Bytes block) {
+    return ClosedForm{1, count, block, 0, Bytes(line_size(block, Star::framing()).count * (count - 1))};
+  };
+  const auto form = [=](int64_t n, Bytes s) {
+    const int64_t hosts = n / m, met = m + hosts - 2;
+    const Bytes block(s.count / n);
+    if (hosts == 1) return ClosedForms{one_of(m - 1, block)};
+    if (hosts == 2) return ClosedForms{one_of(2 * m - 1, block), one_of(m - 1, block)};
+    return ClosedForms{{hosts, met, block}, {m, met, block}};
+  };
+  const auto least = [=](int64_t n, Bytes s) {
+    const int64_t hosts = n / m;
+    if (hosts <= 2) return std::optional(not_rounded(form(n, s)));
+    return std::optional(not_rounded({one_of(2 * n - hosts - m, Bytes(s.count / n))}));
+  };
+  return {"all_to_all_pxn_" + std::to_string(m), Operation::kAllToAll, Algorithm::kPxn, form, least, m};
+}
+
 inline std::vector<ClosedCase> closed_tree_cases() {
   const auto part = [](Bytes s, int64_t parts) { return Bytes(s.count / parts); };
   const auto whole = [](int64_t, Bytes s) { return s; };
@@ -167,7 +243,12 @@ inline std::vector<ClosedCase> closed_tree_cases() {
                   {[](int64_t n, Bytes s, int64_t d) { return Bytes(s.count * parents(n, d)); }}),
       by_distance("reduce_scatter_pat", Operation::kReduceScatter, Algorithm::kPat,
                   {[=](int64_t n, Bytes s, int64_t d) { return Bytes(part(s, n).count * parents(n, d)); }}),
+      by_elimination("all_reduce_halving_doubling_elimination", Operation::kAllReduce, true, halves_and_back),
+      by_elimination("reduce_halving_doubling_elimination", Operation::kReduce, false, halves_and_back),
       {"broadcast_binomial_tree", Operation::kBroadcast, Algorithm::kBinomialTree, binomial_broadcast_form},
+      {"scatter_binomial_tree", Operation::kScatter, Algorithm::kBinomialTree,
+       [=](int64_t n, Bytes s) { return binomial_scatter_form(n, part(s, n)); },
+       [=](int64_t n, Bytes s) { return std::optional(not_rounded(binomial_scatter_form(n, part(s, n)))); }},
       // Of 2^k members a parent's children end one after the other, each when the one before has been taken. Of fewer
       // some
       // end earlier, which makes nobody later; and the tree of half of 2^k members is whole.
@@ -210,6 +291,13 @@ inline std::vector<ClosedCase> closed_tree_cases() {
                        return ClosedForms{{1, m - 1, part(s, m)}, {n / m - 1, 1, part(s, n)}};
                      },
                      nullptr, m});
+    // Round the ring blocks of a member, and then those of its index on all hosts as one message.
+    cases.push_back({"all_gather" + of, Operation::kAllGather, Algorithm::kHierarchical,
+                     [=](int64_t n, Bytes s) {
+                       return ClosedForms{{n / m - 1, 1, s}, {1, m - 1, Bytes(s.count * (n / m))}};
+                     },
+                     nullptr, m});
+    cases.push_back(all_to_all_pxn(m));
     cases.push_back({"all_to_all" + of, Operation::kAllToAll, Algorithm::kHierarchical,
                      [=](int64_t n, Bytes s) {
                        const Bytes block = part(s, n);

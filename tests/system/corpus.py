@@ -13,6 +13,7 @@ class TraceSet:
     config: str  # below configs/
     archive: str  # below RANKWIRE_TEST_DATA
     traces: str  # prefix of the files within the archive
+    quarter: str  # of the bytes that the configuration leaves: `workload.scale.bytes`
     groups: str = ""  # process groups within the archive
 
     def arguments(self, folder):
@@ -34,17 +35,20 @@ GPT3 = TraceSet(
     config="gpt3_8r.yaml",
     archive="traces/stage/gpt3_8r_tp2pp2dp2.tar.xz",
     traces="gpt3_8r_tp2pp2dp2/w",
+    quarter="1/156",
     groups="gpt3_8r_tp2pp2dp2/w.json",
 )
 MLSYNTH = TraceSet(
     config="mlsynth_c8.yaml",
     archive="traces/mlsynth/mlsynth_c8.tar.xz",
     traces="mlsynth_c8/et/w",
+    quarter="1/84",
     groups="mlsynth_c8/comm_groups.json",
 )
 RESNET50 = TraceSet(
     config="resnet50_64r.yaml",
     archive="traces/astra-sim/f5d4ddd_resnet50_DataParallel_64r_v004_nometa_ctrldeps.tar.xz",
     traces="runs/example/workload/resnet50_DataParallel",
+    quarter="1/24",
 )
 CONFIGS = {traces.config for traces in (GPT3, MLSYNTH, RESNET50)}

@@ -5,11 +5,13 @@ import unittest
 
 from rankwire import FAILED, USAGE, RankwireTest, rankwire, transformer
 
+SMALL = transformer(layers=2, micro_batches=2)  # 8 ranks
+
 
 class Modes(RankwireTest):
     def config(self, device, **switch):
         return {
-            "workload": {"generate": transformer(), "iterations": 2},
+            "workload": {"generate": SMALL},
             "hosts": {"count": 4, "npus": 2},
             "ports": {"count": 4, "device": device, "rate": "1Gbps"},
             "switch": switch,
@@ -34,7 +36,7 @@ class Modes(RankwireTest):
 
     def test_channels_and_small_chunks(self):
         config = self.config("ring") | {"collectives": {"channels": 2, "chunk": "64KiB"}}
-        plain = self.call("run", self.config("ring"), out="plain")
+        plain = self.call("simulate", self.config("ring"), out="plain")  # of the same plan
         cut = self.call("run", config, out="cut")
         self.assert_delivered(cut)
         self.assertEqual(cut.summary["bytes"], plain.summary["bytes"])
@@ -50,7 +52,7 @@ class Modes(RankwireTest):
     def test_ports_faster_than_any_core_limit_the_generator(self):
         # Four ports at 400 Gb/s ask for 48 M packets a second, each with an ICRC over 4 KiB, of one core.
         config = self.config("ring") | {"ports": {"count": 4, "device": "ring", "rate": "400Gbps"}}
-        config["workload"]["generate"] |= {"hidden": 1024, "layers": 8}
+        config["workload"] = {"generate": transformer(hidden=1024)}
         run = self.call("run", config, out="limited")
         self.assert_delivered(run)
         self.assertEqual(run.summary["fidelity"], "generator_limited")
@@ -62,7 +64,7 @@ class Processor(RankwireTest):
 
     def config(self, cpu):
         return {
-            "workload": {"generate": transformer()},
+            "workload": {"generate": SMALL},
             "ports": {"count": 2, "device": "ring", "rate": "1Gbps"},
             "run": {"cpu": cpu},
         }
@@ -86,7 +88,7 @@ class OrdinaryUser(RankwireTest):
     def test_run_on_rings(self):
         as_nobody = self.as_ordinary_user()
         config = {
-            "workload": {"generate": transformer()},
+            "workload": {"generate": SMALL},
             "hosts": {"count": 4, "npus": 2},
             "ports": {"count": 4, "device": "ring", "rate": "1Gbps"},
             "transport": {"checking": True},

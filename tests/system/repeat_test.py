@@ -12,17 +12,17 @@ from rankwire import FAILED, OK, USAGE, RankwireTest, rankwire, start, transform
 
 
 class Repeated(RankwireTest):
-    def small(self, repeat, **sections):
+    def small(self, repeat, device="memory", **sections):
         """Eight ranks of a small training step behind four ports: some 50 ms each time."""
         return {
             "workload": {"generate": transformer(layers=2, micro_batches=2)},
             "hosts": {"count": 4, "npus": 2},
-            "ports": {"count": 4, "device": "ring", "rate": "500Mbps"},
+            "ports": {"count": 4, "device": device, "rate": "500Mbps"},
             "run": {"repeat": repeat, "deadline": "60s"},
         } | sections
 
     def test_the_record_has_each_and_the_summary_all(self):
-        run = self.call("run", self.small(5))
+        run = self.call("run", self.small(5, device="ring"))
         self.assert_delivered(run)
         repetitions = run.summary["repetitions"]
         times = [entry["completion_time_ps"] for entry in repetitions["runs"]]
@@ -80,22 +80,22 @@ class Repeated(RankwireTest):
             return 0
 
     def test_compare_tells_a_difference_from_chance(self):
-        base = self.call("run", self.small(6), out="base")
-        # A fifth of the rate: every time is longer than every time before, which chance does twice in 924 orders.
-        slow = self.call("run", self.small(6), "--set", "ports.rate=100Mbps", out="slow")
+        base = self.call("run", self.small(4), out="base")
+        # A third of the rate: every time is longer than every time before, which chance does twice in 70 orders.
+        slow = self.call("run", self.small(4), "--set", "ports.rate=170Mbps", out="slow")
         compared = rankwire("compare", base.folder, slow.folder, "--json")
         self.assertEqual(compared.returncode, OK, compared.stderr)
         repetitions = json.loads(compared.stdout)["repetitions"]
         self.assertEqual(repetitions["test"]["method"], "mann_whitney_u")
         self.assertTrue(repetitions["differs"])
-        self.assertAlmostEqual(repetitions["test"]["p"], 2 / 924)
+        self.assertAlmostEqual(repetitions["test"]["p"], 2 / 70)
         self.assertGreater(repetitions["confidence"]["low_ps"], 0)
         same = json.loads(rankwire("compare", base.folder, base.folder, "--json").stdout)["repetitions"]
         self.assertFalse(same["differs"])
         single = self.call("run", self.small(1), out="single")
         # Further runs of a side count as repetitions do, and runs of other work are refused unless told otherwise.
         several = rankwire("compare", single.folder, slow.folder, "--bases", base.folder, "--json")
-        self.assertEqual(json.loads(several.stdout)["repetitions"]["times"], {"base": 7, "other": 6})
+        self.assertEqual(json.loads(several.stdout)["repetitions"]["times"], {"base": 5, "other": 4})
         twice = rankwire("compare", single.folder, slow.folder, "--bases", single.folder)
         self.assert_one_line_error(twice, USAGE, "stands twice")
         other = self.call("run", self.small(1), "--set", "workload.iterations=2", out="other")

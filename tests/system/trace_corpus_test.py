@@ -9,6 +9,7 @@ import collections
 import functools
 import gzip
 import json
+import re
 import unittest
 
 import chakra
@@ -112,8 +113,9 @@ class Manifest(CorpusTest):
     )
     def test_stage(self, row):
         folder = self.unpack_row(row) / row.named()[0].partition("/")[2]
-        report = self.trace("check", folder)
-        self.assertEqual(self.codes(report, "warning"), {"element-counts"})
+        if row.world() <= 8:  # of many ranks it is said alike, and takes seconds
+            report = self.trace("check", folder)
+            self.assertEqual(self.codes(report, "warning"), {"element-counts"})
         self.assertEqual(self.trace("check", folder, "--element-size", "2B")["warnings"], 0)
         self.assert_totals(row, folder)
 
@@ -306,8 +308,9 @@ class Manifest(CorpusTest):
         for name in row.named():
             path = TEST_DATA / "traces" / name
             unpacked = self.folder / path.name.removesuffix(".tar.gz")
-            text = unpacked.read_bytes() if unpacked.exists() else gzip.decompress(path.read_bytes())
-            schemas.append(json.loads(text)["schema"].partition("-")[0])
+            with open(unpacked, "rb") if unpacked.exists() else gzip.open(path) as file:
+                # The first key of these documents, some of which are large.
+                schemas.append(re.match(rb'\s*{\s*"schema":\s*"([^"-]*)', file.read(4096))[1].decode())
         row.skip("host ET of schemas " + ", ".join(schemas).replace(".", r"\.") + "$")
 
     @holds("kineto/")
@@ -360,7 +363,10 @@ class OtherFiles(CorpusTest):
             self.assertTrue(codes & {"unreadable", "no-nodes"}, one)
         whats = [finding["what"] for one in report["sets"] for finding in one["findings"]]
         self.assertGreaterEqual(sum("must be converted" in what for what in whats), 20)
-        self.trace("inspect", *(path for path in others if path.name not in traces), status=FAILED)
+        # What it is that a file is not, is found by the same reader: small ones show that this verb says so, too.
+        small = [path for path in others if path.name not in traces and path.stat().st_size < 1 << 20]
+        self.assertGreaterEqual(len(small), 10)
+        self.trace("inspect", *small, status=FAILED)
 
 
 class Captures(CorpusTest):
@@ -390,6 +396,7 @@ class Captures(CorpusTest):
                 "workload": {"traces": str(replicas)},
                 "hosts": {"count": 2, "npus": 1},
                 "ports": {"count": 2, "device": "ring", "rate": "100Gbps"},
+                "simulation": {"ensemble": "off"},
             },
         )
         self.assertEqual(run.summary["verdict"], "ok")
