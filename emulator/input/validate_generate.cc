@@ -107,7 +107,8 @@ uint64_t generated_ranks(const GenerateConfig& model) {
   switch (model.kind) {
     case GeneratedKind::kTransformer:
       return uint64_t{model.transformer.tensor_parallel} * model.transformer.pipeline_parallel *
-             model.transformer.data_ranks();
+                 model.transformer.data_ranks() +
+             model.transformer.storage.ranks;
     case GeneratedKind::kMlp:
       return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
     case GeneratedKind::kDlrm:
