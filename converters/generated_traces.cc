@@ -10,6 +10,10 @@
 
 namespace rankwire {
 
+std::string step_prefix(uint32_t steps, uint32_t step) {
+  return steps == 1 ? std::string() : fmt::format("step{}.", step);
+}
+
 void write_group_file(const GroupMembers& groups, const std::string& prefix) {
   const std::string path = prefix + ".json";
   std::ofstream file(path, std::ios::binary);

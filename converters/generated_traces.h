@@ -17,6 +17,9 @@ struct GeneratedTraces {
   uint64_t nodes = 0;  ///< over all ranks
 };
 
+/// What the names of nodes of a step begin with: "step3.", or nothing where there is but one.
+std::string step_prefix(uint32_t steps, uint32_t step);
+
 /// Ranks by name.
 using GroupMembers = std::map<std::string, std::vector<uint32_t>>;
 

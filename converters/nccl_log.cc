@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-constexpr uint64_t kMostElements = uint64_t{1} << 40;
+constexpr uint64_t kMostLoggedElements = uint64_t{1} << 40;
 
 /// Bytes of an element of ncclDataType_t, in its order: int8, uint8, int32, uint32, int64, uint64, half, float, double,
 /// bfloat16, float8 e4m3 and e5m2.
@@ -114,7 +114,7 @@ class NcclLog {
     const std::string_view size = behind(words, handle);
     const CallKind kind = call_kind(name);
     const bool complete = origin && group && count && type && root && !stream.empty() && size.starts_with("[nranks=");
-    if (!complete || *count > kMostElements || *type >= kElementSizes.size() || *root < 0) return false;
+    if (!complete || *count > kMostLoggedElements || *type >= kElementSizes.size() || *root < 0) return false;
     if (!is_nccl_call(kind)) return false;
     const auto ranks = number_in<int64_t>(size.substr(8, size.size() - 9));
     if (!ranks || !size.ends_with(']')) return false;

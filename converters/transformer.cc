@@ -2,27 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/error.h"
+#include "converters/storage.h"
 #include "converters/transformer_attention.h"
 #include "converters/transformer_experts.h"
 #include "converters/transformer_parameters.h"
+#include "converters/transformer_state.h"
 
 namespace rankwire {
 namespace {
 
-/// Writes one rank's step.
-class TrainingStep {
+/// Writes one rank's steps.
+class TrainingRank {
  public:
-  TrainingStep(const TransformerModel& model, ExpertTraffic& traffic, uint32_t rank, const std::string& file)
+  TrainingRank(const TransformerModel& model, ExpertTraffic& traffic, const StorageTraffic& storage, uint32_t rank,
+               const std::string& file)
       : model_(model),
         rank_(model, rank, file),
         steps_(pipeline_steps(model.pipeline, model.pipeline_parallel, rank_.at().stage, model.virtual_stages,
                               model.micro_batches)),
         mlp_(rank_, traffic),
-        parameters_(rank_, steps_) {}
+        storage_(storage, rank, rank_.nodes()) {}
 
   uint64_t write() {
-    parameters_.begin_step();
+    rank_.follow(storage_.restore());
+    for (; step_ < model_.steps; ++step_) write_step();
+    return rank_.close();
+  }
+
+ private:
+  void write_step() {
+    rank_.begin(step_);
+    take_samples();
+    parameters_.emplace(rank_, steps_).begin_step();
     for (const PipelineStep& step : steps_) {
       if (step.pass == Pass::kForward) {
         forward_pass(step);
@@ -30,11 +44,21 @@ class TrainingStep {
         backward_pass(step);
       }
     }
-    parameters_.update_parameters();
-    return rank_.close();
+    rank_.follow(storage_.checkpoint(step_, parameters_->update_parameters()));
   }
 
- private:
+  /// One shard reads for all.
+  void take_samples() {
+    if (!uses_samples(model_, rank_.at().stage)) return;
+    TransformerPlace reader = rank_.at();
+    reader.shard = 0;
+    rank_.wait_for(storage_.samples(step_, rank_.last()));
+    rank_.broadcast("samples.broadcast", tensor_group(model_, rank_.at()), rank_.peer(reader),
+                    storage_.batch(rank_.peer(reader)));
+  }
+
+  /// Of all steps.
+  uint32_t batch_number(const PipelineStep& step) const { return step_ * model_.micro_batches + step.micro_batch; }
   /// A part of a stage among all parts, in the order of the layers.
   uint32_t place(const PipelineStep& step) const { return step.part * model_.pipeline_parallel + rank_.at().stage; }
   bool first(const PipelineStep& step) const { return place(step) == 0; }
@@ -78,9 +102,9 @@ class TrainingStep {
     const LayerRange layers = layers_of(model_, rank_.at().stage, step.part);
     for (uint32_t i = 0; i < layers.count; ++i) {
       const std::string name = layer_name(step, layers.first + i);
-      parameters_.enter_layer();
+      parameters_->enter_layer();
       attention_forward(rank_, name);
-      mlp_.forward(name, layers.first + i, step.micro_batch);
+      mlp_.forward(name, layers.first + i, batch_number(step));
     }
     if (last(step)) {
       const std::string name = name_of(step) + ".logits.fwd";
@@ -110,11 +134,11 @@ class TrainingStep {
   void layer_backward(const PipelineStep& step, uint32_t layer) {
     const std::string name = layer_name(step, layer);
     const bool gradients = step.pass != Pass::kInput;
-    if (step.pass != Pass::kWeight) parameters_.enter_layer();
-    mlp_.backward(name, layer, step.micro_batch, step.pass);
-    if (gradients) parameters_.expert_gradients(layer, step.micro_batch);
+    if (step.pass != Pass::kWeight) parameters_->enter_layer();
+    mlp_.backward(name, layer, batch_number(step), step.pass);
+    if (gradients) parameters_->expert_gradients(layer, step.micro_batch);
     attention_backward(rank_, name, step.pass);
-    if (gradients) parameters_.layer_gradients(layer, step.micro_batch);
+    if (gradients) parameters_->layer_gradients(layer, step.micro_batch);
   }
 
   /// Of the logits all ranks have the gradient that they need, since the loss is summed over the shards of the
@@ -125,7 +149,7 @@ class TrainingStep {
     rank_.compute(name, backward_work(step.pass, rank_.cost().logits()));
     // With one stage the same weights are used by the embedding, whose gradient comes last.
     if (step.pass != Pass::kInput && gradients_final(step) && !shares_embedding_in_stage())
-      parameters_.embedding_gradients(model_.tied_embeddings ? "embedding" : "logits");
+      parameters_->embedding_gradients(model_.tied_embeddings ? "embedding" : "logits");
     if (step.pass != Pass::kWeight) rank_.leave_block(name);
     rank_.wait_for(again);
   }
@@ -134,7 +158,7 @@ class TrainingStep {
     const std::string name = name_of(step) + ".embedding.bwd";
     rank_.enter_block(name);
     rank_.compute(name, backward(rank_.cost().embedding()));
-    if (gradients_final(step)) parameters_.embedding_gradients("embedding");
+    if (gradients_final(step)) parameters_->embedding_gradients("embedding");
   }
 
   bool gradients_final(const PipelineStep& step) const { return step.micro_batch + 1 == model_.micro_batches; }
@@ -144,7 +168,9 @@ class TrainingStep {
   RankWriter rank_;
   const std::vector<PipelineStep> steps_;
   MlpWriter mlp_;
-  ParameterExchange parameters_;
+  StorageClient storage_;
+  uint32_t step_ = 0;
+  std::optional<ParameterExchange> parameters_;  ///< of the step
 };
 
 }  // namespace
@@ -158,9 +184,11 @@ uint32_t transformer_ranks(const TransformerModel& model) {
 GeneratedTraces generate_transformer(const TransformerModel& model, const std::string& prefix) {
   GeneratedTraces traces{transformer_ranks(model), 0};
   ExpertTraffic traffic(model);
-  for (uint32_t rank = 0; rank < traces.ranks; ++rank) {
-    traces.nodes += TrainingStep(model, traffic, rank, trace_file(prefix, rank)).write();
-  }
+  const StorageTraffic storage = transformer_storage(model);
+  for (uint32_t rank = 0; rank < storage.trainers; ++rank)
+    traces.nodes += TrainingRank(model, traffic, storage, rank, trace_file(prefix, rank)).write();
+  traces.nodes += write_storage_ranks(storage, prefix);
+  traces.ranks += model.storage.ranks;
   write_group_file(transformer_groups(model), prefix);
   return traces;
 }

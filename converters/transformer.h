@@ -1,4 +1,4 @@
-// Traces of one training step of a GPT-style transformer, dense or with experts, divided in every way that is in use.
+// Traces of training steps of a GPT-style transformer, dense or with experts, divided in every way that is in use.
 //
 // Ranks stand in Megatron-LM's order: tensor-parallel position fastest, then context, data, pipeline (Narayanan et al.,
 // SC21, section 3; the order "tp-cp-dp-pp" of its RankGenerator); or context and data fastest, then tensor, then
@@ -17,6 +17,7 @@
 //             part i of v of a stage sends, one more for their gradients
 //   data      gradients and parameters, by ZeRO's stages (transformer_parameters.h)
 //   experts   tokens to their experts and back (transformer_experts.h)
+//   storage   samples before a step and checkpoints behind it (transformer_state.h, storage.h)
 //
 // Biases and layer norms (13 h of a layer's 12 h^2 + 13 h parameters), position embeddings and dropout are left out.
 #pragma once
@@ -30,6 +31,7 @@
 #include "converters/generated_traces.h"
 #include "converters/model_presets.h"
 #include "converters/pipeline_schedule.h"
+#include "converters/storage_model.h"
 
 namespace rankwire {
 
@@ -84,6 +86,8 @@ struct TransformerModel {
   bool reshard_after_forward = true;  ///< zero 3: the backward pass gathers a layer's parameters again
   uint32_t prefetch = 1;              ///< zero 3: of how many further layers parameters are gathered beforehand
   bool overlap = true;                ///< gradients and parameters travel beside computations
+  uint32_t steps = 1;                 ///< one after the other
+  StorageModel storage;
 
   bool operator==(const TransformerModel&) const = default;
 
@@ -102,7 +106,8 @@ struct WrongModel {
 /// The first contradiction, or nothing.
 std::optional<WrongModel> wrong_transformer(const TransformerModel& model);
 
-/// How many ranks the model has. Throws Error(kInput) for a model that cannot be divided as asked.
+/// How many ranks train the model; those of storage come behind them. Throws Error(kInput) for a model that cannot be
+/// divided as asked.
 uint32_t transformer_ranks(const TransformerModel& model);
 
 /// Writes `<prefix>.<rank>.et` (Chakra 1.0.0) for every rank and `<prefix>.json`, the process groups; the folder must

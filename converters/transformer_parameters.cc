@@ -14,6 +14,15 @@ LayerRange layers_of(const TransformerModel& model, uint32_t stage, uint32_t par
   return {(part * model.pipeline_parallel + stage) * count, count};
 }
 
+std::vector<uint32_t> stage_layers(const TransformerModel& model, uint32_t stage) {
+  std::vector<uint32_t> layers;
+  for (uint32_t part = 0; part < model.virtual_stages; ++part) {
+    const LayerRange range = layers_of(model, stage, part);
+    for (uint32_t i = 0; i < range.count; ++i) layers.push_back(range.first + i);
+  }
+  return layers;
+}
+
 int64_t ParameterExchange::Unit::part() const {
   return divide_up(parameters, groups.shared.size);
 }
@@ -58,15 +67,6 @@ ParameterExchange::Unit ParameterExchange::embedding_unit(const std::string& nam
   ParameterGroups groups = parameter_groups(rank_.model(), rank_.at(), false);
   if (!sharded()) groups = {{}, data_group(rank_.model(), rank_.at())};
   return {name, rank_.cost().embedding_parameters(), groups};
-}
-
-std::vector<uint32_t> ParameterExchange::stage_layers() const {
-  std::vector<uint32_t> layers;
-  for (uint32_t part = 0; part < rank_.model().virtual_stages; ++part) {
-    const LayerRange range = layers_of(rank_.model(), rank_.at().stage, part);
-    for (uint32_t i = 0; i < range.count; ++i) layers.push_back(range.first + i);
-  }
-  return layers;
 }
 
 RankWriter::Ids ParameterExchange::gather(const std::string& what, const Unit& unit, const RankWriter::Ids& after) {
@@ -154,7 +154,7 @@ void ParameterExchange::embedding_gradients(const std::string& name) {
 int64_t ParameterExchange::updated_parameters() const {
   const TransformerModel& model = rank_.model();
   int64_t parameters = 0;
-  for (const uint32_t layer : stage_layers()) {
+  for (const uint32_t layer : own_layers()) {
     for (const Unit& unit : units(layer))
       parameters = size_sum({parameters, model.zero == 0 ? unit.parameters : unit.part()});
   }
@@ -163,17 +163,23 @@ int64_t ParameterExchange::updated_parameters() const {
   return size_sum({parameters, size_product({embeddings, embedding_unit("embedding").part()})});
 }
 
-void ParameterExchange::update_parameters() {
+RankWriter::Ids ParameterExchange::update_parameters() {
   RankWriter::Ids ready = gradients_;
   ready.insert(ready.end(), rank_.last().begin(), rank_.last().end());
   sort_unique(ready);
   rank_.follow(ready);
   rank_.compute("optimizer.step", rank_.cost().optimizer(updated_parameters()));
-  if (rank_.model().zero != 1 && rank_.model().zero != 2) return;
   const RankWriter::Ids update = rank_.last();
-  for (const uint32_t layer : stage_layers()) {
-    for (const Unit& unit : units(layer)) gather(unit, update);
+  if (rank_.model().zero != 1 && rank_.model().zero != 2) return update;
+  RankWriter::Ids left = update;
+  for (const uint32_t layer : own_layers()) {
+    for (const Unit& unit : units(layer)) {
+      const RankWriter::Ids gathered = gather(unit, update);
+      left.insert(left.end(), gathered.begin(), gathered.end());
+    }
   }
+  sort_unique(left);
+  return left;
 }
 
 }  // namespace rankwire

@@ -30,6 +30,8 @@ struct LayerRange {
   uint32_t first = 0, count = 0;
 };
 LayerRange layers_of(const TransformerModel& model, uint32_t stage, uint32_t part);
+/// Of all parts.
+std::vector<uint32_t> stage_layers(const TransformerModel& model, uint32_t stage);
 
 class ParameterExchange {
  public:
@@ -45,7 +47,8 @@ class ParameterExchange {
   void layer_gradients(uint32_t layer, uint32_t micro_batch);
   /// Those of the input ("embedding") or of the output ("logits") of all micro-batches.
   void embedding_gradients(const std::string& name);
-  void update_parameters();
+  /// Returns what is left to wait for at the end of the step.
+  RankWriter::Ids update_parameters();
 
  private:
   /// A pass through a layer, and whether its parameters must come before it.
@@ -65,7 +68,7 @@ class ParameterExchange {
   Unit layer_unit(uint32_t layer) const;
   Unit expert_unit(uint32_t layer) const;
   std::vector<Unit> units(uint32_t layer) const;
-  std::vector<uint32_t> stage_layers() const;
+  std::vector<uint32_t> own_layers() const { return stage_layers(rank_.model(), rank_.at().stage); }
   Unit embedding_unit(const std::string& name) const;
   bool sharded() const { return rank_.model().zero == 3; }
   void plan(const std::vector<PipelineStep>& steps);

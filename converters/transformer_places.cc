@@ -57,8 +57,17 @@ ParameterGroups parameter_groups(const TransformerModel& model, TransformerPlace
   const auto name = [&](const char* kind, uint32_t number) {
     return fmt::format("{}{}_{}", experts ? "e" : "", kind, number * model.tensor_parallel + at.shard);
   };
-  if (copies == 1) return {{name("dp", set), same}, {}};
-  return {{name("fsdp", set * copies + own / parts), parts}, {name("ddp", set * parts + own % parts), copies}};
+  const uint32_t part = own % parts, copy = own / parts;
+  if (copies == 1) return {{name("dp", set), same}, {}, part, copy};
+  return {{name("fsdp", set * copies + copy), parts}, {name("ddp", set * parts + part), copies}, part, copy};
+}
+
+TransformerPlace holder_of(const TransformerModel& model, TransformerPlace at, bool experts, uint32_t part,
+                           uint32_t copy) {
+  const uint32_t others = experts ? model.expert_parallel : 1;
+  const uint32_t parts = model.data_ranks() / others / model.shard_replicas;
+  at.data = (copy * parts + part) * others + at.data % others;
+  return at;
 }
 
 GroupMembers transformer_groups(const TransformerModel& model) {

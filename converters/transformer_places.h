@@ -43,8 +43,12 @@ PlaceGroup expert_group(const TransformerModel& model, TransformerPlace at);
 /// Who has the same parameters: `shared` divides them, `kept` has equal parts. Of the experts with `experts`.
 struct ParameterGroups {
   PlaceGroup shared, kept;
+  uint32_t part = 0, copy = 0;  ///< the rank's place in either
 };
 ParameterGroups parameter_groups(const TransformerModel& model, TransformerPlace at, bool experts);
+/// Where the rank stands that has copy `copy` of part `part` of the parameters of the one at `at`.
+TransformerPlace holder_of(const TransformerModel& model, TransformerPlace at, bool experts, uint32_t part,
+                           uint32_t copy);
 
 /// The process groups that a step uses.
 GroupMembers transformer_groups(const TransformerModel& model);

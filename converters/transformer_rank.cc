@@ -25,7 +25,7 @@ void RankWriter::wait_for(const Ids& ids) {
 }
 
 void RankWriter::compute(const std::string& name, const Work& work) {
-  last_ = computed_ = {nodes_.compute(name, cost_.duration_micros(work), work.flops, work.memory, last_)};
+  last_ = computed_ = {nodes_.compute(prefix_ + name, cost_.duration_micros(work), work.flops, work.memory, last_)};
 }
 
 void RankWriter::collective(const std::string& name, chakra::CollectiveCommType kind, const PlaceGroup& group,
@@ -36,21 +36,26 @@ void RankWriter::collective(const std::string& name, chakra::CollectiveCommType 
     for (const Bytes part : splits) list += fmt::format("{}{}", list.empty() ? "" : ", ", part.count);
     nodes_.with("comm_splits", fmt::format("[{}]", list));
   }
-  last_ = {nodes_.collective(name, kind, group.name, size, last_)};
+  last_ = {nodes_.collective(prefix_ + name, kind, group.name, size, last_)};
+}
+
+void RankWriter::broadcast(const std::string& name, const PlaceGroup& group, uint32_t source, Bytes size) {
+  if (group.size > 1) nodes_.with("root", int64_t{source});
+  collective(name, chakra::BROADCAST, group, size);
 }
 
 RankWriter::Ids RankWriter::beside(const std::string& name, chakra::CollectiveCommType kind, const PlaceGroup& group,
                                    Bytes size, const Ids& after) {
   if (group.size == 1) return after;
-  return {nodes_.collective(name, kind, group.name, size, after)};
+  return {nodes_.collective(prefix_ + name, kind, group.name, size, after)};
 }
 
 RankWriter::Id RankWriter::send(const std::string& name, uint32_t to, uint32_t tag, Bytes size, const Ids& after) {
-  return nodes_.send(name, rank_, to, tag, size, after);
+  return nodes_.send(prefix_ + name, rank_, to, tag, size, after);
 }
 
 RankWriter::Id RankWriter::receive(const std::string& name, uint32_t from, uint32_t tag, Bytes size, const Ids& after) {
-  return nodes_.receive(name, from, rank_, tag, size, after);
+  return nodes_.receive(prefix_ + name, from, rank_, tag, size, after);
 }
 
 void RankWriter::enter_block(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/generated_traces.h"
 #include "converters/node_writer.h"
 #include "converters/transformer_cost.h"
 #include "converters/transformer_places.h"
@@ -26,6 +27,11 @@ class RankWriter {
   RankWriter(const TransformerModel& model, uint32_t rank, const std::string& file)
       : model_(model), cost_(model), at_(place_of(model, rank)), rank_(rank), nodes_(file) {}
 
+  /// What is written from now on belongs to the step, by which its name begins where there are several.
+  void begin(uint32_t step) { prefix_ = step_prefix(model_.steps, step); }
+  /// For what is written beside the model; names are then whole.
+  NodeWriter& nodes() { return nodes_; }
+
   const TransformerModel& model() const { return model_; }
   const TransformerCost& cost() const { return cost_; }
   TransformerPlace at() const { return at_; }
@@ -43,6 +49,8 @@ class RankWriter {
   /// Nothing in a group of one rank. `splits`, where there are some, are sizes by member (docs/collectives.md).
   void collective(const std::string& name, chakra::CollectiveCommType kind, const PlaceGroup& group, Bytes size,
                   const std::vector<Bytes>& splits = {});
+  /// From the `source`-th member, a rank, to all.
+  void broadcast(const std::string& name, const PlaceGroup& group, uint32_t source, Bytes size);
   Ids beside(const std::string& name, chakra::CollectiveCommType kind, const PlaceGroup& group, Bytes size,
              const Ids& after);
   Id send(const std::string& name, uint32_t to, uint32_t tag, Bytes size, const Ids& after);
@@ -63,6 +71,7 @@ class RankWriter {
   const TransformerPlace at_;
   const uint32_t rank_;
   NodeWriter nodes_;
+  std::string prefix_;
   Ids last_, computed_;
 };
 

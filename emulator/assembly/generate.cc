@@ -132,6 +132,10 @@ GeneratedTraces generate(const GenerateConfig& config, const std::string& prefix
       return generate_collective_series(collective_series(config.collective), prefix);
     case GeneratedKind::kInference:
       return generate_inference(serving_model(config), prefix);
+    case GeneratedKind::kNodes:
+      return write_node_list(listed_nodes(config.nodes), prefix);
+    case GeneratedKind::kMicro:
+      return write_node_list(find_micro_case(config.micro_case)->nodes(config.micro), prefix);
   }
   return {};
 }

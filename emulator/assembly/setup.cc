@@ -72,7 +72,7 @@ WorkloadOptions workload_options(const WorkloadConfig& w, const std::filesystem:
   for (uint64_t rank = 0; rank < generated_ranks(*w.generate); ++rank)
     options.traces.push_back(fmt::format("{}.{}.et", prefix.string(), rank));
   options.groups_file = prefix.string() + ".json";
-  options.round_to = w.generate->element;
+  options.round_to = w.generate->granule();
   return options;
 }
 

@@ -117,6 +117,7 @@ nlohmann::ordered_json as_json(const Setup& setup, const std::vector<GroupTraffi
           {"ports", ports},
           {"workers", ports.empty() ? nlohmann::ordered_json::array() : workers_json(setup)},
           {"groups", group_traffic_json(groups)},
+          {"transfers", transfer_traffic_json(transfer_traffic(setup))},
           {"iterations", one_job ? nlohmann::ordered_json(setup.config.workload.iterations) : nlohmann::ordered_json()},
           {"jobs", checked_jobs(setup)},
           {"background", checked_background(setup)},
@@ -140,6 +141,18 @@ void print_groups(const nlohmann::ordered_json& groups, const std::string& advic
                g["bytes_wire_per_iteration"].get<int64_t>(), g["bytes_local_per_iteration"].get<int64_t>());
   }
   if (!advice.empty()) fmt::print("{}\n", advice);
+}
+
+/// The largest of what is point-to-point.
+void print_transfers(const nlohmann::ordered_json& transfers) {
+  constexpr size_t kPrinted = 8;
+  fmt::print("\n{:<42} {:>8} {:>18} {:>18}\n", "SENDs", "messages", "bytes on the wire", "bytes local");
+  for (size_t i = 0; i < std::min(kPrinted, transfers.size()); ++i) {
+    const auto& t = transfers[i];
+    fmt::print("{:<42} {:>8} {:>18} {:>18}\n", t["name"].get<std::string>(), t["messages"].get<uint64_t>(),
+               t["bytes_wire_per_iteration"].get<int64_t>(), t["bytes_local_per_iteration"].get<int64_t>());
+  }
+  if (transfers.size() > kPrinted) fmt::print("and {} more names; all are in --json\n", transfers.size() - kPrinted);
 }
 
 void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
@@ -173,6 +186,7 @@ void print_tables(const nlohmann::ordered_json& j, const std::string& advice) {
   print_background(j["background"]);
   print_workers(j["workers"]);
   if (!j["groups"].empty()) print_groups(j["groups"], advice);
+  if (!j["transfers"].empty()) print_transfers(j["transfers"]);
   if (const uint64_t control = j["control_messages_per_iteration"].get<uint64_t>(); control > 0)
     fmt::print("\n{} of the messages clear others to be sent", control);
   fmt::print("\n{} messages, {} bytes on the wire, {} bytes local; {}\n", j["messages_per_iteration"].get<uint64_t>(),

@@ -67,7 +67,8 @@ struct CommandLine {
   AgentRequest agent;
   bool quiet = false, twin = false;
   ReportRequest drawing;
-  std::string base, specification, prefix, shell;
+  GenerateRequest generation;
+  std::string base, shell;
   std::vector<std::string> sweep;
   std::string columns;
   uint32_t jobs = kCores;
@@ -322,13 +323,23 @@ struct CommandLine {
     CLI::App& trace = *app.add_subcommand("trace", "make, check and understand traces");
     trace.require_subcommand(1);
     trace.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
-    CLI::App& generate = *trace.add_subcommand(
-        "generate", "write the Chakra traces of a training step (transformer, MLP, DLRM), or of an inference service");
-    generate.add_option("SPEC", specification, "model and parallelism (docs/configuration.md, workload.generate)")
+    CLI::App& generate = *trace.add_subcommand("generate",
+                                               "write the Chakra traces of a training step (transformer, MLP, DLRM), "
+                                               "of an inference service, of nodes written "
+                                               "one by one, or of a small case that is ready");
+    generate
+        .add_option("SPEC", generation.specification,
+                    "model and parallelism (docs/configuration.md, workload.generate), or micro")
         ->required();
-    generate.add_option("--out", prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json")->required();
-    generate.footer("Example: rankwire trace generate configs/transformer.yaml --out traces/gpt");
-    generate.callback([this] { status = generate_traces(specification, prefix); });
+    generate.add_option("CASE", generation.micro_case, "with micro: which case");
+    generate.add_option("--out", generation.prefix, "prefix of the files: PREFIX.<rank>.et and PREFIX.json");
+    generate.add_flag("--list", generation.list, "with micro: print the cases, and when each ends");
+    generate.add_flag_callback(
+        "--json", [this] { generation.form = OutputForm::kJson; }, "with --list: print JSON");
+    generate.footer(
+        "Example: rankwire trace generate configs/transformer.yaml --out traces/gpt\n"
+        "     or: rankwire trace generate micro incast --out traces/incast");
+    generate.callback([this] { status = generate_traces(generation); });
     trace_verbs.add(trace, status);
 
     add_convert_verb(app, conversion, status);

@@ -110,7 +110,15 @@ struct CompareRequest {
 /// when `most` is exceeded or there is nothing to compare it with, and 3 where the ratio is nearer to it than what any
 /// generator was certified to add of its own. Throws Error(kInput) when the workloads differ.
 int compare_runs(const CompareRequest& request);
-int generate_traces(const std::string& specification, const std::string& prefix);
+/// Options of `trace generate`.
+struct GenerateRequest {
+  std::string specification;  ///< a file, or "micro"
+  std::string micro_case;     ///< with "micro"
+  std::string prefix;
+  bool list = false;  ///< print the cases of "micro" instead
+  OutputForm form = OutputForm::kTable;
+};
+int generate_traces(const GenerateRequest& request);
 
 /// Parses the command line and runs the verb; errors are printed on one line.
 int rankwire_main(int argc, char** argv);

@@ -16,6 +16,7 @@
 #include "converters/nccl.h"
 #include "converters/param_comms.h"
 #include "converters/pytorch.h"
+#include "converters/storage_nodes.h"
 #include "emulator/assembly/goal_collectives.h"
 #include "emulator/cli/progress.h"
 #include "emulator/workload/process_groups.h"
@@ -137,6 +138,37 @@ void add_to_goal(CLI::App& convert, ConvertRequest& request, int& status) {
                   "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
 }
 
+std::vector<ProcessGroup> groups_of(const ConvertRequest& request) {
+  const std::string file = request.groups.empty() ? groups_beside(request.inputs) : request.groups;
+  std::vector<ProcessGroup> groups;
+  if (file.empty()) return groups;
+  for (GroupDefinition& group : read_groups_file(file)) groups.push_back({group.name, std::move(group.ranks)});
+  return groups;
+}
+
+void add_storage(CLI::App& convert, ConvertRequest& request, int& status) {
+  StorageModel& storage = request.storage;
+  CLI::App& verb =
+      add_kind(convert, request, status,
+               {"storage", "Chakra traces whose storage nodes (types 8 to 10) become messages to storage ranks",
+                "a prefix of traces, or the files by rank", "traces/job/trace --storage-ranks 2 --out traces/stored"},
+               [&request](ConversionProgress& progress) {
+                 return put_storage_on_wire(find_trace_files(request.inputs), groups_of(request), request.storage,
+                                            request.out, progress);
+               });
+  verb.add_option("--storage-ranks", storage.ranks, "how many stand behind the others")
+      ->required()
+      ->check(CLI::Range(1, 4'096));
+  verb.add_flag_callback(
+      "--hashed", [&storage] { storage.placement = StorageModel::Placement::kHashed; },
+      "a hash chooses the storage rank of each access; else all share it in stripes");
+  verb.add_option("--stripe", storage.stripe.count, "bytes of a stripe")
+      ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 40))
+      ->capture_default_str();
+  verb.add_option("--groups", request.groups,
+                  "process groups, {\"name\": [ranks]}; default: INPUT.json if there is one");
+}
+
 }  // namespace
 
 void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
@@ -185,6 +217,7 @@ void add_convert_verb(CLI::App& app, ConvertRequest& request, int& status) {
        "allreduce_ring.xml --out algorithms/ring"},
       [&request](ConversionProgress& progress) { return convert_msccl(only_input(request), request.out, progress); });
   add_to_goal(convert, request, status);
+  add_storage(convert, request, status);
   add_kind(convert, request, status,
            {"chakra", "Chakra traces of any schema, or in JSON, to schema 1.0.0",
             "a prefix of traces, or the files by rank", "old/resnet50 --out traces/resnet50"},

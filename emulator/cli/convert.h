@@ -7,6 +7,7 @@
 
 #include "converters/layers.h"
 #include "converters/missing_ranks.h"
+#include "converters/storage_model.h"
 #include "emulator/cli/commands.h"
 
 namespace rankwire {
@@ -16,10 +17,11 @@ struct ConvertRequest {
   std::vector<std::string> inputs;
   std::string out;
   OutputForm form = OutputForm::kTable;
-  LayerOptions layers;  ///< of astra-sim and simai
-  std::string groups;   ///< of to-goal
-  FillOptions fill;     ///< of pytorch and nccl
-  bool strict = false;  ///< what an input does not say is an error
+  LayerOptions layers;   ///< of astra-sim and simai
+  std::string groups;    ///< of to-goal and storage
+  StorageModel storage;  ///< of storage
+  FillOptions fill;      ///< of pytorch and nccl
+  bool strict = false;   ///< what an input does not say is an error
 };
 
 /// Adds the verb. The command line keeps references to `request` and `status`, which is set when the verb has run.

@@ -7,6 +7,8 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "emulator/report/format.h"
 
@@ -48,6 +50,50 @@ std::vector<GroupTraffic> group_traffic(const Setup& setup) {
   std::erase_if(kinds, [](const GroupTraffic& kind) { return kind.wire + kind.local == Bytes(0); });
   std::ranges::stable_sort(kinds, std::greater<>(), [](const GroupTraffic& kind) { return kind.wire + kind.local; });
   return kinds;
+}
+
+std::vector<TransferTraffic> transfer_traffic(const Setup& setup) {
+  std::map<std::pair<RankId, RankId>, Path> paths;
+  for (const Connection& c : setup.plan.transport.connections) {
+    if (!c.group.valid() && !c.control) paths.emplace(std::pair(c.source, c.destination), c.path);
+  }
+  std::unordered_map<std::string, TransferTraffic> kinds;
+  std::string pattern;
+  for (uint32_t rank = 0; rank < setup.workload.ranks.size(); ++rank) {
+    for (const Node& node : setup.workload.ranks[rank].nodes) {
+      const auto path = node.kind == NodeKind::kSend ? paths.find({RankId(rank), node.peer}) : paths.end();
+      if (path == paths.end()) continue;
+      pattern.clear();
+      append_pattern(pattern, node.name);
+      TransferTraffic& kind = kinds[pattern];
+      ++kind.messages;
+      (path->second == Path::kWire ? kind.wire : kind.local) += node.bytes;
+    }
+  }
+  std::vector<TransferTraffic> traffic;
+  for (auto& [name, kind] : kinds) traffic.push_back({name, kind.messages, kind.wire, kind.local});
+  std::ranges::sort(traffic, [](const TransferTraffic& a, const TransferTraffic& b) {
+    const Bytes left = a.wire + a.local, right = b.wire + b.local;
+    return left != right ? left > right : a.name < b.name;
+  });
+  if (traffic.size() <= kMostTransferNames) return traffic;
+  TransferTraffic other{.name = "(other)"};
+  for (size_t i = kMostTransferNames; i < traffic.size(); ++i)
+    other.messages += traffic[i].messages, other.wire += traffic[i].wire, other.local += traffic[i].local;
+  traffic.resize(kMostTransferNames);
+  traffic.push_back(other);
+  return traffic;
+}
+
+nlohmann::ordered_json transfer_traffic_json(const std::vector<TransferTraffic>& traffic) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TransferTraffic& kind : traffic) {
+    list.push_back({{"name", kind.name},
+                    {"messages", kind.messages},
+                    {"bytes_wire_per_iteration", kind.wire.count},
+                    {"bytes_local_per_iteration", kind.local.count}});
+  }
+  return list;
 }
 
 std::string mapping_advice(const Setup& setup, const std::vector<GroupTraffic>& traffic) {

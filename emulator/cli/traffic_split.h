@@ -24,6 +24,18 @@ struct GroupTraffic {
 /// Those that send anything, the most bytes first.
 std::vector<GroupTraffic> group_traffic(const Setup& setup);
 
+/// SENDs whose names differ in numbers alone, of all ranks.
+struct TransferTraffic {
+  std::string name;       ///< pattern, # for a number; "(other)" for those beyond the first kMostTransferNames
+  uint64_t messages = 0;  ///< SENDs an iteration
+  Bytes wire, local;      ///< payload an iteration
+};
+inline constexpr size_t kMostTransferNames = 32;
+
+/// What is point-to-point, by what it is called; the most bytes first.
+std::vector<TransferTraffic> transfer_traffic(const Setup& setup);
+nlohmann::ordered_json transfer_traffic_json(const std::vector<TransferTraffic>& traffic);
+
 /// What to change when neighbouring ranks that would fit into a host meet over the wire; empty when they do not.
 std::string mapping_advice(const Setup& setup, const std::vector<GroupTraffic>& traffic);
 

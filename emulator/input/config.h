@@ -25,11 +25,12 @@
 #include "emulator/input/key_places.h"
 #include "emulator/input/limits_config.h"
 #include "emulator/input/marking_config.h"
+#include "emulator/input/node_config.h"
 #include "emulator/input/simulation_config.h"
 
 namespace rankwire {
 
-enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective, kInference };
+enum class GeneratedKind : uint8_t { kTransformer, kMlp, kDlrm, kCollective, kInference, kNodes, kMicro };
 
 /// See converters/mlp.h.
 struct MlpConfig {
@@ -57,7 +58,7 @@ struct DlrmConfig {
 };
 
 /// A training step: of a transformer by the keys at top level, or of another kind by its own section. Of an inference
-/// service the keys at top level that describe the model hold, too.
+/// service the keys at top level that describe the model hold, too. Or nodes one by one, or a small case that is ready.
 struct GenerateConfig {
   TransformerModel transformer;
   GeneratedKind kind = GeneratedKind::kTransformer;
@@ -67,8 +68,13 @@ struct GenerateConfig {
   DlrmConfig dlrm;
   CollectiveSeriesConfig collective;
   InferenceConfig inference;
+  std::vector<NodeConfig> nodes;
+  std::string micro_case;  ///< key `case`; empty: none
+  MicroSizes micro;
 
   bool operator==(const GenerateConfig&) const = default;
+  /// Of what is sent; nodes written one by one say bytes.
+  Bytes granule() const { return kind == GeneratedKind::kNodes || kind == GeneratedKind::kMicro ? Bytes(1) : element; }
   /// `transformer` with what it has in common with other kinds.
   TransformerModel whole_transformer() const {
     TransformerModel model = transformer;

@@ -42,11 +42,31 @@ void expand_presets(Tree& root) {
   for (Tree& job : jobs->items) expand(job);
 }
 
+/// `workload.nodes` is short for a description of this kind.
+void expand_nodes(Tree& parent, const std::string& prefix) {
+  Tree* workload = parent.find("workload");
+  const Tree* nodes = workload == nullptr ? nullptr : workload->find("nodes");
+  if (nodes == nullptr) return;
+  const Origin origin = nodes->origin;
+  if (workload->find("generate") != nullptr)
+    fail_at(origin, "{}workload.nodes: contradicts {}workload.generate; give one of them", prefix, prefix);
+  Tree kind{.kind = Tree::Kind::kScalar, .origin = origin, .text = "nodes", .items = {}, .entries = {}};
+  Tree generate{.kind = Tree::Kind::kMap, .origin = origin, .text = {}, .items = {}, .entries = {}};
+  generate.entries.push_back({.key = "kind", .origin = origin, .value = std::move(kind)});
+  generate.entries.push_back({.key = "nodes", .origin = origin, .value = *nodes});
+  workload->erase("nodes");
+  workload->entries.push_back({.key = "generate", .origin = origin, .value = std::move(generate)});
+}
+
 void include_descriptions(Tree& root) {
-  include_description(root, "");
+  const auto settle = [](Tree& parent, const std::string& prefix) {
+    include_description(parent, prefix);
+    expand_nodes(parent, prefix);
+  };
+  settle(root, "");
   Tree* jobs = root.find("jobs");
   if (jobs == nullptr || jobs->kind != Tree::Kind::kList) return;
-  for (size_t i = 0; i < jobs->items.size(); ++i) include_description(jobs->items[i], fmt::format("jobs[{}].", i));
+  for (size_t i = 0; i < jobs->items.size(); ++i) settle(jobs->items[i], fmt::format("jobs[{}].", i));
 }
 
 /// Writes the short form of `ports` out as a list: as many ports that differ in the number behind their name alone.

@@ -22,6 +22,7 @@
 #include "emulator/input/impairment_schema.h"
 #include "emulator/input/inference_schema.h"
 #include "emulator/input/limits_schema.h"
+#include "emulator/input/node_schema.h"
 #include "emulator/input/simulation_schema.h"
 #include "emulator/input/syntax.h"
 #include "emulator/input/transformer_schema.h"
@@ -61,7 +62,9 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
                                      {"mlp", GeneratedKind::kMlp},
                                      {"dlrm", GeneratedKind::kDlrm},
                                      {"collective", GeneratedKind::kCollective},
-                                     {"inference", GeneratedKind::kInference}}});
+                                     {"inference", GeneratedKind::kInference},
+                                     {"nodes", GeneratedKind::kNodes},
+                                     {"micro", GeneratedKind::kMicro}}});
   const Choice<Bytes> data_types{{{"fp32", Bytes(4)}, {"bf16", Bytes(2)}, {"fp16", Bytes(2)}, {"fp8", Bytes(1)}}};
   visit.field("data_type", model.element, data_types);
   visit.field("peak", model.peak_flops, Flops{});
@@ -70,6 +73,9 @@ void describe_generate(Visitor& visit, GenerateConfig& model) {
   visit.section("dlrm", [&](auto& keys) { describe_dlrm(keys, model.dlrm); });
   visit.section("collective", [&](auto& keys) { describe_collective_series(keys, model.collective); });
   visit.section("inference", [&](auto& keys) { describe_inference(keys, model.inference); });
+  visit.optional_items("nodes", model.nodes, [](auto& keys, NodeConfig& node) { describe_node(keys, node); });
+  visit.field("case", model.micro_case, MicroCaseName{});
+  visit.section("micro", [&](auto& keys) { describe_micro(keys, model.micro); });
 }
 
 inline Choice<std::string> selectable_kinds() {

@@ -34,6 +34,31 @@ void describe_routing(Visitor& visit, RoutingModel& routing) {
 }
 
 template <class Visitor>
+void describe_storage(Visitor& visit, StorageModel& storage) {
+  visit.field("ranks", storage.ranks, Integer<uint32_t>{0, 4'096});
+  visit.field("placement", storage.placement,
+              Choice<StorageModel::Placement>{
+                  {{"striped", StorageModel::Placement::kStriped}, {"hashed", StorageModel::Placement::kHashed}}});
+  visit.field("stripe", storage.stripe, Size{Bytes(1 << 10), Bytes(1LL << 40)});
+  visit.field("seed", storage.seed, Integer<uint64_t>{});
+  visit.field("bandwidth", storage.bandwidth, Or{"none", Rate{}});
+  visit.section("samples", [&](auto& keys) {
+    keys.field("size", storage.sample, Size{Bytes(0), Bytes(1LL << 40)});
+    keys.field("prefetch", storage.prefetch, Integer<uint32_t>{0, 1'024});
+  });
+  visit.section("checkpoint", [&](auto& keys) {
+    keys.field("every", storage.every, Integer<uint32_t>{0, 10'000});
+    keys.field("mode", storage.asynchronous, Choice<bool>{{{"sync", false}, {"async", true}}});
+    keys.field("copy", storage.copy, Or{"none", Rate{}});
+    keys.field("optimizer_bytes", storage.optimizer_bytes, Integer<uint32_t>{0, 64});
+    keys.field("writers", storage.writers,
+               Choice<StorageModel::Writers>{
+                   {{"first", StorageModel::Writers::kFirst}, {"all", StorageModel::Writers::kAll}}});
+    keys.field("restore", storage.restore, on_or_off());
+  });
+}
+
+template <class Visitor>
 void describe_transformer(Visitor& visit, TransformerModel& model) {
   const Integer<int64_t> dimension{1, kLargestDimension}, width{0, kLargestDimension};
   const Integer<uint32_t> degree{1, 65'536};
@@ -85,6 +110,8 @@ void describe_transformer(Visitor& visit, TransformerModel& model) {
   visit.field("order", model.order,
               Choice<TransformerModel::Order>{{{"tp-dp-pp", TransformerModel::Order::kTensorData},
                                                {"dp-tp-pp", TransformerModel::Order::kDataTensor}}});
+  visit.field("steps", model.steps, Integer<uint32_t>{1, 10'000});
+  visit.section("storage", [&](auto& keys) { describe_storage(keys, model.storage); });
 }
 
 }  // namespace rankwire

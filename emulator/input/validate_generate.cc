@@ -65,9 +65,34 @@ void check_collective(const Description& is) {
             model.ranks, 16 * int64_t{model.ranks});
 }
 
+void check_nodes(const Description& is) {
+  const std::vector<NodeConfig>& nodes = is.model.nodes;
+  if (nodes.empty()) is.fail("nodes", "is required: a list of nodes, as in docs/traces.md");
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto refuse = [&](const char* key, const char* kind) {
+      is.fail(fmt::format("nodes[{}].{}", i, key), "is for 'kind: {}', not for {}", kind, to_string(nodes[i].kind));
+    };
+    if (!nodes[i].to.empty() && nodes[i].kind != ListedKind::kSend) refuse("to", "send");
+    if (!nodes[i].from.empty() && nodes[i].kind != ListedKind::kReceive) refuse("from", "recv");
+  }
+  if (const auto wrong = wrong_node_list(listed_nodes(nodes)))
+    is.fail(fmt::format("nodes[{}].{}", wrong->entry, wrong->key), "{}", wrong->text);
+}
+
+void check_micro(const Description& is) {
+  if (is.model.micro_case.empty())
+    is.fail("case", "is required of 'kind: micro'; `rankwire trace generate micro --list` prints which there are");
+  if (is.model.micro.duration.ps % microseconds(1).ps != 0)
+    is.fail("micro.duration", "is no whole number of microseconds, in which Chakra counts durations");
+}
+
 /// Keys of the transformer that describe what is served as well.
 constexpr std::array<std::string_view, 8> kServedKeys = {"model", "layers", "hidden",  "vocabulary",
                                                          "ffn",   "gated",  "experts", "experts_per_token"};
+
+/// Keys of other kinds than the transformer.
+constexpr std::array<std::string_view, 7> kKeysOfOthers = {"mlp",   "dlrm", "collective", "inference",
+                                                           "nodes", "case", "micro"};
 
 /// Keys of another kind would have no effect: they have their defaults, as in a resolved configuration.
 void check_keys_of_kind(const Description& is, const char* kind) {
@@ -81,6 +106,8 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   others.collective = is.model.kind == GeneratedKind::kCollective ? defaults.collective : is.model.collective;
   const bool inference = is.model.kind == GeneratedKind::kInference;
   others.inference = inference ? defaults.inference : is.model.inference;
+  if (is.model.kind == GeneratedKind::kNodes) others.nodes = defaults.nodes;
+  if (is.model.kind == GeneratedKind::kMicro) others.micro_case = defaults.micro_case, others.micro = defaults.micro;
   if (inference) {
     TransformerModel& other = others.transformer;
     const TransformerModel& fallback = defaults.transformer;
@@ -93,10 +120,10 @@ void check_keys_of_kind(const Description& is, const char* kind) {
   const Tree& keys = is.prefix.empty() ? is.root : nearest(is.root, is.prefix.substr(0, is.prefix.size() - 1));
   for (const Tree::Entry& entry : keys.entries) {
     const bool common = entry.key == "kind" || entry.key == "data_type" || entry.key == "peak";
-    const bool of_others =
-        entry.key == "mlp" || entry.key == "dlrm" || entry.key == "collective" || entry.key == "inference";
+    const bool of_others = std::ranges::find(kKeysOfOthers, entry.key) != kKeysOfOthers.end();
     const bool served = inference && std::ranges::find(kServedKeys, entry.key) != kServedKeys.end();
-    if (common || served || entry.key == kind || (transformer && !of_others)) continue;
+    const bool of_micro = is.model.kind == GeneratedKind::kMicro && entry.key == "case";
+    if (common || served || of_micro || entry.key == kind || (transformer && !of_others)) continue;
     fail_at(entry.origin, "{}{}: is not for 'kind: {}'", is.prefix, entry.key, kind);
   }
 }
@@ -107,7 +134,8 @@ uint64_t generated_ranks(const GenerateConfig& model) {
   switch (model.kind) {
     case GeneratedKind::kTransformer:
       return uint64_t{model.transformer.tensor_parallel} * model.transformer.pipeline_parallel *
-             model.transformer.data_ranks();
+                 model.transformer.data_ranks() +
+             model.transformer.storage.ranks;
     case GeneratedKind::kMlp:
       return uint64_t{model.mlp.model_parallel} * model.mlp.data_parallel;
     case GeneratedKind::kDlrm:
@@ -116,6 +144,10 @@ uint64_t generated_ranks(const GenerateConfig& model) {
       return model.collective.ranks;
     case GeneratedKind::kInference:
       return served_ranks(model.inference);
+    case GeneratedKind::kNodes:
+      return listed_ranks(listed_nodes(model.nodes));
+    case GeneratedKind::kMicro:
+      return listed_ranks(find_micro_case(model.micro_case)->nodes(model.micro));
   }
   return 0;
 }
@@ -138,6 +170,12 @@ void validate_generate(const GenerateConfig& model, const Tree& root, const std:
     case GeneratedKind::kInference:
       check_keys_of_kind(is, "inference");
       return validate_inference(model, root, prefix);
+    case GeneratedKind::kNodes:
+      check_keys_of_kind(is, "nodes");
+      return check_nodes(is);
+    case GeneratedKind::kMicro:
+      check_keys_of_kind(is, "micro");
+      return check_micro(is);
   }
 }
 

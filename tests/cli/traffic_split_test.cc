@@ -65,5 +65,24 @@ TEST_F(TrafficSplit, KindsAddUpToThePlan) {
   EXPECT_EQ(local, setup_.plan.bytes_local);
 }
 
+// Two stages of two ranks each, one micro-batch: each of two ranks sends 64 x 64 activations of 2 bytes to the other
+// stage and gets as many gradients; rank r stands on host r % 2, as rank r + 2 does.
+TEST(TransferSplit, NamesWhatIsPointToPoint) {
+  const testing::TemporaryFolder folder;
+  RunConfig config = tiny_run(1, 2);
+  config.workload.generate->transformer.pipeline_parallel = 2;
+  config.ports = memory_ports(2);
+  rankwire::Setup setup;
+  prepare(setup, config, folder.path());
+  const std::vector<TransferTraffic> traffic = transfer_traffic(setup);
+  ASSERT_EQ(traffic.size(), 2u);
+  for (const size_t i : {0, 1}) {
+    EXPECT_EQ(traffic[i].name, i == 0 ? "mb#.activation.send" : "mb#.gradient.send");
+    EXPECT_EQ(traffic[i].messages, 2u);
+    EXPECT_EQ(traffic[i].wire, Bytes(0));
+    EXPECT_EQ(traffic[i].local, Bytes(2 * 64 * 64 * 2));
+  }
+}
+
 }  // namespace
 }  // namespace rankwire
