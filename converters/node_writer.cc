@@ -36,6 +36,13 @@ NodeWriter& NodeWriter::with_flag(const char* attribute, bool value) {
   return *this;
 }
 
+NodeWriter& NodeWriter::with_splits(std::span<const Bytes> parts) {
+  if (parts.empty()) return *this;
+  std::string list;
+  for (const Bytes part : parts) list += fmt::format("{}{}", list.empty() ? "" : ", ", part.count);
+  return with("comm_splits", fmt::format("[{}]", list));
+}
+
 NodeWriter& NodeWriter::lasting(uint64_t micros) {
   next_node_.set_duration_micros(micros);
   return *this;

@@ -436,7 +436,10 @@ TEST_F(Config, APublishedModelIsServed) {
   EXPECT_EQ(grouped.inference.attention.latent, 0);
   const RunConfig latent =
       load("workload: {generate: {kind: inference, model: deepseek-v3, inference: {mixed: {}}}}\nports: {count: 4}\n");
-  EXPECT_EQ(latent.workload.generate->transformer.ffn, 2'048);
+  EXPECT_EQ(latent.workload.generate->transformer.ffn, 18'432);
+  EXPECT_EQ(latent.workload.generate->transformer.expert_ffn, 2'048);
+  EXPECT_EQ(latent.workload.generate->transformer.shared_experts, 1u);
+  EXPECT_EQ(latent.workload.generate->transformer.dense_layers, 3u);
   EXPECT_EQ(latent.workload.generate->inference.attention.latent, 512);
   EXPECT_EQ(latent.workload.generate->inference.attention.query_latent, 1'536);
   const std::string printed = resolved_json(latent);
