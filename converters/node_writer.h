@@ -47,6 +47,8 @@ class NodeWriter {
   /// Sizes of a collective's parts by member (docs/collectives.md); nothing where there are none.
   NodeWriter& with_splits(std::span<const Bytes> parts);
   NodeWriter& lasting(uint64_t micros);
+  /// When it began; 0 is "not recorded".
+  NodeWriter& starting(uint64_t micros);
   NodeWriter& on_host();
 
   /// Defines process groups as PyTorch does (see print_groups).
